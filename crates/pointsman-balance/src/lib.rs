@@ -1,0 +1,1 @@
+//! Who gets this request: algorithms, weights and stickiness, with time and randomness as arguments.

@@ -1,0 +1,1 @@
+//! What the operator wrote, with spans, and what it means, immutable.

@@ -1,0 +1,1 @@
+//! Listen, accept, deadlines, limits; the only crate that binds or accepts.

@@ -1,0 +1,1 @@
+//! The whole way of a connection, from accept to the last byte of the answer.

@@ -1,0 +1,73 @@
+//! The fields that a condition can name, with their types.
+
+/// A field of a request, by the name rules give it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// `srcip`: the peer's address, as the socket says.
+    SrcIp,
+    /// `srcport`: the peer's port.
+    SrcPort,
+    /// `dstip`: the address the client connected to.
+    DstIp,
+    /// `dstport`: the port the client connected to.
+    DstPort,
+    /// `proto`: `http` or `https`, what the listener speaks.
+    Proto,
+    /// `clientip`: the client behind trusted proxies, otherwise `srcip`.
+    ClientIp,
+    /// `tls.sni`: the server name the client asked for.
+    TlsSni,
+    /// `tls.version`: `1.2` or `1.3`.
+    TlsVersion,
+    /// `tls.cipher`: the suite's IANA name.
+    TlsCipher,
+    /// `tls.alpn`: the protocol agreed on.
+    TlsAlpn,
+    /// `tls.resumed`: whether the session was resumed.
+    TlsResumed,
+    /// `tls.client.subject`: the client certificate's subject (RFC 4514).
+    TlsClientSubject,
+    /// `tls.client.san`: its alternative names, one value each.
+    TlsClientSan,
+    /// `tls.client.fingerprint`: SHA-256 of the certificate in lower-case hex.
+    TlsClientFingerprint,
+    /// `method`: as sent; case matters.
+    Method,
+    /// `scheme`: `http` or `https`.
+    Scheme,
+    /// `host`: lower case, without port and trailing dot.
+    Host,
+    /// `url`: the request target as received.
+    Url,
+    /// `path`: the target's path in normal form.
+    Path,
+    /// `query`: the raw query, without the question mark.
+    Query,
+    /// `query["k"]`: the decoded values of a key.
+    QueryParam(Box<[u8]>),
+    /// `version`: `1.0`, `1.1`, `2`.
+    Version,
+    /// `header["name"]`: one value a line; the name is kept in lower case.
+    Header(Box<str>),
+    /// `cookie["name"]`: the values of a cookie.
+    Cookie(Box<str>),
+    /// `content_type`: the media type, lower case, without parameters.
+    ContentType,
+    /// `content_length`: the announced length of the body.
+    ContentLength,
+    /// A value inside the body. Parsed, and not yet evaluated.
+    Payload(Box<str>),
+}
+
+/// What a field's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// Bytes.
+    Text,
+    /// A whole number.
+    Integer,
+    /// An IP address.
+    Ip,
+    /// True or false.
+    Boolean,
+}

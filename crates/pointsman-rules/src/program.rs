@@ -1,0 +1,331 @@
+//! The compiled rule set: what the text means, ready to be decided.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use regex::bytes::Regex;
+
+use crate::{Decimal, Field, Span};
+
+/// A compiled rule set. Immutable; one value serves all threads.
+#[derive(Debug)]
+pub struct Program {
+    /// The rules in order. The final `else:` is not among them.
+    pub rules: Vec<Rule>,
+    /// The block of the final `else:`, if there is one.
+    pub fallback: Option<Rule>,
+    /// What happens when a condition ends unknown.
+    pub on_unknown: OnUnknown,
+    /// Every target that some rule names, each once; [`TargetId`] is an index into it.
+    pub targets: Vec<TargetName>,
+}
+
+/// Index of a target in [`Program::targets`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TargetId(pub u32);
+
+/// Position of a rule in [`Program::rules`]; the fallback's is `rules.len()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleIndex(pub u32);
+
+/// A pool, or one server of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TargetName {
+    /// The pool. For a bare server name whose pool is unknown (no configuration): that name.
+    pub pool: Box<str>,
+    /// The server inside it, if the rule names one.
+    pub server: Option<Box<str>>,
+}
+
+/// One rule: a condition and two blocks.
+#[derive(Debug)]
+pub struct Rule {
+    /// The label, or `#3` (its position, from 1) where it has none, or `else`.
+    pub label: Box<str>,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// What must hold for `then`.
+    pub condition: Condition,
+    /// Taken when the condition is true.
+    pub then: Block,
+    /// Taken when it is false.
+    pub otherwise: Block,
+}
+
+/// A condition in three-valued logic.
+#[derive(Debug)]
+pub enum Condition {
+    /// Holds always: an unconditional block.
+    Always,
+    /// Kleene's not.
+    Not(Box<Condition>),
+    /// Kleene's and.
+    And(Vec<Condition>),
+    /// Kleene's or.
+    Or(Vec<Condition>),
+    /// A comparison.
+    Test(Test),
+}
+
+/// A comparison of a field.
+#[derive(Debug)]
+pub struct Test {
+    /// Where it stands in the source.
+    pub span: Span,
+    /// What is compared.
+    pub field: Field,
+    /// Which of its values must satisfy `op`.
+    pub over: Over,
+    /// Whether `lower(field)` was written.
+    pub fold_case: bool,
+    /// The comparison. With [`Over::Count`] it is a number comparison against the count.
+    pub op: Op,
+}
+
+/// Which values of a many-valued field a comparison speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Some value (Kleene's or); false when absent.
+    Any,
+    /// Every value (Kleene's and); false when absent.
+    All,
+    /// The first value.
+    First,
+    /// The only value; a second one makes the comparison unknown.
+    Once,
+    /// How many there are.
+    Count,
+}
+
+/// What one value is compared with.
+#[derive(Debug)]
+pub enum Op {
+    /// `exists`.
+    Exists,
+    /// `== true`, `!= false`, or a bare boolean field.
+    IsTrue,
+    /// `== false`.
+    IsFalse,
+    /// `== "text"`.
+    TextEquals(Box<[u8]>),
+    /// `!= "text"`.
+    TextDiffers(Box<[u8]>),
+    /// `< <= > >=` against text: by bytes.
+    TextOrder(Order, Box<[u8]>),
+    /// `contains "text"`.
+    Contains(Box<[u8]>),
+    /// `startsWith "text"`.
+    StartsWith(Box<[u8]>),
+    /// `endsWith "text"`.
+    EndsWith(Box<[u8]>),
+    /// `like "pattern"` with `*` and `?`.
+    Like(Box<[u8]>),
+    /// `matches "regex"`: unanchored, over bytes.
+    Matches(Regex),
+    /// `under "/prefix"`: on a segment border.
+    Under(Box<[u8]>),
+    /// `== 5`.
+    NumberEquals(Decimal),
+    /// `!= 5`.
+    NumberDiffers(Decimal),
+    /// `< <= > >=` against a number.
+    NumberOrder(Order, Decimal),
+    /// `== 10.0.0.1`, `== 10.0.0.0/8`.
+    IpIn(IpNet),
+    /// `!= 10.0.0.1`.
+    IpNotIn(IpNet),
+    /// `< <= > >=` against an address of the same family; false for the other family.
+    IpOrder(Order, IpAddr),
+    /// `in [ … ]`: at least one entry takes the value.
+    In(Vec<Entry>),
+}
+
+/// One entry of an `in` list.
+#[derive(Debug)]
+pub enum Entry {
+    /// A text.
+    Text(Box<[u8]>),
+    /// A number.
+    Number(Decimal),
+    /// An address or network.
+    Network(IpNet),
+    /// `a..b` (inclusive) or `(a..b)` (exclusive) over numbers.
+    NumberRange {
+        /// Lower bound.
+        from: Decimal,
+        /// Upper bound.
+        to: Decimal,
+        /// Whether the bounds themselves are left out.
+        exclusive: bool,
+    },
+    /// The same over addresses of one family.
+    IpRange {
+        /// Lower bound.
+        from: IpAddr,
+        /// Upper bound.
+        to: IpAddr,
+        /// Whether the bounds themselves are left out.
+        exclusive: bool,
+    },
+    /// The same over text, by bytes.
+    TextRange {
+        /// Lower bound.
+        from: Box<[u8]>,
+        /// Upper bound.
+        to: Box<[u8]>,
+        /// Whether the bounds themselves are left out.
+        exclusive: bool,
+    },
+}
+
+/// An order comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// The actions of one branch.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// Collected on the way, committed with the terminal action that is reached.
+    pub effects: Vec<Effect>,
+    /// Where the walk goes from here.
+    pub exit: Exit,
+}
+
+/// Where the walk goes after a block.
+#[derive(Debug, Default)]
+pub enum Exit {
+    /// To the next rule.
+    #[default]
+    Next,
+    /// Forward to a rule.
+    Goto(RuleIndex),
+    /// Nowhere: it is decided.
+    Terminal(Terminal),
+}
+
+/// An action that decides.
+#[derive(Debug)]
+pub enum Terminal {
+    /// `routeTo(target, stickiness)`.
+    RouteTo {
+        /// The pool or server.
+        target: TargetId,
+        /// How a client stays with a server of it.
+        sticky: Stickiness,
+    },
+    /// `reject(status, reason)`; 403 where no status is given.
+    Reject {
+        /// HTTP status, 400 to 599.
+        status: u16,
+        /// Text of the answer's body.
+        reason: Option<Box<str>>,
+    },
+    /// `discard()`: the connection closes without an answer.
+    Discard,
+    /// `redirect(status, template)`.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// The Location.
+        location: Template,
+    },
+    /// `respond(status, body)`.
+    Respond {
+        /// HTTP status, 200 to 599.
+        status: u16,
+        /// The answer's plain-text body.
+        body: Template,
+    },
+}
+
+/// How clients stay with a server inside the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stickiness {
+    /// `NON_STICKY`.
+    None,
+    /// `STICKY_ON_IP`: by `clientip`.
+    Ip,
+    /// `STICKY_ON_IP_PORT`: the rest of this client connection.
+    IpPort,
+    /// `STICKY_ON_COOKIE`: by the switch's own cookie.
+    Cookie,
+    /// `STICKY_ON(field)`: by the field's first value; not sticky where it is absent.
+    Field(Field),
+}
+
+/// An action that changes the request or the answer, committed with the terminal action.
+#[derive(Debug)]
+pub enum Effect {
+    /// `setHeader`, `addHeader`, `removeHeader` and the same with `Response`.
+    Header {
+        /// Whose header.
+        side: Side,
+        /// Lower-case name.
+        name: Box<str>,
+        /// What is done with it.
+        edit: HeaderEdit,
+    },
+    /// `rewritePath(regex, replacement)`: the forwarded path; `$1` names a group.
+    RewritePath {
+        /// What is searched, over the normal form of the path.
+        regex: Regex,
+        /// What takes its place, all matches.
+        replacement: Box<[u8]>,
+    },
+    /// `tag(name)`: a word in the access log.
+    Tag(Box<str>),
+}
+
+/// Request or answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The request, on its way to the server.
+    Request,
+    /// The answer, on its way to the client.
+    Response,
+}
+
+/// What is done with a header.
+#[derive(Debug)]
+pub enum HeaderEdit {
+    /// Replaces every line of that name by one.
+    Set(Template),
+    /// Adds a line.
+    Add(Template),
+    /// Takes every line of that name away.
+    Remove,
+}
+
+/// A text with fields in it: `https://${host}${path}`.
+#[derive(Debug, Default)]
+pub struct Template(pub Vec<Piece>);
+
+/// A piece of a template.
+#[derive(Debug)]
+pub enum Piece {
+    /// Literal bytes.
+    Literal(Box<[u8]>),
+    /// The first value of a field; nothing where it is absent.
+    Field(Field),
+}
+
+/// What a condition that ends unknown does to the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnknown {
+    /// Refused; the status follows from the cause.
+    #[default]
+    Reject,
+    /// Neither block runs.
+    Skip,
+    /// Goes to this target.
+    RouteTo(TargetId),
+}

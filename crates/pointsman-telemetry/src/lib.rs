@@ -1,0 +1,1 @@
+//! One event enum; metrics and the access log are readers of it.

@@ -1,0 +1,1 @@
+//! Certificates, peers, versions and tickets; the only crate that names rustls.

@@ -1,0 +1,1 @@
+//! Live connections to chosen servers and the pools of them.
