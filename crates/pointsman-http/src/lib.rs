@@ -1,1 +1,30 @@
 //! What an HTTP message is and is not: the HTTP/1 codec, which refuses ambiguity.
+//!
+//! A head is parsed where it lies and remembered as offsets, so that it can be forwarded as the
+//! bytes it came in, with edits. Whatever two parsers could read differently is refused
+//! (RFC 9112 section 6.3 and the request-smuggling family).
+//!
+//! Invariant: nothing here reads a socket, a clock or a file.
+
+mod answer;
+mod body;
+mod connection;
+mod forward;
+mod header;
+mod limits;
+mod method;
+mod refusal;
+mod request;
+mod response;
+mod target;
+mod trailer;
+
+pub use answer::{Answer, reason_phrase};
+pub use body::{BodyFault, BodyReader, Fed, Framing};
+pub use header::{HeaderKind, HeaderLine, is_field_value, is_token};
+pub use limits::{HEADERS_MAX, HeadLimits};
+pub use method::Method;
+pub use refusal::Refusal;
+pub use request::{RequestHead, Version};
+pub use response::{AnswerTo, ResponseHead};
+pub use target::{TargetForm, is_authority};

@@ -1,0 +1,99 @@
+//! Answers that the switch gives itself.
+
+use crate::Version;
+
+/// An answer with a plain-text body that no server gave.
+#[derive(Clone, Debug)]
+pub struct Answer<'a> {
+    /// The status code.
+    pub status: u16,
+    /// Whole header lines with their CRLF, `Location` for instance.
+    pub lines: &'a [u8],
+    /// The body; a line break is added.
+    pub body: &'a [u8],
+    /// Whether the connection closes after it.
+    pub closes: bool,
+    /// The version the client speaks: HTTP/1.0 must be told when the connection is kept.
+    pub version: Version,
+    /// Whether the request was HEAD: the body is counted, and not sent (RFC 9110 section 9.3.2).
+    pub to_head: bool,
+}
+
+impl Answer<'_> {
+    /// Appends the whole answer.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(itoa::Buffer::new().format(self.status).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(reason_phrase(self.status).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        let has_body = !matches!(self.status, 204 | 304);
+        if has_body {
+            out.extend_from_slice(b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: ");
+            let body_bytes = if self.body.is_empty() { 0 } else { self.body.len() + 1 };
+            out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(self.lines);
+        match (self.closes, self.version) {
+            (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+            (false, Version::Http11) => {}
+        }
+        out.extend_from_slice(b"\r\n");
+        if has_body && !self.to_head && !self.body.is_empty() {
+            out.extend_from_slice(self.body);
+            out.push(b'\n');
+        }
+    }
+}
+
+/// The reason phrase of a status (RFC 9110 section 15 and its registry); empty for others.
+pub fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        507 => "Insufficient Storage",
+        511 => "Network Authentication Required",
+        _ => "",
+    }
+}

@@ -1,0 +1,210 @@
+//! Where a body ends: it is followed as it goes by, and forwarded as the bytes it came in.
+
+use crate::trailer::TrailerReader;
+
+/// How a body is delimited (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Framing {
+    /// There is none.
+    #[default]
+    None,
+    /// By Content-Length; never 0.
+    Length(u64),
+    /// By `Transfer-Encoding: chunked`.
+    Chunked,
+    /// By the end of the connection; answers only.
+    UntilClose,
+}
+
+/// What is wrong with a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFault {
+    /// A chunk's size line (RFC 9112 section 7.1).
+    ChunkSize,
+    /// No CRLF after a chunk's data.
+    ChunkEnd,
+    /// A trailer line, or a name that may not stand in trailers (RFC 9110 section 6.5.1).
+    Trailer,
+}
+
+impl BodyFault {
+    /// What was wrong, for the answer's body and the access log.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            BodyFault::ChunkSize => "malformed chunk size",
+            BodyFault::ChunkEnd => "chunk data without CRLF at its end",
+            BodyFault::Trailer => "malformed or forbidden trailer",
+        }
+    }
+}
+
+/// What a reader made of the bytes it was fed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// How many of the bytes belong to the body; the rest belong to the next message.
+    pub used: usize,
+    /// Whether the body has ended.
+    pub done: bool,
+}
+
+/// Follows one body from its first byte to its last.
+#[derive(Debug)]
+pub struct BodyReader(State);
+
+#[derive(Debug)]
+enum State {
+    Done,
+    Length(u64),
+    UntilClose,
+    Chunked(ChunkReader),
+}
+
+impl BodyReader {
+    /// A reader for a body with this framing.
+    pub fn new(framing: Framing) -> BodyReader {
+        BodyReader(match framing {
+            Framing::None => State::Done,
+            Framing::Length(bytes) => State::Length(bytes),
+            Framing::UntilClose => State::UntilClose,
+            Framing::Chunked => State::Chunked(ChunkReader::default()),
+        })
+    }
+
+    /// Whether the body has ended.
+    pub fn is_done(&self) -> bool {
+        matches!(self.0, State::Done)
+    }
+
+    /// Whether the end of the connection ends the body, rather than cutting it short.
+    pub fn ends_at_close(&self) -> bool {
+        matches!(self.0, State::UntilClose)
+    }
+
+    /// Bytes still to come, where that is known.
+    pub fn remaining(&self) -> Option<u64> {
+        match self.0 {
+            State::Length(bytes) => Some(bytes),
+            State::Done => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Follows `bytes`, which are to be forwarded as they are.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
+        self.follow(bytes, &mut |_| {})
+    }
+
+    /// Follows `bytes` and appends the body's data without its chunk framing to `data`.
+    pub fn feed_unchunked(&mut self, bytes: &[u8], data: &mut Vec<u8>) -> Result<Fed, BodyFault> {
+        self.follow(bytes, &mut |piece| data.extend_from_slice(piece))
+    }
+
+    fn follow(&mut self, bytes: &[u8], data: &mut impl FnMut(&[u8])) -> Result<Fed, BodyFault> {
+        let fed = match &mut self.0 {
+            State::Done => Fed { used: 0, done: true },
+            State::UntilClose => {
+                data(bytes);
+                Fed { used: bytes.len(), done: false }
+            }
+            State::Length(left) => {
+                let used = (bytes.len() as u64).min(*left) as usize;
+                data(&bytes[..used]);
+                *left -= used as u64;
+                Fed { used, done: *left == 0 }
+            }
+            State::Chunked(reader) => reader.follow(bytes, data)?,
+        };
+        if fed.done {
+            self.0 = State::Done;
+        }
+        Ok(fed)
+    }
+}
+
+/// Chunked framing, strictly: CRLF only, no white space in the size, extensions and trailers bounded.
+#[derive(Debug, Default)]
+struct ChunkReader {
+    place: Place,
+    left: u64,
+    digits: u8,
+    extension_bytes: u16,
+    trailers: TrailerReader,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Size,
+    Extension,
+    SizeLineFeed,
+    Data,
+    DataReturn,
+    DataLineFeed,
+    Trailers,
+}
+
+/// 15 hex digits keep the sum below 2^60.
+const SIZE_DIGITS_MAX: u8 = 15;
+/// Nobody uses extensions; long ones are an attack (RFC 9112 section 7.1.1).
+const EXTENSION_BYTES_MAX: u16 = 256;
+
+impl ChunkReader {
+    fn follow(&mut self, bytes: &[u8], data: &mut impl FnMut(&[u8])) -> Result<Fed, BodyFault> {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.place {
+                Place::Data => {
+                    let piece = (self.left).min((bytes.len() - at) as u64) as usize;
+                    data(&bytes[at..at + piece]);
+                    self.left -= piece as u64;
+                    at += piece;
+                    if self.left == 0 {
+                        self.place = Place::DataReturn;
+                    }
+                }
+                Place::Trailers => {
+                    let fed = self.trailers.follow(&bytes[at..])?;
+                    return Ok(Fed { used: at + fed.used, done: fed.done });
+                }
+                _ => {
+                    self.step(bytes[at])?;
+                    at += 1;
+                }
+            }
+        }
+        Ok(Fed { used: at, done: false })
+    }
+
+    fn step(&mut self, byte: u8) -> Result<(), BodyFault> {
+        self.place = match (self.place, byte) {
+            (Place::Size, b'\r') if self.digits > 0 => Place::SizeLineFeed,
+            (Place::Size, b';') if self.digits > 0 => Place::Extension,
+            (Place::Size, _) => {
+                let digit = (byte as char).to_digit(16).ok_or(BodyFault::ChunkSize)?;
+                self.digits += 1;
+                if self.digits > SIZE_DIGITS_MAX {
+                    return Err(BodyFault::ChunkSize);
+                }
+                self.left = self.left * 16 + u64::from(digit);
+                Place::Size
+            }
+            (Place::Extension, b'\r') => Place::SizeLineFeed,
+            (Place::Extension, _) => {
+                self.extension_bytes += 1;
+                if !crate::header::is_value_byte(byte) || self.extension_bytes > EXTENSION_BYTES_MAX {
+                    return Err(BodyFault::ChunkSize);
+                }
+                Place::Extension
+            }
+            (Place::SizeLineFeed, b'\n') => {
+                self.digits = 0;
+                if self.left == 0 { Place::Trailers } else { Place::Data }
+            }
+            (Place::SizeLineFeed, _) => return Err(BodyFault::ChunkSize),
+            (Place::DataReturn, b'\r') => Place::DataLineFeed,
+            (Place::DataLineFeed, b'\n') => Place::Size,
+            _ => return Err(BodyFault::ChunkEnd),
+        };
+        Ok(())
+    }
+}

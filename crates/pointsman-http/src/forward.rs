@@ -1,0 +1,61 @@
+//! Writing a parsed head on, as the bytes it came in, with edits.
+
+use crate::header::HeaderLine;
+use crate::{RequestHead, ResponseHead, Version};
+
+/// Length of `HTTP/1.1`.
+const VERSION_BYTES: usize = 8;
+
+impl RequestHead {
+    /// Appends the head that a server is sent: `target` in place of what the client wrote (nothing
+    /// is replaced where it is `None`), every line not dropped, then `added`, whole lines with
+    /// their CRLF, then the empty line. The version is always 1.1.
+    pub fn forward(&self, buffer: &[u8], target: Option<&[u8]>, added: &[u8], out: &mut Vec<u8>) {
+        let lines_start = match target {
+            None if self.version == Version::Http11 => self.start as usize,
+            _ => {
+                out.extend_from_slice(self.method_name(buffer));
+                out.push(b' ');
+                out.extend_from_slice(target.unwrap_or(self.target(buffer)));
+                out.extend_from_slice(b" HTTP/1.1\r\n");
+                self.first_line
+            }
+        };
+        forward_lines(&self.lines, buffer, lines_start, self.first_line, out);
+        out.extend_from_slice(added);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+impl ResponseHead {
+    /// Appends the head that a client is sent: the status line with our version, every line not
+    /// dropped, then `added`, whole lines with their CRLF, then the empty line.
+    pub fn forward(&self, buffer: &[u8], added: &[u8], out: &mut Vec<u8>) {
+        let lines_start = match self.version {
+            Version::Http11 => 0,
+            Version::Http10 => {
+                out.extend_from_slice(b"HTTP/1.1");
+                out.extend_from_slice(&buffer[VERSION_BYTES..self.first_line]);
+                self.first_line
+            }
+        };
+        forward_lines(&self.lines, buffer, lines_start, self.first_line, out);
+        out.extend_from_slice(added);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// Copies `buffer[start..]` up to the end of the last line, leaving dropped lines out. Lines that
+/// stand together are one copy.
+fn forward_lines(lines: &[HeaderLine], buffer: &[u8], start: usize, first_line: usize, out: &mut Vec<u8>) {
+    let mut run_start = start;
+    let mut run_end = first_line;
+    for line in lines {
+        if line.dropped {
+            out.extend_from_slice(&buffer[run_start..run_end]);
+            run_start = line.end as usize;
+        }
+        run_end = line.end as usize;
+    }
+    out.extend_from_slice(&buffer[run_start..run_end]);
+}

@@ -1,0 +1,75 @@
+//! Why a message head is refused, and with which status.
+
+/// Why a head is refused. The sentence and the status of each stand here and nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// A byte that may not stand where it stands: a control, white space before a colon, a folded
+    /// line (RFC 9112 sections 3 and 5).
+    Syntax,
+    /// A line that ends in LF without CR (RFC 9112 section 2.2 lets a parser take either).
+    BareLineFeed,
+    /// A version other than 1.0 and 1.1 (RFC 9110 section 15.6.6).
+    Version,
+    /// The head is longer than its limit (RFC 6585 section 5).
+    HeadTooLarge,
+    /// More header lines than the limit (RFC 6585 section 5).
+    TooManyHeaders,
+    /// The target is longer than its limit (RFC 9110 section 15.5.15).
+    TargetTooLong,
+    /// A target of a form that does not fit the method (RFC 9112 section 3.2).
+    Target,
+    /// No Host, several, or one that is no host and port (RFC 9112 section 3.2).
+    Host,
+    /// The absolute target names another host than Host (RFC 9112 section 3.2.2).
+    HostConflict,
+    /// Content-Length that is not one number (RFC 9112 section 6.3).
+    ContentLength,
+    /// Content-Length beside Transfer-Encoding (RFC 9112 section 6.3).
+    LengthConflict,
+    /// Transfer-Encoding that does not end in one `chunked` (RFC 9112 section 6.3).
+    TransferEncoding,
+    /// A transfer coding other than `chunked` (RFC 9112 section 6.1).
+    TransferCoding,
+    /// Connection names a field that must reach the server (RFC 9110 section 7.6.1).
+    Connection,
+    /// An expectation other than `100-continue` (RFC 9110 section 10.1.1).
+    Expectation,
+    /// CONNECT: the switch is no tunnel (RFC 9110 section 9.3.6).
+    Connect,
+}
+
+impl Refusal {
+    /// The status a refused request is answered with. A refused answer is always 502.
+    pub fn status(self) -> u16 {
+        match self {
+            Refusal::HeadTooLarge | Refusal::TooManyHeaders => 431,
+            Refusal::TargetTooLong => 414,
+            Refusal::TransferCoding | Refusal::Connect => 501,
+            Refusal::Expectation => 417,
+            Refusal::Version => 505,
+            _ => 400,
+        }
+    }
+
+    /// What was wrong, for the answer's body and the access log.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Refusal::Syntax => "malformed head",
+            Refusal::BareLineFeed => "line ends in LF without CR",
+            Refusal::Version => "HTTP version not supported",
+            Refusal::HeadTooLarge => "head too large",
+            Refusal::TooManyHeaders => "too many header lines",
+            Refusal::TargetTooLong => "request target too long",
+            Refusal::Target => "malformed request target",
+            Refusal::Host => "missing, repeated or malformed Host",
+            Refusal::HostConflict => "request target and Host differ",
+            Refusal::ContentLength => "repeated or malformed Content-Length",
+            Refusal::LengthConflict => "both Content-Length and Transfer-Encoding",
+            Refusal::TransferEncoding => "malformed Transfer-Encoding",
+            Refusal::TransferCoding => "transfer coding not supported",
+            Refusal::Connection => "Connection names a field that is not hop-by-hop",
+            Refusal::Expectation => "expectation not supported",
+            Refusal::Connect => "method not supported",
+        }
+    }
+}

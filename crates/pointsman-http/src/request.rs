@@ -1,0 +1,319 @@
+//! A request head: parsed where it lies, kept as offsets.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use crate::connection::{self, ConnectionOptions};
+use crate::header::{self, HeaderLine};
+use crate::target::{self, TargetForm};
+use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Method, Refusal};
+
+/// The HTTP version of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    #[default]
+    Http11,
+}
+
+/// A request head. One value is used again and again: parsing allocates nothing once warm.
+///
+/// All offsets are into the buffer that was parsed; every method that reads takes that buffer.
+#[derive(Debug, Default)]
+pub struct RequestHead {
+    pub(crate) method: Method,
+    pub(crate) start: u32,
+    pub(crate) method_bytes: u16,
+    pub(crate) target: Range<usize>,
+    pub(crate) form: TargetForm,
+    pub(crate) origin: Range<usize>,
+    pub(crate) authority: Range<usize>,
+    pub(crate) version: Version,
+    pub(crate) lines: Vec<HeaderLine>,
+    pub(crate) first_line: usize,
+    pub(crate) head_bytes: usize,
+    pub(crate) framing: Framing,
+    pub(crate) options: ConnectionOptions,
+    pub(crate) expects_continue: bool,
+}
+
+impl RequestHead {
+    /// Parses the head at the start of `buffer`. `Ok(false)` asks for more bytes.
+    ///
+    /// One or more empty lines before the request line are skipped (RFC 9112 section 2.2).
+    pub fn parse(&mut self, buffer: &[u8], limits: &HeadLimits) -> Result<bool, Refusal> {
+        let start = empty_lines(buffer);
+        let message = &buffer[start..];
+        if matches!(message.first(), Some(b'\r' | b'\n')) && message != b"\r" {
+            return Err(Refusal::BareLineFeed);
+        }
+        let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+        let slots = &mut slots[..limits.headers_max.min(HEADERS_MAX)];
+        let mut request = httparse::Request::new(&mut []);
+        let parsed =
+            httparse::ParserConfig::default().parse_request_with_uninit_headers(&mut request, message, slots);
+        let head_bytes = match parsed {
+            Ok(httparse::Status::Complete(bytes)) => start + bytes,
+            Ok(httparse::Status::Partial) => return still_fits(buffer, message, limits).map(|()| false),
+            Err(error) => return Err(refusal_of(error, message)),
+        };
+        if head_bytes > limits.head_bytes_max {
+            return Err(Refusal::HeadTooLarge);
+        }
+        let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
+        else {
+            return Err(Refusal::Syntax);
+        };
+        if target.len() > limits.target_bytes_max {
+            return Err(Refusal::TargetTooLong);
+        }
+        self.start = start as u32;
+        self.head_bytes = head_bytes;
+        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
+        self.first_line(buffer, method.as_bytes(), target.as_bytes())?;
+        let end = header::remember(&mut self.lines, request.headers, buffer, self.first_line)?;
+        if buffer.get(end..head_bytes) != Some(b"\r\n") {
+            return Err(Refusal::BareLineFeed);
+        }
+        self.fields(buffer)?;
+        Ok(true)
+    }
+
+    /// Holds the request line to its exact form: one space, one space, CRLF.
+    fn first_line(&mut self, buffer: &[u8], method: &[u8], target: &[u8]) -> Result<(), Refusal> {
+        let start = self.start as usize;
+        let target_start = start + method.len() + 1;
+        let target_end = target_start + target.len();
+        let version: &[u8] = if self.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
+        self.first_line = target_end + version.len();
+        if buffer.get(target_start..target_end) != Some(target)
+            || buffer.get(target_end..self.first_line) != Some(version)
+        {
+            return Err(Refusal::BareLineFeed);
+        }
+        self.method = Method::parse(method);
+        if self.method == Method::Connect {
+            return Err(Refusal::Connect);
+        }
+        self.method_bytes = u16::try_from(method.len()).map_err(|_| Refusal::Syntax)?;
+        let parts = target::split(self.method, target)?;
+        self.target = target_start..target_end;
+        self.form = parts.form;
+        self.origin = shift(parts.origin, target_start);
+        self.authority = shift(parts.authority, target_start);
+        Ok(())
+    }
+
+    /// Reads the fields that decide where the message ends and who is meant.
+    fn fields(&mut self, buffer: &[u8]) -> Result<(), Refusal> {
+        self.options = ConnectionOptions::default();
+        self.expects_continue = false;
+        let mut length = None;
+        let mut chunked = false;
+        let mut host: Option<Range<usize>> = None;
+        let mut connection = false;
+        for line in &mut self.lines {
+            match line.kind {
+                HeaderKind::Plain => continue,
+                HeaderKind::Host => {
+                    let start = line.value_start as usize;
+                    if host.replace(start..start + line.value_bytes as usize).is_some() {
+                        return Err(Refusal::Host);
+                    }
+                }
+                HeaderKind::ContentLength => {
+                    if length.replace(parse_length(line.value(buffer))?).is_some() {
+                        return Err(Refusal::ContentLength);
+                    }
+                }
+                HeaderKind::TransferEncoding => {
+                    // HTTP/1.0 knows no transfer codings; a server may read the body otherwise.
+                    if chunked || self.version == Version::Http10 {
+                        return Err(Refusal::TransferEncoding);
+                    }
+                    chunked_only(line.value(buffer))?;
+                    chunked = true;
+                }
+                HeaderKind::Connection => connection = true,
+                HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
+                _ => {}
+            }
+            line.dropped = line.kind.ends_at_hop();
+        }
+        if chunked && length.is_some() {
+            return Err(Refusal::LengthConflict);
+        }
+        self.framing = match length {
+            _ if chunked => Framing::Chunked,
+            Some(0) | None => Framing::None,
+            Some(bytes) => Framing::Length(bytes),
+        };
+        self.expects_continue &= self.version == Version::Http11 && self.framing != Framing::None;
+        if connection {
+            self.options = connection::apply(&mut self.lines, buffer)?;
+        }
+        self.settle_authority(buffer, host)
+    }
+
+    fn settle_authority(&mut self, buffer: &[u8], host: Option<Range<usize>>) -> Result<(), Refusal> {
+        match host {
+            None if self.version == Version::Http11 => Err(Refusal::Host),
+            None => Ok(()),
+            Some(host) => {
+                if !target::is_authority(&buffer[host.clone()]) {
+                    return Err(Refusal::Host);
+                }
+                if self.form == TargetForm::Absolute
+                    && !buffer[self.authority.clone()].eq_ignore_ascii_case(&buffer[host.clone()])
+                {
+                    return Err(Refusal::HostConflict);
+                }
+                self.authority = host;
+                Ok(())
+            }
+        }
+    }
+
+    /// The method, for what may be done with it.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The method as it was written.
+    pub fn method_name<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        &buffer[self.start as usize..][..usize::from(self.method_bytes)]
+    }
+
+    /// The request target as it was written.
+    pub fn target<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        &buffer[self.target.clone()]
+    }
+
+    /// The form of the target.
+    pub fn form(&self) -> TargetForm {
+        self.form
+    }
+
+    /// Path and query of the target; empty for an absolute target without a path, which means `/`.
+    pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        &buffer[self.origin.clone()]
+    }
+
+    /// Host and port as they were written; empty only in HTTP/1.0.
+    pub fn authority<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        &buffer[self.authority.clone()]
+    }
+
+    /// The HTTP version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// How the body is delimited.
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Bytes of the head, empty lines before it included: the body starts there.
+    pub fn head_bytes(&self) -> usize {
+        self.head_bytes
+    }
+
+    /// Whether the client wants its connection kept (RFC 9112 section 9.3).
+    pub fn keeps_alive(&self) -> bool {
+        match self.version {
+            Version::Http11 => !self.options.close,
+            Version::Http10 => self.options.keep_alive && !self.options.close,
+        }
+    }
+
+    /// Whether the client waits for 100 before it sends the body.
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// All header lines in order.
+    pub fn lines(&self) -> &[HeaderLine] {
+        &self.lines
+    }
+
+    /// The header lines, to take some out of what is forwarded.
+    pub fn lines_mut(&mut self) -> &mut [HeaderLine] {
+        &mut self.lines
+    }
+}
+
+fn shift(range: Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
+
+/// Bytes of the empty lines at the start.
+pub(crate) fn empty_lines(buffer: &[u8]) -> usize {
+    let mut bytes = 0;
+    while buffer[bytes..].starts_with(b"\r\n") {
+        bytes += 2;
+    }
+    bytes
+}
+
+/// Whether an unfinished head can still become one within its limits.
+fn still_fits(buffer: &[u8], message: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
+    const METHOD_BYTES_MAX: usize = 32;
+    if message.len() > limits.target_bytes_max + METHOD_BYTES_MAX && !message.contains(&b'\n') {
+        return Err(Refusal::TargetTooLong);
+    }
+    if buffer.len() >= limits.head_bytes_max {
+        return Err(Refusal::HeadTooLarge);
+    }
+    Ok(())
+}
+
+fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
+    match error {
+        httparse::Error::TooManyHeaders => Refusal::TooManyHeaders,
+        httparse::Error::Version if names_other_version(message) => Refusal::Version,
+        _ => Refusal::Syntax,
+    }
+}
+
+/// Whether the request line ends in ` HTTP/` and a digit: a version, only not one of ours.
+fn names_other_version(message: &[u8]) -> bool {
+    let line = message.split(|&byte| byte == b'\r').next().unwrap_or_default();
+    let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    matches!(version.strip_prefix(b"HTTP/"), Some([b'0'..=b'9', ..]))
+}
+
+/// One run of digits (RFC 9112 section 6.3): no sign, no list, no space.
+pub(crate) fn parse_length(value: &[u8]) -> Result<u64, Refusal> {
+    const DIGITS_MAX: usize = 18;
+    if value.is_empty() || value.len() > DIGITS_MAX || !value.iter().all(u8::is_ascii_digit) {
+        return Err(Refusal::ContentLength);
+    }
+    Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+}
+
+pub(crate) fn chunked_only(value: &[u8]) -> Result<(), Refusal> {
+    if value.eq_ignore_ascii_case(b"chunked") {
+        return Ok(());
+    }
+    let mut codings = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    let known = |coding: &[u8]| {
+        [&b"gzip"[..], b"x-gzip", b"deflate", b"compress", b"x-compress"]
+            .iter()
+            .any(|name| coding.eq_ignore_ascii_case(name))
+    };
+    let last = codings.next_back().unwrap_or_default();
+    match last.eq_ignore_ascii_case(b"chunked") && codings.all(known) {
+        true => Err(Refusal::TransferCoding),
+        false => Err(Refusal::TransferEncoding),
+    }
+}
+
+fn expects_continue(value: &[u8]) -> Result<bool, Refusal> {
+    match value.eq_ignore_ascii_case(b"100-continue") {
+        true => Ok(true),
+        false => Err(Refusal::Expectation),
+    }
+}

@@ -1,0 +1,134 @@
+//! The four forms of a request target (RFC 9112 section 3.2) and what an authority is.
+
+use std::ops::Range;
+
+use crate::{Method, Refusal};
+
+/// The form a request target was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TargetForm {
+    /// `/path?query`
+    #[default]
+    Origin,
+    /// `http://host/path?query`
+    Absolute,
+    /// `*`, with OPTIONS
+    Asterisk,
+}
+
+/// A request target cut into its parts, as offsets into it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TargetParts {
+    pub(crate) form: TargetForm,
+    /// Empty unless the form is absolute.
+    pub(crate) authority: Range<usize>,
+    /// Path and query: what a server is sent. Empty for `http://host`, which means `/`.
+    pub(crate) origin: Range<usize>,
+}
+
+pub(crate) fn split(method: Method, target: &[u8]) -> Result<TargetParts, Refusal> {
+    // Everything a server could take for the end of the target, or for a fragment, is refused.
+    if !target.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#') {
+        return Err(Refusal::Target);
+    }
+    if target.first() == Some(&b'/') {
+        return Ok(TargetParts { form: TargetForm::Origin, authority: 0..0, origin: 0..target.len() });
+    }
+    if target == b"*" {
+        return match method {
+            Method::Options => Ok(TargetParts { form: TargetForm::Asterisk, authority: 0..0, origin: 0..1 }),
+            _ => Err(Refusal::Target),
+        };
+    }
+    let scheme_bytes = match target {
+        _ if starts_with_ignoring_case(target, b"http://") => 7,
+        _ if starts_with_ignoring_case(target, b"https://") => 8,
+        _ => return Err(Refusal::Target),
+    };
+    let rest = &target[scheme_bytes..];
+    let authority_bytes = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    let authority = scheme_bytes..scheme_bytes + authority_bytes;
+    // `http://host?query` has an empty path before a query: no two servers agree on it.
+    if !is_authority(&target[authority.clone()]) || rest.get(authority_bytes) == Some(&b'?') {
+        return Err(Refusal::Target);
+    }
+    Ok(TargetParts { form: TargetForm::Absolute, origin: authority.end..target.len(), authority })
+}
+
+fn starts_with_ignoring_case(target: &[u8], prefix: &[u8]) -> bool {
+    target.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// Whether `bytes` is a host with an optional port, and no user (RFC 3986 section 3.2).
+///
+/// Registered names are held to the bytes that hosts are made of in practice: letters, digits,
+/// `-`, `.`, `_` and `~`. Percent-codes and other sub-delimiters are refused.
+pub fn is_authority(bytes: &[u8]) -> bool {
+    let (host, port) = match bytes.first() {
+        Some(b'[') => {
+            let Some(close) = bytes.iter().position(|&byte| byte == b']') else { return false };
+            (&bytes[..=close], &bytes[close + 1..])
+        }
+        _ => {
+            let colon = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
+            bytes.split_at(colon)
+        }
+    };
+    let port_fits = match port {
+        [] => true,
+        [b':', digits @ ..] => {
+            !digits.is_empty() && digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    };
+    port_fits && is_host(host)
+}
+
+fn is_host(host: &[u8]) -> bool {
+    match host {
+        [b'[', inside @ .., b']'] => {
+            std::str::from_utf8(inside).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+        }
+        _ => {
+            !host.is_empty()
+                && host.len() <= 255
+                && host.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: Method, target: &str, expected: Result<(TargetForm, &str, &str), Refusal>) {
+        let found = split(method, target.as_bytes())
+            .map(|parts| (parts.form, &target[parts.authority], &target[parts.origin]));
+        assert_eq!(found, expected, "{target}");
+    }
+
+    #[test]
+    fn targets_are_cut_or_refused() {
+        use TargetForm::*;
+        check(Method::Get, "/a?b", Ok((Origin, "", "/a?b")));
+        check(Method::Get, "http://a.example", Ok((Absolute, "a.example", "")));
+        check(Method::Get, "HTTPS://a.example:8443/x?y", Ok((Absolute, "a.example:8443", "/x?y")));
+        check(Method::Get, "http://[::1]:80/", Ok((Absolute, "[::1]:80", "/")));
+        check(Method::Options, "*", Ok((Asterisk, "", "*")));
+        for bad in ["*", "a", "", "a.example:80", "ftp://a/", "http://", "http:///x", "http://u@a/", "/a#b"] {
+            check(Method::Get, bad, Err(Refusal::Target));
+        }
+        check(Method::Get, "http://a.example?q", Err(Refusal::Target));
+        check(Method::Get, "/a\u{e9}", Err(Refusal::Target));
+    }
+
+    #[test]
+    fn authorities_are_hosts_with_a_port_at_most() {
+        for good in ["a", "a.b", "a:80", "127.0.0.1:1", "[::1]", "[::1]:443", "a_b.example."] {
+            assert!(is_authority(good.as_bytes()), "{good}");
+        }
+        for bad in ["", ":80", "a:", "a:x", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]", "[::1]x", "a/b", "a%20"] {
+            assert!(!is_authority(bad.as_bytes()), "{bad}");
+        }
+    }
+}

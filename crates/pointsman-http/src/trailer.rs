@@ -1,0 +1,96 @@
+//! Trailer lines after the last chunk (RFC 9112 section 7.1.2), checked as they go by.
+
+use crate::body::{BodyFault, Fed};
+use crate::header::{is_token_byte, is_value_byte};
+
+/// Bytes of all trailer lines together.
+const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
+/// Longest name that is compared with the forbidden ones; longer names are none of them.
+const NAME_BYTES_KEPT: usize = 24;
+
+/// Follows trailer lines up to the empty line that ends the message.
+///
+/// The name is kept only to be compared with the names that may not stand here. A fault ends the
+/// body before its last byte, so no server takes what came before it for a complete request.
+#[derive(Debug, Default)]
+pub(crate) struct TrailerReader {
+    place: Place,
+    bytes: u32,
+    name: [u8; NAME_BYTES_KEPT],
+    name_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    LineStart,
+    Name,
+    Value,
+    LineFeed,
+    LastLineFeed,
+}
+
+impl TrailerReader {
+    pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
+        for (at, &byte) in bytes.iter().enumerate() {
+            self.bytes += 1;
+            if self.bytes > TRAILERS_BYTES_MAX {
+                return Err(BodyFault::Trailer);
+            }
+            if self.place == Place::LastLineFeed && byte == b'\n' {
+                return Ok(Fed { used: at + 1, done: true });
+            }
+            self.place = self.step(byte).ok_or(BodyFault::Trailer)?;
+        }
+        Ok(Fed { used: bytes.len(), done: false })
+    }
+
+    fn step(&mut self, byte: u8) -> Option<Place> {
+        match (self.place, byte) {
+            (Place::LineStart, b'\r') => Some(Place::LastLineFeed),
+            (Place::LineStart | Place::Name, _) if is_token_byte(byte) => {
+                if self.place == Place::LineStart {
+                    self.name_bytes = 0;
+                }
+                if let Some(kept) = self.name.get_mut(self.name_bytes) {
+                    *kept = byte.to_ascii_lowercase();
+                }
+                self.name_bytes += 1;
+                Some(Place::Name)
+            }
+            (Place::Name, b':') if self.may_trail() => Some(Place::Value),
+            (Place::Value, b'\r') => Some(Place::LineFeed),
+            (Place::Value, _) if is_value_byte(byte) => Some(Place::Value),
+            (Place::LineFeed, b'\n') => Some(Place::LineStart),
+            _ => None,
+        }
+    }
+
+    /// Framing, routing, authentication and content fields may not come this late: the decision
+    /// that they belong to has been made (RFC 9110 section 6.5.1).
+    fn may_trail(&self) -> bool {
+        const FORBIDDEN: [&str; 17] = [
+            "age",
+            "authorization",
+            "cache-control",
+            "connection",
+            "cookie",
+            "expect",
+            "forwarded",
+            "host",
+            "keep-alive",
+            "location",
+            "proxy-authorization",
+            "proxy-connection",
+            "set-cookie",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+        ];
+        let Some(name) = self.name.get(..self.name_bytes) else { return true };
+        !FORBIDDEN.iter().any(|forbidden| name == forbidden.as_bytes())
+            && !name.starts_with(b"content-")
+            && !name.starts_with(b"x-forwarded-")
+    }
+}
