@@ -1,1 +1,75 @@
-fn main() {}
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy` and `bench-peers`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
+
+mod check;
+mod failure;
+mod origin;
+mod packages;
+mod peers;
+mod project;
+mod tidy;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::ExitCode;
+
+use lexopt::Arg;
+
+use crate::failure::{Failure, Result};
+use crate::project::Project;
+
+const HELP: &str = "\
+cargo xtask demo [ARGUMENT…]   build the switch and show it at work
+cargo xtask check              everything that must be green, tests last
+cargo xtask tidy               the rules about the code itself
+cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME] [--backlog] [--no-build]
+                               CPU time per request beside nginx and HAProxy
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let mut arguments = lexopt::Parser::from_env();
+    let command = match arguments.next()? {
+        Some(Arg::Value(command)) => command,
+        Some(Arg::Long("help") | Arg::Short('h')) | None => {
+            print!("{HELP}");
+            return Ok(());
+        }
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    let project = Project::find()?;
+    match command.to_str() {
+        Some("demo") => demo(&project, arguments.raw_args()?.collect()),
+        Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
+        Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
+        Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
+        // The two helpers that bench-peers starts as processes of their own.
+        Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
+        Some("spin") => nothing_more(arguments).and_then(|()| peers::spin()),
+        _ => Err(Failure::usage(format!("no such command: `{}`\n\n{HELP}", command.display()))),
+    }
+}
+
+/// Builds the switch and becomes it.
+fn demo(project: &Project, arguments: Vec<OsString>) -> Result<()> {
+    project.build_release("pointsman")?;
+    let binary = project.release_binary("pointsman")?;
+    let error = std::process::Command::new(&binary).arg("demo").args(arguments).exec();
+    Err(Failure::new(format!("cannot start `{}`: {error}", binary.display())))
+}
+
+fn nothing_more(mut arguments: lexopt::Parser) -> Result<()> {
+    match arguments.next()? {
+        None => Ok(()),
+        Some(more) => Err(more.unexpected().into()),
+    }
+}

@@ -1,1 +1,15 @@
 //! Who gets this request: algorithms, weights and stickiness, with time and randomness as arguments.
+//!
+//! Invariant: nothing here reads a clock, draws a random number or does input and output.
+
+mod algorithm;
+mod cookie;
+mod load;
+mod picker;
+mod sticky;
+
+pub use algorithm::Algorithm;
+pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
+pub use load::{InFlight, ServerLoad};
+pub use picker::Picker;
+pub use sticky::{StickyHash, rendezvous};

@@ -1,1 +1,36 @@
-//! What the operator wrote, with spans, and what it means, immutable.
+//! What the operator wrote, with spans (`Spec`), and what it means, immutable ([`Plan`]).
+//!
+//! A configuration is read once, checked whole, and lowered once; nothing later re-checks it. Every error
+//! of every file is reported together, with its place in the source.
+//!
+//! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
+//! at for changes, never on the way of a request.
+
+mod colour;
+mod findings;
+mod keys;
+mod limits;
+mod load;
+mod lower;
+mod notation;
+mod plan;
+mod problems;
+mod reference;
+mod rules;
+mod section;
+mod spec;
+mod suggest;
+mod syntax;
+mod tls;
+mod watch;
+
+pub use colour::Colour;
+pub use limits::{ListenerLimits, PoolLimits};
+pub use load::Loaded;
+pub use plan::{
+    EncodedSlash, ForwardedMode, Listener, ListenerIndex, LogDestination, Plan, Pool, PoolIndex, Server,
+    ServerIndex, Target,
+};
+pub use problems::{FileProblems, Problems};
+pub use reference::reference;
+pub use watch::{WatchedFile, changed};

@@ -1,1 +1,54 @@
 //! Starts the real binary on port 0 and talks to it as clients and servers do.
+//!
+//! A test is a [`Setup`] (what the operator writes), some [`Origin`]s (the servers behind), a
+//! [`Client`], and what they must see. Where only bytes matter it is a [`dialogue`] in a text file.
+//!
+//! Invariants: nothing here uses code of the switch, so that an error of its parser cannot hide
+//! itself; nothing sleeps; every wait has the deadline [`PATIENCE`].
+
+mod binary;
+mod certificates;
+mod client;
+pub mod dialogue;
+mod lines;
+mod origin;
+mod setup;
+mod switch;
+mod tls;
+mod vectors;
+mod wire;
+
+use std::time::Duration;
+
+pub use binary::{Finished, pointsman};
+pub use certificates::{Authority, Pair, sha256_hex};
+pub use client::{Client, Response};
+pub use lines::Lines;
+pub use origin::{Exchange, Origin, Request, Then, echo, ok};
+pub use setup::Setup;
+pub use switch::Switch;
+pub use tls::TlsClient;
+pub use vectors::{read_lines, testdata, unescape};
+pub use wire::{Body, Framing, Head, Reader};
+
+/// How long anything may take before a test calls it a hang. Long, because machines that run tests
+/// are busy; no test waits for it when all is well.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes two tests of each named `fn(threads: usize)`: with one event-loop thread and with four.
+#[macro_export]
+macro_rules! for_threads {
+    ($($name:ident),* $(,)?) => {$(
+        mod $name {
+            #[test]
+            fn threads_1() {
+                super::$name(1);
+            }
+
+            #[test]
+            fn threads_4() {
+                super::$name(4);
+            }
+        }
+    )*};
+}

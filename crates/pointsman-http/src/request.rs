@@ -59,15 +59,17 @@ impl RequestHead {
             Ok(httparse::Status::Partial) => return still_fits(buffer, message, limits).map(|()| false),
             Err(error) => return Err(refusal_of(error, message)),
         };
-        if head_bytes > limits.head_bytes_max {
-            return Err(Refusal::HeadTooLarge);
-        }
         let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
         else {
             return Err(Refusal::Syntax);
         };
-        if target.len() > limits.target_bytes_max {
+        if target.len() > limits.target_bytes_max
+            || method.len() + target.len() > limits.target_bytes_max + METHOD_BYTES
+        {
             return Err(Refusal::TargetTooLong);
+        }
+        if head_bytes > limits.head_bytes_max {
+            return Err(Refusal::HeadTooLarge);
         }
         self.start = start as u32;
         self.head_bytes = head_bytes;
@@ -258,10 +260,15 @@ pub(crate) fn empty_lines(buffer: &[u8]) -> usize {
     bytes
 }
 
-/// Whether an unfinished head can still become one within its limits.
+/// What the request line may have beyond the longest target: the method, with room to spare.
+const METHOD_BYTES: usize = 32;
+
+/// Whether an unfinished head can still become one within its limits: the answer is the same as for
+/// the finished head, however its bytes arrive.
 fn still_fits(buffer: &[u8], message: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
-    const METHOD_BYTES_MAX: usize = 32;
-    if message.len() > limits.target_bytes_max + METHOD_BYTES_MAX && !message.contains(&b'\n') {
+    const SPACES_VERSION_AND_RETURN: usize = " ".len() + " HTTP/1.1\r".len();
+    let line_bytes_max = limits.target_bytes_max + METHOD_BYTES + SPACES_VERSION_AND_RETURN;
+    if message.len() > line_bytes_max && !message[..=line_bytes_max].contains(&b'\n') {
         return Err(Refusal::TargetTooLong);
     }
     if buffer.len() >= limits.head_bytes_max {
@@ -278,10 +285,10 @@ fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
     }
 }
 
-/// Whether the request line ends in ` HTTP/` and a digit: a version, only not one of ours.
+/// Whether `HTTP/` and a digit follow the target: a version, only not one of ours. What stands
+/// after a space inside the target is none.
 fn names_other_version(message: &[u8]) -> bool {
-    let line = message.split(|&byte| byte == b'\r').next().unwrap_or_default();
-    let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+    let version = message.split(|&byte| byte == b' ').nth(2).unwrap_or_default();
     matches!(version.strip_prefix(b"HTTP/"), Some([b'0'..=b'9', ..]))
 }
 

@@ -5,7 +5,7 @@ use crate::header::{is_token_byte, is_value_byte};
 
 /// Bytes of all trailer lines together.
 const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
-/// Longest name that is compared with the forbidden ones; longer names are none of them.
+/// How much of a name is kept: more than the longest of the forbidden names and prefixes.
 const NAME_BYTES_KEPT: usize = 24;
 
 /// Follows trailer lines up to the empty line that ends the message.
@@ -88,7 +88,8 @@ impl TrailerReader {
             "transfer-encoding",
             "upgrade",
         ];
-        let Some(name) = self.name.get(..self.name_bytes) else { return true };
+        // A name cut short is longer than any of these.
+        let name = &self.name[..self.name_bytes.min(NAME_BYTES_KEPT)];
         !FORBIDDEN.iter().any(|forbidden| name == forbidden.as_bytes())
             && !name.starts_with(b"content-")
             && !name.starts_with(b"x-forwarded-")

@@ -1,1 +1,25 @@
 //! The whole way of a connection, from accept to the last byte of the answer.
+//!
+//! Start reading at `session.rs`: one function shows the way of a request. [`Switch`] starts the
+//! threads, publishes a new plan to them, and drains them.
+//!
+//! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
+//! `pointsman-view`'s, decisions are `pointsman-rules`'.
+
+mod accept;
+mod answer;
+mod commit;
+mod decide;
+mod exchange;
+mod fault;
+mod live;
+mod local;
+mod pick;
+mod pump;
+mod reach;
+mod session;
+mod shard;
+mod switch;
+mod upload;
+
+pub use switch::{Address, BindFault, Start, Switch};

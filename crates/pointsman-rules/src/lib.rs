@@ -2,14 +2,41 @@
 //!
 //! Invariant: nothing here knows HTTP, a clock, a socket or a file.
 
+mod advice;
+pub mod ast;
+mod compare;
+mod compile;
+mod decide;
 mod decimal;
 mod diagnostic;
+mod eval;
+mod explain;
 mod field;
+mod format;
+#[cfg(test)]
+mod generated;
+mod lexer;
+mod older;
+mod parser;
+mod pattern;
+mod payload;
 mod program;
+mod rewrite;
+mod schema;
 mod subject;
+mod template;
+mod truth;
 
-pub use decimal::Decimal;
-pub use diagnostic::{Diagnostic, Severity, Span};
+pub use compile::{Compiled, Targets, compile};
+pub use decide::{DecidedBy, Decision, Outcome};
+pub use decimal::{DECIMAL_BYTES_MAX, DECIMAL_EXPONENT_MAX, Decimal, NotANumber};
+pub use diagnostic::{Colour, Diagnostic, Severity, Span};
+pub use explain::{Culprit, Explanation, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, VisitedExit, VisitedRule};
 pub use field::{Field, FieldType};
+pub use format::format;
+pub use parser::parse;
 pub use program::*;
+pub use rewrite::{BadPath, REWRITTEN_PATH_BYTES_MAX, rewrite_path};
 pub use subject::{Subject, Value};
+pub use template::ForbiddenByte;
+pub use truth::{Cause, Truth};

@@ -1,9 +1,13 @@
 //! What a rule set is asked about.
 
+use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use crate::Field;
+use smallvec::SmallVec;
+
+use crate::decimal::integer_digits;
+use crate::{Cause, Field};
 
 /// One value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,4 +26,50 @@ pub enum Value<'a> {
 pub trait Subject {
     /// Shows each value of `field` in order until `see` breaks. An absent field shows none.
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>);
+
+    /// Why `field` may have values that [`Subject::each`] cannot show, now or later. Nothing for
+    /// a field whose values are all known, as those of a request's head are.
+    fn unsettled(&self, _field: &Field) -> Option<Cause> {
+        None
+    }
+}
+
+/// Room for the text of a value that is not text itself, or not in the wanted case.
+#[derive(Default)]
+pub(crate) struct TextRoom(SmallVec<[u8; 128]>);
+
+impl Value<'_> {
+    /// The value as bytes: of an address, number or truth value its canonical spelling.
+    pub(crate) fn text<'s>(&'s self, room: &'s mut TextRoom) -> &'s [u8] {
+        match self {
+            Value::Text(text) => return text,
+            Value::Integer(integer) => {
+                let mut buffer = [0; 20];
+                room.0.extend_from_slice(integer_digits(*integer, &mut buffer));
+            }
+            // Writing to memory does not fail.
+            Value::Ip(ip) => write!(room, "{}", ip.to_canonical()).unwrap_or_default(),
+            Value::Boolean(true) => return b"true",
+            Value::Boolean(false) => return b"false",
+        }
+        &room.0
+    }
+
+    /// The same with ASCII letters in lower case.
+    pub(crate) fn folded_text<'s>(&'s self, room: &'s mut TextRoom) -> &'s [u8] {
+        let Value::Text(text) = self else {
+            // Canonical spellings have no capital letters.
+            return self.text(room);
+        };
+        room.0.extend_from_slice(text);
+        room.0.make_ascii_lowercase();
+        &room.0
+    }
+}
+
+impl fmt::Write for TextRoom {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }

@@ -1,1 +1,30 @@
 //! One event enum; metrics and the access log are readers of it.
+//!
+//! [`Metrics`] is the registry, one for the process. Each event-loop thread takes one [`Recorder`] from it
+//! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
+//! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
+//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over.
+//!
+//! Invariants:
+//! - A counter has one writer, so counting is a load and a store, without a locked instruction.
+//! - Nothing here reads a clock or waits on an event-loop thread: times are arguments, and a log that cannot
+//!   keep up loses lines, which are counted.
+
+mod access_log;
+mod event;
+mod exchange_line;
+mod exposition;
+mod family;
+mod histogram;
+mod json;
+mod metrics;
+mod recorder;
+mod slots;
+mod timestamp;
+
+pub use access_log::{AccessLog, LogTarget};
+pub use event::{Event, Exchange, Handshake, Refusal, ServerFailure};
+pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
+pub use metrics::Metrics;
+pub use recorder::Recorder;
+pub use timestamp::WallBase;

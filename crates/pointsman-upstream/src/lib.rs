@@ -1,1 +1,9 @@
-//! Live connections to chosen servers and the pools of them.
+//! Live connections to servers and the idle ones kept for the next request.
+//!
+//! Everything here belongs to one thread: no lock stands between a request and its connection.
+
+mod connect;
+mod idle;
+
+pub use connect::{ConnectFault, connect};
+pub use idle::{IdleConnections, IdleLimits, ServerId};

@@ -1,1 +1,28 @@
 //! An HTTP request as the fields that a rule can ask for, lazily.
+//!
+//! A rule that is fooled by spelling is a hole, so every field that has many spellings has one
+//! normal form here, and the path a rule sees is the path that is forwarded.
+//!
+//! Invariant: nothing here reads a socket, a clock or a file, and asking for a field changes nothing.
+
+mod address;
+mod clientip;
+mod connection;
+mod content;
+mod cookie;
+mod forwarding;
+mod host;
+mod path;
+mod percent;
+mod query;
+mod request;
+
+pub use address::{ADDRESS_BYTES_MAX, AddressText};
+pub use clientip::{client_ip, is_trusted};
+pub use connection::{Connection, TlsClient, TlsFacts};
+pub use cookie::{cookie_values, without_cookie};
+pub use forwarding::{Forwarding, ForwardingModes, Peer, add_forwarding_lines};
+pub use host::{HOST_BYTES_MAX, normal_host};
+pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
+pub use query::{QueryValue, query_values};
+pub use request::RequestView;

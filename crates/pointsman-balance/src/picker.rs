@@ -1,0 +1,380 @@
+//! Picks the server of a request that is not sticky.
+
+use std::cmp::Ordering;
+
+use crate::{Algorithm, ServerLoad};
+
+/// The picks of one thread in one pool. Each thread has its own, so that a pick takes no lock;
+/// only the loads are shared.
+///
+/// A server of weight 0 is never picked, whatever the algorithm.
+#[derive(Debug)]
+pub struct Picker {
+    algorithm: Algorithm,
+    weights: Box<[u32]>,
+    rotation: Rotation,
+    shares: Shares,
+}
+
+impl Picker {
+    /// A picker for servers of these weights. `thread` numbers the threads from 0: each starts
+    /// at another place, so that few requests on many threads spread over all servers too.
+    #[must_use]
+    pub fn new(algorithm: Algorithm, weights: &[u32], thread: usize) -> Picker {
+        let mut shares = Shares { credits: vec![0; weights.len()].into() };
+        // The first picks of threads 0, 1, 2, … together are then the sequence itself.
+        for _ in 0..position_in_cycle(weights, thread) {
+            shares.pick(weights, |index| weights[index] > 0);
+        }
+        Picker {
+            algorithm,
+            weights: weights.into(),
+            rotation: Rotation { next: thread.checked_rem(weights.len()).unwrap_or(0) },
+            shares,
+        }
+    }
+
+    /// The server for one request, by its position; nothing if none is usable.
+    ///
+    /// `loads` are the servers' loads, one for each weight. `usable` may be asked about a server
+    /// more than once. `random` serves [`Algorithm::RandomTwoChoices`] only.
+    pub fn pick<L: AsRef<ServerLoad>>(
+        &mut self,
+        loads: &[L],
+        usable: impl Fn(usize) -> bool,
+        random: u64,
+    ) -> Option<usize> {
+        debug_assert_eq!(loads.len(), self.weights.len(), "one load for each weight");
+        let weights = &self.weights[..self.weights.len().min(loads.len())];
+        let candidate = |index: usize| weights[index] > 0 && usable(index);
+        let in_flight = |index: usize| loads[index].as_ref().in_flight();
+        match self.algorithm {
+            Algorithm::RoundRobin => self.rotation.pick_first(weights.len(), candidate),
+            Algorithm::WeightedRoundRobin => self.shares.pick(weights, candidate),
+            Algorithm::LeastConnections => self.rotation.pick_least(weights.len(), candidate, in_flight),
+            Algorithm::WeightedLeastConnections => {
+                pick_least_for_weight(&mut self.shares, weights, candidate, in_flight)
+            }
+            Algorithm::RandomTwoChoices => pick_of_two(weights.len(), candidate, in_flight, random),
+        }
+    }
+}
+
+/// Servers in turn.
+#[derive(Debug)]
+struct Rotation {
+    next: usize,
+}
+
+impl Rotation {
+    fn pick_first(&mut self, count: usize, candidate: impl Fn(usize) -> bool) -> Option<usize> {
+        let picked = self.turn(count).find(|index| candidate(*index));
+        self.advance(picked)
+    }
+
+    /// Of several with the least load, the one whose turn it is: otherwise the first server
+    /// would get every request of a pool that is seldom busy.
+    fn pick_least(
+        &mut self,
+        count: usize,
+        candidate: impl Fn(usize) -> bool,
+        load: impl Fn(usize) -> u32,
+    ) -> Option<usize> {
+        let picked = self.turn(count).filter(|index| candidate(*index)).min_by_key(|index| load(*index));
+        self.advance(picked)
+    }
+
+    fn turn(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        (self.next.min(count)..count).chain(0..self.next.min(count))
+    }
+
+    fn advance(&mut self, picked: Option<usize>) -> Option<usize> {
+        if let Some(picked) = picked {
+            self.next = picked + 1;
+        }
+        picked
+    }
+}
+
+/// Servers as often as their weights say, spread evenly: the smooth weighted round robin known
+/// from nginx. With every pick each candidate gains its weight, and the one that has gained most
+/// is picked and pays for all.
+#[derive(Debug)]
+struct Shares {
+    /// What each server has gained and not yet spent.
+    credits: Box<[i64]>,
+}
+
+impl Shares {
+    fn pick(&mut self, weights: &[u32], candidate: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut total = 0;
+        let mut picked: Option<usize> = None;
+        for index in (0..weights.len()).filter(|index| candidate(*index)) {
+            let weight = i64::from(weights[index]);
+            self.credits[index] += weight;
+            total += weight;
+            if picked.is_none_or(|picked| self.credits[index] > self.credits[picked]) {
+                picked = Some(index);
+            }
+        }
+        let picked = picked?;
+        self.credits[picked] -= total;
+        Some(picked)
+    }
+}
+
+/// How far into the sequence of picks a thread starts; the sequence repeats once every server
+/// has had its weight, in lowest terms.
+fn position_in_cycle(weights: &[u32], thread: usize) -> u64 {
+    let divisor = weights.iter().fold(0, |divisor, weight| greatest_common_divisor(divisor, *weight));
+    let cycle: u64 = weights.iter().map(|weight| u64::from(weight.checked_div(divisor).unwrap_or(0))).sum();
+    (thread as u64).checked_rem(cycle).unwrap_or(0)
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    match b {
+        0 => a,
+        _ => greatest_common_divisor(b, a % b),
+    }
+}
+
+/// The least requests in flight for its weight. Several servers that are equally busy, as all are
+/// in a pool that is idle, share by weight.
+fn pick_least_for_weight(
+    shares: &mut Shares,
+    weights: &[u32],
+    candidate: impl Fn(usize) -> bool,
+    load: impl Fn(usize) -> u32,
+) -> Option<usize> {
+    let ratio = |index: usize| Ratio { load: load(index), weight: weights[index] };
+    let (first, least) = (0..weights.len())
+        .filter(|index| candidate(*index))
+        .map(|index| (index, ratio(index)))
+        .min_by(|(_, a), (_, b)| a.cmp(b))?;
+    let equally_busy = |index: usize| candidate(index) && ratio(index).cmp(&least).is_eq();
+    // Other threads may have made every one of them busier since.
+    shares.pick(weights, equally_busy).or(Some(first))
+}
+
+/// Requests in flight for a weight that is not 0.
+struct Ratio {
+    load: u32,
+    weight: u32,
+}
+
+impl Ratio {
+    fn cmp(&self, other: &Ratio) -> Ordering {
+        let product = |load, weight| u64::from(load) * u64::from(weight);
+        product(self.load, other.weight).cmp(&product(other.load, self.weight))
+    }
+}
+
+/// Two different candidates, each pair as likely as any other, and the less busy of them.
+fn pick_of_two(
+    count: usize,
+    candidate: impl Fn(usize) -> bool,
+    load: impl Fn(usize) -> u32,
+    random: u64,
+) -> Option<usize> {
+    let candidates = || (0..count).filter(|index| candidate(*index));
+    let number = candidates().count();
+    let [low, high] = [random & u64::from(u32::MAX), random >> 32];
+    let first = scale(high, number);
+    let distance = scale(low, number.saturating_sub(1));
+    let second = (first + 1 + distance) % number.max(1);
+    // A server may have become unusable since it was counted.
+    let nth = |position: usize| candidates().nth(position).or_else(|| candidates().next());
+    let (first, second) = (nth(first)?, nth(second)?);
+    Some(if load(second) < load(first) { second } else { first })
+}
+
+/// Maps 32 random bits to a number below `bound`, evenly for any bound that a pool can have.
+fn scale(random: u64, bound: usize) -> usize {
+    ((u128::from(random) * bound as u128) >> 32) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn idle(count: usize) -> Vec<ServerLoad> {
+        busy(&vec![0; count])
+    }
+
+    fn busy(in_flight: &[u32]) -> Vec<ServerLoad> {
+        let load = |requests: &u32| {
+            let load = ServerLoad::default();
+            (0..*requests).for_each(|_| load.begin());
+            load
+        };
+        in_flight.iter().map(load).collect()
+    }
+
+    fn sequence(picker: &mut Picker, servers: usize, picks: usize) -> Vec<usize> {
+        let loads = idle(servers);
+        (0..picks).map(|_| picker.pick(&loads, |_| true, 0).expect("all are usable")).collect()
+    }
+
+    fn counts(picks: &[usize], servers: usize) -> Vec<u64> {
+        let mut counts = vec![0; servers];
+        picks.iter().for_each(|index| counts[*index] += 1);
+        counts
+    }
+
+    #[test]
+    fn smooth_as_in_the_textbook() {
+        let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], 0);
+        assert_eq!(sequence(&mut picker, 3, 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn the_first_picks_of_many_threads_are_the_sequence_itself() {
+        let first = |thread| {
+            let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], thread);
+            sequence(&mut picker, 3, 1)[0]
+        };
+        assert_eq!((0..7).map(first).collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn an_idle_pool_shares_evenly_or_by_weight() {
+        for (algorithm, expected) in
+            [(Algorithm::LeastConnections, [4, 4, 4]), (Algorithm::WeightedLeastConnections, [6, 4, 2])]
+        {
+            let mut picker = Picker::new(algorithm, &[3, 2, 1], 0);
+            assert_eq!(counts(&sequence(&mut picker, 3, 12), 3), expected, "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn a_pool_without_servers_picks_none() {
+        for algorithm in Algorithm::ALL {
+            let mut picker = Picker::new(algorithm, &[], 3);
+            assert_eq!(picker.pick(&idle(0), |_| true, 7), None, "{algorithm}");
+            let mut picker = Picker::new(algorithm, &[0, 0], 3);
+            assert_eq!(picker.pick(&idle(2), |_| true, 7), None, "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn huge_weights_do_not_overflow() {
+        let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[u32::MAX; 3], usize::MAX);
+        assert_eq!(counts(&sequence(&mut picker, 3, 300), 3), [100; 3]);
+    }
+
+    #[test]
+    fn two_choices_reach_every_pair() {
+        let loads = idle(4);
+        let mut picker = Picker::new(Algorithm::RandomTwoChoices, &[1; 4], 0);
+        let picks: Vec<_> = (0..4096u64)
+            .filter_map(|step| picker.pick(&loads, |_| true, step << 52 | (step & 63) << 26))
+            .collect();
+        assert_eq!(counts(&picks, 4), [1024; 4]);
+        let loads = busy(&[5, 4, 3, 2]);
+        let picks: Vec<_> = (0..4096u64)
+            .filter_map(|step| picker.pick(&loads, |_| true, step << 52 | (step & 63) << 26))
+            .collect();
+        let counts = counts(&picks, 4);
+        assert!(counts.is_sorted() && counts[0] == 0 && counts[3] > 2000, "{counts:?}");
+    }
+
+    /// What a server has, and whether it may be used.
+    fn pools() -> impl Strategy<Value = (Vec<u32>, Vec<u32>, Vec<bool>)> {
+        (1usize..8)
+            .prop_flat_map(|count| (vec(0u32..5, count), vec(0u32..6, count), vec(any::<bool>(), count)))
+    }
+
+    proptest! {
+        #[test]
+        fn only_usable_servers_are_picked_and_one_if_there_is_one(
+            (weights, in_flight, usable) in pools(),
+            algorithm in proptest::sample::select(&Algorithm::ALL[..]),
+            thread in 0usize..20,
+            randoms in vec(any::<u64>(), 1..20),
+        ) {
+            let loads = busy(&in_flight);
+            let mut picker = Picker::new(algorithm, &weights, thread);
+            let candidate = |index: usize| usable[index] && weights[index] > 0;
+            for random in randoms {
+                match picker.pick(&loads, |index| usable[index], random) {
+                    Some(picked) => prop_assert!(candidate(picked)),
+                    None => prop_assert!(!(0..weights.len()).any(candidate)),
+                }
+            }
+        }
+
+        #[test]
+        fn round_robin_is_exact(usable in vec(any::<bool>(), 1..9), thread in 0usize..20, rounds in 1usize..5) {
+            let loads = idle(usable.len());
+            let mut picker = Picker::new(Algorithm::RoundRobin, &vec![1; usable.len()], thread);
+            let number = usable.iter().filter(|usable| **usable).count();
+            let picks: Vec<_> =
+                (0..number * rounds).filter_map(|_| picker.pick(&loads, |index| usable[index], 0)).collect();
+            let expected: Vec<_> = usable.iter().map(|usable| if *usable { rounds as u64 } else { 0 }).collect();
+            prop_assert_eq!(counts(&picks, usable.len()), expected);
+        }
+
+        #[test]
+        fn weights_are_exact_in_each_cycle_and_nobody_runs_ahead(
+            weights in vec(1u32..7, 1..6),
+            thread in 0usize..40,
+        ) {
+            let total = u64::from(weights.iter().sum::<u32>());
+            let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &weights, thread);
+            let picks = sequence(&mut picker, weights.len(), 2 * total as usize);
+            for cycle in picks.windows(total as usize) {
+                let expected: Vec<_> = weights.iter().map(|weight| u64::from(*weight)).collect();
+                prop_assert_eq!(counts(cycle, weights.len()), expected);
+            }
+            let from_start = Picker::new(Algorithm::WeightedRoundRobin, &weights, 0);
+            let picks = sequence(&mut { from_start }, weights.len(), total as usize);
+            for length in 1..=picks.len() {
+                for (count, weight) in counts(&picks[..length], weights.len()).iter().zip(&weights) {
+                    // Less than one whole pick above its share of the picks so far.
+                    prop_assert!(count * total < length as u64 * u64::from(*weight) + total);
+                }
+            }
+        }
+
+        #[test]
+        fn least_connections_pick_a_least(
+            (weights, in_flight, usable) in pools(),
+            weighted: bool,
+            picks in 1usize..20,
+        ) {
+            let loads = busy(&in_flight);
+            let algorithm =
+                if weighted { Algorithm::WeightedLeastConnections } else { Algorithm::LeastConnections };
+            let mut picker = Picker::new(algorithm, &weights, 0);
+            for _ in 0..picks {
+                let Some(picked) = picker.pick(&loads, |index| usable[index], 0) else {
+                    break;
+                };
+                let load = |index: usize| {
+                    f64::from(loads[index].in_flight()) / if weighted { f64::from(weights[index]) } else { 1.0 }
+                };
+                let candidates = (0..weights.len()).filter(|index| usable[*index] && weights[*index] > 0);
+                let least = candidates.map(load).fold(f64::INFINITY, f64::min);
+                prop_assert!((load(picked) - least).abs() < 1e-9);
+                loads[picked].begin();
+            }
+        }
+
+        #[test]
+        fn the_worse_of_two_is_never_picked(in_flight in vec(0u32..4, 2..8), random: u64) {
+            let loads = busy(&in_flight);
+            let mut picker = Picker::new(Algorithm::RandomTwoChoices, &vec![1; loads.len()], 0);
+            let picked = picker.pick(&loads, |_| true, random).expect("all are usable");
+            // One server is busier than the picked one, or as busy: the other choice.
+            let others = (0..loads.len()).filter(|index| *index != picked);
+            prop_assert!(others.clone().any(|index| in_flight[index] >= in_flight[picked]));
+            let two = [0, 1].map(|index| loads[index].in_flight());
+            let mut pair = Picker::new(Algorithm::RandomTwoChoices, &[1, 1], 0);
+            let picked = pair.pick(&loads[..2], |_| true, random).expect("both are usable");
+            prop_assert_eq!(two[picked], two[0].min(two[1]));
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
+//! reference prints are read from these tables and from nowhere else.
+
+use pointsman_balance::Algorithm;
+
+use crate::limits::{LISTENER_LIMIT_KEYS, POOL_LIMIT_KEYS};
+
+/// A table of the configuration.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// As an operator writes its header: `[listener.limits]`; empty for the top level.
+    pub(crate) header: &'static str,
+    /// What it is for, in a sentence or two.
+    pub(crate) doc: &'static str,
+    /// Its keys, in groups that are shown one after the other.
+    pub(crate) groups: &'static [&'static [Key]],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// As written.
+    pub(crate) name: &'static str,
+    /// What its value must be.
+    pub(crate) kind: Kind,
+    /// What holds when it is absent.
+    pub(crate) default: Default,
+    /// What it does, in a sentence or two.
+    pub(crate) doc: &'static str,
+}
+
+/// What a value must be.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A whole number between two bounds, both allowed.
+    Integer { min: u64, max: u64, unit: &'static str },
+    /// `true` or `false`.
+    Boolean,
+    /// A string, one of these words.
+    Word(&'static [&'static str]),
+    /// A string; the text says what stands in it.
+    Text(&'static str),
+    /// A list of strings; the text says what stands in them, in the plural.
+    Texts(&'static str),
+    /// A string or a list of strings.
+    OneOrMoreTexts(&'static str),
+    /// A list of strings, said in the plural, and tables of one shape.
+    TextsOrTables(&'static str, &'static Table),
+    /// A table.
+    Table(&'static Table),
+    /// A list of tables.
+    Tables(&'static Table),
+    /// A table whose keys are names, each with a table.
+    NamedTables(&'static Table),
+}
+
+/// What holds when a key is absent.
+#[derive(Debug)]
+pub(crate) enum Default {
+    /// It may not be absent.
+    Required,
+    /// What happens then, in words.
+    Words(&'static str),
+    /// This number.
+    Integer(u64),
+    /// This truth value.
+    Boolean(bool),
+    /// This word.
+    Word(&'static str),
+}
+
+/// The top level of the file.
+pub(crate) static ROOT: Table = Table {
+    header: "",
+    doc: "Keys of the whole process. They stand at the top of the file, before the first table.",
+    groups: &[&[
+        Key {
+            name: "threads",
+            kind: Kind::Integer { min: 1, max: 1024, unit: "threads" },
+            default: Default::Words("one a core"),
+            doc: "Event-loop threads.",
+        },
+        Key {
+            name: "drain_ms_max",
+            kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(30_000),
+            doc: "How long open exchanges may take to end after SIGTERM. 0: they are cut off at once.",
+        },
+        Key {
+            name: "watch_ms",
+            kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(1000),
+            doc: "How often the files are looked at for changes. 0: only SIGHUP reloads.",
+        },
+        Key {
+            name: "upstream_idle_connections_max",
+            kind: Kind::Integer { min: 0, max: 1_000_000, unit: "connections" },
+            default: Default::Integer(8192),
+            doc: "Idle connections to servers, in the whole process. 0: none is kept.",
+        },
+        Key {
+            name: "sticky_key",
+            kind: Kind::Text("32 hex digits"),
+            default: Default::Words("random at start"),
+            doc: "Keys the hashes of stickiness and the `pm_route` cookie. Set it, and keep it secret, \
+                  where several nodes must agree or stickiness must outlive a restart.",
+        },
+        Key {
+            name: "access_log",
+            kind: Kind::Table(&ACCESS_LOG),
+            default: Default::Words("no access log"),
+            doc: "Where the access log is written.",
+        },
+        Key {
+            name: "listener",
+            kind: Kind::Tables(&LISTENER),
+            default: Default::Required,
+            doc: "Where clients connect to; one table a listener.",
+        },
+        Key {
+            name: "pool",
+            kind: Kind::NamedTables(&POOL),
+            default: Default::Words("no pools"),
+            doc: "Servers that stand in for each other; one table a pool.",
+        },
+        Key {
+            name: "admin",
+            kind: Kind::Table(&ADMIN),
+            default: Default::Words("no admin listener"),
+            doc: "Where the switch shows itself.",
+        },
+    ]],
+};
+
+static ACCESS_LOG: Table = Table {
+    header: "[access_log]",
+    doc: "One JSON object a line for each request. Without this table there is no access log.",
+    groups: &[&[Key {
+        name: "path",
+        kind: Kind::Text("a path, or `-`"),
+        default: Default::Required,
+        doc: "The file that lines are appended to; `-` is standard output.",
+    }]],
+};
+
+static ADMIN: Table = Table {
+    header: "[admin]",
+    doc: "Serves `/metrics` and `/health`. Without this table there is no admin listener.",
+    groups: &[&[Key {
+        name: "bind",
+        kind: Kind::Text(ADDRESS),
+        default: Default::Required,
+        doc: "The address to listen on. Port 0 takes any free one.",
+    }]],
+};
+
+static LISTENER: Table = Table {
+    header: "[[listener]]",
+    doc: "Where clients connect to, and what happens to their requests.",
+    groups: &[&[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name"),
+            default: Default::Required,
+            doc: "Unique among listeners: letters, digits, `-` and `_`. It stands in the logs and metrics.",
+        },
+        Key {
+            name: "bind",
+            kind: Kind::OneOrMoreTexts(ADDRESS),
+            default: Default::Required,
+            doc: "The address to listen on, or a list of them. Port 0 takes any free one.",
+        },
+        Key {
+            name: "rules",
+            kind: Kind::Text("a path"),
+            default: Default::Words("no rules"),
+            doc: "The rules file that decides about each request.",
+        },
+        Key {
+            name: "pool",
+            kind: Kind::Text("the name of a pool"),
+            default: Default::Words("none"),
+            doc: "Takes what no rule decided. May be absent only where the rules end in `else:`.",
+        },
+        Key {
+            name: "trusted_proxies",
+            kind: Kind::Texts("networks such as `10.0.0.0/8`"),
+            default: Default::Words("`[]`"),
+            doc: "Peers that are believed when they name the client in Forwarded or X-Forwarded-For.",
+        },
+        Key {
+            name: "x_forwarded",
+            kind: Kind::Word(FORWARDED_MODES),
+            default: Default::Word("append"),
+            doc: "What becomes of X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host. `append` keeps \
+                  earlier values from trusted proxies and adds the peer; from others it replaces them.",
+        },
+        Key {
+            name: "forwarded",
+            kind: Kind::Word(FORWARDED_MODES),
+            default: Default::Word("off"),
+            doc: "What becomes of the Forwarded field (RFC 7239), likewise.",
+        },
+        Key {
+            name: "encoded_slash",
+            kind: Kind::Word(&["keep", "refuse"]),
+            default: Default::Word("keep"),
+            doc: "`refuse` answers 400 to a path with `%2F` or `%5C` in it; `keep` leaves them encoded, and \
+                  they are no segment border.",
+        },
+        Key {
+            name: "merge_slashes",
+            kind: Kind::Boolean,
+            default: Default::Boolean(false),
+            doc: "Whether a run of slashes in a path counts as one.",
+        },
+        Key {
+            name: "tls",
+            kind: Kind::Table(&LISTENER_TLS),
+            default: Default::Words("plain HTTP"),
+            doc: "Certificates; with them the listener speaks TLS.",
+        },
+        Key {
+            name: "limits",
+            kind: Kind::Table(&LISTENER_LIMITS),
+            default: Default::Words("the defaults"),
+            doc: "What a client may take.",
+        },
+    ]],
+};
+
+static LISTENER_TLS: Table = Table {
+    header: "[listener.tls]",
+    doc: "Ends TLS on this listener. All files are PEM.",
+    groups: &[
+        CERTIFICATE_KEYS,
+        &[
+            Key {
+                name: "certificates",
+                kind: Kind::Tables(&LISTENER_TLS_CERTIFICATES),
+                default: Default::Words("`[]`"),
+                doc: "More certificates, chosen by the DNS names in them when a client sends a server name. \
+                      The first certificate serves every other client.",
+            },
+            Key {
+                name: "min_version",
+                kind: Kind::Word(&["1.2", "1.3"]),
+                default: Default::Word("1.2"),
+                doc: "The oldest version of TLS that is accepted.",
+            },
+            Key {
+                name: "alpn",
+                kind: Kind::Texts("protocol names"),
+                default: Default::Words("`[\"http/1.1\"]`"),
+                doc: "Protocols offered to clients. Only `http/1.1` is supported yet.",
+            },
+            Key {
+                name: "tickets",
+                kind: Kind::Boolean,
+                default: Default::Boolean(true),
+                doc: "Whether clients may resume sessions.",
+            },
+            Key {
+                name: "client_ca",
+                kind: Kind::Text("a path"),
+                default: Default::Words("none"),
+                doc: "Authorities that client certificates must come from.",
+            },
+            Key {
+                name: "client_auth",
+                kind: Kind::Word(&["off", "request", "require"]),
+                default: Default::Word("off"),
+                doc: "Whether a client is asked for a certificate, or must have one. Needs `client_ca` \
+                      unless it is `off`.",
+            },
+        ],
+    ],
+};
+
+static LISTENER_TLS_CERTIFICATES: Table = Table {
+    header: "[[listener.tls.certificates]]",
+    doc: "One more certificate.",
+    groups: &[CERTIFICATE_KEYS],
+};
+
+static CERTIFICATE_KEYS: &[Key] = &[
+    Key {
+        name: "certificate",
+        kind: Kind::Text("a path"),
+        default: Default::Required,
+        doc: "The certificate, followed by its intermediates.",
+    },
+    Key {
+        name: "key",
+        kind: Kind::Text("a path"),
+        default: Default::Required,
+        doc: "The private key of the certificate.",
+    },
+];
+
+static LISTENER_LIMITS: Table = Table {
+    header: "[listener.limits]",
+    doc: "What a client may take. Numbers are bytes, milliseconds or counts, as the end of each name says.",
+    groups: &[LISTENER_LIMIT_KEYS],
+};
+
+static POOL: Table = Table {
+    header: "[pool.NAME]",
+    doc: "Servers that stand in for each other. The name is made of letters, digits, `-` and `_`; rules and \
+          listeners call the pool by it.",
+    groups: &[
+        &[
+            Key {
+                name: "balance",
+                kind: Kind::Word(&ALGORITHM_NAMES),
+                default: Default::Word("round-robin"),
+                doc: "How a server is picked.",
+            },
+            Key {
+                name: "servers",
+                kind: Kind::TextsOrTables(SERVER_ADDRESSES, &POOL_SERVERS),
+                default: Default::Required,
+                doc: "At least one server, each as an address or as a table.",
+            },
+        ],
+        POOL_LIMIT_KEYS,
+    ],
+};
+
+static POOL_SERVERS: Table = Table {
+    header: "[[pool.NAME.servers]]",
+    doc: "One server, usually written inline: `{ name = \"big\", address = \"127.0.0.1:9002\", weight = 3 }`.",
+    groups: &[&[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name"),
+            default: Default::Words("the address"),
+            doc: "Unique in its pool: letters, digits, `-`, `_` and `.`. Rules call the server by it.",
+        },
+        Key {
+            name: "address",
+            kind: Kind::Text(SERVER_ADDRESS),
+            default: Default::Required,
+            doc: "Where it listens. A host name is resolved once, at load, and the first address is taken.",
+        },
+        Key {
+            name: "weight",
+            kind: Kind::Integer { min: 1, max: 1000, unit: "shares" },
+            default: Default::Integer(1),
+            doc: "Its share, beside the other servers of the pool, under the weighted algorithms.",
+        },
+    ]],
+};
+
+const ADDRESS: &str = "an address such as `127.0.0.1:8080`";
+const SERVER_ADDRESS: &str = "an address such as `127.0.0.1:9001` or `host:9001`";
+const SERVER_ADDRESSES: &str = "addresses such as `127.0.0.1:9001` or `host:9001`";
+const FORWARDED_MODES: &[&str] = &["append", "replace", "off"];
+const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
+    let mut names = [""; Algorithm::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Algorithm::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+/// No time limit is longer: a day.
+pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Table {
+    /// Its keys, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.groups.iter().flat_map(|group| group.iter())
+    }
+
+    /// The key of that name.
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys().find(|key| key.name == name)
+    }
+
+    /// Where its keys stand, as a phrase.
+    pub(crate) fn place(&self) -> String {
+        if self.header.is_empty() { "at the top level".to_owned() } else { format!("in `{}`", self.header) }
+    }
+
+    /// This table and those below it, in order.
+    pub(crate) fn with_descendants(&'static self) -> Vec<&'static Table> {
+        let mut tables = vec![self];
+        for key in self.keys() {
+            if let Some(table) = key.kind.table() {
+                tables.extend(table.with_descendants());
+            }
+        }
+        tables
+    }
+}
+
+impl Kind {
+    /// The table that stands behind a key of this kind.
+    pub(crate) fn table(&self) -> Option<&'static Table> {
+        match self {
+            Self::Table(table)
+            | Self::Tables(table)
+            | Self::NamedTables(table)
+            | Self::TextsOrTables(_, table) => Some(table),
+            Self::Integer { .. }
+            | Self::Boolean
+            | Self::Word(_)
+            | Self::Text(_)
+            | Self::Texts(_)
+            | Self::OneOrMoreTexts(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_values_that_could_be_written() {
+        for table in ROOT.with_descendants() {
+            for key in table.keys() {
+                match (&key.kind, &key.default) {
+                    (Kind::Integer { min, max, .. }, Default::Integer(number)) => {
+                        assert!((min..=max).contains(&number), "{}", key.name);
+                    }
+                    (Kind::Word(words), Default::Word(word)) => assert!(words.contains(word), "{}", key.name),
+                    (Kind::Boolean, Default::Boolean(_)) => {}
+                    (_, Default::Required | Default::Words(_)) => {}
+                    (kind, default) => panic!("{}: {default:?} is no value of {kind:?}", key.name),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_in_their_table() {
+        for table in ROOT.with_descendants() {
+            for key in table.keys() {
+                assert_eq!(table.keys().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What clients and servers may take: each limit is one line here, and its field, its key, its default, its
+//! range and its line of the reference come from it.
+
+use crate::keys::{DAY_MS, Default as KeyDefault, Key, Kind};
+use crate::section::Section;
+
+limits! {
+    /// What a client of a listener may take.
+    pub struct ListenerLimits, LISTENER_LIMIT_KEYS;
+
+    connections_max: u32 = 65_536, 1..10_000_000, "connections",
+        "Open connections of this listener, in the whole process.";
+    head_bytes_max: u32 = 16_384, 1024..1_048_576, "bytes",
+        "Bytes of a request's head; 431 over it.";
+    headers_max: u32 = 100, 1..256, "headers",
+        "Header lines of a request; 431 over it.";
+    target_bytes_max: u32 = 8192, 64..1_048_576, "bytes",
+        "Bytes of a request's target; 414 over it.";
+    body_bytes_max: u64 = 0, 0..1_125_899_906_842_624, "bytes",
+        "Bytes of a request's body; 413 over it. 0: no limit.";
+    requests_max: u32 = 0, 0..4_294_967_295, "requests",
+        "Requests on one connection, which is then closed. 0: no limit.";
+    handshake_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
+        "The TLS handshake.";
+    head_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
+        "From a request's first byte to the end of its head; 408 over it.";
+    idle_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
+        "Between two requests of a connection, which is then closed.";
+    body_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
+        "Between two bytes of a request's body; 408 over it.";
+    write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
+        "How long a client may take no byte of an answer before it is cut off.";
+}
+
+limits! {
+    /// What a server of a pool may take.
+    pub struct PoolLimits, POOL_LIMIT_KEYS;
+
+    connect_ms_max: u32 = 3000, 1..DAY_MS, "ms",
+        "Connecting to a server; 504 over it.";
+    response_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
+        "From the last byte of a request to the end of the answer's head; 504 over it.";
+    body_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
+        "Between two bytes of an answer's body.";
+    write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
+        "How long a server may take no byte of a request.";
+    idle_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
+        "How long an idle connection is kept.";
+    idle_connections_max: u32 = 256, 0..65_536, "connections",
+        "Idle connections kept for each server and thread. 0: none is kept.";
+    tries_max: u32 = 3, 1..16, "tries",
+        "Attempts in all to get a request to a server.";
+    head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",
+        "Bytes of an answer's head; 502 over it.";
+    headers_max: u32 = 100, 1..256, "headers",
+        "Header lines of an answer; 502 over it.";
+}
+
+/// Defines a struct of limits together with the keys that set them. Bounds are both allowed.
+macro_rules! limits {
+    (
+        $(#[$meta:meta])* pub struct $name:ident, $keys:ident;
+        $($key:ident: $type:ident = $default:literal, $min:literal..$max:tt, $unit:literal, $doc:literal;)+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $(#[doc = $doc] pub $key: $type,)+
+        }
+
+        pub(crate) static $keys: &[Key] = &[$(Key {
+            name: stringify!($key),
+            kind: Kind::Integer { min: $min, max: $max, unit: $unit },
+            default: KeyDefault::Integer($default),
+            doc: $doc,
+        }),+];
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default),+ }
+            }
+        }
+
+        impl $name {
+            /// Reads the limits out of a table; a wrong value is reported and counts as the default.
+            pub(crate) fn read(section: &Section<'_>) -> Self {
+                Self { $($key: section.number(stringify!($key)).unwrap_or($default)),+ }
+            }
+        }
+    };
+}
+use limits;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `number` falls back to the default where a number does not fit its field, so the ranges must.
+    #[test]
+    fn ranges_fit_the_fields() {
+        let eight_bytes = ["body_bytes_max"];
+        for key in LISTENER_LIMIT_KEYS.iter().chain(POOL_LIMIT_KEYS) {
+            let Kind::Integer { max, .. } = key.kind else { panic!("{} is no number", key.name) };
+            assert!(max <= u64::from(u32::MAX) || eight_bytes.contains(&key.name), "{}", key.name);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! From a file to a plan, or to everything that is wrong with it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use pointsman_rules::{Diagnostic, Span};
+
+use crate::findings::Findings;
+use crate::lower::{Lowered, Lowering};
+use crate::spec::Spec;
+use crate::{Plan, Problems, WatchedFile, syntax};
+
+/// A plan, and what is worth knowing about how it was made.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the configuration means.
+    pub plan: Plan,
+    /// What is odd about it; no errors.
+    pub warnings: Problems,
+    /// Every file that was read. When one of them has [changed](crate::changed), the plan is out of date.
+    pub files: Vec<WatchedFile>,
+}
+
+impl Plan {
+    /// Reads a configuration and every file that it names.
+    ///
+    /// `previous` is the plan that is to be replaced: a listener that keeps its name keeps the keys of its
+    /// TLS sessions.
+    pub fn load(path: &Path, previous: Option<&Plan>) -> Result<Loaded, Problems> {
+        let (file, content) = WatchedFile::read(path);
+        let mut files = vec![file];
+        let source = match content.and_then(text) {
+            Ok(source) => source,
+            Err(error) => {
+                let message = format!("cannot read `{}`: {}", path.display(), reason(&error));
+                let diagnostic = Diagnostic::error(Span::default(), message);
+                return Err(Problems::unreadable(path, diagnostic).watching(files));
+            }
+        };
+        let (table, errors) = syntax::parse(&source);
+        let findings = Findings::around(&source, errors);
+        let spec = Spec::read(table.get_ref(), &findings);
+        // What a torn text names may stand in what could not be read of it.
+        let lowered = (!findings.is_torn()).then(|| {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            Lowering::new(&spec, folder, previous, &findings).lower()
+        });
+        let mut problems = Problems::default();
+        problems.add(path, Arc::from(source.as_str()), findings.into_sorted());
+        let Some(Lowered { plan, problems: of_rules, files: named }) = lowered else {
+            return Err(problems.watching(files));
+        };
+        problems.append(of_rules);
+        files.extend(named);
+        if problems.has_errors() {
+            return Err(problems.watching(files));
+        }
+        Ok(Loaded { plan, warnings: problems, files })
+    }
+
+    /// The same for a plan that will not be used: what `pointsman check` does.
+    pub fn check_only(path: &Path) -> Result<Loaded, Problems> {
+        Self::load(path, None)
+    }
+}
+
+/// The text of a file.
+pub(crate) fn text(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let head = &error.as_bytes()[..at];
+        let line = 1 + head.iter().filter(|byte| **byte == b'\n').count();
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 on line {line}"))
+    })
+}
+
+/// What the system says, as the end of a sentence.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let said = error.to_string();
+    let said = said.split(" (os error").next().unwrap_or_default();
+    let mut letters = said.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}

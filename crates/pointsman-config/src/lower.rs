@@ -1,0 +1,214 @@
+//! From what was written to what it means: names looked up, files read, host names resolved.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use pointsman_rules::Span;
+
+use crate::findings::{Findings, Spanned};
+use crate::notation::ServerAddress;
+use crate::rules::{Compiled, RulesFiles};
+use crate::suggest::did_you_mean;
+use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
+use crate::{Listener, LogDestination, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
+
+/// A plan in the making.
+pub(crate) struct Lowering<'a> {
+    spec: &'a Spec,
+    /// The folder that paths are relative to.
+    folder: &'a Path,
+    /// The plan that is to be replaced.
+    previous: Option<&'a Plan>,
+    /// What is wrong with the configuration itself.
+    findings: &'a Findings<'a>,
+    rules: RulesFiles<'a>,
+    /// Every file that was read, besides the configuration.
+    files: Vec<WatchedFile>,
+}
+
+/// What came of it. With errors among the findings or the problems, the plan is incomplete.
+pub(crate) struct Lowered {
+    pub(crate) plan: Plan,
+    /// What is wrong with rules files.
+    pub(crate) problems: Problems,
+    pub(crate) files: Vec<WatchedFile>,
+}
+
+impl<'a> Lowering<'a> {
+    pub(crate) fn new(
+        spec: &'a Spec,
+        folder: &'a Path,
+        previous: Option<&'a Plan>,
+        findings: &'a Findings<'a>,
+    ) -> Self {
+        let rules = RulesFiles::new(&spec.pools);
+        Self { spec, folder, previous, findings, rules, files: Vec::new() }
+    }
+
+    /// Looks at everything, whatever is found wrong on the way.
+    pub(crate) fn lower(mut self) -> Lowered {
+        let spec = self.spec;
+        self.check_names();
+        self.check_binds();
+        let pools = spec.pools.iter().map(|pool| self.pool(pool)).collect();
+        let listeners: Vec<Listener> = spec.listeners.iter().map(|listener| self.listener(listener)).collect();
+        if !self.findings.has_errors() && !self.rules.problems().has_errors() {
+            self.note_idle_pools(&listeners);
+        }
+        let plan = Plan {
+            threads: spec.threads,
+            drain_ms_max: spec.drain_ms_max,
+            watch_ms: spec.watch_ms,
+            upstream_idle_connections_max: spec.upstream_idle_connections_max,
+            sticky_key: spec.sticky_key,
+            access_log: spec.access_log.as_ref().map(|path| match path.value.as_str() {
+                "-" => LogDestination::StandardOutput,
+                path => LogDestination::File(self.folder.join(path)),
+            }),
+            admin: spec.admin.as_ref().map(|bind| bind.value),
+            listeners,
+            pools,
+        };
+        Lowered { plan, problems: self.rules.into_problems(), files: self.files }
+    }
+
+    fn check_names(&self) {
+        let listeners = self.spec.listeners.iter().filter_map(|listener| listener.name.as_ref());
+        self.check_unique(listeners, |name| format!("two listeners are called `{name}`"));
+        for pool in &self.spec.pools {
+            let servers = pool.servers.iter().filter_map(|server| server.name.as_ref());
+            self.check_unique(servers, |name| {
+                format!("two servers of the pool `{}` are called `{name}`", pool.name.value)
+            });
+        }
+    }
+
+    fn check_binds(&self) {
+        let binds = self.spec.listeners.iter().flat_map(|listener| &listener.binds).chain(&self.spec.admin);
+        // Port 0 is another port each time.
+        let binds = binds.filter(|bind| bind.value.port() != 0);
+        self.check_unique(binds, |address| format!("`{address}` is bound twice"));
+    }
+
+    fn check_unique<'s, T: Eq + std::hash::Hash + 's>(
+        &self,
+        values: impl Iterator<Item = &'s Spanned<T>>,
+        message: impl Fn(&T) -> String,
+    ) {
+        let mut seen: HashMap<&T, Span> = HashMap::new();
+        for value in values {
+            if let Some(first) = seen.get(&value.value) {
+                let help = format!("the first one is on line {}", self.findings.line(*first));
+                self.findings.error(value.span, message(&value.value), help);
+            } else {
+                seen.insert(&value.value, value.span);
+            }
+        }
+    }
+
+    fn pool(&self, spec: &PoolSpec) -> Pool {
+        Pool {
+            name: spec.name.value.as_str().into(),
+            algorithm: spec.algorithm,
+            servers: spec.servers.iter().filter_map(|server| self.server(server)).collect(),
+            limits: spec.limits,
+        }
+    }
+
+    fn server(&self, spec: &ServerSpec) -> Option<Server> {
+        let (name, address) = (spec.name.as_ref()?, spec.address.as_ref()?);
+        match resolve(&address.value) {
+            Ok(address) => Some(Server { name: name.value.as_str().into(), address, weight: spec.weight }),
+            Err(reason) => {
+                let help = "host names are resolved once, when the configuration is loaded";
+                self.findings.error(address.span, reason, help);
+                None
+            }
+        }
+    }
+
+    fn listener(&mut self, spec: &ListenerSpec) -> Listener {
+        let name = spec.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
+        let default_pool = spec.pool.as_ref().and_then(|pool| self.default_pool(pool));
+        let rules = spec.rules.as_ref().and_then(|path| self.rules(path, spec.pool.is_some()));
+        let (program, targets) = match rules {
+            Some(compiled) => (Some(compiled.program), compiled.targets),
+            None => (None, Vec::new()),
+        };
+        let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
+        let tls = spec.tls.as_ref().and_then(|spec| {
+            let settings = tls::Settings::new(spec, self.folder)?;
+            self.files.extend(settings.files().map(WatchedFile::look));
+            settings.build(previous, self.findings)
+        });
+        Listener {
+            name: name.into(),
+            binds: spec.binds.iter().map(|bind| bind.value).collect(),
+            tls,
+            program,
+            targets,
+            default_pool,
+            trusted_proxies: spec.trusted_proxies.clone(),
+            x_forwarded: spec.x_forwarded,
+            forwarded: spec.forwarded,
+            encoded_slash: spec.encoded_slash,
+            merge_slashes: spec.merge_slashes,
+            limits: spec.limits,
+        }
+    }
+
+    fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {
+        let names: Vec<&str> = self.spec.pools.iter().map(|pool| pool.name.value.as_str()).collect();
+        let Some(position) = names.iter().position(|name| *name == written.value) else {
+            let message = format!("there is no pool `{}`", written.value);
+            self.findings.error(written.span, message, did_you_mean(&written.value, &names, "pools"));
+            return None;
+        };
+        u32::try_from(position).ok().map(PoolIndex)
+    }
+
+    fn rules(&mut self, path: &Spanned<String>, has_pool: bool) -> Option<Compiled> {
+        let full: PathBuf = self.folder.join(&path.value);
+        let compiled = match self.rules.compile(&full, &mut self.files) {
+            Ok(compiled) => compiled?,
+            Err(reason) => {
+                let message = format!("cannot read `{}`: {reason}", full.display());
+                self.findings.error(path.span, message, "paths are relative to the configuration file");
+                return None;
+            }
+        };
+        if !has_pool && compiled.program.fallback.is_none() {
+            self.findings.error(
+                path.span,
+                format!("nothing takes a request that `{}` does not decide", path.value),
+                "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`",
+            );
+        }
+        Some(compiled)
+    }
+
+    fn note_idle_pools(&self, listeners: &[Listener]) {
+        let mut idle = vec![true; self.spec.pools.len()];
+        let targets = listeners.iter().flat_map(|listener| listener.targets.iter().map(|target| target.pool));
+        for pool in targets.chain(listeners.iter().filter_map(|listener| listener.default_pool)) {
+            idle[pool.0 as usize] = false;
+        }
+        for (pool, _) in self.spec.pools.iter().zip(idle).filter(|(_, idle)| *idle) {
+            let message = format!("nothing is sent to the pool `{}`", pool.name.value);
+            self.findings.note(pool.name.span, message, "no listener and no rule names it or a server of it");
+        }
+    }
+}
+
+/// The address of a server; the first one where a name has several.
+fn resolve(address: &ServerAddress) -> Result<SocketAddr, String> {
+    let (name, port) = match address {
+        ServerAddress::Socket(address) => return Ok(*address),
+        ServerAddress::Host(name, port) => (name.as_str(), *port),
+    };
+    let found = (name, port).to_socket_addrs().map(|mut addresses| addresses.next());
+    let none = || io::Error::new(io::ErrorKind::NotFound, "it has no address");
+    found.and_then(|first| first.ok_or_else(none)).map_err(|error| format!("cannot resolve `{name}`: {error}"))
+}

@@ -1,0 +1,191 @@
+//! How values are written inside strings: addresses, networks, names, keys.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::IpNet;
+
+/// Why a string was refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// In a sentence.
+    pub(crate) message: String,
+    /// What to write instead.
+    pub(crate) help: String,
+}
+
+/// Where a server listens, before names are resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerAddress {
+    /// An address and a port.
+    Socket(SocketAddr),
+    /// A host name and a port.
+    Host(String, u16),
+}
+
+/// The name of a listener or pool.
+pub(crate) fn name(text: &str) -> Result<String, Refusal> {
+    checked_name(text, "-_", "letters, digits, `-` and `_`")
+}
+
+/// The name of a server.
+pub(crate) fn server_name(text: &str) -> Result<String, Refusal> {
+    checked_name(text, "-_.", "letters, digits, `-`, `_` and `.`")
+}
+
+/// Names stand in logs, metrics, cookies and rules, and must need no quoting in any of them.
+fn checked_name(text: &str, marks: &str, allowed: &str) -> Result<String, Refusal> {
+    const LENGTH_MAX: usize = 64;
+    let well_formed = text.chars().all(|letter| letter.is_ascii_alphanumeric() || marks.contains(letter));
+    if !text.is_empty() && text.len() <= LENGTH_MAX && well_formed {
+        return Ok(text.to_owned());
+    }
+    refuse(text, "a name", format!("names are made of 1 to {LENGTH_MAX} {allowed}"))
+}
+
+/// A path. What is there is seen when it is read.
+pub(crate) fn path(text: &str) -> Result<String, Refusal> {
+    match text {
+        "" => Err(Refusal { message: "the path is empty".to_owned(), help: "name a file".to_owned() }),
+        text if text.contains('\0') => refuse(text, "a path", "a path has no zero byte in it"),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// An address to listen on.
+pub(crate) fn bind_address(text: &str) -> Result<SocketAddr, Refusal> {
+    const HELP: &str = "write an IP address and a port, as in `0.0.0.0:8443` or `[::]:8443`";
+    text.parse().or_else(|_| refuse(text, "an address to listen on", HELP))
+}
+
+/// An address to connect to.
+pub(crate) fn server_address(text: &str) -> Result<ServerAddress, Refusal> {
+    const HELP: &str = "write an address and a port, as in `127.0.0.1:9001`, `[::1]:9001` or `host:9001`";
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return match address.port() {
+            0 => refuse(text, "the address of a server", "a server's port is from 1 to 65535"),
+            _ => Ok(ServerAddress::Socket(address)),
+        };
+    }
+    let host_and_port = text.rsplit_once(':').and_then(|(host, port)| {
+        let port = port.parse::<u16>().ok().filter(|port| *port != 0)?;
+        is_host_name(host).then(|| ServerAddress::Host(host.to_owned(), port))
+    });
+    host_and_port.map_or_else(|| refuse(text, "the address of a server", HELP), Ok)
+}
+
+/// A host name's last label is never a number, so a mistyped IPv4 address does not become a question to the
+/// resolver.
+fn is_host_name(host: &str) -> bool {
+    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    host.len() <= 253
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && !last.is_empty()
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A network, or an address as the network of it alone.
+pub(crate) fn network(text: &str) -> Result<IpNet, Refusal> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.into());
+    }
+    match text.parse::<IpNet>() {
+        Ok(network) if network.trunc() == network => Ok(network),
+        // Whether the address alone or its network was meant cannot be known.
+        Ok(network) => refuse(text, "a network", format!("did you mean `{}` or `{}`?", network.trunc(), network.addr())),
+        Err(_) => refuse(text, "a network", "write a network or an address, as in `10.0.0.0/8` or `::1`"),
+    }
+}
+
+/// 16 bytes in hex.
+pub(crate) fn sticky_key(text: &str) -> Result<[u8; 16], Refusal> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|letter| letter.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
+    let pairs = digits.unwrap_or_default();
+    let bytes: Vec<u8> = pairs.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    <[u8; 16]>::try_from(bytes).ok().filter(|_| pairs.len() == 32).ok_or_else(|| Refusal {
+        // The text is a secret, even if a broken one, and stays out of the message.
+        message: match text.chars().count() {
+            32 => "`sticky_key` must be hex digits alone".to_owned(),
+            count => format!("`sticky_key` must be 32 hex digits, and this has {count} characters"),
+        },
+        help: "make one with `openssl rand -hex 16`".to_owned(),
+    })
+}
+
+/// The name of a protocol for ALPN.
+pub(crate) fn alpn(text: &str) -> Result<String, Refusal> {
+    if text == "http/1.1" {
+        return Ok(text.to_owned());
+    }
+    let help = "only `http/1.1` is, which is the default".to_owned();
+    Err(Refusal { message: format!("the protocol `{text}` is not supported yet"), help })
+}
+
+fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { message: format!("`{text}` is not {what}"), help: help.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_addresses() {
+        let host = |name: &str, port| ServerAddress::Host(name.to_owned(), port);
+        for (text, expected) in [
+            ("127.0.0.1:9001", Some(ServerAddress::Socket(([127, 0, 0, 1], 9001).into()))),
+            ("[::1]:9001", "[::1]:9001".parse().ok().map(ServerAddress::Socket)),
+            ("localhost:80", Some(host("localhost", 80))),
+            ("a.example.:80", Some(host("a.example.", 80))),
+            ("a_b-c:80", Some(host("a_b-c", 80))),
+            ("127.0.0.1", None),
+            ("127.0.0.1:0", None),
+            ("127.0.0.256:80", None),
+            ("localhost", None),
+            ("localhost:", None),
+            ("localhost:65536", None),
+            (":80", None),
+            ("::1:80", None),
+            ("http://a.example:80", None),
+            ("a b:80", None),
+            ("", None),
+        ] {
+            assert_eq!(server_address(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn networks() {
+        for (text, expected) in [
+            ("10.0.0.0/8", Some("10.0.0.0/8")),
+            ("10.0.0.1", Some("10.0.0.1/32")),
+            ("::1", Some("::1/128")),
+            ("10.0.0.1/8", None),
+            ("10.0.0.0/33", None),
+            ("ten", None),
+        ] {
+            assert_eq!(network(text).ok().map(|network| network.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn sticky_keys() {
+        let key = sticky_key("000102030405060708090a0B0C0D0E0f").ok();
+        assert_eq!(key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
+        for text in ["", "00", "000102030405060708090a0B0C0D0E0", "000102030405060708090a0B0C0D0E0fff", "zz"] {
+            assert!(sticky_key(text).is_err(), "{text}");
+        }
+        // 31 digits make 16 bytes too, the last of one digit.
+        assert!(sticky_key(&"1".repeat(31)).is_err());
+    }
+
+    #[test]
+    fn names() {
+        assert!(name("shop_2-a").is_ok());
+        for text in ["", "a.b", "a b", "größe", "a\nb"] {
+            assert!(name(text).is_err(), "{text}");
+        }
+        assert!(server_name("web1.example").is_ok());
+        assert!(server_name(&"a".repeat(65)).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! What a configuration means: one immutable value that joins listeners, rules and pools.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use pointsman_rules::{Program, TargetId};
+
+use crate::{ListenerLimits, PoolLimits};
+
+/// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
+#[derive(Debug)]
+pub struct Plan {
+    /// Event-loop threads; as many as there are cores where the operator set none.
+    pub threads: Option<usize>,
+    /// How long open exchanges may take to end after SIGTERM.
+    pub drain_ms_max: u64,
+    /// How often the files are looked at for changes; 0: never.
+    pub watch_ms: u64,
+    /// Idle connections to servers, in the whole process.
+    pub upstream_idle_connections_max: u32,
+    /// Keys stickiness hashes and the `pm_route` cookie; random at start where the operator set none.
+    pub sticky_key: Option<[u8; 16]>,
+    /// Where the access log goes; nowhere when absent.
+    pub access_log: Option<LogDestination>,
+    /// Where metrics and health are served; nowhere when absent.
+    pub admin: Option<SocketAddr>,
+    /// In the order of the file; [`ListenerIndex`] is a position here.
+    pub listeners: Vec<Listener>,
+    /// In the order of the file; [`PoolIndex`] is a position here.
+    pub pools: Vec<Pool>,
+}
+
+/// Where clients connect to, and what happens to their requests.
+#[derive(Debug)]
+pub struct Listener {
+    /// Unique among listeners.
+    pub name: Arc<str>,
+    /// One socket each; at least one.
+    pub binds: Vec<SocketAddr>,
+    /// Ends TLS; plain HTTP when absent.
+    pub tls: Option<pointsman_tls::Acceptor>,
+    /// The compiled rules; without them every request goes to the default pool.
+    pub program: Option<Arc<Program>>,
+    /// What each [`TargetId`] of `program` stands for.
+    pub targets: Vec<Target>,
+    /// Takes what no rule decided; absent only when the rules end in `else:`.
+    pub default_pool: Option<PoolIndex>,
+    /// Peers whose Forwarded and X-Forwarded-For fields are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// What becomes of X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.
+    pub x_forwarded: ForwardedMode,
+    /// What becomes of the Forwarded field (RFC 7239).
+    pub forwarded: ForwardedMode,
+    /// What becomes of a path with `%2F` or `%5C` in it.
+    pub encoded_slash: EncodedSlash,
+    /// Whether runs of slashes in a path count as one.
+    pub merge_slashes: bool,
+    /// What a client may take.
+    pub limits: ListenerLimits,
+}
+
+/// Where a rule sends a request: a pool, or one server of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The pool.
+    pub pool: PoolIndex,
+    /// The server inside it, if the rule names one.
+    pub server: Option<ServerIndex>,
+}
+
+/// Servers that stand in for each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Unique among pools.
+    pub name: Arc<str>,
+    /// How a server is picked.
+    pub algorithm: pointsman_balance::Algorithm,
+    /// In the order of the file, at least one; [`ServerIndex`] is a position here.
+    pub servers: Vec<Server>,
+    /// What a server may take.
+    pub limits: PoolLimits,
+}
+
+/// One server of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Unique in its pool; the address as written where the operator set none.
+    pub name: Arc<str>,
+    /// Where it listens, already resolved.
+    pub address: SocketAddr,
+    /// Its share, from 1 to 1000.
+    pub weight: u32,
+}
+
+/// Position of a listener in [`Plan::listeners`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerIndex(pub u32);
+
+/// Position of a pool in [`Plan::pools`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolIndex(pub u32);
+
+/// Position of a server in [`Pool::servers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerIndex(pub u32);
+
+/// Where the access log is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogDestination {
+    /// To standard output.
+    StandardOutput,
+    /// To the end of a file.
+    File(PathBuf),
+}
+
+/// What becomes of forwarding fields on the way to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedMode {
+    /// Earlier values from trusted proxies are kept, the peer is added; from others they are replaced.
+    #[default]
+    Append,
+    /// Earlier values are replaced by the peer.
+    Replace,
+    /// The switch adds none.
+    Off,
+}
+
+/// What becomes of a path with an encoded slash or backslash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EncodedSlash {
+    /// It stays encoded, and is no segment border.
+    #[default]
+    Keep,
+    /// The request is refused with 400.
+    Refuse,
+}
+
+impl Plan {
+    /// The pool at a position that this plan gave out.
+    pub fn pool(&self, index: PoolIndex) -> &Pool {
+        &self.pools[index.0 as usize]
+    }
+
+    /// The pool of that name.
+    pub fn pool_named(&self, name: &str) -> Option<PoolIndex> {
+        let position = self.pools.iter().position(|pool| &*pool.name == name)?;
+        u32::try_from(position).ok().map(PoolIndex)
+    }
+
+    /// The listener of that name.
+    pub fn listener_named(&self, name: &str) -> Option<&Listener> {
+        self.listeners.iter().find(|listener| &*listener.name == name)
+    }
+}
+
+impl Listener {
+    /// What a rule's target stands for.
+    pub fn target(&self, id: TargetId) -> Target {
+        self.targets[id.0 as usize]
+    }
+
+    /// Whether clients speak TLS here.
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+}
+
+impl Pool {
+    /// The server at a position that this plan gave out.
+    pub fn server(&self, index: ServerIndex) -> &Server {
+        &self.servers[index.0 as usize]
+    }
+}

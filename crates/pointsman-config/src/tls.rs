@@ -1,0 +1,74 @@
+//! TLS of a listener: what was written becomes an acceptor, and what is wrong with a file is said where the
+//! configuration names it.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use pointsman_rules::Span;
+use pointsman_tls::{Acceptor, CertificateFiles, ClientAuth, ServerTls};
+
+use crate::findings::{Findings, Spanned};
+use crate::spec::TlsSpec;
+
+/// TLS of one listener, with its files and where they were named.
+pub(crate) struct Settings {
+    at: Span,
+    tls: ServerTls,
+    files: Vec<Spanned<PathBuf>>,
+}
+
+impl Settings {
+    /// Nothing where an essential part is missing, which was reported.
+    pub(crate) fn new(spec: &TlsSpec, folder: &Path) -> Option<Self> {
+        let asks = spec.client_auth != ClientAuth::Off;
+        if spec.certificates.is_empty() || asks && spec.client_ca.is_none() {
+            return None;
+        }
+        let full = |path: &Spanned<String>| folder.join(&path.value);
+        let named = spec.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let files = named.chain(&spec.client_ca).map(|path| Spanned { value: full(path), span: path.span });
+        let tls = ServerTls {
+            certificates: spec
+                .certificates
+                .iter()
+                .map(|files| CertificateFiles { certificate: full(&files.certificate), key: full(&files.key) })
+                .collect(),
+            min_version: spec.min_version,
+            alpn: spec.alpn.iter().map(|protocol| protocol.value.as_bytes().to_vec()).collect(),
+            tickets: spec.tickets,
+            client_ca: spec.client_ca.as_ref().map(full),
+            client_auth: spec.client_auth,
+        };
+        Some(Self { at: spec.at, files: files.collect(), tls })
+    }
+
+    /// The files that will be read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.value.as_path())
+    }
+
+    /// Reads the files. `previous` is what the listener of this name had, so that its sessions live on.
+    pub(crate) fn build(&self, previous: Option<&Acceptor>, findings: &Findings<'_>) -> Option<Acceptor> {
+        match Acceptor::build(&self.tls, previous) {
+            Ok(acceptor) => {
+                for warning in acceptor.warnings(SystemTime::now()) {
+                    let place = self.place(Some(&warning.file));
+                    findings.warning(place, warning.to_string(), warning.help());
+                }
+                Some(acceptor)
+            }
+            Err(errors) => {
+                for error in errors {
+                    findings.error(self.place(error.file()), error.to_string(), error.help().unwrap_or_default());
+                }
+                None
+            }
+        }
+    }
+
+    /// Where the configuration names a file.
+    fn place(&self, file: Option<&Path>) -> Span {
+        let named = self.files.iter().find(|named| Some(named.value.as_path()) == file);
+        named.map_or(self.at, |named| named.span)
+    }
+}

@@ -1,0 +1,104 @@
+//! Finds the binary under test, and runs it to its end.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use crate::Lines;
+
+/// A command that ran to its end.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its exit status.
+    pub code: i32,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Both outputs: for messages whose place is not the point.
+    #[must_use]
+    pub fn output(&self) -> String {
+        format!("{}\n{}", self.stdout, self.stderr)
+    }
+}
+
+/// Runs `pointsman` with these words in a folder, to its end.
+///
+/// # Panics
+/// When it does not end in time.
+pub fn pointsman(folder: &Path, words: &[&str]) -> Finished {
+    let mut command = Command::new(path());
+    command.args(words).current_dir(folder);
+    finish(command)
+}
+
+/// Runs any command to its end.
+///
+/// # Panics
+/// When it cannot be started or does not end in time.
+pub(crate) fn finish(mut command: Command) -> Finished {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    let stdout = Lines::of(child.stdout.take().expect("piped"));
+    let stderr = Lines::of(child.stderr.take().expect("piped"));
+    if !(stdout.wait_for_end() && stderr.wait_for_end()) {
+        child.kill().expect("it is ours");
+        panic!("{command:?} does not end:\n{}\n{}", stdout.text(), stderr.text());
+    }
+    let status = child.wait().expect("it is ours");
+    let code = status.code().unwrap_or_else(|| panic!("{command:?} was killed:\n{}", stderr.text()));
+    Finished { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+/// The binary: `POINTSMAN_BIN`, or the one beside the running test, built first if it is missing or
+/// older than the sources. Cargo does not build a binary for another package's tests by itself.
+pub(crate) fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(path) = std::env::var_os("POINTSMAN_BIN") {
+            return PathBuf::from(path);
+        }
+        let exe = std::env::current_exe().expect("a test has a path");
+        // target/<profile>/deps/e2e-<hash>
+        let profile = exe.ancestors().nth(2).expect("tests stand in a target folder");
+        let binary = profile.join("pointsman");
+        let built = std::fs::metadata(&binary).and_then(|data| data.modified());
+        if built.map_or(true, |built| newest_source(&workspace().join("crates")) > built) {
+            build(profile.ends_with("release"));
+        }
+        binary
+    })
+}
+
+fn build(release: bool) {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--quiet", "--package", "pointsman"]).current_dir(workspace());
+    if release {
+        command.arg("--release");
+    }
+    let status = command.status().expect("cargo runs the tests, so it is there");
+    assert!(status.success(), "pointsman does not build");
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/pointsman-e2e")
+}
+
+fn newest_source(folder: &Path) -> SystemTime {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let times = entries.map(|entry| {
+        let path = entry.path();
+        if path == Path::new(env!("CARGO_MANIFEST_DIR")) {
+            return SystemTime::UNIX_EPOCH;
+        }
+        if path.is_dir() {
+            return newest_source(&path);
+        }
+        entry.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    });
+    times.max().unwrap_or(SystemTime::UNIX_EPOCH)
+}

@@ -1,0 +1,309 @@
+//! A client that sends the bytes it is told to, and reads one answer at a time.
+
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
+
+use crate::{Body, Framing, Head, PATIENCE, Reader, TlsClient};
+
+/// A connection to the switch.
+pub struct Client {
+    reader: Reader<Stream>,
+    local: SocketAddr,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+/// An answer, read to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Response {
+    /// The final head.
+    pub head: Head,
+    /// Heads with a 1xx status that came before it.
+    pub interim: Vec<Head>,
+    /// The body and its trailers.
+    pub body: Body,
+}
+
+impl Response {
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.word(1).parse().unwrap_or_else(|_| panic!("no status in `{}`", self.head.start))
+    }
+
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body.bytes).into_owned()
+    }
+
+    /// The name of the origin that answered; empty when the switch itself did.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        self.head.field("x-server").unwrap_or_default()
+    }
+}
+
+impl Client {
+    /// Connects without TLS.
+    ///
+    /// # Panics
+    /// When nothing listens there.
+    #[must_use]
+    pub fn plain(address: SocketAddr) -> Self {
+        let socket = connect(address).expect("the switch listens");
+        let local = socket.local_addr().expect("connected");
+        Self { reader: Reader::new(Stream::Plain(socket)), local }
+    }
+
+    /// Connects with TLS, asking for the server `name`.
+    ///
+    /// # Errors
+    /// When the handshake fails. With TLS 1.3 a refused client certificate shows only when the first
+    /// answer is read.
+    pub fn tls(address: SocketAddr, config: &TlsClient, name: &str) -> Result<Self> {
+        let mut socket = connect(address)?;
+        let local = socket.local_addr()?;
+        let mut connection = config.connection(name);
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        let stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
+        Ok(Self { reader: Reader::new(stream), local })
+    }
+
+    /// This end's address: what the switch sees as `srcip` and `srcport`.
+    #[must_use]
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Sends bytes.
+    ///
+    /// # Panics
+    /// When they cannot be sent.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).expect("the switch reads");
+    }
+
+    /// Sends bytes, which the switch may be too annoyed to take.
+    ///
+    /// # Errors
+    /// When the switch closed.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
+        let stream = self.reader.stream();
+        stream.write_all(bytes.as_ref())?;
+        stream.flush()
+    }
+
+    /// Says that nothing more will be sent, and goes on reading.
+    pub fn finish_sending(&mut self) {
+        let socket = self.reader.stream().socket();
+        socket.shutdown(Shutdown::Write).expect("still open");
+    }
+
+    /// Sends a GET for `shop.example` and reads the answer.
+    pub fn get(&mut self, target: &str) -> Response {
+        self.ask("GET", target, "")
+    }
+
+    /// Sends a request for `shop.example` without a body and reads the answer. `fields` are further
+    /// lines, each ended by CRLF.
+    pub fn ask(&mut self, method: &str, target: &str, fields: &str) -> Response {
+        self.send(format!("{method} {target} HTTP/1.1\r\nHost: shop.example\r\n{fields}\r\n"));
+        if method == "HEAD" { self.response_to_head() } else { self.response() }
+    }
+
+    /// The next answer.
+    ///
+    /// # Panics
+    /// When none comes, or it is cut off.
+    pub fn response(&mut self) -> Response {
+        self.try_response().unwrap_or_else(|error| panic!("no whole answer: {error}"))
+    }
+
+    /// The next answer, to a HEAD request.
+    ///
+    /// # Panics
+    /// When none comes.
+    pub fn response_to_head(&mut self) -> Response {
+        self.read_response(true).unwrap_or_else(|error| panic!("no whole answer: {error}"))
+    }
+
+    /// The next answer.
+    ///
+    /// # Errors
+    /// When none comes, or it is cut off.
+    pub fn try_response(&mut self) -> Result<Response> {
+        self.read_response(false)
+    }
+
+    /// The head of the next answer, which may be an interim one. The body is left to [`Client::piece`].
+    ///
+    /// # Panics
+    /// When none comes.
+    pub fn head(&mut self) -> Head {
+        let head = self.reader.head().expect("a head").expect("an answer before the end");
+        self.reader.begin_body(head.response_framing(false));
+        head
+    }
+
+    /// The next piece of the body, as soon as it is there; nothing at its end.
+    ///
+    /// # Errors
+    /// When the answer is cut off.
+    pub fn piece(&mut self) -> Result<Option<Vec<u8>>> {
+        self.reader.piece()
+    }
+
+    /// Reads the body until exactly this much of it came.
+    ///
+    /// # Panics
+    /// When something else comes.
+    pub fn expect_body(&mut self, expected: &[u8]) {
+        let mut came = Vec::new();
+        while came.len() < expected.len() {
+            came.extend(self.piece().expect("a body").expect("more of the body"));
+        }
+        assert_eq!(String::from_utf8_lossy(&came), String::from_utf8_lossy(expected));
+    }
+
+    /// The rest of a body.
+    ///
+    /// # Errors
+    /// When the answer is cut off.
+    pub fn rest(&mut self) -> Result<Body> {
+        self.reader.rest()
+    }
+
+    /// Waits until the switch closes, and says whether it did so without a further byte. A reset
+    /// counts as closing.
+    #[must_use]
+    pub fn closes(&mut self) -> bool {
+        match self.reader.at_end() {
+            Ok(ended) => ended,
+            Err(error) => is_closed(&error),
+        }
+    }
+
+    /// Everything the switch still sends, to the end of the connection.
+    pub fn everything(&mut self) -> String {
+        self.reader.begin_body(Framing::Close);
+        let mut all = Vec::new();
+        while let Ok(Some(piece)) = self.reader.piece() {
+            all.extend(piece);
+        }
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    /// Whether the TLS session was resumed.
+    #[must_use]
+    pub fn resumed(&self) -> bool {
+        self.session().handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// The TLS version agreed on.
+    #[must_use]
+    pub fn version(&self) -> Option<ProtocolVersion> {
+        self.session().protocol_version()
+    }
+
+    /// The protocol agreed on by ALPN.
+    #[must_use]
+    pub fn alpn(&self) -> Option<String> {
+        self.session().alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// The name of the key exchange group.
+    #[must_use]
+    pub fn group(&self) -> Option<String> {
+        self.session().negotiated_key_exchange_group().map(|group| format!("{:?}", group.name()))
+    }
+
+    /// The IANA name of the cipher suite.
+    #[must_use]
+    pub fn cipher(&self) -> Option<String> {
+        let suite = self.session().negotiated_cipher_suite()?;
+        suite.suite().as_str().map(|name| name.replace("TLS13_", "TLS_"))
+    }
+
+    /// The certificate the switch showed, as DER.
+    #[must_use]
+    pub fn certificate(&self) -> Vec<u8> {
+        self.session().peer_certificates().map(|chain| chain[0].to_vec()).unwrap_or_default()
+    }
+
+    fn read_response(&mut self, to_head: bool) -> Result<Response> {
+        let mut interim = Vec::new();
+        loop {
+            let ended = || Error::new(ErrorKind::UnexpectedEof, "closed before an answer");
+            let head = self.reader.head()?.ok_or_else(ended)?;
+            if head.word(1).starts_with('1') {
+                interim.push(head);
+                continue;
+            }
+            self.reader.begin_body(head.response_framing(to_head));
+            return Ok(Response { head, interim, body: self.reader.rest()? });
+        }
+    }
+
+    fn session(&self) -> &ClientConnection {
+        match self.reader.stream_ref() {
+            Stream::Tls(stream) => &stream.conn,
+            Stream::Plain(_) => panic!("a plain connection has no TLS session"),
+        }
+    }
+}
+
+impl Stream {
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.get_ref(),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, space: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(space),
+            Self::Tls(stream) => stream.read(space),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::Plain(socket) => socket.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+}
+
+/// Whether this error is the far end closing, rather than nothing happening.
+pub(crate) fn is_closed(error: &Error) -> bool {
+    let kinds = [ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof, ErrorKind::BrokenPipe];
+    kinds.contains(&error.kind())
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}

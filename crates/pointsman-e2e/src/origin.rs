@@ -1,0 +1,346 @@
+//! A small HTTP/1 server that records what it is sent and answers as it is told.
+
+use std::io::{Read, Result, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use crate::{Body, Framing, Head, PATIENCE, Reader};
+
+/// A server behind the switch, on a free port. It stops when it is dropped.
+pub struct Origin {
+    name: String,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// A request as the origin saw it.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The number of the connection it came on, from 0.
+    pub connection: usize,
+    /// Its head.
+    pub head: Head,
+    /// Its body, as far as it was read.
+    pub body: Body,
+    /// Whether the body came whole.
+    pub complete: bool,
+}
+
+impl Request {
+    /// The target, as it stands in the request line.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.head.word(1)
+    }
+}
+
+/// What happens to the connection after an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It waits for the next request.
+    KeepAlive,
+    /// It is closed.
+    Close,
+}
+
+/// What an origin does with a request. It is called when the head is there; the body is its to read.
+type Answer = dyn Fn(&mut Exchange<'_>) -> Then + Send + Sync;
+
+/// One request and its answer, seen from the origin.
+pub struct Exchange<'a> {
+    /// The request's head.
+    pub head: Head,
+    /// The origin's name.
+    pub name: &'a str,
+    /// The number of the connection, from 0.
+    pub connection: usize,
+    reader: &'a mut Reader<Recorded>,
+    shared: &'a Shared,
+    index: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    sockets: Vec<TcpStream>,
+    raw: Vec<Vec<u8>>,
+    requests: Vec<Request>,
+}
+
+impl Origin {
+    /// An origin that tells what it saw: [`echo`].
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self::answering(name, echo)
+    }
+
+    /// An origin that answers so.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub fn answering(
+        name: &str,
+        answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let shared = Arc::new(Shared::default());
+        let origin = Self { name: name.to_owned(), address, shared: shared.clone() };
+        let (name, answer) = (name.to_owned(), Arc::new(answer));
+        std::thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                if shared.stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (name, shared, answer) = (name.clone(), shared.clone(), answer.clone());
+                let connection = shared.admit(&socket);
+                std::thread::spawn(move || serve(&name, connection, &socket, &shared, &*answer));
+            }
+        });
+        origin
+    }
+
+    /// An origin that sends these bytes to every request, after reading its body.
+    #[must_use]
+    pub fn saying(name: &str, answer: impl Into<Vec<u8>>, then: Then) -> Self {
+        let answer = answer.into();
+        Self::answering(name, move |exchange| {
+            exchange.body();
+            exchange.send(&answer);
+            then
+        })
+    }
+
+    /// An address where nothing listens.
+    ///
+    /// # Panics
+    /// When no port is free.
+    #[must_use]
+    pub fn dead_address() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.local_addr().expect("bound")
+    }
+
+    /// Its name, which it also sends as `X-Server`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many connections it accepted.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.lock().sockets.len()
+    }
+
+    /// Every request up to now.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// How many requests it saw.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.shared.lock().requests.len()
+    }
+
+    /// The last request.
+    ///
+    /// # Panics
+    /// When there was none.
+    #[must_use]
+    pub fn last(&self) -> Request {
+        self.shared.lock().requests.last().cloned().expect("a request")
+    }
+
+    /// Every byte that came on a connection.
+    #[must_use]
+    pub fn raw(&self, connection: usize) -> String {
+        self.shared.lock().raw[connection].iter().map(|byte| char::from(*byte)).collect()
+    }
+
+    /// Waits until so many heads of requests have come.
+    ///
+    /// # Panics
+    /// When they do not come in time.
+    pub fn wait_for_requests(&self, count: usize) {
+        self.wait(&format!("{count} requests"), |state| state.requests.len() >= count);
+    }
+
+    /// Waits until the body of the last request is whole.
+    ///
+    /// # Panics
+    /// When it does not come in time.
+    pub fn wait_for_body(&self) {
+        self.wait("a whole body", |state| state.requests.last().is_some_and(|request| request.complete));
+    }
+
+    fn wait(&self, what: &str, ready: impl Fn(&State) -> bool) {
+        let state = self.shared.lock();
+        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !ready(state));
+        let ready = !waited.expect("no panic under the lock").1.timed_out();
+        assert!(ready, "{} waited for {what}", self.name);
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        // Wakes the accepting thread, which then sees the flag; if that fails it is gone already.
+        drop(TcpStream::connect(self.address));
+        for socket in &self.shared.lock().sockets {
+            // Fails when the far end closed first: then there is nothing to end.
+            drop(socket.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Exchange<'_> {
+    /// The request's method.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.head.word(0)
+    }
+
+    /// The request's target.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.head.word(1)
+    }
+
+    /// Reads the body to its end; what there was of it when the switch breaks off.
+    pub fn body(&mut self) -> Body {
+        while self.piece().is_some() {}
+        self.shared.lock().requests[self.index].body.clone()
+    }
+
+    /// The next piece of the body, as soon as it is there; nothing at its end, or when the switch
+    /// breaks off.
+    pub fn piece(&mut self) -> Option<Vec<u8>> {
+        let piece = self.reader.piece();
+        let trailers = self.reader.take_trailers();
+        self.shared.change(|state| {
+            let request = &mut state.requests[self.index];
+            match &piece {
+                Ok(Some(piece)) => request.body.bytes.extend_from_slice(piece),
+                Ok(None) => {
+                    request.complete = true;
+                    request.body.trailers.extend(trailers);
+                }
+                Err(_) => {}
+            }
+        });
+        piece.ok().flatten()
+    }
+
+    /// Sends bytes; the switch may have closed, which is not the origin's business.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        drop(self.reader.stream().socket.write_all(bytes.as_ref()));
+    }
+
+    /// Sends a plain answer of this status, with a Content-Length and the origin's name.
+    pub fn answer(&mut self, status: &str, body: &str) -> Then {
+        let (name, length, connection) = (self.name, body.len(), self.connection);
+        let shown = if self.method() == "HEAD" { "" } else { body };
+        self.send(format!(
+            "HTTP/1.1 {status}\r\nX-Server: {name}\r\nX-Connection: {connection}\r\n\
+             Content-Length: {length}\r\n\r\n{shown}"
+        ));
+        Then::KeepAlive
+    }
+}
+
+/// Answers 200 with what it saw, as JSON.
+pub fn echo(exchange: &mut Exchange<'_>) -> Then {
+    let body = exchange.body();
+    let fields: Vec<_> = exchange.head.fields.iter().map(|(name, value)| [name, value]).collect();
+    let seen = serde_json::json!({
+        "server": exchange.name,
+        "connection": exchange.connection,
+        "method": exchange.method(),
+        "target": exchange.target(),
+        "fields": fields,
+        "body_bytes": body.bytes.len(),
+    });
+    exchange.answer("200 OK", &seen.to_string())
+}
+
+/// Answers 200 with its name.
+pub fn ok(exchange: &mut Exchange<'_>) -> Then {
+    exchange.body();
+    let name = exchange.name;
+    exchange.answer("200 OK", name)
+}
+
+fn serve(name: &str, connection: usize, socket: &TcpStream, shared: &Arc<Shared>, answer: &Answer) {
+    let copy = socket.try_clone().expect("a descriptor");
+    let mut reader = Reader::new(Recorded { socket: copy, connection, shared: shared.clone() });
+    while let Ok(Some(head)) = reader.head() {
+        reader.begin_body(head.request_framing());
+        let index = shared.change(|state| {
+            let complete = head.request_framing() == Framing::Empty;
+            let body = Body::default();
+            state.requests.push(Request { connection, head: head.clone(), body, complete });
+            state.requests.len() - 1
+        });
+        let mut exchange = Exchange { head, name, connection, reader: &mut reader, shared, index };
+        if answer(&mut exchange) == Then::Close {
+            break;
+        }
+    }
+    // Fails when the far end closed first: then there is nothing to end.
+    drop(socket.shutdown(Shutdown::Both));
+}
+
+impl Shared {
+    fn admit(&self, socket: &TcpStream) -> usize {
+        // An idle connection lives longer than a test's patience; the drop of the origin ends it.
+        socket.set_read_timeout(Some(PATIENCE * 6)).expect("an open socket");
+        socket.set_nodelay(true).expect("an open socket");
+        let copy = socket.try_clone().expect("a descriptor");
+        self.change(|state| {
+            state.sockets.push(copy);
+            state.raw.push(Vec::new());
+            state.sockets.len() - 1
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic under the lock")
+    }
+}
+
+/// A socket whose every byte is kept.
+struct Recorded {
+    socket: TcpStream,
+    connection: usize,
+    shared: Arc<Shared>,
+}
+
+impl Read for Recorded {
+    fn read(&mut self, space: &mut [u8]) -> Result<usize> {
+        let count = self.socket.read(space)?;
+        self.shared.change(|state| state.raw[self.connection].extend_from_slice(&space[..count]));
+        Ok(count)
+    }
+}

@@ -1,0 +1,220 @@
+//! What the operator writes: a configuration, rules and certificates in a folder.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::{Origin, Pair, Switch};
+
+/// A configuration to be. It starts with one plain listener called `shop` on a free port of loopback,
+/// an access log on standard output and an admin listener, and looks at its files only on SIGHUP.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    top: String,
+    listeners: Vec<Listener>,
+    pools: String,
+    files: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Listener {
+    name: String,
+    keys: String,
+    tls: String,
+    limits: String,
+    has_rules: bool,
+    default_pool: Option<String>,
+}
+
+impl Setup {
+    /// The usual configuration with so many event-loop threads.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        let mut setup = Self {
+            top: format!("threads = {threads}\n"),
+            listeners: Vec::new(),
+            pools: String::new(),
+            files: Vec::new(),
+        };
+        setup.listeners.push(Listener { name: "shop".to_owned(), ..Listener::default() });
+        // Without it every start draws another key, and sticky choices could not be compared.
+        setup.top("sticky_key = \"000102030405060708090a0b0c0d0e0f\"")
+    }
+
+    /// Adds keys of the whole process.
+    #[must_use]
+    pub fn top(mut self, keys: &str) -> Self {
+        writeln!(self.top, "{keys}").expect("memory");
+        self
+    }
+
+    /// The rules of the current listener.
+    #[must_use]
+    pub fn rules(mut self, rules: &str) -> Self {
+        let listener = self.current();
+        listener.has_rules = true;
+        let file = format!("{}.rules", listener.name);
+        self.file(&file, &format!("{}\n", rules.trim()))
+    }
+
+    /// Adds keys of the current listener.
+    #[must_use]
+    pub fn listener(mut self, keys: &str) -> Self {
+        writeln!(self.current().keys, "{keys}").expect("memory");
+        self
+    }
+
+    /// Adds limits of the current listener.
+    #[must_use]
+    pub fn limits(mut self, keys: &str) -> Self {
+        writeln!(self.current().limits, "{keys}").expect("memory");
+        self
+    }
+
+    /// The default pool of the current listener: the first one named, unless this says otherwise.
+    #[must_use]
+    pub fn default_pool(mut self, pool: &str) -> Self {
+        self.current().default_pool = Some(pool.to_owned());
+        self
+    }
+
+    /// The current listener speaks TLS with this certificate; `keys` are further keys of its `tls` table.
+    #[must_use]
+    pub fn tls(mut self, pair: &Pair, keys: &str) -> Self {
+        let listener = self.current();
+        let name = listener.name.clone();
+        listener.tls = format!("certificate = \"{name}.crt\"\nkey = \"{name}.key\"\n{keys}\n");
+        self.pair(&name, pair)
+    }
+
+    /// Starts another listener; what follows is about it.
+    #[must_use]
+    pub fn another_listener(mut self, name: &str) -> Self {
+        self.listeners.push(Listener { name: name.to_owned(), ..Listener::default() });
+        self
+    }
+
+    /// A pool of these servers, each under its origin's name.
+    #[must_use]
+    pub fn pool(self, name: &str, servers: &[&Origin]) -> Self {
+        self.pool_with(name, "", servers)
+    }
+
+    /// The same with further keys of the pool.
+    #[must_use]
+    pub fn pool_with(self, name: &str, keys: &str, servers: &[&Origin]) -> Self {
+        let servers: Vec<_> = servers.iter().map(|server| (server.name(), server.address())).collect();
+        self.pool_at(name, keys, &servers)
+    }
+
+    /// The same for addresses, where nothing need listen.
+    #[must_use]
+    pub fn pool_at(self, name: &str, keys: &str, servers: &[(&str, SocketAddr)]) -> Self {
+        let entry = |(name, address): &(&str, SocketAddr)| server(name, *address, 1);
+        let servers: Vec<_> = servers.iter().map(entry).collect();
+        self.pool_of(name, keys, &servers)
+    }
+
+    /// The same with a weight for each server.
+    #[must_use]
+    pub fn weighted_pool(self, name: &str, keys: &str, servers: &[(&Origin, u32)]) -> Self {
+        let entry = |(origin, weight): &(&Origin, u32)| server(origin.name(), origin.address(), *weight);
+        let servers: Vec<_> = servers.iter().map(entry).collect();
+        self.pool_of(name, keys, &servers)
+    }
+
+    /// Writes another file beside the configuration.
+    #[must_use]
+    pub fn file(mut self, name: &str, contents: &str) -> Self {
+        self.files.retain(|(other, _)| other != name);
+        self.files.push((name.to_owned(), contents.to_owned()));
+        self
+    }
+
+    /// Writes a certificate and its key beside the configuration, as `NAME.crt` and `NAME.key`.
+    #[must_use]
+    pub fn pair(self, name: &str, pair: &Pair) -> Self {
+        self.file(&format!("{name}.crt"), &pair.certificate).file(&format!("{name}.key"), &pair.key)
+    }
+
+    /// The configuration as text.
+    ///
+    /// # Panics
+    /// Never: memory can be written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = self.top.clone();
+        text.push_str("\n[access_log]\npath = \"-\"\n\n[admin]\nbind = \"127.0.0.1:0\"\n");
+        if !self.top.contains("watch_ms") {
+            text.insert_str(0, "watch_ms = 0\n");
+        }
+        for listener in &self.listeners {
+            listener.write(&mut text, self.first_pool());
+        }
+        text.push_str(&self.pools);
+        text
+    }
+
+    /// Writes everything into a folder; the configuration is called `pointsman.toml`.
+    ///
+    /// # Panics
+    /// When the folder cannot be written.
+    pub fn write(&self, folder: &Path) {
+        let write = |name: &str, contents: &str| {
+            // By rename, so that a switch that looks at its files never sees half of one.
+            let (next, path) = (folder.join(format!(".{name}")), folder.join(name));
+            std::fs::write(&next, contents).expect("a writable folder");
+            std::fs::rename(next, path).expect("a writable folder");
+        };
+        for (name, contents) in &self.files {
+            write(name, contents);
+        }
+        write("pointsman.toml", &self.text());
+    }
+
+    /// Starts the switch and waits until it is ready.
+    #[must_use]
+    pub fn start(&self) -> Switch {
+        Switch::start(self)
+    }
+
+    fn pool_of(mut self, name: &str, keys: &str, servers: &[String]) -> Self {
+        let servers = servers.join(", ");
+        write!(self.pools, "\n[pool.{name}]\nservers = [{servers}]\n{keys}\n").expect("memory");
+        self
+    }
+
+    fn first_pool(&self) -> Option<&str> {
+        let (_, rest) = self.pools.split_once("[pool.")?;
+        rest.split(']').next()
+    }
+
+    fn current(&mut self) -> &mut Listener {
+        self.listeners.last_mut().expect("there is always one")
+    }
+}
+
+impl Listener {
+    fn write(&self, text: &mut String, first_pool: Option<&str>) {
+        write!(text, "\n[[listener]]\nname = \"{}\"\n", self.name).expect("memory");
+        if !self.keys.contains("bind = ") {
+            text.push_str("bind = \"127.0.0.1:0\"\n");
+        }
+        if self.has_rules {
+            writeln!(text, "rules = \"{}.rules\"", self.name).expect("memory");
+        }
+        if let Some(pool) = self.default_pool.as_deref().or(first_pool) {
+            writeln!(text, "pool = \"{pool}\"").expect("memory");
+        }
+        text.push_str(&self.keys);
+        for (table, keys) in [("tls", &self.tls), ("limits", &self.limits)] {
+            if !keys.is_empty() {
+                write!(text, "[listener.{table}]\n{keys}").expect("memory");
+            }
+        }
+    }
+}
+
+fn server(name: &str, address: SocketAddr, weight: u32) -> String {
+    format!("{{ name = \"{name}\", address = \"{address}\", weight = {weight} }}")
+}

@@ -1,0 +1,179 @@
+//! A running switch.
+
+use std::io::Result;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{Client, Lines, Setup, TlsClient, binary};
+
+/// A running `pointsman run`. It is killed when it is dropped.
+pub struct Switch {
+    folder: TempDir,
+    child: Child,
+    stdout: Lines,
+    stderr: Lines,
+}
+
+impl Switch {
+    /// Writes `setup` into a new folder, starts the switch there and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready; prints what it said.
+    #[must_use]
+    pub fn start(setup: &Setup) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        setup.write(folder.path());
+        let mut command = Command::new(binary::path());
+        // From another folder, so that every path must be taken relative to the configuration.
+        command.arg("run").arg("--config").arg(folder.path().join("pointsman.toml")).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        let stdout = Lines::of(child.stdout.take().expect("piped"));
+        let stderr = Lines::of(child.stderr.take().expect("piped"));
+        let switch = Self { folder, child, stdout, stderr };
+        switch.wait_for_line("ready threads=");
+        switch
+    }
+
+    /// Where the listener `name` listens.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[must_use]
+    pub fn address(&self, name: &str) -> SocketAddr {
+        let start = format!("listening name={name} address=");
+        self.address_after(&start)
+    }
+
+    /// Where the admin listener listens.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.address_after("admin address=")
+    }
+
+    /// A new plain connection to the listener `shop`.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::plain(self.address("shop"))
+    }
+
+    /// A new TLS connection to the listener `shop`.
+    ///
+    /// # Errors
+    /// When the handshake fails.
+    pub fn tls_client(&self, config: &TlsClient, name: &str) -> Result<Client> {
+        Client::tls(self.address("shop"), config, name)
+    }
+
+    /// One request on a connection of its own.
+    #[must_use]
+    pub fn get(&self, target: &str) -> crate::Response {
+        self.client().get(target)
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Waits for a line on standard error that begins so, and returns it.
+    pub fn wait_for_line(&self, start: &str) -> String {
+        self.stderr.wait_for(&format!("`{start}`"), |line| line.starts_with(start).then(|| line.to_owned()))
+    }
+
+    /// Everything it said on standard error.
+    #[must_use]
+    pub fn said(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Writes other files, asks for a reload and waits until generation `generation` runs.
+    pub fn reload(&self, setup: &Setup, generation: u32) {
+        setup.write(self.folder());
+        self.signal("HUP");
+        self.wait_for_line(&format!("reloaded generation={generation}"));
+    }
+
+    /// Sends a signal to the process: `HUP`, `TERM`.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal(&self, name: &str) {
+        // The shell's own `kill`: no unsafe code, no dependency, and there on every machine.
+        let kill = format!("kill -{name} {}", self.child.id());
+        let status = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
+        assert!(status.success(), "{kill}");
+    }
+
+    /// Waits for the end of the process and returns its exit status.
+    ///
+    /// # Panics
+    /// When it goes on.
+    pub fn wait_for_exit(&mut self) -> Option<i32> {
+        assert!(self.stderr.wait_for_end(), "it goes on:\n{}", self.said());
+        self.child.wait().expect("it is ours").code()
+    }
+
+    /// The first access-log entry of which this holds.
+    pub fn log_entry(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.stdout.wait_for(what, |line| {
+            let entry: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            holds(&entry).then_some(entry)
+        })
+    }
+
+    /// The access-log entry of the request with this path.
+    #[must_use]
+    pub fn log_of(&self, path: &str) -> Value {
+        self.log_entry(&format!("an entry of {path}"), |entry| entry["path"] == path)
+    }
+
+    /// What `/metrics` says.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        let answer = Client::plain(self.admin()).get("/metrics");
+        assert_eq!(answer.status(), 200);
+        answer.text()
+    }
+
+    /// The sum of all samples of the metric `name` that have all these labels.
+    #[must_use]
+    pub fn metric(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        let text = self.metrics();
+        let of_name = text.lines().filter(|line| {
+            let rest = line.strip_prefix(name).unwrap_or_default();
+            rest.starts_with(['{', ' '])
+                && labels.iter().all(|(label, value)| rest.contains(&format!("{label}=\"{value}\"")))
+        });
+        of_name.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    fn address_after(&self, start: &str) -> SocketAddr {
+        let line = self.wait_for_line(start);
+        let rest = &line[start.len()..];
+        let word = rest.split(' ').next().unwrap_or(rest);
+        word.parse().unwrap_or_else(|error| panic!("{error} in `{line}`"))
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        // It may have ended by itself, which the test has then looked at.
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if std::thread::panicking() {
+            let said = self.said();
+            eprint_block(&said);
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a failed test shows what the switch said; the harness captures it")]
+fn eprint_block(said: &str) {
+    eprintln!("--- the switch said:\n{said}\n---");
+}

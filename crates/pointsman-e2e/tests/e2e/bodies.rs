@@ -1,0 +1,144 @@
+//! Bodies too large or too slow for a transcript.
+
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+use pointsman_e2e::{Authority, Client, Origin, Setup, Then, TlsClient};
+
+pointsman_e2e::for_threads!(large_both_ways, large_over_tls, backpressure, streamed_over_tls, many_chunks);
+
+const LARGE: usize = 8 * 1024 * 1024;
+
+/// 8 MiB each way, by length and by chunks.
+fn large_both_ways(threads: usize) {
+    let origin = Origin::answering("origin", mirror);
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    large(&mut switch.client(), &origin);
+}
+
+/// The same through TLS.
+fn large_over_tls(threads: usize) {
+    let authority = Authority::new("test CA");
+    let origin = Origin::answering("origin", mirror);
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let switch = setup.pool("standard", &[&origin]).start();
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    large(&mut client.expect("a handshake"), &origin);
+}
+
+fn large(client: &mut Client, origin: &Origin) {
+    let body = noise(LARGE);
+    for chunked in [false, true] {
+        let (head, sent) = if chunked {
+            ("Transfer-Encoding: chunked".to_owned(), chunks(&body, 65_521))
+        } else {
+            (format!("Content-Length: {LARGE}"), body.clone())
+        };
+        client.send(format!("POST /{chunked} HTTP/1.1\r\nHost: shop.example\r\n{head}\r\n\r\n"));
+        client.send(sent);
+        let answer = client.response();
+        assert_eq!(answer.status(), 200);
+        // Not assert_eq: nobody wants to read 8 MiB.
+        assert!(origin.last().body.bytes == body, "the request's body changed on its way");
+        assert!(answer.body.bytes == body, "the answer's body changed on its way");
+    }
+}
+
+/// Answers with the body it got, framed the same way.
+fn mirror(exchange: &mut pointsman_e2e::Exchange<'_>) -> Then {
+    let chunked = exchange.head.field("transfer-encoding").is_some();
+    let body = exchange.body().bytes;
+    if chunked {
+        exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        exchange.send(chunks(&body, 100_003));
+    } else {
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()));
+        exchange.send(body);
+    }
+    Then::KeepAlive
+}
+
+/// A client that does not read stops its own answer, and nobody else's; when it reads, all is there.
+fn backpressure(threads: usize) {
+    let body = noise(LARGE);
+    let answer = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes(), &body].concat();
+    let origin = Origin::saying("origin", answer, Then::KeepAlive);
+    let other = Origin::new("other");
+    let rules = "if (path == \"/other\") { routeTo(quick); }";
+    let switch =
+        Setup::new(threads).rules(rules).pool("standard", &[&origin]).pool("quick", &[&other]).start();
+    let mut slow = switch.client();
+    slow.send("GET /large HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    let head = slow.head();
+    assert_eq!(head.word(1), "200");
+    for _ in 0..20 {
+        assert_eq!(switch.get("/other").server(), "other");
+    }
+    assert!(slow.rest().expect("a whole body").bytes == body, "the answer's body changed on its way");
+}
+
+/// Over TLS, too, every part is there before the next is sent, both ways.
+fn streamed_over_tls(threads: usize) {
+    let authority = Authority::new("test CA");
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |exchange| {
+        let may_go = may_go.lock().expect("one exchange at a time");
+        exchange.body();
+        exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for part in ["one", "two", "three"] {
+            exchange.send(format!("{:x}\r\n{part}\r\n", part.len()));
+            may_go.recv().expect("the test is there");
+        }
+        exchange.send("0\r\n\r\n");
+        Then::KeepAlive
+    });
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let switch = setup.pool("standard", &[&origin]).start();
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    let mut client = client.expect("a handshake");
+    client.send("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nabc");
+    origin.wait_for_requests(1);
+    client.send("def");
+    assert_eq!(client.head().word(1), "200");
+    for part in ["one", "two", "three"] {
+        client.expect_body(part.as_bytes());
+        go.send(()).expect("the origin is there");
+    }
+    assert_eq!(client.rest().expect("a whole body").bytes, b"");
+    assert_eq!(origin.last().body.bytes, b"abcdef");
+}
+
+/// Chunks of one byte, sent in packets that cut them anywhere.
+fn many_chunks(threads: usize) {
+    let origin = Origin::answering("origin", mirror);
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let body = noise(5000);
+    let mut client = switch.client();
+    client.send("POST / HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for packet in chunks(&body, 1).chunks(7) {
+        client.send(packet);
+    }
+    assert_eq!(client.response().body.bytes, body);
+}
+
+fn chunks(body: &[u8], size: usize) -> Vec<u8> {
+    let mut sent = Vec::with_capacity(body.len() + body.len() / size * 12);
+    for chunk in body.chunks(size) {
+        sent.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        sent.extend(chunk);
+        sent.extend(b"\r\n");
+    }
+    sent.extend(b"0\r\n\r\n");
+    sent
+}
+
+/// Bytes that no mistake repeats: a linear congruence.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}

@@ -1,0 +1,107 @@
+//! One connection of a client, several servers; and how many connections there may be.
+
+use pointsman_e2e::{Client, Origin, Setup};
+
+pointsman_e2e::for_threads!(several_servers, connections_max, ipv6, several_addresses, many_clients);
+
+/// Every request of a connection is routed by itself.
+fn several_servers(threads: usize) {
+    let origins: Vec<Origin> = (0..4).map(|number| Origin::new(&format!("s{number}"))).collect();
+    let mut setup = Setup::new(threads).pool("standard", &[&origins[0]]);
+    let mut rules = String::new();
+    for origin in &origins[1..] {
+        let name = origin.name();
+        setup = setup.pool(name, &[origin]);
+        rules.push_str(&format!("if (path under \"/{name}\") {{ routeTo({name}); }}\n"));
+    }
+    let switch = setup.rules(&rules).start();
+    let mut client = switch.client();
+    for round in 0..3 {
+        for name in ["s2", "s0", "s3", "s1", "s2"] {
+            let answer = client.get(&format!("/{name}/{round}"));
+            assert_eq!((answer.status(), answer.server()), (200, name));
+        }
+    }
+    assert_eq!(origins[3].connections(), 1, "the connection to a server is kept");
+}
+
+/// The limit holds over all threads, and a connection that ends makes room.
+fn connections_max(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).limits("connections_max = 2").pool("standard", &[&origin]).start();
+    let (mut first, mut second) = (switch.client(), switch.client());
+    assert_eq!(first.get("/1").status(), 200);
+    assert_eq!(second.get("/2").status(), 200);
+    // The third is either refused with 503, or closed, or waits; it is never served beside the others.
+    let mut third = switch.client();
+    drop(third.try_send("GET /3 HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+    assert_eq!(second.get("/4").status(), 200);
+    assert!(origin.requests().iter().all(|request| request.target() != "/3"));
+    drop(first);
+    drop(second);
+    // One that waited is served now; one that was refused tries again, until the switch has noticed
+    // that the others left.
+    let mut status = third.try_response().map(|answer| answer.status()).unwrap_or_default();
+    for _ in 0..1000 {
+        if status == 200 {
+            break;
+        }
+        let mut again = switch.client();
+        drop(again.try_send("GET /3 HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+        status = again.try_response().map(|answer| answer.status()).unwrap_or_default();
+    }
+    assert_eq!(status, 200);
+}
+
+/// A listener on IPv6, where an address is written in brackets.
+fn ipv6(threads: usize) {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return; // A machine without IPv6.
+    }
+    let origin = Origin::new("origin");
+    let rules = "if (srcip == ::1 && dstip in [::/64]) { setHeader(\"x-rule\", \"six\"); }";
+    let setup = Setup::new(threads).listener("bind = \"[::1]:0\"\nforwarded = \"append\"").rules(rules);
+    let switch = setup.pool("standard", &[&origin]).start();
+    assert_eq!(switch.get("/").status(), 200);
+    let head = origin.last().head;
+    assert_eq!(head.field("x-rule"), Some("six"));
+    assert_eq!(head.field("x-forwarded-for"), Some("::1"));
+    assert!(head.field("forwarded").is_some_and(|value| value.contains("for=\"[::1]\"")), "{head:?}");
+}
+
+/// A listener may have several addresses.
+fn several_addresses(threads: usize) {
+    let origin = Origin::new("origin");
+    let setup = Setup::new(threads).listener("bind = [\"127.0.0.1:0\", \"127.0.0.2:0\"]");
+    let switch = setup.pool("standard", &[&origin]).start();
+    let addresses: Vec<_> = switch
+        .said()
+        .lines()
+        .filter_map(|line| line.strip_prefix("listening name=shop address=")?.split(' ').next()?.parse().ok())
+        .collect();
+    assert_eq!(addresses.len(), 2, "{}", switch.said());
+    for address in addresses {
+        assert_eq!(Client::plain(address).get("/").status(), 200);
+    }
+}
+
+/// Many clients at once, each with its own answers.
+fn many_clients(threads: usize) {
+    let origin = Origin::answering("origin", |exchange| {
+        let target = exchange.target().to_owned();
+        exchange.answer("200 OK", &target)
+    });
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    std::thread::scope(|scope| {
+        for number in 0..32 {
+            let mut client = switch.client();
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let target = format!("/{number}/{round}");
+                    assert_eq!(client.get(&target).text(), target);
+                }
+            });
+        }
+    });
+    assert_eq!(origin.count(), 32 * 20);
+}

@@ -1,0 +1,21 @@
+//! The real binary, seen from outside. One test binary for all subjects, so that it links once.
+
+mod balance;
+mod bodies;
+mod command_line;
+mod conditions;
+mod configuration;
+mod connections;
+mod curl;
+mod dialogues;
+mod drain;
+mod nginx;
+mod normal_forms;
+mod refusals;
+mod reload;
+mod servers;
+mod stickiness;
+mod telemetry;
+mod tls;
+mod tls_clients;
+mod tls_fields;

@@ -1,0 +1,195 @@
+//! Certificates, versions and resumption, as clients see them.
+
+use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, TlsClient};
+
+pointsman_e2e::for_threads!(
+    certificate_by_sni,
+    minimum_version,
+    both_versions,
+    key_exchange,
+    alpn,
+    resumption,
+    no_tickets,
+    resumption_over_a_reload,
+    plain_http_on_a_tls_port,
+    no_handshake,
+    slow_handshake,
+    close_notify
+);
+
+fn shop(threads: usize, authority: &Authority, keys: &str, origin: &Origin) -> Switch {
+    let pair = authority.server(&["shop.example"]);
+    Setup::new(threads).tls(&pair, keys).pool("standard", &[origin]).start()
+}
+
+/// By exact name, by wildcard (one label), and the first one for all others and for no name at all.
+fn certificate_by_sni(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let first = authority.server(&["shop.example", "www.shop.example"]);
+    let wild = authority.server(&["*.wild.example"]);
+    let exact = authority.server(&["exact.wild.example"]);
+    let more = "certificates = [ { certificate = \"wild.crt\", key = \"wild.key\" }, \
+                { certificate = \"exact.crt\", key = \"exact.key\" } ]";
+    let setup = Setup::new(threads).tls(&first, more).pair("wild", &wild).pair("exact", &exact);
+    let switch = setup.pool("standard", &[&origin]).start();
+    let trust = TlsClient::new(&authority);
+    let shown = |name: &str| {
+        let mut client = switch.tls_client(&trust, name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(client.get("/").status(), 200);
+        client.certificate()
+    };
+    assert_eq!(shown("shop.example"), first.der);
+    assert_eq!(shown("www.shop.example"), first.der);
+    assert_eq!(shown("a.wild.example"), wild.der);
+    assert_eq!(shown("exact.wild.example"), exact.der);
+    assert_eq!(shown("EXACT.wild.example"), exact.der);
+    let silent = trust.clone().without_sni();
+    let client = switch.tls_client(&silent, "shop.example").expect("the first certificate");
+    assert_eq!(client.certificate(), first.der);
+    // The wildcard covers one label, so these get the first certificate, which their client refuses.
+    for name in ["wild.example", "a.b.wild.example", "other.example"] {
+        let error = switch.tls_client(&trust, name).err().unwrap_or_else(|| panic!("{name} was served"));
+        assert!(error.to_string().contains("not valid for name"), "{name}: {error}");
+    }
+}
+
+/// `min_version = "1.3"` leaves TLS 1.2 out.
+fn minimum_version(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "min_version = \"1.3\"", &origin);
+    assert!(switch.tls_client(&TlsClient::v12(&authority), "shop.example").is_err());
+    let client = switch.tls_client(&TlsClient::v13(&authority), "shop.example");
+    assert_eq!(client.expect("TLS 1.3").get("/").status(), 200);
+}
+
+/// By default both.
+fn both_versions(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    for trust in [TlsClient::v12(&authority), TlsClient::v13(&authority)] {
+        let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+        for _ in 0..3 {
+            assert_eq!(client.get("/").status(), 200);
+        }
+    }
+}
+
+/// A client that can is asked for the hybrid key exchange first.
+fn key_exchange(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    let client = switch.tls_client(&TlsClient::v13(&authority), "shop.example").expect("a handshake");
+    assert_eq!(client.group().as_deref(), Some("X25519MLKEM768"));
+}
+
+/// `http/1.1` is agreed on; a client that insists on something else is refused; one that offers
+/// nothing is served.
+fn alpn(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    let offers = |protocols: &[&str]| {
+        switch.tls_client(&TlsClient::new(&authority).alpn(protocols), "shop.example")
+    };
+    let client = offers(&["h2", "http/1.1"]).expect("a common protocol");
+    assert_eq!(client.alpn().as_deref(), Some("http/1.1"));
+    assert_eq!(offers(&[]).expect("no ALPN").alpn(), None);
+    assert!(offers(&["h2"]).is_err());
+}
+
+/// The second handshake of a client is a short one, with both versions and on every thread.
+fn resumption(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    for trust in [TlsClient::v12(&authority), TlsClient::v13(&authority)] {
+        for number in 0..10 {
+            let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+            assert_eq!(client.resumed(), number > 0, "{:?}, connection {number}", client.version());
+            // With TLS 1.3 the tickets come after the handshake, before the answer.
+            assert_eq!(client.get("/").status(), 200);
+        }
+    }
+}
+
+/// `tickets = false`: always a full handshake.
+fn no_tickets(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "tickets = false", &origin);
+    for trust in [TlsClient::v12(&authority), TlsClient::v13(&authority)] {
+        for _ in 0..3 {
+            let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+            assert!(!client.resumed(), "{:?}", client.version());
+            assert_eq!(client.get("/").status(), 200);
+        }
+    }
+}
+
+/// A reload does not throw the ticket keys away.
+fn resumption_over_a_reload(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let pair = authority.server(&["shop.example"]);
+    let setup = Setup::new(threads).tls(&pair, "").pool("standard", &[&origin]);
+    let switch = setup.start();
+    let trust = TlsClient::v13(&authority);
+    let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+    assert_eq!(client.get("/").status(), 200);
+    switch.reload(&setup.rules("{ setHeader(\"x-new\", \"1\"); }"), 2);
+    let mut client = switch.tls_client(&trust, "shop.example").expect("a handshake");
+    assert!(client.resumed());
+    assert_eq!(client.get("/").status(), 200);
+}
+
+/// Somebody forgot the `s` of `https`: an end without a server seeing anything, and nothing breaks.
+fn plain_http_on_a_tls_port(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    let mut plain = Client::plain(switch.address("shop"));
+    plain.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    // An alert, or a hint in plain text, or nothing: but an end.
+    let _ = plain.everything();
+    assert_eq!(origin.connections(), 0);
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    assert_eq!(client.expect("a handshake").get("/").status(), 200);
+}
+
+/// A client that connects and leaves.
+fn no_handshake(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    for _ in 0..10 {
+        drop(Client::plain(switch.address("shop")));
+    }
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    assert_eq!(client.expect("a handshake").get("/").status(), 200);
+}
+
+/// A handshake has a deadline of its own.
+fn slow_handshake(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let switch = setup.limits("handshake_ms_max = 200").pool("standard", &[&origin]).start();
+    let mut silent = Client::plain(switch.address("shop"));
+    assert!(silent.closes());
+    let mut half = Client::plain(switch.address("shop"));
+    half.send(b"\x16\x03\x01\x02\x00\x01");
+    assert!(half.closes());
+}
+
+/// An answer that ends with the connection ends with a close_notify, so that it cannot be cut unseen;
+/// one that is cut ends without.
+fn close_notify(threads: usize) {
+    let authority = Authority::new("test CA");
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+    let whole = Origin::saying("whole", format!("{answer}0\r\n\r\n"), pointsman_e2e::Then::KeepAlive);
+    let cut = Origin::saying("cut", answer, pointsman_e2e::Then::Close);
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let setup = setup.rules("if (path == \"/cut\") { routeTo(broken); }");
+    let switch = setup.pool("standard", &[&whole]).pool("broken", &[&cut]).start();
+    let ask = |path: &str| {
+        let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+        let mut client = client.expect("a handshake");
+        client.send(format!("GET {path} HTTP/1.0\r\nHost: shop.example\r\n\r\n"));
+        client.try_response().map(|answer| answer.text())
+    };
+    assert_eq!(ask("/whole").expect("a whole answer"), "half");
+    assert!(ask("/cut").is_err());
+}

@@ -1,0 +1,21 @@
+//! Time since the start, in whole units.
+
+use std::time::Instant;
+
+/// A monotonic clock that counts from when it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts at 0 now.
+    pub fn start() -> Clock {
+        Clock { start: Instant::now() }
+    }
+
+    /// Microseconds since the start.
+    pub fn now_us(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+}

@@ -1,0 +1,71 @@
+//! Listening sockets: one per thread on the same address, shared out by the kernel.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::Tcp;
+
+/// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.
+const BACKLOG: i32 = 4096;
+
+/// An address that is listened on.
+#[derive(Debug)]
+pub struct Bound {
+    /// The address, its port resolved where 0 was asked for.
+    pub address: SocketAddr,
+    /// One socket per thread.
+    pub sockets: Vec<TcpListener>,
+}
+
+/// Binds `threads` sockets to `address` with `SO_REUSEPORT`.
+pub fn bind(address: SocketAddr, threads: usize) -> io::Result<Bound> {
+    let first = socket(address)?;
+    let address = first.local_addr()?;
+    let mut sockets = vec![first];
+    for _ in 1..threads {
+        sockets.push(socket(address)?);
+    }
+    Ok(Bound { address, sockets })
+}
+
+fn socket(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Accepts connections on one socket, on the event loop of the thread that made it.
+#[derive(Debug)]
+pub struct Acceptor(tokio::net::TcpListener);
+
+impl Acceptor {
+    /// Must be called on an event loop.
+    pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
+        tokio::net::TcpListener::from_std(socket).map(Acceptor)
+    }
+
+    /// Waits for the next connection.
+    pub async fn accept(&self) -> io::Result<Tcp> {
+        let (stream, _) = self.0.accept().await?;
+        // Without it the last part of an answer waits for the acknowledgement of the one before.
+        stream.set_nodelay(true)?;
+        Ok(Tcp::from(stream))
+    }
+}
+
+impl Acceptor {
+    /// A connection that is waiting already, if there is one.
+    pub fn accept_waiting(&self) -> Option<Tcp> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match self.0.poll_accept(&mut context) {
+            std::task::Poll::Ready(Ok((stream, _))) => stream.set_nodelay(true).ok().map(|()| stream.into()),
+            _ => None,
+        }
+    }
+}

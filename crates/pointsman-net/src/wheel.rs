@@ -1,0 +1,200 @@
+//! A timer wheel: when is which slot due? Knows no clock; time is an argument, in ticks.
+
+use std::task::Waker;
+
+use slab::Slab;
+
+/// Buckets of one turn. Later deadlines wait a turn and are filed again.
+const BUCKETS: u64 = 1024;
+const NEVER: u64 = u64::MAX;
+
+/// Deadlines of one thread.
+///
+/// A slot is filed where its deadline falls and left there when the deadline moves later: it is
+/// looked at when its bucket comes up, and filed anew. So moving a deadline, which every request
+/// does several times, is one store.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    slots: Slab<Slot>,
+    buckets: Vec<Vec<usize>>,
+    now: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    due: u64,
+    /// The tick of the slot's earliest entry in the buckets; other entries of it are stale.
+    filed: u64,
+    expired: bool,
+    idle: bool,
+    waker: Waker,
+}
+
+impl Wheel {
+    pub(crate) fn new() -> Wheel {
+        Wheel { slots: Slab::new(), buckets: vec![Vec::new(); BUCKETS as usize], now: 0 }
+    }
+
+    pub(crate) fn insert(&mut self) -> usize {
+        self.slots.insert(Slot {
+            due: NEVER,
+            filed: NEVER,
+            expired: false,
+            idle: false,
+            waker: Waker::noop().clone(),
+        })
+    }
+
+    pub(crate) fn remove(&mut self, slot: usize) {
+        self.slots.remove(slot);
+    }
+
+    /// Sets the deadline of `slot` to `ticks` from now and what to wake then.
+    pub(crate) fn arm(&mut self, slot: usize, ticks: u64, idle: bool, waker: &Waker) {
+        // One more than asked: the current tick is partly over, and a deadline is never early.
+        let due = self.now + ticks + 1;
+        let entry = &mut self.slots[slot];
+        entry.due = due;
+        entry.idle = idle;
+        entry.expired = false;
+        entry.waker.clone_from(waker);
+        if due < entry.filed {
+            self.file(slot, due);
+        }
+    }
+
+    /// Tells the slot's waiter again where its waker has changed.
+    pub(crate) fn refresh(&mut self, slot: usize, waker: &Waker) {
+        self.slots[slot].waker.clone_from(waker);
+    }
+
+    pub(crate) fn disarm(&mut self, slot: usize) {
+        self.slots[slot].due = NEVER;
+        self.slots[slot].idle = false;
+    }
+
+    pub(crate) fn is_expired(&self, slot: usize) -> bool {
+        self.slots[slot].expired
+    }
+
+    fn file(&mut self, slot: usize, due: u64) {
+        let at = due.min(self.now + BUCKETS - 1);
+        self.slots[slot].filed = at;
+        self.buckets[(at % BUCKETS) as usize].push(slot);
+    }
+
+    /// Moves time on to `now` and returns what is to be woken.
+    pub(crate) fn advance(&mut self, now: u64) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        // After a long stall one turn visits every bucket.
+        let first = (self.now + 1).max(now.saturating_sub(BUCKETS - 1));
+        let mut behind = Vec::new();
+        for tick in first..=now {
+            behind.append(&mut self.buckets[(tick % BUCKETS) as usize]);
+        }
+        self.now = now;
+        for slot in behind {
+            let Some(entry) = self.slots.get_mut(slot) else { continue };
+            if entry.filed > now {
+                continue;
+            }
+            entry.filed = NEVER;
+            if entry.due == NEVER {
+                continue;
+            }
+            if entry.due > now {
+                let due = entry.due;
+                self.file(slot, due);
+            } else {
+                woken.push(entry.expire());
+            }
+        }
+        woken
+    }
+
+    /// Lets every wait that is idle end now.
+    pub(crate) fn expire_idle(&mut self) -> Vec<Waker> {
+        self.slots.iter_mut().filter(|(_, slot)| slot.idle).map(|(_, slot)| slot.expire()).collect()
+    }
+}
+
+impl Slot {
+    fn expire(&mut self) -> Waker {
+        self.due = NEVER;
+        self.idle = false;
+        self.expired = true;
+        self.waker.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fired(wheel: &mut Wheel, now: u64, slots: &[usize]) -> Vec<bool> {
+        wheel.advance(now);
+        slots.iter().map(|&slot| wheel.is_expired(slot)).collect()
+    }
+
+    #[test]
+    fn a_deadline_is_never_early_and_at_most_one_tick_late() {
+        let mut wheel = Wheel::new();
+        let slot = wheel.insert();
+        wheel.arm(slot, 3, false, Waker::noop());
+        assert_eq!(fired(&mut wheel, 3, &[slot]), [false]);
+        assert_eq!(fired(&mut wheel, 4, &[slot]), [true]);
+    }
+
+    #[test]
+    fn a_deadline_that_moved_fires_at_its_new_time_only() {
+        let mut wheel = Wheel::new();
+        let later = wheel.insert();
+        let sooner = wheel.insert();
+        wheel.arm(later, 5, false, Waker::noop());
+        wheel.arm(sooner, 500, false, Waker::noop());
+        wheel.advance(3);
+        wheel.arm(later, 50, false, Waker::noop());
+        wheel.arm(sooner, 2, false, Waker::noop());
+        assert_eq!(fired(&mut wheel, 6, &[later, sooner]), [false, true]);
+        assert_eq!(fired(&mut wheel, 53, &[later]), [false]);
+        assert_eq!(fired(&mut wheel, 54, &[later]), [true]);
+    }
+
+    #[test]
+    fn deadlines_beyond_one_turn_and_after_a_stall_fire() {
+        let mut wheel = Wheel::new();
+        let far = wheel.insert();
+        wheel.arm(far, 5 * BUCKETS, false, Waker::noop());
+        for now in 1..=5 * BUCKETS {
+            wheel.advance(now);
+        }
+        assert!(!wheel.is_expired(far));
+        wheel.advance(5 * BUCKETS + 1);
+        assert!(wheel.is_expired(far));
+        wheel.arm(far, 10, false, Waker::noop());
+        assert_eq!(fired(&mut wheel, 100 * BUCKETS, &[far]), [true]);
+    }
+
+    #[test]
+    fn a_disarmed_or_removed_slot_stays_silent() {
+        let mut wheel = Wheel::new();
+        let (kept, removed) = (wheel.insert(), wheel.insert());
+        wheel.arm(kept, 1, true, Waker::noop());
+        wheel.arm(removed, 1, true, Waker::noop());
+        wheel.disarm(kept);
+        wheel.remove(removed);
+        assert!(wheel.advance(10).is_empty());
+        assert!(wheel.expire_idle().is_empty());
+        assert!(!wheel.is_expired(kept));
+    }
+
+    #[test]
+    fn draining_ends_idle_waits_only() {
+        let mut wheel = Wheel::new();
+        let (idle, busy) = (wheel.insert(), wheel.insert());
+        wheel.arm(idle, 100, true, Waker::noop());
+        wheel.arm(busy, 100, false, Waker::noop());
+        assert_eq!(wheel.expire_idle().len(), 1);
+        assert!(wheel.is_expired(idle) && !wheel.is_expired(busy));
+    }
+}

@@ -1,0 +1,156 @@
+//! From an accepted connection to its session: limits, the TLS handshake, facts.
+
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pointsman_net::{Acceptor, Deadline, Task, Tcp, spawn};
+use pointsman_telemetry::{Event, Handshake, Refusal};
+use pointsman_view::{Connection, TlsClient, TlsFacts};
+
+use crate::live::{ListenerId, ListenerState};
+use crate::session::{Session, serve};
+use crate::shard::Shard;
+
+/// How long accepting pauses when the process is out of descriptors or memory.
+const PAUSE_MS: u32 = 100;
+
+/// The task that accepts on one socket.
+pub(crate) struct Accepting {
+    acceptor: Option<Rc<Acceptor>>,
+    listener: ListenerId,
+    task: Task,
+}
+
+impl Accepting {
+    pub(crate) fn start(shard: &Rc<Shard>, listener: ListenerId, socket: TcpListener) -> Accepting {
+        let acceptor = Acceptor::new(socket).ok().map(Rc::new);
+        let task = spawn(accept_all(shard.clone(), listener, acceptor.clone()));
+        Accepting { acceptor, listener, task }
+    }
+
+    /// Takes what the kernel has accepted already, then closes the socket.
+    pub(crate) fn close(self, shard: &Rc<Shard>) {
+        self.task.abort();
+        let Some(acceptor) = self.acceptor else { return };
+        while let Some(tcp) = acceptor.accept_waiting() {
+            open(shard, self.listener, tcp);
+        }
+    }
+}
+
+async fn accept_all(shard: Rc<Shard>, listener: ListenerId, acceptor: Option<Rc<Acceptor>>) {
+    let Some(acceptor) = acceptor else { return };
+    let mut pause = shard.timers.deadline();
+    loop {
+        match acceptor.accept().await {
+            Ok(tcp) => open(&shard, listener, tcp),
+            // Out of descriptors: what is open goes on, and accepting starts again when some close.
+            Err(_) => {
+                let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
+                debug_assert!(elapsed.is_err());
+            }
+        }
+    }
+}
+
+/// Counts a connection of a listener for as long as it lives.
+struct OpenConnection {
+    shard: Rc<Shard>,
+    listener: Arc<ListenerState>,
+}
+
+impl OpenConnection {
+    fn count(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> (OpenConnection, u32) {
+        let before = listener.open.fetch_add(1, Ordering::Relaxed);
+        shard.shared.open.fetch_add(1, Ordering::Relaxed);
+        shard.recorder.hear(&Event::ConnectionOpened(&listener.metrics));
+        (OpenConnection { shard: shard.clone(), listener: listener.clone() }, before)
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.listener.open.fetch_sub(1, Ordering::Relaxed);
+        self.shard.shared.open.fetch_sub(1, Ordering::Relaxed);
+        self.shard.recorder.hear(&Event::ConnectionClosed(&self.listener.metrics));
+    }
+}
+
+fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
+    let local = shard.local();
+    let Some((listener, live)) = local.live.listener(id) else { return };
+    let (counted, open_before) = OpenConnection::count(shard, &live.state);
+    if open_before >= listener.limits.connections_max {
+        shard.recorder.hear(&Event::Refused(&live.state.metrics, Refusal::Connections));
+        return;
+    }
+    // A peer that is gone already has no address left.
+    let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
+    let mut connection = Connection { src, dst, tls: None };
+    let state = live.state.clone();
+    let deadline = shard.timers.deadline();
+    match &listener.tls {
+        None => {
+            let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
+            spawn(async move {
+                serve(session).await;
+                drop(counted);
+            });
+        }
+        Some(acceptor) => {
+            let handshake = acceptor.accept(tcp);
+            let ms = listener.limits.handshake_ms_max;
+            let shard = shard.clone();
+            spawn(async move {
+                let mut deadline = deadline;
+                if let Some(stream) = finish(&shard, &state, &mut deadline, ms, handshake).await {
+                    connection.tls = Some(facts(&stream));
+                    serve(Session::new(stream, shard, id, state, connection, deadline)).await;
+                }
+                drop(counted);
+            });
+        }
+    }
+}
+
+type TlsStream = pointsman_tls::TlsStream<Tcp>;
+
+async fn finish(
+    shard: &Shard,
+    listener: &ListenerState,
+    deadline: &mut Deadline,
+    ms: u32,
+    handshake: impl Future<Output = std::io::Result<TlsStream>>,
+) -> Option<TlsStream> {
+    // The handshake's state is large and short-lived: it must not stay part of the session's task.
+    let outcome = deadline.within(ms, Box::pin(handshake)).await;
+    let (told, stream) = match outcome {
+        Ok(Ok(stream)) if stream.is_resumed() => (Handshake::Resumed, Some(stream)),
+        Ok(Ok(stream)) => (Handshake::Full, Some(stream)),
+        Ok(Err(_)) => (Handshake::Failed, None),
+        Err(_) => {
+            shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HandshakeTimeout));
+            (Handshake::Failed, None)
+        }
+    };
+    shard.recorder.hear(&Event::Handshake(&listener.metrics, told));
+    stream
+}
+
+fn facts(stream: &TlsStream) -> TlsFacts {
+    let facts = stream.facts();
+    TlsFacts {
+        sni: facts.sni,
+        version: facts.version,
+        cipher: facts.cipher,
+        alpn: facts.alpn,
+        resumed: facts.resumed,
+        client: facts.client.map(|client| TlsClient {
+            subject: client.subject.clone(),
+            sans: client.sans.clone(),
+            fingerprint: client.fingerprint.clone(),
+        }),
+    }
+}

@@ -1,0 +1,231 @@
+//! The answer of a server on its way to the client.
+
+use std::rc::Rc;
+use std::task::Poll;
+
+use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
+use pointsman_net::{Io, PooledBuffer, read_into};
+
+use crate::exchange::Exchange;
+use crate::fault::{ClientFault, Fault, ServerFault};
+use crate::local::LocalServer;
+use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
+use crate::reach::{Reached, ServerConnection};
+use crate::session::{After, Session};
+use crate::shard::Scratch;
+
+/// Interim answers that one request may get; more is a server gone wrong.
+const INTERIM_MAX: u8 = 16;
+
+/// A final answer whose head has been read.
+pub(crate) struct FinalHead {
+    /// The edited head, and what had arrived of the body.
+    message: PooledBuffer,
+    body: BodyReader,
+    form: BodyForm,
+    /// Whether the server's connection can serve again after this answer.
+    server_keeps: bool,
+}
+
+/// What stands at the start of what a server has sent.
+enum Found {
+    More,
+    Interim(PooledBuffer, usize),
+    Final(FinalHead),
+}
+
+/// A body whose other direction is still being sent.
+pub(crate) enum Upload<'a> {
+    Over,
+    Running(&'a mut Pump),
+}
+
+impl<C: Io> Session<C> {
+    /// Relays the answer to a request that the server has in full.
+    pub(crate) async fn relay_answer(
+        &mut self,
+        mut reached: Reached,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
+        let head = loop {
+            if let Some(head) = self.final_head(&mut reached, exchange).await? {
+                break head;
+            }
+            let ms = reached.server.server().limits.response_ms_max;
+            let read = read_into(&mut reached.server.tcp, &mut reached.answer);
+            match self.deadline.within(ms, read).await {
+                Ok(Ok(1..)) => {}
+                Ok(_) => return Err(Fault::Server(ServerFault::Closed)),
+                Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
+            }
+        };
+        drop(reached.answer);
+        self.relay(head, reached.server, Upload::Over, exchange).await
+    }
+
+    /// The final answer's head, once it has arrived. Interim answers before it are passed on.
+    pub(crate) async fn final_head(
+        &mut self,
+        reached: &mut Reached,
+        exchange: &mut Exchange,
+    ) -> Result<Option<FinalHead>, Fault> {
+        while !reached.answer.is_empty() {
+            let found = self.find_head(reached.server.server(), &reached.answer, exchange);
+            match found.map_err(Fault::Server)? {
+                Found::More => break,
+                Found::Final(head) => return Ok(Some(head)),
+                Found::Interim(message, used) => {
+                    exchange.interims += 1;
+                    reached.answer.drain(..used);
+                    self.send(&message).await?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_head(
+        &self,
+        server: &Rc<LocalServer>,
+        received: &[u8],
+        exchange: &mut Exchange,
+    ) -> Result<Found, ServerFault> {
+        let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
+        let complete = head.parse(received, exchange.to, &server.head_limits());
+        if !complete.map_err(|_| ServerFault::Protocol)? {
+            return Ok(Found::More);
+        }
+        let mut message = self.shard.buffers.heads.take();
+        if head.is_interim() {
+            // The switch asked for no other protocol, so a server may not change to one.
+            if head.status() == 101 || exchange.interims >= INTERIM_MAX {
+                return Err(ServerFault::Protocol);
+            }
+            if exchange.version == Version::Http11 {
+                head.forward(received, b"", &mut message);
+            }
+            return Ok(Found::Interim(message, head.head_bytes()));
+        }
+        let form = match (head.framing(), exchange.version) {
+            (Framing::Chunked, Version::Http10) => BodyForm::Unchunked,
+            _ => BodyForm::AsItCame,
+        };
+        let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
+        exchange.keeps_client &= !ends_at_close && !self.shard.is_draining();
+        if form == BodyForm::Unchunked {
+            let codings = head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
+            codings.for_each(|line| line.dropped = true);
+        }
+        lines.clear();
+        if let Some(edits) = &exchange.response_edits {
+            edits.drop_lines(head.lines_mut(), received);
+            edits.write(lines);
+        }
+        match (exchange.keeps_client, exchange.version) {
+            (false, _) => lines.extend_from_slice(b"Connection: close\r\n"),
+            (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
+            (true, Version::Http11) => {}
+        }
+        head.forward(received, lines, &mut message);
+        exchange.status = head.status();
+        let mut body = BodyReader::new(head.framing());
+        let came = &received[head.head_bytes()..];
+        let fed = match form {
+            BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
+            BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
+        };
+        let Ok(fed) = fed else {
+            exchange.status = 0;
+            return Err(ServerFault::Protocol);
+        };
+        // A server that says more than its answer is out of step with us.
+        let server_keeps = head.keeps_alive() && fed.used == came.len();
+        Ok(Found::Final(FinalHead { message, body, form, server_keeps }))
+    }
+
+    /// Sends a final answer to its end.
+    pub(crate) async fn relay(
+        &mut self,
+        head: FinalHead,
+        mut server: ServerConnection,
+        mut upload: Upload<'_>,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
+        exchange.response_bytes += head.message.len() as u64;
+        self.send(&head.message).await?;
+        drop(head.message);
+        let mut server_keeps = head.server_keeps;
+        if !head.body.is_done() {
+            let buffer = self.shard.buffers.bodies.take();
+            let mut down = Pump::new(buffer, head.body, head.form, u64::MAX);
+            let relayed = self.pump_down(&mut down, &mut server, &mut upload).await;
+            exchange.response_bytes += down.read_bytes;
+            relayed?;
+            server_keeps &= down.excess.is_empty();
+        }
+        match upload {
+            Upload::Over => {
+                if server_keeps {
+                    server.give_back(&self.shard);
+                }
+                Ok(if exchange.keeps_client { After::Next } else { After::Close })
+            }
+            Upload::Running(_) => Ok(After::Linger),
+        }
+    }
+
+    async fn pump_down(
+        &mut self,
+        down: &mut Pump,
+        server: &mut ServerConnection,
+        upload: &mut Upload<'_>,
+    ) -> Result<(), Fault> {
+        let server_ms = server.server().limits.body_ms_max;
+        loop {
+            let (ms, waiting) = match down.waiting() {
+                Waiting::Read => (server_ms, ServerOrClient::Server),
+                Waiting::Write => (self.limits.write_ms_max, ServerOrClient::Client),
+            };
+            let Session { io, deadline, .. } = &mut *self;
+            let step = std::future::poll_fn(|context| {
+                if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
+                    return Poll::Ready(step);
+                }
+                if let Upload::Running(up) = upload
+                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
+                {
+                    // However the upload ends, it is the answer that is waited for now.
+                    if !matches!(step, Ok(Step::Moved)) {
+                        *upload = Upload::Over;
+                    }
+                    return Poll::Ready(Ok(Step::Moved));
+                }
+                Poll::Pending
+            });
+            match deadline.within(ms, step).await {
+                Ok(Ok(Step::Moved)) => {}
+                Ok(Ok(Step::Done)) => return Ok(()),
+                Ok(Err(fault)) => return Err(fault_of(&fault)),
+                Err(_) => {
+                    return Err(match waiting {
+                        ServerOrClient::Server => Fault::Server(ServerFault::BodyTimeout),
+                        ServerOrClient::Client => Fault::Client(ClientFault::Stalled),
+                    });
+                }
+            }
+        }
+    }
+}
+
+enum ServerOrClient {
+    Server,
+    Client,
+}
+
+fn fault_of(fault: &PumpFault) -> Fault {
+    match fault {
+        PumpFault::Source => Fault::Server(ServerFault::Closed),
+        PumpFault::Sink => Fault::Client(ClientFault::Closed),
+        PumpFault::Body(_) | PumpFault::TooLarge => Fault::Server(ServerFault::Protocol),
+    }
+}

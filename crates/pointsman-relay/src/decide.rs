@@ -1,0 +1,340 @@
+//! From the bytes of a head to what is to be done: parse, view, rules, effects, the edited head.
+//!
+//! All of it happens between two waits: the thread's scratch space serves every connection.
+
+use pointsman_config::{EncodedSlash, ForwardedMode, Listener, Target};
+use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, RequestHead, TargetForm};
+use pointsman_net::PooledBuffer;
+use pointsman_rules::{Decision, DecidedBy, Outcome, Stickiness, Terminal};
+use pointsman_view::{
+    Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView, add_forwarding_lines, is_trusted,
+    normal_form, without_cookie,
+};
+
+use crate::commit::Committed;
+use crate::exchange::{Exchange, Facts};
+use crate::fault::Fault;
+use crate::live::LiveListener;
+use crate::local::Local;
+use crate::pick::{Choice, ROUTE_COOKIE, sticky_key};
+use crate::session::Session;
+use crate::shard::{Scratch, Shard};
+
+/// What is to be done with a request.
+pub(crate) enum Verdict {
+    /// It goes to a server.
+    Forward(Forward),
+    /// The switch answers it.
+    Answer(OwnAnswer),
+    /// The connection closes without an answer.
+    Discard,
+}
+
+/// A request on its way to a server.
+pub(crate) struct Forward {
+    /// The edited head, and what had arrived of the body.
+    pub(crate) message: PooledBuffer,
+    /// Where the body goes on.
+    pub(crate) body: BodyReader,
+    /// Bytes of the received buffer that are in `message`; the rest is the next request.
+    pub(crate) used: usize,
+    pub(crate) choice: Choice,
+    pub(crate) expects_continue: bool,
+    /// Bytes of body that may still come; `u64::MAX` where there is no limit.
+    pub(crate) body_left: u64,
+}
+
+/// An answer that a rule gives.
+pub(crate) struct OwnAnswer {
+    pub(crate) status: u16,
+    /// Whole header lines.
+    pub(crate) lines: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    /// Bytes of the received buffer that belong to the request; `None` while its body is not whole.
+    pub(crate) used: Option<usize>,
+}
+
+/// Decides about the request whose bytes so far are `received`. `None` asks for more of the head.
+pub(crate) fn decide<C>(
+    session: &Session<C>,
+    received: &[u8],
+    exchange: &mut Exchange,
+) -> Result<Option<Verdict>, Fault> {
+    let shard = &*session.shard;
+    let local = shard.local();
+    let Some((listener, live)) = local.live.listener(session.listener_id) else {
+        return Err(Fault::NoListener);
+    };
+    let Scratch { request: head, path, target, lines, .. } = &mut *shard.scratch.borrow_mut();
+    if !head.parse(received, &head_limits(listener)).map_err(Fault::Head)? {
+        return Ok(None);
+    }
+    exchange.method = head.method();
+    exchange.version = head.version();
+    exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
+    exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
+    let normal = normal_form(head.path_and_query(received), path_options(listener), path).map_err(|refusal| {
+        note_facts(shard, head, received, None, exchange);
+        Fault::Path(refusal)
+    })?;
+    let place = Place { shard, local: &local, listener, live };
+    let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
+    note_facts(shard, head, received, Some(&view), exchange);
+    let decided = place.ask_rules(&view, exchange)?;
+    exchange.is_decided(session);
+    let mut request = Request { head, received, target, lines, peer: session.peer(listener), normal };
+    match decided {
+        Decided::Answer(answer) => request.answered(answer).map(Some),
+        Decided::Discard => Ok(Some(Verdict::Discard)),
+        Decided::Forward(committed, choice) => place.forward(&mut request, &committed, choice).map(Some),
+    }
+}
+
+/// Where a decision is made.
+struct Place<'a> {
+    shard: &'a Shard,
+    local: &'a Local,
+    listener: &'a Listener,
+    live: &'a LiveListener,
+}
+
+/// A request with the room its edited head is made in.
+struct Request<'a> {
+    head: &'a mut RequestHead,
+    received: &'a [u8],
+    target: &'a mut Vec<u8>,
+    lines: &'a mut Vec<u8>,
+    peer: Peer,
+    normal: NormalPath<'a>,
+}
+
+enum Decided<'r> {
+    Forward(Committed<'r>, Choice),
+    Answer(OwnAnswer),
+    Discard,
+}
+
+impl<'a> Place<'a> {
+    fn ask_rules(&self, view: &RequestView<'_>, exchange: &mut Exchange) -> Result<Decided<'a>, Fault> {
+        let decision = match &self.listener.program {
+            Some(program) => program.decide(view),
+            None => Decision {
+                by: DecidedBy::Nothing,
+                outcome: Outcome::DefaultPool,
+                effects: Default::default(),
+            },
+        };
+        exchange.rule = Some(self.live.rule(decision.by).clone());
+        let mut committed = match decision.effects.is_empty() {
+            true => Committed::default(),
+            false => Committed::render(&decision.effects, view)?,
+        };
+        exchange.tag(&committed.tags);
+        let (target, sticky) = match decision.outcome {
+            Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
+            Outcome::DefaultPool => (self.default_target()?, &Stickiness::None),
+            Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => (self.listener.target(*target), sticky),
+            Outcome::Terminal(Terminal::Discard) => return Ok(Decided::Discard),
+            Outcome::Terminal(own) => return own_answer(own, &committed, view).map(Decided::Answer),
+        };
+        let pool = self.local.pool(target.pool);
+        let live = &self.local.live;
+        let key = sticky_key(self.shard, live, pool.name(), sticky, view, &mut committed.response);
+        if !committed.response.is_empty() {
+            exchange.response_edits = Some(std::mem::take(&mut committed.response).into_owned());
+        }
+        exchange.pool = self.shard.recorder.is_logging().then(|| pool.name().clone());
+        Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
+    }
+
+    fn default_target(&self) -> Result<Target, Fault> {
+        let pool = self.listener.default_pool.ok_or(Fault::NoServer)?;
+        Ok(Target { pool, server: None })
+    }
+
+    /// Writes the head that the server is sent, and what has arrived of the body.
+    fn forward(
+        &self,
+        request: &mut Request<'_>,
+        committed: &Committed<'_>,
+        choice: Choice,
+    ) -> Result<Verdict, Fault> {
+        let expects_continue = request.head.expects_continue();
+        let body_bytes_max = match self.listener.limits.body_bytes_max {
+            0 => u64::MAX,
+            bytes => bytes,
+        };
+        if matches!(request.head.framing(), Framing::Length(bytes) if bytes > body_bytes_max) {
+            return Err(Fault::BodyTooLarge);
+        }
+        let mut message = self.shard.buffers.heads.take();
+        request.write_head(self.listener, self.live.uses_route_cookie, committed, &mut message);
+        let mut body = BodyReader::new(request.head.framing());
+        let head_bytes = request.head.head_bytes();
+        let fed = body.feed(&request.received[head_bytes..]).map_err(Fault::Body)?;
+        let used = head_bytes + fed.used;
+        message.extend_from_slice(&request.received[head_bytes..used]);
+        let body_left = body_bytes_max.checked_sub(fed.used as u64).ok_or(Fault::BodyTooLarge)?;
+        Ok(Verdict::Forward(Forward { message, body, used, choice, expects_continue, body_left }))
+    }
+}
+
+impl Request<'_> {
+    fn write_head(
+        &mut self,
+        listener: &Listener,
+        uses_route_cookie: bool,
+        committed: &Committed<'_>,
+        message: &mut Vec<u8>,
+    ) {
+        self.lines.clear();
+        let modes = ForwardingModes {
+            x_forwarded: forwarding(listener.x_forwarded),
+            forwarded: forwarding(listener.forwarded),
+        };
+        add_forwarding_lines(self.head, self.received, &self.peer, modes, self.lines);
+        if uses_route_cookie {
+            self.hide_route_cookie();
+        }
+        if self.head.authority(self.received).is_empty() {
+            // HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.
+            self.lines.extend_from_slice(b"Host: \r\n");
+        }
+        if !committed.request.is_empty() {
+            committed.request.drop_lines(self.head.lines_mut(), self.received);
+            committed.request.write(self.lines);
+        }
+        let as_received = !self.normal.is_rewritten() && self.head.form() == TargetForm::Origin;
+        let target = match &committed.path {
+            Some(path) => {
+                self.target.clear();
+                self.target.extend_from_slice(path);
+                if let Some(query) = self.normal.query() {
+                    self.target.push(b'?');
+                    self.target.extend_from_slice(query);
+                }
+                Some(self.target.as_slice())
+            }
+            None if as_received => None,
+            None => Some(self.normal.target()),
+        };
+        self.head.forward(self.received, target, self.lines, message);
+    }
+
+    /// The switch's own cookie is nobody else's business.
+    fn hide_route_cookie(&mut self) {
+        for index in 0..self.head.lines().len() {
+            let line = self.head.lines()[index];
+            if line.kind != HeaderKind::Cookie || line.dropped {
+                continue;
+            }
+            let start = self.lines.len();
+            self.lines.extend_from_slice(b"Cookie: ");
+            let value = self.lines.len();
+            let found = without_cookie(line.value(self.received), ROUTE_COOKIE.as_bytes(), self.lines);
+            if !found || self.lines.len() == value {
+                self.lines.truncate(start);
+            } else {
+                self.lines.extend_from_slice(b"\r\n");
+            }
+            self.head.lines_mut()[index].dropped = found;
+        }
+    }
+
+    /// An answer keeps the connection only where the request's body is here, and needs no skipping.
+    fn answered(&mut self, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
+        let mut body = BodyReader::new(self.head.framing());
+        let head_bytes = self.head.head_bytes();
+        let fed = body.feed(&self.received[head_bytes..]).map_err(Fault::Body)?;
+        answer.used = body.is_done().then_some(head_bytes + fed.used);
+        Ok(Verdict::Answer(answer))
+    }
+}
+
+fn own_answer(
+    terminal: &Terminal,
+    committed: &Committed<'_>,
+    view: &RequestView<'_>,
+) -> Result<OwnAnswer, Fault> {
+    let mut lines = Vec::new();
+    let mut body = Vec::new();
+    let status = match terminal {
+        Terminal::Reject { status, reason } => {
+            let phrase = pointsman_http::reason_phrase(*status);
+            body.extend_from_slice(reason.as_deref().unwrap_or(phrase).as_bytes());
+            *status
+        }
+        Terminal::Redirect { status, location } => {
+            lines.extend_from_slice(b"Location: ");
+            location.render_location(view, &mut lines).map_err(Fault::Substitution)?;
+            lines.extend_from_slice(b"\r\n");
+            *status
+        }
+        Terminal::Respond { status, body: template } => {
+            template.render(view, &mut body).map_err(Fault::Substitution)?;
+            *status
+        }
+        Terminal::RouteTo { .. } | Terminal::Discard => {
+            debug_assert!(false, "routed and discarded requests are not answered here");
+            500
+        }
+    };
+    committed.response.write(&mut lines);
+    Ok(OwnAnswer { status, lines, body, used: None })
+}
+
+fn note_facts(
+    shard: &Shard,
+    head: &RequestHead,
+    received: &[u8],
+    view: Option<&RequestView<'_>>,
+    exchange: &mut Exchange,
+) {
+    if shard.recorder.is_logging() {
+        let path = view.map_or(head.path_and_query(received), |view| view.path().path());
+        exchange.keep(Facts {
+            client_ip: view.map(RequestView::client_ip),
+            method: head.method_name(received).to_vec(),
+            host: head.authority(received).to_vec(),
+            path: path.to_vec(),
+            tags: Vec::new(),
+        });
+    }
+}
+
+fn head_limits(listener: &Listener) -> HeadLimits {
+    HeadLimits {
+        head_bytes_max: listener.limits.head_bytes_max as usize,
+        headers_max: listener.limits.headers_max as usize,
+        target_bytes_max: listener.limits.target_bytes_max as usize,
+    }
+}
+
+fn path_options(listener: &Listener) -> PathOptions {
+    PathOptions {
+        encoded_slash: match listener.encoded_slash {
+            EncodedSlash::Keep => pointsman_view::EncodedSlash::Keep,
+            EncodedSlash::Refuse => pointsman_view::EncodedSlash::Refuse,
+        },
+        merge_slashes: listener.merge_slashes,
+    }
+}
+
+fn forwarding(mode: ForwardedMode) -> Forwarding {
+    match mode {
+        ForwardedMode::Append => Forwarding::Append,
+        ForwardedMode::Replace => Forwarding::Replace,
+        ForwardedMode::Off => Forwarding::Off,
+    }
+}
+
+impl<C> Session<C> {
+    fn peer(&self, listener: &Listener) -> Peer {
+        Peer {
+            address: self.peer_text,
+            is_trusted: is_trusted(self.connection.src.ip(), &listener.trusted_proxies),
+            scheme: self.connection.scheme(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The record of one exchange, told to telemetry when it is over.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_http::{AnswerTo, Method, Version};
+use pointsman_telemetry::{Event, RuleMetrics};
+
+use crate::commit::HeaderEdits;
+use crate::fault::{ClientFault, Fault};
+use crate::local::LocalServer;
+use crate::session::Session;
+
+/// What an exchange is and what came of it.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    pub(crate) to: AnswerTo,
+    /// Whether the client's connection is to be kept after it, as far as is known yet.
+    pub(crate) keeps_client: bool,
+    /// Whether the request has been read to its end: only then does the next one follow.
+    pub(crate) has_whole_request: bool,
+    /// Edits of the answer's head, where rules or stickiness ask for any.
+    pub(crate) response_edits: Option<HeaderEdits<'static>>,
+    pub(crate) rule: Option<Arc<RuleMetrics>>,
+    pub(crate) pool: Option<Arc<str>>,
+    pub(crate) server: Option<Rc<LocalServer>>,
+    pub(crate) status: u16,
+    pub(crate) request_bytes: u64,
+    pub(crate) response_bytes: u64,
+    pub(crate) tries: u32,
+    /// Interim answers passed so far.
+    pub(crate) interims: u8,
+    pub(crate) reused: Option<bool>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) started_us: u64,
+    decided_us: Option<u64>,
+    connected_us: Option<u64>,
+    first_byte_us: Option<u64>,
+    facts: Option<Box<Facts>>,
+}
+
+/// What only the access log wants; absent while there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) client_ip: Option<IpAddr>,
+    pub(crate) method: Vec<u8>,
+    pub(crate) host: Vec<u8>,
+    pub(crate) path: Vec<u8>,
+    pub(crate) tags: Vec<Box<str>>,
+}
+
+impl Exchange {
+    pub(crate) fn new(started_us: u64) -> Exchange {
+        Exchange {
+            method: Method::Other,
+            version: Version::Http11,
+            to: AnswerTo::Other,
+            keeps_client: false,
+            has_whole_request: false,
+            response_edits: None,
+            rule: None,
+            pool: None,
+            server: None,
+            status: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            tries: 0,
+            interims: 0,
+            reused: None,
+            fault: None,
+            started_us,
+            decided_us: None,
+            connected_us: None,
+            first_byte_us: None,
+            facts: None,
+        }
+    }
+
+    /// Keeps the words that rules gave, where a log will show them.
+    pub(crate) fn tag(&mut self, tags: &[&str]) {
+        if let Some(facts) = &mut self.facts {
+            facts.tags.extend(tags.iter().map(|&tag| Box::from(tag)));
+        }
+    }
+
+    pub(crate) fn keep(&mut self, facts: Facts) {
+        self.facts = Some(Box::new(facts));
+    }
+
+    /// Times of steps are taken only for the access log: each is a look at the clock.
+    fn step_us<C>(&self, session: &Session<C>) -> Option<u64> {
+        let logs = session.shard.recorder.is_logging();
+        logs.then(|| session.shard.clock.now_us().saturating_sub(self.started_us))
+    }
+
+    pub(crate) fn is_decided<C>(&mut self, session: &Session<C>) {
+        self.decided_us = self.step_us(session);
+    }
+
+    pub(crate) fn is_connected<C>(&mut self, session: &Session<C>) {
+        self.connected_us = self.step_us(session);
+    }
+
+    pub(crate) fn has_first_byte<C>(&mut self, session: &Session<C>) {
+        self.first_byte_us = self.step_us(session);
+    }
+
+    /// Tells telemetry that it is over.
+    pub(crate) fn tell<C>(&self, session: &Session<C>) {
+        let shard = &session.shard;
+        let listener = &*session.listener.metrics;
+        if let Some(reason) = self.fault.and_then(Fault::refusal) {
+            shard.recorder.hear(&Event::Refused(listener, reason));
+        }
+        if self.is_empty_connection() {
+            return;
+        }
+        let tls = session.connection.tls.as_ref();
+        let facts = self.facts.as_deref();
+        let tags: Vec<&str> = facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();
+        let text = |part: fn(&Facts) -> &Vec<u8>| facts.map(|facts| part(facts).as_slice());
+        shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
+            listener,
+            now_us: shard.clock.now_us(),
+            client: session.connection.src,
+            client_ip: facts.and_then(|facts| facts.client_ip).unwrap_or(session.connection.src.ip()),
+            tls: tls.map(|tls| tls.version),
+            sni: tls.and_then(|tls| tls.sni.as_deref()),
+            method: text(|facts| &facts.method),
+            host: text(|facts| &facts.host).filter(|host| !host.is_empty()),
+            path: text(|facts| &facts.path),
+            version: facts.map(|_| if self.version == Version::Http10 { "1.0" } else { "1.1" }),
+            rule: self.rule.as_deref(),
+            pool: self.pool.as_deref(),
+            server: self.server.as_ref().map(|server| &*server.metrics),
+            status: self.status,
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
+            decided_us: self.decided_us,
+            connected_us: self.connected_us,
+            first_byte_us: self.first_byte_us,
+            total_us: shard.clock.now_us().saturating_sub(self.started_us),
+            tries: self.tries,
+            reused: self.reused,
+            tags: &tags,
+            error: self.fault.map(Fault::sentence),
+        }));
+    }
+
+    /// A client that came and went without a word is a closed connection, not an exchange.
+    fn is_empty_connection(&self) -> bool {
+        self.fault == Some(Fault::Client(ClientFault::Closed)) && self.request_bytes == 0
+    }
+}

@@ -1,0 +1,153 @@
+//! What ends an exchange before its time: whose fault it is, and the one place that chooses the
+//! status for it.
+
+use pointsman_http::BodyFault;
+use pointsman_rules::{BadPath, Cause, ForbiddenByte};
+use pointsman_telemetry::{Refusal, ServerFailure};
+use pointsman_view::PathRefusal;
+
+/// Why an exchange does not end as the client hoped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The request's head is refused.
+    Head(pointsman_http::Refusal),
+    /// The request's path is refused.
+    Path(PathRefusal),
+    /// The request's body is malformed.
+    Body(BodyFault),
+    /// The request's body is longer than `body_bytes_max`.
+    BodyTooLarge,
+    /// The head did not arrive in time.
+    HeadTimeout,
+    /// The body did not arrive in time.
+    BodyTimeout,
+    /// The client went away, or took no byte of the answer in time.
+    Client(ClientFault),
+    /// A condition ended unknown.
+    Unknown(Cause),
+    /// A substituted value would break a header.
+    Substitution(ForbiddenByte),
+    /// A rewritten path cannot be forwarded.
+    Rewrite(BadPath),
+    /// The listener is no longer in the configuration.
+    NoListener,
+    /// No server of the target can be tried.
+    NoServer,
+    /// A server failed.
+    Server(ServerFault),
+}
+
+/// How a client ended an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientFault {
+    /// It closed.
+    Closed,
+    /// It took no byte of the answer for `write_ms_max`.
+    Stalled,
+}
+
+/// How a server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerFault {
+    /// It refused the connection.
+    Connect,
+    /// No connection in time.
+    ConnectTimeout,
+    /// It took no byte of the request in time.
+    WriteTimeout,
+    /// No answer in time.
+    ResponseTimeout,
+    /// The body of its answer paused too long.
+    BodyTimeout,
+    /// It closed before its answer, or in it.
+    Closed,
+    /// Its answer is not HTTP, or breaks a limit.
+    Protocol,
+}
+
+impl Fault {
+    /// The status of the answer; `None` where there is nobody to answer.
+    pub(crate) fn status(self) -> Option<u16> {
+        Some(match self {
+            Fault::Head(refusal) => refusal.status(),
+            Fault::Path(refusal) => refusal.status(),
+            Fault::Body(_) | Fault::Substitution(_) | Fault::Rewrite(_) => 400,
+            Fault::BodyTooLarge => 413,
+            Fault::HeadTimeout | Fault::BodyTimeout => 408,
+            Fault::Client(_) => return None,
+            Fault::Unknown(cause) => cause.status(),
+            Fault::NoListener | Fault::NoServer => 503,
+            Fault::Server(fault) => match fault {
+                ServerFault::Connect | ServerFault::Closed | ServerFault::Protocol => 502,
+                ServerFault::ConnectTimeout
+                | ServerFault::WriteTimeout
+                | ServerFault::ResponseTimeout
+                | ServerFault::BodyTimeout => 504,
+            },
+        })
+    }
+
+    /// What was wrong, for the answer's body and the access log.
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Fault::Head(refusal) => refusal.sentence(),
+            Fault::Path(refusal) => refusal.sentence(),
+            Fault::Body(fault) => fault.sentence(),
+            Fault::BodyTooLarge => "body too large",
+            Fault::HeadTimeout => "the head did not arrive in time",
+            Fault::BodyTimeout => "the body did not arrive in time",
+            Fault::Client(ClientFault::Closed) => "the client closed the connection",
+            Fault::Client(ClientFault::Stalled) => "the client took nothing of the answer in time",
+            Fault::Unknown(_) => "a rule could not be decided",
+            Fault::Substitution(_) => "a substituted value holds CR, LF or NUL",
+            Fault::Rewrite(_) => "the rewritten path is not valid",
+            Fault::NoListener => "this listener is being removed",
+            Fault::NoServer => "no server",
+            Fault::Server(fault) => match fault {
+                ServerFault::Connect => "no connection to the server",
+                ServerFault::ConnectTimeout => "no connection to the server in time",
+                ServerFault::WriteTimeout => "the server took nothing of the request in time",
+                ServerFault::ResponseTimeout => "no answer from the server in time",
+                ServerFault::BodyTimeout => "the server's answer stopped in its body",
+                ServerFault::Closed => "the server closed the connection",
+                ServerFault::Protocol => "the server's answer is not valid",
+            },
+        }
+    }
+
+    /// Under which reason the client was refused, for the metrics.
+    pub(crate) fn refusal(self) -> Option<Refusal> {
+        use pointsman_http::Refusal as Head;
+        Some(match self {
+            Fault::Head(Head::HeadTooLarge) => Refusal::HeadBytes,
+            Fault::Head(Head::TooManyHeaders) => Refusal::Headers,
+            Fault::Head(Head::TargetTooLong) => Refusal::TargetBytes,
+            Fault::Head(Head::TransferCoding | Head::Connect | Head::Expectation | Head::Version) => {
+                Refusal::Unsupported
+            }
+            Fault::Head(_) | Fault::Path(_) | Fault::Body(_) => Refusal::Malformed,
+            Fault::BodyTooLarge => Refusal::BodyBytes,
+            Fault::HeadTimeout => Refusal::HeadTimeout,
+            Fault::BodyTimeout => Refusal::BodyTimeout,
+            Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
+            Fault::Client(ClientFault::Closed) => return None,
+            Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,
+        })
+    }
+}
+
+impl ServerFault {
+    /// Under which kind the server failed, for the metrics.
+    pub(crate) fn kind(self) -> ServerFailure {
+        match self {
+            ServerFault::Connect => ServerFailure::Connect,
+            ServerFault::ConnectTimeout
+            | ServerFault::WriteTimeout
+            | ServerFault::ResponseTimeout
+            | ServerFault::BodyTimeout => ServerFailure::Timeout,
+            ServerFault::Closed => ServerFailure::Closed,
+            ServerFault::Protocol => ServerFailure::Protocol,
+        }
+    }
+}

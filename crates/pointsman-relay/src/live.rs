@@ -1,0 +1,167 @@
+//! A plan and the run-time state beside it, which survives reloads.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use pointsman_balance::{RouteCookie, ServerLoad, StickyHash};
+use pointsman_config::{Listener, Plan, Pool, PoolIndex};
+use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
+use pointsman_telemetry::{ListenerMetrics, Metrics, RuleMetrics, ServerMetrics};
+use pointsman_upstream::ServerId;
+
+/// A listener's number, given once by name and kept over reloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ListenerId(u32);
+
+/// A plan joined with the state of the listeners, rules and servers it names.
+pub(crate) struct Live {
+    pub(crate) plan: Plan,
+    pub(crate) sticky: StickyHash,
+    pub(crate) route_cookie: RouteCookie,
+    /// Parallel to the plan's listeners.
+    listeners: Vec<LiveListener>,
+    /// Parallel to the plan's pools.
+    pools: Vec<Vec<LiveServer>>,
+    by_id: HashMap<ListenerId, usize>,
+}
+
+/// The state of a listener.
+pub(crate) struct LiveListener {
+    pub(crate) id: ListenerId,
+    pub(crate) state: Arc<ListenerState>,
+    /// The rules in order, then the final `else:` if there is one, then the default pool.
+    rules: Vec<Arc<RuleMetrics>>,
+    /// Whether some rule keeps clients by the switch's own cookie, which servers must not see.
+    pub(crate) uses_route_cookie: bool,
+}
+
+/// What a listener's connections share.
+#[derive(Debug)]
+pub(crate) struct ListenerState {
+    pub(crate) metrics: Arc<ListenerMetrics>,
+    /// Open connections in the whole process.
+    pub(crate) open: AtomicU32,
+}
+
+/// The state of a server.
+#[derive(Clone)]
+pub(crate) struct LiveServer {
+    pub(crate) id: ServerId,
+    pub(crate) load: Arc<ServerLoad>,
+    pub(crate) metrics: Arc<ServerMetrics>,
+}
+
+impl Live {
+    pub(crate) fn listener(&self, id: ListenerId) -> Option<(&Listener, &LiveListener)> {
+        let index = *self.by_id.get(&id)?;
+        Some((&self.plan.listeners[index], &self.listeners[index]))
+    }
+
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = (&Listener, &LiveListener)> {
+        self.plan.listeners.iter().zip(&self.listeners)
+    }
+
+    pub(crate) fn pools(&self) -> impl Iterator<Item = (&Pool, &[LiveServer])> {
+        self.plan.pools.iter().zip(self.pools.iter().map(Vec::as_slice))
+    }
+
+    pub(crate) fn servers(&self, pool: PoolIndex) -> &[LiveServer] {
+        &self.pools[pool.0 as usize]
+    }
+}
+
+impl LiveListener {
+    /// The counters of the rule that decided.
+    pub(crate) fn rule(&self, by: DecidedBy<'_>) -> &Arc<RuleMetrics> {
+        let last = self.rules.len() - 1;
+        match by {
+            DecidedBy::Rule { index, .. } => &self.rules[(index.0 as usize).min(last)],
+            DecidedBy::Nothing => &self.rules[last],
+        }
+    }
+}
+
+/// Gives numbers and state to names, and remembers them.
+pub(crate) struct Registry {
+    metrics: Arc<Metrics>,
+    sticky_key: [u8; 16],
+    listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
+    servers: HashMap<(Arc<str>, Arc<str>, SocketAddr), LiveServer>,
+}
+
+impl Registry {
+    /// `sticky_key` stands in where a plan names none.
+    pub(crate) fn new(metrics: Arc<Metrics>, sticky_key: [u8; 16]) -> Registry {
+        Registry { metrics, sticky_key, listeners: HashMap::new(), servers: HashMap::new() }
+    }
+
+    /// Joins a plan with its state.
+    pub(crate) fn attach(&mut self, plan: Plan) -> Live {
+        let key = plan.sticky_key.unwrap_or(self.sticky_key);
+        let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
+        let pools = plan.pools.iter().map(|pool| self.pool(pool)).collect();
+        let by_id = listeners.iter().enumerate().map(|(index, listener)| (listener.id, index)).collect();
+        Live {
+            sticky: StickyHash::new(key),
+            route_cookie: RouteCookie::new(key),
+            listeners,
+            pools,
+            by_id,
+            plan,
+        }
+    }
+
+    fn listener(&mut self, listener: &Listener) -> LiveListener {
+        let next = ListenerId(self.listeners.len() as u32);
+        let (id, state) = self
+            .listeners
+            .entry(listener.name.clone())
+            .or_insert_with(|| {
+                let metrics = self.metrics.listener(&listener.name);
+                (next, Arc::new(ListenerState { metrics, open: AtomicU32::new(0) }))
+            })
+            .clone();
+        let program = listener.program.as_deref();
+        let rules = program.into_iter().flat_map(all_rules);
+        let labels = rules.map(|rule| &*rule.label).chain(["default"]);
+        LiveListener {
+            id,
+            state,
+            rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
+            uses_route_cookie: program.is_some_and(|program| all_rules(program).any(uses_route_cookie)),
+        }
+    }
+
+    fn pool(&mut self, pool: &Pool) -> Vec<LiveServer> {
+        let mut servers = Vec::with_capacity(pool.servers.len());
+        for server in &pool.servers {
+            let next = ServerId(self.servers.len() as u32);
+            let key = (pool.name.clone(), server.name.clone(), server.address);
+            let live = self.servers.entry(key).or_insert_with(|| LiveServer {
+                id: next,
+                load: Arc::default(),
+                metrics: self.metrics.server(&pool.name, &server.name),
+            });
+            servers.push(live.clone());
+        }
+        servers
+    }
+
+    /// Every server that was ever named, with what is on its way there.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = (&ServerMetrics, u32)> {
+        self.servers.values().map(|server| (&*server.metrics, server.load.in_flight()))
+    }
+}
+
+fn all_rules(program: &Program) -> impl Iterator<Item = &Rule> {
+    program.rules.iter().chain(&program.fallback)
+}
+
+fn uses_route_cookie(rule: &Rule) -> bool {
+    let by_cookie = |block: &Block| {
+        matches!(block.exit, Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Cookie, .. }))
+    };
+    by_cookie(&rule.then) || by_cookie(&rule.otherwise)
+}

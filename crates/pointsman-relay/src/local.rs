@@ -1,0 +1,143 @@
+//! What one thread keeps of the live plan: its reference to it, and its own pickers.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_balance::{Picker, ServerLoad};
+use pointsman_config::{Pool, PoolIndex, PoolLimits};
+use pointsman_net::BufferPool;
+use pointsman_telemetry::ServerMetrics;
+use pointsman_upstream::{IdleLimits, ServerId};
+
+use crate::live::Live;
+
+/// One thread's view of a generation. Sessions hold it only while they decide.
+pub(crate) struct Local {
+    pub(crate) live: Arc<Live>,
+    pools: Vec<Rc<LocalPool>>,
+}
+
+/// A pool with this thread's place in its rotation.
+pub(crate) struct LocalPool {
+    plan: Pool,
+    pub(crate) servers: Vec<Rc<LocalServer>>,
+    pub(crate) loads: Vec<Arc<ServerLoad>>,
+    pub(crate) picker: RefCell<Picker>,
+}
+
+/// A server as an exchange holds it: also after a reload has taken it out of the plan.
+#[derive(Debug)]
+pub(crate) struct LocalServer {
+    pub(crate) id: ServerId,
+    pub(crate) address: std::net::SocketAddr,
+    pub(crate) weight: u32,
+    /// Tells servers apart in sticky choices; the same on every node and after every reload.
+    pub(crate) identity: u64,
+    pub(crate) load: Arc<ServerLoad>,
+    pub(crate) metrics: Arc<ServerMetrics>,
+    pub(crate) limits: PoolLimits,
+    pub(crate) pool: Arc<str>,
+}
+
+impl Local {
+    /// This thread's view of `live`. Pools that did not change keep their place in the rotation.
+    pub(crate) fn new(live: Arc<Live>, thread: usize, previous: Option<&Local>) -> Local {
+        let pools = live
+            .pools()
+            .enumerate()
+            .map(|(index, (plan, _))| {
+                let kept = previous.and_then(|previous| {
+                    previous.pools.iter().find(|pool| pool.plan == *plan && same_states(pool, &live, index))
+                });
+                kept.cloned().unwrap_or_else(|| Rc::new(LocalPool::new(plan, &live, index, thread)))
+            })
+            .collect();
+        Local { live, pools }
+    }
+
+    pub(crate) fn pool(&self, index: PoolIndex) -> &Rc<LocalPool> {
+        &self.pools[index.0 as usize]
+    }
+
+    pub(crate) fn names(&self, server: ServerId) -> bool {
+        self.pools.iter().any(|pool| pool.servers.iter().any(|known| known.id == server))
+    }
+}
+
+/// Sticky identities depend on the key, which a reload may have changed.
+fn same_states(pool: &LocalPool, live: &Live, index: usize) -> bool {
+    let states = live.servers(PoolIndex(index as u32));
+    pool.servers.iter().zip(states).all(|(local, state)| {
+        local.id == state.id && local.identity == identity(live, &pool.plan, state.metrics.name())
+    })
+}
+
+fn identity(live: &Live, pool: &Pool, server: &str) -> u64 {
+    live.sticky.hash(pool.name.as_bytes(), server.as_bytes())
+}
+
+impl LocalPool {
+    fn new(plan: &Pool, live: &Live, index: usize, thread: usize) -> LocalPool {
+        let states = live.servers(PoolIndex(index as u32));
+        let servers: Vec<_> = plan
+            .servers
+            .iter()
+            .zip(states)
+            .map(|(server, state)| {
+                Rc::new(LocalServer {
+                    id: state.id,
+                    address: server.address,
+                    weight: server.weight,
+                    identity: identity(live, plan, &server.name),
+                    load: state.load.clone(),
+                    metrics: state.metrics.clone(),
+                    limits: plan.limits,
+                    pool: plan.name.clone(),
+                })
+            })
+            .collect();
+        let weights: Vec<_> = plan.servers.iter().map(|server| server.weight).collect();
+        LocalPool {
+            plan: plan.clone(),
+            loads: states.iter().map(|state| state.load.clone()).collect(),
+            picker: RefCell::new(Picker::new(plan.algorithm, &weights, thread)),
+            servers,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.plan.name
+    }
+}
+
+impl LocalServer {
+    pub(crate) fn idle_limits(&self) -> IdleLimits {
+        IdleLimits {
+            connections_max: self.limits.idle_connections_max,
+            idle_ms_max: self.limits.idle_ms_max,
+        }
+    }
+
+    pub(crate) fn head_limits(&self) -> pointsman_http::HeadLimits {
+        pointsman_http::HeadLimits {
+            head_bytes_max: self.limits.head_bytes_max as usize,
+            headers_max: self.limits.headers_max as usize,
+            target_bytes_max: 0,
+        }
+    }
+}
+
+/// The buffers of a thread.
+pub(crate) struct Buffers {
+    /// For heads, and the bodies that come with them.
+    pub(crate) heads: BufferPool,
+    /// For bodies that go on: fewer, larger reads cost a third less.
+    pub(crate) bodies: BufferPool,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers { heads: BufferPool::new(16 * 1024, 256), bodies: BufferPool::new(64 * 1024, 64) }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which server of the target gets the request.
+
+use std::rc::Rc;
+
+use pointsman_balance::rendezvous;
+use pointsman_config::Target;
+use pointsman_rules::{Stickiness, Subject, Value};
+use pointsman_view::RequestView;
+
+use crate::commit::HeaderEdits;
+use crate::live::Live;
+use crate::local::{Local, LocalPool, LocalServer};
+use crate::shard::Shard;
+
+/// The switch's own cookie.
+pub(crate) const ROUTE_COOKIE: &str = "pm_route";
+
+/// The servers that may get a request, and how one of them is chosen.
+pub(crate) struct Choice {
+    pool: Rc<LocalPool>,
+    fixed: Option<usize>,
+    sticky: Option<u64>,
+    failed: smallvec::SmallVec<[usize; 4]>,
+}
+
+impl Choice {
+    pub(crate) fn new(local: &Local, target: Target, sticky: Option<u64>) -> Choice {
+        Choice {
+            pool: local.pool(target.pool).clone(),
+            fixed: target.server.map(|server| server.0 as usize),
+            sticky,
+            failed: smallvec::SmallVec::new(),
+        }
+    }
+
+    pub(crate) fn pool(&self) -> &Rc<LocalPool> {
+        &self.pool
+    }
+
+    /// The next server to try; none when all have failed.
+    pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
+        let usable = |server: usize| !self.failed.contains(&server);
+        let index = match (self.fixed, self.sticky) {
+            (Some(fixed), _) => Some(fixed).filter(|&server| usable(server)),
+            (None, Some(key)) => {
+                let servers = self.pool.servers.iter().enumerate();
+                rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight, usable(at))))
+            }
+            (None, None) => self.pool.picker.borrow_mut().pick(&self.pool.loads, usable, shard.random()),
+        }?;
+        self.pool.servers.get(index).cloned()
+    }
+
+    /// Not that one again: it did not take the request.
+    pub(crate) fn exclude(&mut self, failed: &LocalServer) {
+        if let Some(at) = self.pool.servers.iter().position(|server| server.id == failed.id) {
+            self.failed.push(at);
+        }
+    }
+}
+
+/// The hash that keeps a client with a server of `pool`, if the rule asks for it and the request
+/// carries what it asks for. A client without the switch's cookie is given one with the answer.
+pub(crate) fn sticky_key(
+    shard: &Shard,
+    live: &Live,
+    pool: &str,
+    sticky: &Stickiness,
+    view: &RequestView<'_>,
+    response: &mut HeaderEdits<'_>,
+) -> Option<u64> {
+    let hash = |key: &[u8]| live.sticky.hash(pool.as_bytes(), key);
+    match sticky {
+        Stickiness::None => None,
+        Stickiness::Ip => Some(hash(&address_bytes(view.client_ip()))),
+        Stickiness::IpPort => {
+            let src = view.connection().src;
+            let mut key = address_bytes(src.ip()).to_vec();
+            key.extend_from_slice(&src.port().to_be_bytes());
+            Some(hash(&key))
+        }
+        Stickiness::Field(field) => {
+            let mut found = None;
+            view.each(field, &mut |value| {
+                found = Some(hash_value(&hash, value));
+                std::ops::ControlFlow::Break(())
+            });
+            found
+        }
+        Stickiness::Cookie => {
+            let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
+            let id = known.unwrap_or_else(|| {
+                let id = shard.client_ids.borrow_mut().next_id();
+                response.add("set-cookie", set_cookie(&live.route_cookie.seal(id), view));
+                id
+            });
+            Some(hash(&id))
+        }
+    }
+}
+
+fn set_cookie(sealed: &[u8], view: &RequestView<'_>) -> Vec<u8> {
+    let mut cookie = Vec::with_capacity(160);
+    cookie.extend_from_slice(ROUTE_COOKIE.as_bytes());
+    cookie.push(b'=');
+    cookie.extend_from_slice(sealed);
+    cookie.extend_from_slice(b"; Path=/; HttpOnly; SameSite=Lax");
+    if view.connection().tls.is_some() {
+        cookie.extend_from_slice(b"; Secure");
+    }
+    cookie
+}
+
+fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> u64 {
+    match value {
+        Value::Text(text) => hash(text),
+        Value::Integer(number) => hash(&number.to_be_bytes()),
+        Value::Ip(address) => hash(&address_bytes(address)),
+        Value::Boolean(truth) => hash(&[u8::from(truth)]),
+    }
+}
+
+/// An address as 16 bytes, IPv4 in its mapped form.
+fn address_bytes(address: std::net::IpAddr) -> [u8; 16] {
+    match address {
+        std::net::IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        std::net::IpAddr::V6(v6) => v6.octets(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Moves a body from one side to the other, buffer by buffer.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pointsman_http::{BodyFault, BodyReader};
+use pointsman_net::{Io, PooledBuffer, poll_read_into};
+
+/// A body on its way: what was read and not yet written, and where it ends.
+pub(crate) struct Pump {
+    buffer: PooledBuffer,
+    written: usize,
+    body: BodyReader,
+    form: BodyForm,
+    /// Bytes of body that may still come.
+    left: u64,
+    /// Bytes of body that came.
+    pub(crate) read_bytes: u64,
+    /// What was read after the body's end.
+    pub(crate) excess: Vec<u8>,
+}
+
+/// In which form a body is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyForm {
+    /// As the bytes it came in.
+    AsItCame,
+    /// Its data without chunk framing, for a client that knows no chunks.
+    Unchunked,
+}
+
+/// What a step of the pump came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something moved; there is more.
+    Moved,
+    /// The body is over, and all of it is written.
+    Done,
+}
+
+/// Why the body does not go on.
+#[derive(Debug)]
+pub(crate) enum PumpFault {
+    /// The side it comes from closed, or broke.
+    Source,
+    /// The side it goes to closed, or broke.
+    Sink,
+    /// It is malformed.
+    Body(BodyFault),
+    /// It is longer than it may be.
+    TooLarge,
+}
+
+/// What the pump waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Read,
+    Write,
+}
+
+impl Pump {
+    /// A pump for what is left of `body`; `buffer` is empty.
+    pub(crate) fn new(buffer: PooledBuffer, body: BodyReader, form: BodyForm, left: u64) -> Pump {
+        Pump { buffer, written: 0, body, form, left, read_bytes: 0, excess: Vec::new() }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.body.is_done() && self.written == self.buffer.len()
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        if self.written < self.buffer.len() { Waiting::Write } else { Waiting::Read }
+    }
+
+    /// Moves something once: one write, or one read.
+    pub(crate) fn poll_step<R: Io, W: Io>(
+        &mut self,
+        context: &mut Context<'_>,
+        from: &mut R,
+        to: &mut W,
+    ) -> Poll<Result<Step, PumpFault>> {
+        if self.written < self.buffer.len() {
+            let written = ready!(Pin::new(to).poll_write(context, &self.buffer[self.written..]));
+            return Poll::Ready(match written {
+                Ok(1..) => {
+                    self.written += *written.as_ref().unwrap_or(&0);
+                    Ok(Step::Moved)
+                }
+                _ => Err(PumpFault::Sink),
+            });
+        }
+        if self.body.is_done() {
+            return Pin::new(to).poll_flush(context).map(|flushed| match flushed {
+                Ok(()) => Ok(Step::Done),
+                Err(_) => Err(PumpFault::Sink),
+            });
+        }
+        self.buffer.clear();
+        self.written = 0;
+        let read = match poll_read_into(context, from, &mut self.buffer) {
+            Poll::Ready(read) => read,
+            Poll::Pending => {
+                // TLS may still hold what was written; nothing else would push it out now.
+                if let Poll::Ready(Err(_)) = Pin::new(to).poll_flush(context) {
+                    return Poll::Ready(Err(PumpFault::Sink));
+                }
+                return Poll::Pending;
+            }
+        };
+        Poll::Ready(self.take_in(read))
+    }
+
+    fn take_in(&mut self, read: io::Result<usize>) -> Result<Step, PumpFault> {
+        match read {
+            Ok(1..) => {}
+            Ok(0) if self.body.ends_at_close() => {
+                self.body = BodyReader::new(pointsman_http::Framing::None);
+                return Ok(Step::Moved);
+            }
+            _ => return Err(PumpFault::Source),
+        }
+        let fed = match self.form {
+            BodyForm::AsItCame => self.body.feed(&self.buffer).map_err(PumpFault::Body)?,
+            BodyForm::Unchunked => {
+                let mut data = Vec::with_capacity(self.buffer.len());
+                let fed = self.body.feed_unchunked(&self.buffer, &mut data).map_err(PumpFault::Body)?;
+                self.keep_excess(fed.used);
+                self.buffer.clear();
+                self.buffer.extend_from_slice(&data);
+                fed
+            }
+        };
+        if self.form == BodyForm::AsItCame {
+            self.keep_excess(fed.used);
+        }
+        self.read_bytes += fed.used as u64;
+        self.left = self.left.checked_sub(fed.used as u64).ok_or(PumpFault::TooLarge)?;
+        Ok(Step::Moved)
+    }
+
+    fn keep_excess(&mut self, used: usize) {
+        self.excess.extend_from_slice(&self.buffer[used..]);
+        self.buffer.truncate(used);
+    }
+}

@@ -1,0 +1,144 @@
+//! Getting a request to a server: pick, connect or reuse, send, and the first bytes of the answer.
+
+use std::rc::Rc;
+
+use pointsman_net::{Io, PooledBuffer, Tcp, read_into, write_all};
+use pointsman_telemetry::Event;
+use pointsman_upstream::ConnectFault;
+
+use crate::decide::Forward;
+use crate::exchange::Exchange;
+use crate::fault::{Fault, ServerFault};
+use crate::local::LocalServer;
+use crate::session::Session;
+use crate::shard::Shard;
+
+/// A server that has taken a request, or as much of it as there is.
+pub(crate) struct Reached {
+    pub(crate) server: ServerConnection,
+    /// What has come of the answer: something, where the whole request was sent.
+    pub(crate) answer: PooledBuffer,
+}
+
+/// A connection to a server, with a request on its way there for as long as it lives.
+pub(crate) struct ServerConnection {
+    pub(crate) tcp: Tcp,
+    in_flight: InFlight,
+}
+
+/// Counts a request on its way to a server.
+struct InFlight(Rc<LocalServer>);
+
+impl InFlight {
+    fn begin(server: Rc<LocalServer>) -> InFlight {
+        server.load.begin();
+        InFlight(server)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.load.end();
+    }
+}
+
+impl ServerConnection {
+    pub(crate) fn server(&self) -> &Rc<LocalServer> {
+        &self.in_flight.0
+    }
+
+    /// Keeps the connection for the next request.
+    pub(crate) fn give_back(self, shard: &Shard) {
+        let server = self.server();
+        let (id, limits) = (server.id, server.idle_limits());
+        shard.idle.give_back(id, self.tcp, shard.clock.now_us() / 1000, limits);
+    }
+}
+
+/// What came of one try.
+struct Tried {
+    fault: ServerFault,
+    /// Whether another try may follow: the request cannot have had an effect, or may have it twice.
+    again: bool,
+}
+
+impl<C: Io> Session<C> {
+    /// Brings a request to a server of its target.
+    ///
+    /// While it is still held whole, which is until more of its body is read, it may be sent again:
+    /// if no byte of it was sent, or if its method is idempotent (RFC 9110 section 9.2.2).
+    pub(crate) async fn reach(
+        &mut self,
+        forward: &mut Forward,
+        exchange: &mut Exchange,
+    ) -> Result<Reached, Fault> {
+        let mut fault = Fault::NoServer;
+        loop {
+            let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
+            if exchange.tries > 0 {
+                self.shard.recorder.hear(&Event::Retried(&server.metrics));
+            }
+            exchange.tries += 1;
+            exchange.server = Some(server.clone());
+            let tried = match self.try_server(&server, forward, exchange).await {
+                Ok(reached) => return Ok(reached),
+                Err(tried) => tried,
+            };
+            fault = Fault::Server(tried.fault);
+            // A kept connection that its server has closed says nothing about the server.
+            let stale = exchange.reused == Some(true);
+            if !stale {
+                self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.fault.kind()));
+                forward.choice.exclude(&server);
+            }
+            if !tried.again || exchange.tries >= server.limits.tries_max {
+                return Err(fault);
+            }
+        }
+    }
+
+    async fn try_server(
+        &mut self,
+        server: &Rc<LocalServer>,
+        forward: &Forward,
+        exchange: &mut Exchange,
+    ) -> Result<Reached, Tried> {
+        let in_flight = InFlight::begin(server.clone());
+        // After a stale connection the others of its age are likely stale too.
+        let kept = if exchange.tries > 1 { None } else { self.shard.idle.take(server.id) };
+        exchange.reused = Some(kept.is_some());
+        let mut tcp = match kept {
+            Some(tcp) => tcp,
+            None => self.connect(server).await.map_err(|fault| Tried { fault, again: true })?,
+        };
+        exchange.is_connected(self);
+        let mut sent = 0;
+        let may_repeat = exchange.method.is_idempotent();
+        let write = write_all(&mut tcp, &forward.message, &mut sent);
+        match self.deadline.within(server.limits.write_ms_max, write).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => {
+                return Err(Tried { fault: ServerFault::Closed, again: sent == 0 || may_repeat });
+            }
+            Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
+        }
+        let mut answer = self.shard.buffers.heads.take();
+        if forward.body.is_done() {
+            let read = read_into(&mut tcp, &mut answer);
+            match self.deadline.within(server.limits.response_ms_max, read).await {
+                Ok(Ok(1..)) => exchange.has_first_byte(self),
+                Ok(_) => return Err(Tried { fault: ServerFault::Closed, again: may_repeat }),
+                Err(_) => return Err(Tried { fault: ServerFault::ResponseTimeout, again: false }),
+            }
+        }
+        Ok(Reached { server: ServerConnection { tcp, in_flight }, answer })
+    }
+
+    async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {
+        let ms = server.limits.connect_ms_max;
+        pointsman_upstream::connect(server.address, &mut self.deadline, ms).await.map_err(|fault| match fault {
+            ConnectFault::Io(_) => ServerFault::Connect,
+            ConnectFault::Timeout => ServerFault::ConnectTimeout,
+        })
+    }
+}

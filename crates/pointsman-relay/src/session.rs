@@ -1,0 +1,280 @@
+//! The way of a request, top to bottom.
+//!
+//! Read a head; decide by the rules; answer, or reach a server and relay its answer; again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_config::{Listener, ListenerLimits};
+use pointsman_http::Answer;
+use pointsman_net::{Deadline, Io, PooledBuffer, poll_read_into, read_into, write_all};
+use pointsman_view::{AddressText, Connection};
+use tokio::io::AsyncWriteExt;
+
+use crate::answer::Upload;
+use crate::decide::{Forward, OwnAnswer, Verdict, decide};
+use crate::exchange::Exchange;
+use crate::fault::{ClientFault, Fault};
+use crate::live::{ListenerId, ListenerState};
+use crate::shard::Shard;
+use crate::upload::Progress;
+
+/// How long a closing connection is listened to, so that the last answer is not lost to a reset.
+const LINGER_MS: u32 = 1000;
+/// And how much it may still say.
+const LINGER_BYTES_MAX: usize = 256 * 1024;
+
+/// One client connection.
+pub(crate) struct Session<C> {
+    pub(crate) io: C,
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) listener_id: ListenerId,
+    pub(crate) listener: Arc<ListenerState>,
+    pub(crate) connection: Connection,
+    pub(crate) deadline: Deadline,
+    pub(crate) peer_text: AddressText,
+    /// What this connection may take: as the configuration said when its request began.
+    pub(crate) limits: ListenerLimits,
+    requests: u32,
+    /// Bytes of the next request that came with the last one.
+    early: Option<PooledBuffer>,
+}
+
+/// What becomes of the connection after an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It waits for the next request.
+    Next,
+    /// It closes: everything that was to be sent is sent.
+    Close,
+    /// It closes while the client may still be sending.
+    Linger,
+    /// It breaks off, so that nobody takes what was sent for the whole.
+    Abort,
+}
+
+/// Serves a client connection until it ends.
+pub(crate) async fn serve<C: Io>(mut session: Session<C>) {
+    loop {
+        let mut exchange = Exchange::new(0);
+        let after = match session.next_request(&mut exchange).await {
+            Ok((Verdict::Forward(forward), received)) => {
+                match session.forward(forward, received, &mut exchange).await {
+                    Ok(after) => after,
+                    Err(fault) => session.refuse(fault, &mut exchange).await,
+                }
+            }
+            Ok((Verdict::Answer(answer), received)) => session.answer(answer, received, &mut exchange).await,
+            Ok((Verdict::Discard, _)) => After::Abort,
+            Err(fault) => session.refuse(fault, &mut exchange).await,
+        };
+        exchange.tell(&session);
+        match after {
+            After::Next => {}
+            After::Close => return session.close().await,
+            After::Linger => return session.linger().await,
+            After::Abort => return,
+        }
+    }
+}
+
+impl<C: Io> Session<C> {
+    pub(crate) fn new(
+        io: C,
+        shard: Rc<Shard>,
+        listener_id: ListenerId,
+        listener: Arc<ListenerState>,
+        connection: Connection,
+        deadline: Deadline,
+    ) -> Session<C> {
+        let peer_text = AddressText::new(connection.src.ip());
+        let limits = ListenerLimits::default();
+        let mut session = Session {
+            io,
+            shard,
+            listener_id,
+            listener,
+            connection,
+            deadline,
+            peer_text,
+            limits,
+            requests: 0,
+            early: None,
+        };
+        session.refresh_limits();
+        session
+    }
+
+    fn refresh_limits(&mut self) {
+        if let Some((listener, _)) = self.shard.local().live.listener(self.listener_id) {
+            self.limits = listener.limits;
+        }
+    }
+
+    /// Waits for a request, reads its head and decides about it.
+    async fn next_request(&mut self, exchange: &mut Exchange) -> Result<(Verdict, PooledBuffer), Fault> {
+        let mut received = match self.early.take() {
+            Some(early) => early,
+            None => self.first_bytes().await?,
+        };
+        self.requests = self.requests.saturating_add(1);
+        self.refresh_limits();
+        exchange.started_us = self.shard.clock.now_us();
+        let until_us = exchange.started_us + u64::from(self.limits.head_ms_max) * 1000;
+        loop {
+            exchange.request_bytes = received.len() as u64;
+            if let Some(verdict) = decide(self, &received, exchange)? {
+                return Ok((verdict, received));
+            }
+            let left_us = until_us.saturating_sub(self.shard.clock.now_us());
+            let more = read_into(&mut self.io, &mut received);
+            match self.deadline.within((left_us / 1000) as u32, more).await {
+                Ok(Ok(1..)) => {}
+                Ok(_) => return Err(Fault::Client(ClientFault::Closed)),
+                Err(_) => return Err(Fault::HeadTimeout),
+            }
+        }
+    }
+
+    /// Waits for the first bytes of a request. No buffer is held while nothing comes.
+    async fn first_bytes(&mut self) -> Result<PooledBuffer, Fault> {
+        let Session { io, shard, deadline, limits, .. } = self;
+        let read = std::future::poll_fn(|context| {
+            let mut buffer = shard.buffers.heads.take();
+            poll_read_into(context, io, &mut buffer).map(|read| read.map(|_| buffer))
+        });
+        match deadline.idle_within(limits.idle_ms_max, read).await {
+            Ok(Ok(buffer)) if !buffer.is_empty() => Ok(buffer),
+            _ => Err(Fault::Client(ClientFault::Closed)),
+        }
+    }
+
+    /// Sends a request to a server and its answer to the client.
+    async fn forward(
+        &mut self,
+        mut forward: Forward,
+        received: PooledBuffer,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
+        exchange.has_whole_request = forward.body.is_done();
+        self.keep_early(received, forward.used, exchange.has_whole_request);
+        let mut reached = self.reach(&mut forward, exchange).await?;
+        if exchange.has_whole_request {
+            drop(forward);
+            return self.relay_answer(reached, exchange).await;
+        }
+        match self.upload(forward, &mut reached, exchange).await? {
+            Progress::Uploaded => self.relay_answer(reached, exchange).await,
+            Progress::Answered(head, mut up) => {
+                self.relay(head, reached.server, Upload::Running(&mut up), exchange).await
+            }
+        }
+    }
+
+    /// Sends an answer that a rule gave.
+    async fn answer(&mut self, answer: OwnAnswer, received: PooledBuffer, exchange: &mut Exchange) -> After {
+        exchange.has_whole_request = answer.used.is_some();
+        exchange.keeps_client &= exchange.has_whole_request;
+        self.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
+        self.send_own(answer.status, &answer.lines, &answer.body, exchange).await
+    }
+
+    /// Tells the client what went wrong, where that can still be told.
+    async fn refuse(&mut self, fault: Fault, exchange: &mut Exchange) -> After {
+        exchange.fault = Some(fault);
+        // A client that has seen the start of an answer must not see another one in it.
+        let Some(status) = fault.status().filter(|_| exchange.status == 0) else { return After::Abort };
+        // What is wrong with a server leaves the client's own message whole.
+        exchange.keeps_client &= exchange.has_whole_request;
+        self.send_own(status, b"", fault.sentence().as_bytes(), exchange).await
+    }
+
+    async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
+        let keeps = exchange.keeps_client && !self.shard.is_draining();
+        let mut out = self.shard.buffers.heads.take();
+        let answer = Answer {
+            status,
+            lines,
+            body,
+            closes: !keeps,
+            version: exchange.version,
+            to_head: exchange.to == pointsman_http::AnswerTo::Head,
+        };
+        answer.write(&mut out);
+        exchange.status = status;
+        exchange.response_bytes = out.len() as u64;
+        match self.send(&out).await {
+            Ok(()) if keeps => After::Next,
+            Ok(()) => After::Linger,
+            Err(_) => After::Abort,
+        }
+    }
+
+    /// Sends bytes to the client.
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let mut sent = 0;
+        let ms = self.limits.write_ms_max;
+        loop {
+            let before = sent;
+            let write = write_all(&mut self.io, bytes, &mut sent);
+            match self.deadline.within(ms, write).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(_)) => return Err(Fault::Client(ClientFault::Closed)),
+                // The limit is on taking nothing: a slow reader that reads has another turn.
+                Err(_) if sent > before => {}
+                Err(_) => return Err(Fault::Client(ClientFault::Stalled)),
+            }
+        }
+    }
+
+    /// Keeps what came after the request for when its answer is sent.
+    fn keep_early(&mut self, mut received: PooledBuffer, used: usize, is_whole: bool) {
+        if is_whole && used < received.len() {
+            received.drain(..used);
+            self.early = Some(received);
+        }
+    }
+
+    /// Keeps what was read behind the end of a body.
+    pub(crate) fn keep_excess(&mut self, excess: &[u8]) {
+        if !excess.is_empty() {
+            let mut early = self.shard.buffers.heads.take();
+            early.extend_from_slice(excess);
+            self.early = Some(early);
+        }
+    }
+
+    async fn close(mut self) {
+        // A peer that is gone takes no farewell.
+        let farewell = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
+        drop(farewell);
+    }
+
+    /// Closes our side and lets the client finish, within bounds.
+    async fn linger(mut self) {
+        let Session { io, shard, deadline, .. } = &mut self;
+        let drain = async {
+            io.shutdown().await.ok()?;
+            let mut rest = shard.buffers.heads.take();
+            let mut bytes = 0;
+            while bytes < LINGER_BYTES_MAX {
+                rest.clear();
+                match read_into(io, &mut rest).await.ok()? {
+                    0 => break,
+                    more => bytes += more,
+                }
+            }
+            Some(())
+        };
+        let lingered = deadline.within(LINGER_MS, drain).await;
+        drop(lingered);
+    }
+}
+
+impl<C> Session<C> {
+    /// Whether the connection closes after this request.
+    pub(crate) fn is_last_request(&self, listener: &Listener) -> bool {
+        let max = listener.limits.requests_max;
+        max != 0 && self.requests >= max
+    }
+}

@@ -1,0 +1,224 @@
+//! One thread of the switch: its own connections, buffers, deadlines and idle connections.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::net::TcpListener;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pointsman_balance::ClientIds;
+use pointsman_http::{RequestHead, ResponseHead};
+use pointsman_net::{Clock, EventLoop, Timers};
+use pointsman_telemetry::Recorder;
+use pointsman_upstream::IdleConnections;
+
+use crate::accept::Accepting;
+use crate::live::{ListenerId, Live};
+use crate::local::{Buffers, Local};
+
+/// Ticks of 25 ms between two sweeps of idle connections.
+const TICKS_BETWEEN_SWEEPS: u32 = 40;
+
+/// What all threads share: the live plan, and what the control thread asks of each.
+pub(crate) struct Shared {
+    generation: AtomicU64,
+    live: Mutex<Arc<Live>>,
+    pub(crate) draining: AtomicBool,
+    /// The drain is over, whatever is still open.
+    pub(crate) stopping: AtomicBool,
+    /// Open client connections.
+    pub(crate) open: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new(live: Arc<Live>) -> Shared {
+        Shared {
+            generation: AtomicU64::new(1),
+            live: Mutex::new(live),
+            draining: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn live(&self) -> Arc<Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts `live` in the place of the last generation, which is handed back.
+    pub(crate) fn publish(&self, live: Arc<Live>) -> Arc<Live> {
+        let mut current = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let previous = std::mem::replace(&mut *current, live);
+        self.generation.fetch_add(1, Ordering::Release);
+        previous
+    }
+}
+
+/// What the control thread asks of a thread.
+pub(crate) enum Command {
+    /// Accept on this socket for that listener.
+    Listen { listener: ListenerId, socket: u32, accepts: TcpListener },
+    /// Close that socket; its connections go on.
+    Close { socket: u32 },
+}
+
+/// Commands on their way to one thread; looked at once a tick.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    waiting: AtomicBool,
+    commands: Mutex<VecDeque<Command>>,
+}
+
+impl Inbox {
+    pub(crate) fn put(&self, command: Command) {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
+        self.waiting.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> VecDeque<Command> {
+        if !self.waiting.swap(false, Ordering::Acquire) {
+            return VecDeque::new();
+        }
+        std::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One thread of the switch.
+pub(crate) struct Shard {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) thread: usize,
+    pub(crate) timers: Timers,
+    pub(crate) clock: Clock,
+    pub(crate) buffers: Buffers,
+    pub(crate) idle: IdleConnections,
+    pub(crate) recorder: Recorder,
+    pub(crate) client_ids: RefCell<ClientIds>,
+    pub(crate) scratch: RefCell<Scratch>,
+    local: RefCell<Rc<Local>>,
+    seen: Cell<u64>,
+    random: Cell<u64>,
+    accepting: RefCell<Vec<(u32, Accepting)>>,
+    ticks: Cell<u32>,
+}
+
+/// Reused by every head that this thread parses; nobody holds it across a wait.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) request: RequestHead,
+    pub(crate) response: ResponseHead,
+    pub(crate) path: Vec<u8>,
+    pub(crate) target: Vec<u8>,
+    pub(crate) lines: Vec<u8>,
+}
+
+/// What a thread is given at its start.
+pub(crate) struct ShardStart {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) thread: usize,
+    pub(crate) recorder: Recorder,
+    pub(crate) clock: Clock,
+    pub(crate) client_ids: ClientIds,
+    pub(crate) idle_connections_max: u32,
+    pub(crate) seed: u64,
+}
+
+/// Runs a thread until it is drained.
+pub(crate) fn run(start: ShardStart) -> std::io::Result<()> {
+    let event_loop = EventLoop::new()?;
+    let inbox = start.inbox.clone();
+    let shard = Rc::new(Shard::new(start));
+    let timers = shard.timers.clone();
+    event_loop.run(timers.run(|| shard.tick(&inbox)));
+    shard.recorder.flush();
+    Ok(())
+}
+
+impl Shard {
+    fn new(start: ShardStart) -> Shard {
+        let seen = start.shared.generation();
+        let local = Local::new(start.shared.live(), start.thread, None);
+        Shard {
+            shared: start.shared,
+            thread: start.thread,
+            timers: Timers::default(),
+            clock: start.clock,
+            buffers: Buffers::default(),
+            idle: IdleConnections::new(start.idle_connections_max),
+            recorder: start.recorder,
+            client_ids: RefCell::new(start.client_ids),
+            scratch: RefCell::default(),
+            local: RefCell::new(Rc::new(local)),
+            seen: Cell::new(seen),
+            random: Cell::new(start.seed | 1),
+            accepting: RefCell::default(),
+            ticks: Cell::new(0),
+        }
+    }
+
+    /// The live plan, refreshed when its generation has moved.
+    pub(crate) fn local(&self) -> Rc<Local> {
+        let generation = self.shared.generation();
+        if generation != self.seen.get() {
+            self.seen.set(generation);
+            let fresh = Local::new(self.shared.live(), self.thread, Some(&self.local.borrow()));
+            self.local.replace(Rc::new(fresh));
+        }
+        self.local.borrow().clone()
+    }
+
+    /// Whether connections are to end after what they are doing now.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.shared.draining.load(Ordering::Relaxed)
+    }
+
+    /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
+    pub(crate) fn random(&self) -> u64 {
+        let mut number = self.random.get();
+        number ^= number << 13;
+        number ^= number >> 7;
+        number ^= number << 17;
+        self.random.set(number);
+        number
+    }
+
+    fn tick(self: &Rc<Self>, inbox: &Inbox) -> ControlFlow<()> {
+        let local = self.local();
+        for command in inbox.take() {
+            self.obey(command);
+        }
+        self.recorder.flush();
+        self.ticks.set(self.ticks.get().wrapping_add(1));
+        if self.ticks.get() % TICKS_BETWEEN_SWEEPS == 0 {
+            self.idle.sweep(self.clock.now_us() / 1000, |server| local.names(server));
+        }
+        if !self.is_draining() {
+            return ControlFlow::Continue(());
+        }
+        self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
+        self.timers.end_idle_waits();
+        let over = self.shared.stopping.load(Ordering::Relaxed) || Rc::strong_count(self) == 1;
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn obey(self: &Rc<Self>, command: Command) {
+        match command {
+            Command::Listen { listener, socket, accepts } => {
+                let accepting = Accepting::start(self, listener, accepts);
+                self.accepting.borrow_mut().push((socket, accepting));
+            }
+            Command::Close { socket } => {
+                let mut all = self.accepting.borrow_mut();
+                if let Some(at) = all.iter().position(|(number, _)| *number == socket) {
+                    all.swap_remove(at).1.close(self);
+                }
+            }
+        }
+    }
+}

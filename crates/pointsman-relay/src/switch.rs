@@ -1,0 +1,236 @@
+//! The whole switch: its threads, the plan they share, and the sockets they accept on.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use pointsman_balance::ClientIds;
+use pointsman_config::Plan;
+use pointsman_net::{Bound, Clock, bind};
+use pointsman_telemetry::{AccessLog, Metrics, WallBase};
+
+use crate::live::{ListenerId, Live, Registry};
+use crate::shard::{Command, Inbox, ShardStart, Shared, run};
+
+/// What a switch needs beside its plan.
+pub struct Start {
+    /// Event-loop threads.
+    pub threads: usize,
+    /// Where threads count.
+    pub metrics: Arc<Metrics>,
+    /// Where they log.
+    pub log: Option<AccessLog>,
+    /// Microseconds since 1970, now.
+    pub unix_us: u64,
+    /// Keys stickiness where the plan names no key.
+    pub sticky_key: [u8; 16],
+    /// Keys the ids of clients; never the same twice.
+    pub client_id_key: [u8; 16],
+}
+
+/// A running switch.
+pub struct Switch {
+    shared: Arc<Shared>,
+    registry: Registry,
+    inboxes: Vec<Arc<Inbox>>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    sockets: Vec<OpenSocket>,
+    sockets_opened: u32,
+    /// Generations that some thread may still hold. They are freed here, never on a thread.
+    retired: Vec<Arc<Live>>,
+}
+
+struct OpenSocket {
+    number: u32,
+    listener: ListenerId,
+    /// As the plan names it: port 0 stays 0.
+    asked: SocketAddr,
+    address: SocketAddr,
+}
+
+/// An address that is listened on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The listener's name.
+    pub listener: Arc<str>,
+    /// The address, its port resolved.
+    pub address: SocketAddr,
+    /// Whether clients speak TLS there.
+    pub tls: bool,
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug)]
+pub struct BindFault {
+    /// The listener's name.
+    pub listener: Arc<str>,
+    /// The address.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+impl fmt::Display for BindFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "listener `{}` cannot listen on {}: {}", self.listener, self.address, self.error)
+    }
+}
+
+impl std::error::Error for BindFault {}
+
+/// Sockets that are bound and not yet accepted on.
+struct Opening {
+    listener: ListenerId,
+    asked: SocketAddr,
+    bound: Bound,
+}
+
+impl Switch {
+    /// Binds every listener and starts the threads.
+    ///
+    /// # Errors
+    /// The first address that cannot be listened on; nothing is left behind.
+    pub fn start(plan: Plan, start: Start) -> Result<Switch, BindFault> {
+        let clock = Clock::start();
+        let idle_connections_max = plan.upstream_idle_connections_max / start.threads as u32;
+        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
+        let live = registry.attach(plan);
+        let opening = open(&live, &[], start.threads)?;
+        let shared = Arc::new(Shared::new(Arc::new(live)));
+        let mut switch = Switch {
+            shared,
+            registry,
+            inboxes: Vec::new(),
+            threads: Vec::new(),
+            sockets: Vec::new(),
+            sockets_opened: 0,
+            retired: Vec::new(),
+        };
+        let base = WallBase { unix_us: start.unix_us, monotonic_us: 0 };
+        for thread in 0..start.threads {
+            let inbox = Arc::new(Inbox::default());
+            switch.inboxes.push(inbox.clone());
+            let Some(recorder) = start.metrics.recorder(start.log.as_ref(), base) else { break };
+            let shared = switch.shared.clone();
+            let client_ids = ClientIds::new(start.client_id_key, thread as u64);
+            let seed = u64::from_le_bytes(*start.client_id_key.first_chunk().unwrap_or(&[1; 8]));
+            let seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread as u64 + 1));
+            let start = ShardStart {
+                shared,
+                inbox,
+                thread,
+                recorder,
+                clock,
+                client_ids,
+                idle_connections_max,
+                seed,
+            };
+            switch.threads.push(std::thread::spawn(move || run(start)));
+        }
+        switch.accept_on(opening);
+        Ok(switch)
+    }
+
+    /// Puts a new plan in the place of the live one. Open connections go on.
+    ///
+    /// # Errors
+    /// The first new address that cannot be listened on; nothing has changed then.
+    pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
+        let live = Arc::new(self.registry.attach(plan));
+        let opening = open(&live, &self.sockets, self.inboxes.len())?;
+        let gone = self.sockets.extract_if(.., |socket| !wants(&live, socket)).collect::<Vec<_>>();
+        self.retired.push(self.shared.publish(live));
+        self.accept_on(opening);
+        for socket in gone {
+            for inbox in &self.inboxes {
+                inbox.put(Command::Close { socket: socket.number });
+            }
+        }
+        Ok(self.shared.generation())
+    }
+
+    fn accept_on(&mut self, opening: Vec<Opening>) {
+        for Opening { listener, asked, bound } in opening {
+            let number = self.sockets_opened;
+            self.sockets_opened += 1;
+            self.sockets.push(OpenSocket { number, listener, asked, address: bound.address });
+            for (inbox, accepts) in self.inboxes.iter().zip(bound.sockets) {
+                inbox.put(Command::Listen { listener, socket: number, accepts });
+            }
+        }
+    }
+
+    /// Frees the generations that no thread holds any more. Call it now and then.
+    pub fn free_retired(&mut self) {
+        self.retired.retain(|live| Arc::strong_count(live) > 1);
+    }
+
+    /// Every address that is listened on, in the order of the configuration.
+    pub fn addresses(&self) -> Vec<Address> {
+        let live = self.shared.live();
+        let mut addresses = Vec::new();
+        for (listener, state) in live.listeners() {
+            for socket in self.sockets.iter().filter(|socket| socket.listener == state.id) {
+                addresses.push(Address {
+                    listener: listener.name.clone(),
+                    address: socket.address,
+                    tls: listener.is_tls(),
+                });
+            }
+        }
+        addresses
+    }
+
+    /// Requests on their way to a server, by pool and name.
+    pub fn in_flight(&self, pool: &str, server: &str) -> Option<u64> {
+        let matching = self.registry.loads().filter(|(metrics, _)| metrics.pool() == pool && metrics.name() == server);
+        matching.map(|(_, in_flight)| u64::from(in_flight)).reduce(|sum, more| sum + more)
+    }
+
+    /// Open client connections.
+    pub fn open_connections(&self) -> usize {
+        self.shared.open.load(Ordering::Relaxed)
+    }
+
+    /// Stops accepting; connections end after what they are doing now.
+    pub fn drain(&self) {
+        self.shared.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends what is still open.
+    pub fn stop(&self) {
+        self.shared.draining.store(true, Ordering::Relaxed);
+        self.shared.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether every thread has ended, which is so once nothing is open after [`Switch::drain`].
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+}
+
+/// Binds what `live` asks for and `sockets` do not hold yet.
+fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Opening>, BindFault> {
+    let mut opening = Vec::new();
+    for (listener, state) in live.listeners() {
+        for &asked in &listener.binds {
+            if sockets.iter().any(|socket| socket.listener == state.id && socket.asked == asked) {
+                continue;
+            }
+            let bound = bind(asked, threads).map_err(|error| BindFault {
+                listener: listener.name.clone(),
+                address: asked,
+                error,
+            })?;
+            opening.push(Opening { listener: state.id, asked, bound });
+        }
+    }
+    Ok(opening)
+}
+
+fn wants(live: &Live, socket: &OpenSocket) -> bool {
+    live.listener(socket.listener).is_some_and(|(listener, _)| listener.binds.contains(&socket.asked))
+}

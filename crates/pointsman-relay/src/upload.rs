@@ -1,0 +1,116 @@
+//! A request body that goes on after the head: sent while the answer is listened for.
+
+use std::task::Poll;
+
+use pointsman_http::Framing;
+use pointsman_net::{Io, poll_read_into};
+
+use crate::answer::FinalHead;
+use crate::decide::Forward;
+use crate::exchange::Exchange;
+use crate::fault::{ClientFault, Fault, ServerFault};
+use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
+use crate::reach::Reached;
+use crate::session::Session;
+
+/// How far an exchange is after its upload.
+pub(crate) enum Progress {
+    /// The server has the request, or all of it that it will take: its answer comes next.
+    Uploaded,
+    /// The final answer's head is here, and the rest of the body may still follow.
+    Answered(FinalHead, Pump),
+}
+
+/// What happened while the body was sent.
+enum Event {
+    Uploaded(Result<Step, PumpFault>),
+    Answered(std::io::Result<usize>),
+}
+
+impl<C: Io> Session<C> {
+    /// Sends the rest of the body, unless the server answers before it has it all.
+    ///
+    /// It may do so to refuse the body, or because it answers while the body goes on. The
+    /// connection closes after such an answer: whether the client sends the rest is its choice.
+    pub(crate) async fn upload(
+        &mut self,
+        mut forward: Forward,
+        reached: &mut Reached,
+        exchange: &mut Exchange,
+    ) -> Result<Progress, Fault> {
+        let body = std::mem::replace(&mut forward.body, pointsman_http::BodyReader::new(Framing::None));
+        let buffer = self.shard.buffers.bodies.take();
+        let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
+        let mut waits_for_continue = forward.expects_continue;
+        let limits = reached.server.server().limits;
+        let uploaded = loop {
+            let ms = match up.waiting() {
+                // Until the server has said 100, it is the server that is waited for.
+                Waiting::Read if waits_for_continue => limits.response_ms_max,
+                Waiting::Read => self.limits.body_ms_max,
+                Waiting::Write => limits.write_ms_max,
+            };
+            let step = {
+                let Session { io, deadline, .. } = &mut *self;
+                let Reached { server, answer } = &mut *reached;
+                let both = std::future::poll_fn(|context| {
+                    if let Poll::Ready(read) = poll_read_into(context, &mut server.tcp, answer) {
+                        return Poll::Ready(Event::Answered(read));
+                    }
+                    up.poll_step(context, io, &mut server.tcp).map(Event::Uploaded)
+                });
+                deadline.within(ms, both).await
+            };
+            match step {
+                Ok(Event::Uploaded(Ok(Step::Moved))) => waits_for_continue = false,
+                Ok(Event::Uploaded(Ok(Step::Done))) => break Ok(()),
+                Ok(Event::Uploaded(Err(fault))) => break Err(fault),
+                Ok(Event::Answered(Ok(1..))) => {
+                    exchange.has_first_byte(self);
+                    // What rules and limits ask of the answer is known only when its head is whole.
+                    let kept = exchange.keeps_client;
+                    exchange.keeps_client = false;
+                    if let Some(head) = self.final_head(reached, exchange).await? {
+                        exchange.request_bytes += up.read_bytes;
+                        return Ok(Progress::Answered(head, up));
+                    }
+                    exchange.keeps_client = kept;
+                    waits_for_continue &= exchange.interims == 0;
+                }
+                Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
+                Err(_) => return Err(stalled(&up, waits_for_continue)),
+            }
+        };
+        exchange.request_bytes += up.read_bytes;
+        match uploaded {
+            Ok(()) => {
+                exchange.has_whole_request = true;
+                self.keep_excess(&up.excess);
+                Ok(Progress::Uploaded)
+            }
+            // It may have answered before it stopped reading.
+            Err(PumpFault::Sink) => {
+                exchange.keeps_client = false;
+                Ok(Progress::Uploaded)
+            }
+            Err(fault) => Err(fault_of(fault)),
+        }
+    }
+}
+
+fn stalled(up: &Pump, waits_for_continue: bool) -> Fault {
+    match up.waiting() {
+        Waiting::Write => Fault::Server(ServerFault::WriteTimeout),
+        Waiting::Read if waits_for_continue => Fault::Server(ServerFault::ResponseTimeout),
+        Waiting::Read => Fault::BodyTimeout,
+    }
+}
+
+fn fault_of(fault: PumpFault) -> Fault {
+    match fault {
+        PumpFault::Source => Fault::Client(ClientFault::Closed),
+        PumpFault::Sink => Fault::Server(ServerFault::Closed),
+        PumpFault::Body(fault) => Fault::Body(fault),
+        PumpFault::TooLarge => Fault::BodyTooLarge,
+    }
+}

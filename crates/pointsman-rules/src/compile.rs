@@ -1,0 +1,284 @@
+//! Syntax tree to program: names are resolved, types checked, and nothing is looked up later.
+
+mod actions;
+mod conditions;
+mod literals;
+mod review;
+mod targets;
+mod texts;
+
+use std::collections::HashMap;
+
+use regex::bytes::Regex;
+
+use crate::ast::{self, FieldRef, Item, SettingKind};
+use crate::diagnostic::{Findings, line_of, nearest};
+use crate::parser::{parse_into, shorten};
+use crate::schema::{self, NoField};
+use crate::{Block, Condition, Diagnostic, Field, OnUnknown, Program, Rule, RuleIndex, Span};
+
+pub use targets::Targets;
+use targets::TargetTable;
+
+/// A rule set that can run.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What it means.
+    pub program: Program,
+    /// What was probably not meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Compiles a rule set against the targets there are.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the text, with the warnings in between.
+pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnostic>> {
+    let (file, findings) = parse_into(source);
+    let mut compiler = Compiler::new(source, targets, findings);
+    let program = compiler.program(&file);
+    let failed = compiler.findings.any_error();
+    let findings = compiler.findings.into_sorted();
+    match program {
+        Some(program) if !failed => Ok(Compiled { program, warnings: findings }),
+        _ => Err(findings),
+    }
+}
+
+struct Compiler<'a> {
+    source: &'a str,
+    findings: Findings,
+    targets: TargetTable<'a>,
+    /// Where each label is, and which rule it calls.
+    labels: HashMap<&'a str, (RuleIndex, Span)>,
+    /// Each regex is built once, however many rules name it; `None` is one that is none.
+    regexes: HashMap<Box<str>, Option<Regex>>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(source: &'a str, targets: &'a Targets, findings: Findings) -> Self {
+        Compiler {
+            source,
+            findings,
+            targets: TargetTable::new(targets),
+            labels: HashMap::new(),
+            regexes: HashMap::new(),
+        }
+    }
+
+    fn program(&mut self, file: &'a ast::RuleFile) -> Option<Program> {
+        self.gather_labels(file);
+        self.check_order(file);
+        let on_unknown = self.settings(file);
+        let (mut rules, mut fallback, mut sound) = (Vec::new(), None, true);
+        let mut index = 0;
+        for item in &file.items {
+            match item {
+                Item::Rule(rule) => {
+                    let rule = self.rule(RuleIndex(index), rule, None);
+                    index += 1;
+                    sound &= rule.is_some();
+                    rules.extend(rule);
+                }
+                Item::Fallback(rule) => {
+                    let last = RuleIndex(u32::MAX);
+                    let rule = self.rule(last, rule, Some("else"));
+                    sound &= rule.is_some();
+                    fallback = rule;
+                }
+                Item::Test(_) => self.not_run(item.span(), "test"),
+                Item::Assert(_) => self.not_run(item.span(), "assert"),
+                Item::Setting(_) => {}
+            }
+        }
+        let targets = self.targets.take_named();
+        (sound && on_unknown.is_some()).then(|| Program {
+            rules,
+            fallback,
+            on_unknown: on_unknown.unwrap_or_default(),
+            targets,
+        })
+    }
+
+    fn gather_labels(&mut self, file: &'a ast::RuleFile) {
+        let rules = file.items.iter().filter_map(|item| match item {
+            Item::Rule(rule) => Some(rule),
+            _ => None,
+        });
+        for (index, rule) in (0..).zip(rules) {
+            let Some(label) = &rule.label else { continue };
+            if let Some((_, first)) = self.labels.get(&*label.text) {
+                let line = line_of(self.source, first.start);
+                let message = format!("the label `{}` is taken", shorten(&label.text));
+                self.error(label.span, message, format!("line {line} has it; labels are unique"));
+                continue;
+            }
+            self.labels.insert(&label.text, (RuleIndex(index), label.span));
+        }
+    }
+
+    /// Settings stand first and `else:` last; anything else would read as if order meant nothing.
+    fn check_order(&mut self, file: &ast::RuleFile) {
+        let (mut any_rule, mut ended) = (false, false);
+        for item in &file.items {
+            match item {
+                Item::Setting(setting) if any_rule => {
+                    self.error(setting.span, "a setting stands behind a rule", "settings stand at the top of the file");
+                }
+                Item::Setting(_) | Item::Test(_) | Item::Assert(_) => {}
+                Item::Rule(_) | Item::Fallback(_) => {
+                    any_rule = true;
+                    if ended {
+                        let at = head_of(item.span(), self.source);
+                        self.error(at, "a rule stands behind `else:`", "`else:` is the last rule of a rule set");
+                    }
+                    ended |= matches!(item, Item::Fallback(_));
+                }
+            }
+        }
+    }
+
+    fn settings(&mut self, file: &'a ast::RuleFile) -> Option<OnUnknown> {
+        let mut seen: HashMap<String, Span> = HashMap::new();
+        let mut on_unknown = Some(OnUnknown::default());
+        for item in &file.items {
+            let Item::Setting(setting) = item else { continue };
+            let what = match &setting.kind {
+                SettingKind::OnUnknownReject => "on_unknown".to_owned(),
+                SettingKind::OnUnknownSkip => {
+                    on_unknown = Some(OnUnknown::Skip);
+                    "on_unknown".to_owned()
+                }
+                SettingKind::OnUnknownRouteTo(target) => {
+                    on_unknown = self.target(target).map(OnUnknown::RouteTo);
+                    "on_unknown".to_owned()
+                }
+                SettingKind::ValidateStream | SettingKind::ValidateFull => "validate".to_owned(),
+                SettingKind::Namespace(prefix, _) => format!("namespace {}", shorten(&prefix.text)),
+            };
+            if let Some(first) = seen.get(&what) {
+                let line = line_of(self.source, first.start);
+                self.error(setting.span, format!("`{what}` is set twice"), format!("line {line} sets it already"));
+            } else {
+                seen.insert(what, setting.span);
+            }
+        }
+        on_unknown
+    }
+
+    fn not_run(&mut self, span: Span, what: &str) {
+        let at = head_of(span, self.source);
+        self.warn(at, format!("`{what}` is not yet run"), "it is read and formatted; nothing checks what it says");
+    }
+
+    fn rule(&mut self, index: RuleIndex, rule: &'a ast::Rule, name: Option<&str>) -> Option<Rule> {
+        let condition = match &rule.condition {
+            Some(condition) => self.condition(condition),
+            None => Some(Condition::Always),
+        };
+        let then = self.block(index, &rule.then);
+        let otherwise = match &rule.otherwise {
+            Some(block) => self.block(index, block),
+            None => Some(Block::default()),
+        };
+        let label = match (&rule.label, name) {
+            (Some(label), _) => label.text.clone(),
+            (None, Some(name)) => name.into(),
+            (None, None) => format!("#{}", index.0 + 1).into(),
+        };
+        let rule = Rule { label, span: rule.span, condition: condition?, then: then?, otherwise: otherwise? };
+        review::rule(&rule, &mut self.findings);
+        Some(rule)
+    }
+
+    /// The rule that a jump from `from` leads to: always one that comes later.
+    fn jump(&mut self, from: RuleIndex, label: &ast::Name) -> Option<RuleIndex> {
+        let index = self.labelled(label)?;
+        if index > from {
+            return Some(index);
+        }
+        let itself = if index == from { "jumps to its own rule" } else { "jumps backward" };
+        self.error(
+            label.span,
+            format!("`goto {}` {itself}", shorten(&label.text)),
+            "jumps go forward only, so that every rule set comes to an end",
+        );
+        None
+    }
+
+    fn labelled(&mut self, label: &ast::Name) -> Option<RuleIndex> {
+        if let Some((index, _)) = self.labels.get(&*label.text) {
+            return Some(*index);
+        }
+        let help = match nearest(&label.text, self.labels.keys().copied()) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "a label stands before a rule: `R1: if (…) { … }`".to_owned(),
+        };
+        self.error(label.span, format!("no rule has the label `{}`", shorten(&label.text)), help);
+        None
+    }
+
+    /// The field that a name means.
+    fn field(&mut self, named: &FieldRef) -> Option<Field> {
+        let key = named.key.as_ref();
+        match schema::resolve(&named.name, key.map(|key| &*key.text)) {
+            Ok(field) => Some(field),
+            Err(why) => {
+                let finding = no_field(named, &why);
+                self.findings.add(finding);
+                None
+            }
+        }
+    }
+
+    fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.add(Diagnostic::error(at, message).help(help));
+    }
+
+    fn warn(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.add(Diagnostic::warning(at, message).help(help));
+    }
+
+    /// What is read, and cannot run: refusing is the honest answer.
+    fn not_evaluated(&mut self, at: Span, what: &str) {
+        self.error(at, format!("{what} not evaluated yet"), "take it out: a rule set that has it is refused");
+    }
+}
+
+fn no_field(named: &FieldRef, why: &NoField) -> Diagnostic {
+    let name = shorten(&named.name);
+    let error = |message: String| Diagnostic::error(named.span, message);
+    match why {
+        NoField::Unknown => {
+            let known = schema::ENTRIES.iter().map(|entry| entry.name);
+            let help = match nearest(&named.name, known) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None if named.name.contains('.') => {
+                    "values of the body are named `xml.PATH`, `json.PATH` or `form[\"name\"]`".to_owned()
+                }
+                None => "fields are `path`, `host`, `srcip`, `header[\"name\"]` and others; see the reference".to_owned(),
+            };
+            error(format!("unknown field `{name}`")).help(help)
+        }
+        NoField::KeyMissing => {
+            error(format!("`{name}` needs a key")).help(format!("write `{name}[\"name\"]`"))
+        }
+        NoField::KeyUnexpected => error(format!("`{name}` has no keys")).help(format!("write `{name}`")),
+        NoField::KeyInvalid => {
+            let key = named.key.as_ref().map_or("", |key| &*key.text);
+            let span = named.key.as_ref().map_or(named.span, |key| key.span);
+            Diagnostic::error(span, format!("`{}` cannot be the name of a {name}", shorten(key)))
+                .help("names are letters, digits and a few signs such as `-`, without white space")
+        }
+        NoField::Payload => error(format!("payload fields are not evaluated yet, and `{name}` is one"))
+            .help("a rule set that names one is refused; decide by the head of the request"),
+        NoField::Mail => error(format!("mail fields are not evaluated yet, and `{name}` is one"))
+            .help("a rule set that names one is refused; there are no mail listeners yet"),
+    }
+}
+
+/// The first line of a span: enough to point at.
+fn head_of(span: Span, source: &str) -> Span {
+    let line = span.of(source).lines().next().unwrap_or("").trim_end().len();
+    Span { start: span.start, end: span.start + u32::try_from(line).unwrap_or(0) }
+}

@@ -1,0 +1,213 @@
+//! Actions: effects are gathered, and one exit ends each block.
+
+use crate::ast::{self, Action, ActionKind, Name, Quoted, Status, Sticky, StickyKind, Target};
+use crate::parser::shorten;
+use crate::schema::is_token;
+use crate::{Block, Effect, Exit, HeaderEdit, RuleIndex, Side, Stickiness, Template, Terminal};
+
+use super::Compiler;
+
+/// Headers that frame a message or belong to one connection: the switch alone writes them.
+const OWN_HEADERS: &[&str] = &[
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What one action adds to a block.
+enum Step {
+    Effect(Effect),
+    Exit(Exit),
+    Nothing,
+}
+
+impl Compiler<'_> {
+    pub(super) fn block(&mut self, index: RuleIndex, block: &ast::Block) -> Option<Block> {
+        let mut compiled = Some(Block::default());
+        let mut ended = false;
+        for action in &block.actions {
+            if ended {
+                let word = action.word.of(self.source);
+                let message = format!("`{word}` is never reached");
+                self.error(action.word, message, "the action before it leaves the block; write it in front");
+                compiled = None;
+                break;
+            }
+            ended = leaves(&action.kind);
+            let step = self.action(index, action);
+            match (step, &mut compiled) {
+                (Some(Step::Effect(effect)), Some(block)) => block.effects.push(effect),
+                (Some(Step::Exit(exit)), Some(block)) => block.exit = exit,
+                (Some(_), _) => {}
+                (None, _) => compiled = None,
+            }
+        }
+        compiled
+    }
+
+    fn action(&mut self, index: RuleIndex, action: &Action) -> Option<Step> {
+        let at = action.span;
+        let terminal = match &action.kind {
+            ActionKind::RouteTo(target, sticky) => self.route_to(target, sticky.as_ref()),
+            ActionKind::Reject(status, reason) => self.reject(status.as_ref(), reason.as_ref()),
+            ActionKind::Discard => Some(Terminal::Discard),
+            ActionKind::Redirect(status, location) => self.redirect(*status, location),
+            ActionKind::Respond(status, body) => self.respond(*status, body),
+            ActionKind::Goto(label) => {
+                return self.jump(index, label).map(|index| Step::Exit(Exit::Goto(index)));
+            }
+            ActionKind::SetHeader(side, name, value) => {
+                return self.header(*side, name, Some(value), HeaderEdit::Set);
+            }
+            ActionKind::AddHeader(side, name, value) => {
+                return self.header(*side, name, Some(value), HeaderEdit::Add);
+            }
+            ActionKind::RemoveHeader(side, name) => {
+                return self.header(*side, name, None, |_| HeaderEdit::Remove);
+            }
+            ActionKind::RewritePath(regex, replacement) => {
+                return self.rewrite(regex, replacement).map(Step::Effect);
+            }
+            ActionKind::Tag(name) => return self.tag(name).map(Step::Effect),
+            ActionKind::AllowConflict(labels) => {
+                let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
+                return known.iter().all(Option::is_some).then_some(Step::Nothing);
+            }
+            ActionKind::Bandwidth(_) => {
+                self.not_evaluated(at, "`bandwidth` is");
+                None
+            }
+            ActionKind::LimitRate(_) => {
+                self.not_evaluated(at, "`limitRate` is");
+                None
+            }
+            ActionKind::Mirror(_) => {
+                self.not_evaluated(at, "`mirror` is");
+                None
+            }
+        };
+        terminal.map(|terminal| Step::Exit(Exit::Terminal(terminal)))
+    }
+
+    fn route_to(&mut self, target: &Target, sticky: Option<&Sticky>) -> Option<Terminal> {
+        let target = match target {
+            Target::Named(name) => self.target(name),
+            Target::Split(span, _) => {
+                self.not_evaluated(*span, "`split` is");
+                None
+            }
+        };
+        let sticky = match sticky {
+            Some(sticky) => self.stickiness(sticky),
+            None => Some(Stickiness::None),
+        };
+        Some(Terminal::RouteTo { target: target?, sticky: sticky? })
+    }
+
+    fn stickiness(&mut self, sticky: &Sticky) -> Option<Stickiness> {
+        Some(match &sticky.kind {
+            StickyKind::None => Stickiness::None,
+            StickyKind::Ip => Stickiness::Ip,
+            StickyKind::IpPort => Stickiness::IpPort,
+            StickyKind::Cookie => Stickiness::Cookie,
+            StickyKind::TlsSession => {
+                self.not_evaluated(sticky.span, "`STICKY_ON_TLS_SESSION` is");
+                return None;
+            }
+            StickyKind::Field(field) => Stickiness::Field(self.field(field)?),
+        })
+    }
+
+    fn reject(&mut self, status: Option<&Status>, reason: Option<&Quoted>) -> Option<Terminal> {
+        let code = match status {
+            Some(status) => self.status(*status, (400..=599).contains(&status.code), "reject", "400 to 599")?,
+            None => 403,
+        };
+        Some(Terminal::Reject { status: code, reason: reason.map(|reason| reason.text.clone()) })
+    }
+
+    fn redirect(&mut self, status: Status, location: &Quoted) -> Option<Terminal> {
+        let fits = matches!(status.code, 301 | 302 | 303 | 307 | 308);
+        let code = self.status(status, fits, "redirect", "301, 302, 303, 307 or 308");
+        let location = self.template(location);
+        Some(Terminal::Redirect { status: code?, location: location? })
+    }
+
+    fn respond(&mut self, status: Status, body: &Quoted) -> Option<Terminal> {
+        let code = self.status(status, (200..=599).contains(&status.code), "respond", "200 to 599");
+        if matches!(code, Some(204 | 205 | 304)) && !body.text.is_empty() {
+            let message = format!("an answer with status {} has no body", status.code);
+            self.error(body.span, message, "write `\"\"`");
+            return None;
+        }
+        let body = self.template(body);
+        Some(Terminal::Respond { status: code?, body: body? })
+    }
+
+    fn status(&mut self, status: Status, fits: bool, action: &str, allowed: &str) -> Option<u16> {
+        if fits {
+            return Some(status.code);
+        }
+        let shown = shorten(status.span.of(self.source));
+        self.error(status.span, format!("`{action}` has no status `{shown}`"), format!("it takes {allowed}"));
+        None
+    }
+
+    fn header(
+        &mut self,
+        side: Side,
+        name: &Quoted,
+        value: Option<&Quoted>,
+        edit: impl Fn(Template) -> HeaderEdit,
+    ) -> Option<Step> {
+        let lower = name.text.to_ascii_lowercase();
+        let shown = shorten(&name.text);
+        let value = match value {
+            Some(value) => self.template(value),
+            None => Some(Template::default()),
+        };
+        if !is_token(&lower) {
+            let help = "header names are letters, digits and a few signs such as `-`, without white space";
+            self.error(name.span, format!("`{shown}` cannot be the name of a header"), help);
+            return None;
+        }
+        if OWN_HEADERS.contains(&lower.as_str()) {
+            let help = "it says how a message or a connection is framed";
+            self.error(name.span, format!("the header `{shown}` is written by the switch alone"), help);
+            return None;
+        }
+        Some(Step::Effect(Effect::Header { side, name: lower.into(), edit: edit(value?) }))
+    }
+
+    fn rewrite(&mut self, regex: &Quoted, replacement: &Quoted) -> Option<Effect> {
+        let regex = self.regex(regex)?;
+        self.check_replacement(&regex, replacement)?;
+        Some(Effect::RewritePath { regex, replacement: replacement.text.as_bytes().into() })
+    }
+
+    fn tag(&mut self, name: &Name) -> Option<Effect> {
+        if !name.text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Some(Effect::Tag(name.text.clone()));
+        }
+        self.error(name.span, "a tag is one word", "tags stand in the access log; join the words with `-`");
+        None
+    }
+}
+
+/// Whether nothing after this action can run.
+fn leaves(action: &ActionKind) -> bool {
+    matches!(
+        action,
+        ActionKind::RouteTo(..)
+            | ActionKind::Reject(..)
+            | ActionKind::Discard
+            | ActionKind::Redirect(..)
+            | ActionKind::Respond(..)
+            | ActionKind::Goto(_)
+    )
+}

@@ -1,0 +1,118 @@
+//! Warnings about compiled rules that say something else than they seem to.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::diagnostic::Findings;
+use crate::{Block, Condition, Diagnostic, Exit, Field, Op, Order, Over, Rule, Span, Terminal, Test};
+
+/// Looks at one rule.
+pub(super) fn rule(rule: &Rule, findings: &mut Findings) {
+    intervals(&rule.condition, findings);
+    let signs = [(Sign::Plain, &rule.then), (Sign::Denied, &rule.otherwise)];
+    for (sign, _) in signs.into_iter().filter(|(_, block)| refuses(block)) {
+        let mut asked = HashSet::new();
+        asked_for(&rule.condition, &mut asked);
+        absent_differs(&rule.condition, sign, &asked, findings);
+    }
+}
+
+fn refuses(block: &Block) -> bool {
+    matches!(block.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard))
+}
+
+/// Whether the condition itself must hold for the block in question, or its opposite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Plain,
+    Denied,
+}
+
+/// A refusal that rests on `!=` lets a request pass that lacks the field.
+fn absent_differs(
+    condition: &Condition,
+    sign: Sign,
+    asked: &HashSet<&Field>,
+    findings: &mut Findings,
+) {
+    match condition {
+        Condition::Always => {}
+        Condition::Not(inner) => {
+            let other = if sign == Sign::Plain { Sign::Denied } else { Sign::Plain };
+            absent_differs(inner, other, asked, findings);
+        }
+        Condition::And(parts) | Condition::Or(parts) => {
+            for part in parts {
+                absent_differs(part, sign, asked, findings);
+            }
+        }
+        Condition::Test(test) => {
+            let differs = matches!(test.op, Op::TextDiffers(_) | Op::NumberDiffers(_) | Op::IpNotIn(_));
+            let plain = sign == Sign::Plain && differs && test.over != Over::Count;
+            if plain && test.field.may_be_absent() && !asked.contains(&test.field) {
+                let field = &test.field;
+                let message = format!("`!=` is false where `{field}` is absent: such a request is not refused here");
+                let help = format!("write `!({field} == …)`, or say `{field} exists` as well");
+                findings.add(Diagnostic::warning(test.span, message).help(help));
+            }
+        }
+    }
+}
+
+/// The fields of whose absence a condition thinks.
+fn asked_for<'c>(condition: &'c Condition, asked: &mut HashSet<&'c Field>) {
+    match condition {
+        Condition::Always => {}
+        Condition::Not(inner) => asked_for(inner, asked),
+        Condition::And(parts) | Condition::Or(parts) => {
+            parts.iter().for_each(|part| asked_for(part, asked));
+        }
+        Condition::Test(test) => {
+            if matches!(test.op, Op::Exists) {
+                asked.insert(&test.field);
+            }
+        }
+    }
+}
+
+/// `f > 3 && f < 5` holds of a field with the values 1 and 9.
+fn intervals(condition: &Condition, findings: &mut Findings) {
+    match condition {
+        Condition::Always | Condition::Test(_) => {}
+        Condition::Not(inner) => intervals(inner, findings),
+        Condition::Or(parts) => parts.iter().for_each(|part| intervals(part, findings)),
+        Condition::And(parts) => {
+            parts.iter().for_each(|part| intervals(part, findings));
+            let bounds = parts.iter().filter_map(bound);
+            let (lower, upper): (Vec<_>, Vec<_>) = bounds.partition(|(_, is_lower)| *is_lower);
+            let upper: HashMap<&Field, &Test> = upper.into_iter().map(|(test, _)| (&test.field, test)).collect();
+            for (test, _) in lower {
+                if let Some(other) = upper.get(&test.field) {
+                    findings.add(interval(test, other));
+                }
+            }
+        }
+    }
+}
+
+/// A comparison that bounds a many-valued field, and whether from below.
+fn bound(condition: &Condition) -> Option<(&Test, bool)> {
+    let Condition::Test(test) = condition else { return None };
+    let (Op::NumberOrder(order, _) | Op::TextOrder(order, _) | Op::IpOrder(order, _)) = &test.op else {
+        return None;
+    };
+    if test.over != Over::Any || !test.field.is_many_valued() {
+        return None;
+    }
+    Some((test, matches!(order, Order::Greater | Order::GreaterOrEqual)))
+}
+
+fn interval(one: &Test, other: &Test) -> Diagnostic {
+    let span = Span {
+        start: one.span.start.min(other.span.start),
+        end: one.span.end.max(other.span.end),
+    };
+    let field = &one.field;
+    let message = format!("`{field}` may have several values, and different ones may satisfy the two comparisons");
+    let help = format!("write `{field} in (a..b)`, or `in a..b` with the bounds, if one value is meant");
+    Diagnostic::warning(span, message).help(help)
+}

@@ -1,0 +1,163 @@
+//! Targets by name: a pool, one server of it, or a server that only one pool has.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::ast::Name;
+use crate::diagnostic::nearest;
+use crate::parser::shorten;
+use crate::{TargetId, TargetName};
+
+use super::Compiler;
+
+/// The targets that rules can name.
+#[derive(Clone, Debug)]
+pub enum Targets {
+    /// A bare rules file, without a configuration: every name is taken as given.
+    Any,
+    /// The pools of a configuration, each with the names of its servers.
+    Known(BTreeMap<Box<str>, Vec<Box<str>>>),
+}
+
+impl Targets {
+    /// The table of these pools and the names of their servers.
+    pub fn known<P, S>(pools: impl IntoIterator<Item = (P, Vec<S>)>) -> Targets
+    where
+        P: Into<Box<str>>,
+        S: Into<Box<str>>,
+    {
+        let servers = |names: Vec<S>| names.into_iter().map(Into::into).collect();
+        Targets::Known(pools.into_iter().map(|(pool, names)| (pool.into(), servers(names))).collect())
+    }
+}
+
+/// The targets there are, and those that rules have named so far.
+pub(super) struct TargetTable<'a> {
+    known: Option<&'a BTreeMap<Box<str>, Vec<Box<str>>>>,
+    pools_of_server: HashMap<&'a str, Vec<&'a str>>,
+    named: Vec<TargetName>,
+    ids: HashMap<TargetName, TargetId>,
+}
+
+/// Why a name is no target.
+enum NoTarget {
+    Unknown,
+    NoServer { pool: Box<str>, server: Box<str> },
+    Ambiguous(Vec<String>),
+}
+
+impl<'a> TargetTable<'a> {
+    pub(super) fn new(targets: &'a Targets) -> Self {
+        let known = match targets {
+            Targets::Any => None,
+            Targets::Known(pools) => Some(pools),
+        };
+        let mut pools_of_server: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (pool, servers) in known.into_iter().flatten() {
+            for server in servers {
+                let pools = pools_of_server.entry(server).or_default();
+                // A name twice in one pool is for the configuration to refuse.
+                if pools.last() != Some(&&**pool) {
+                    pools.push(pool);
+                }
+            }
+        }
+        TargetTable { known, pools_of_server, named: Vec::new(), ids: HashMap::new() }
+    }
+
+    pub(super) fn take_named(&mut self) -> Vec<TargetName> {
+        std::mem::take(&mut self.named)
+    }
+
+    fn id(&mut self, target: TargetName) -> TargetId {
+        if let Some(id) = self.ids.get(&target) {
+            return *id;
+        }
+        let id = TargetId(u32::try_from(self.named.len()).unwrap_or(u32::MAX));
+        self.named.push(target.clone());
+        self.ids.insert(target, id);
+        id
+    }
+
+    fn resolve(&self, name: &str) -> Result<TargetName, NoTarget> {
+        let Some(known) = self.known else {
+            return Ok(match name.split_once('.') {
+                Some((pool, server)) if !pool.is_empty() && !server.is_empty() => one_server(pool, server),
+                _ => TargetName { pool: name.into(), server: None },
+            });
+        };
+        if known.contains_key(name) {
+            return Ok(TargetName { pool: name.into(), server: None });
+        }
+        match self.pools_of_server.get(name).map(Vec::as_slice) {
+            Some([pool]) => return Ok(one_server(pool, name)),
+            Some(pools) => {
+                return Err(NoTarget::Ambiguous(pools.iter().map(|pool| format!("`{pool}.{name}`")).collect()));
+            }
+            None => {}
+        }
+        // Names may hold dots themselves.
+        let mut why = NoTarget::Unknown;
+        for (dot, _) in name.match_indices('.') {
+            let (pool, server) = (&name[..dot], &name[dot + 1..]);
+            match known.get(pool) {
+                Some(servers) if servers.iter().any(|known| &**known == server) => {
+                    return Ok(one_server(pool, server));
+                }
+                Some(_) => why = NoTarget::NoServer { pool: pool.into(), server: server.into() },
+                None => {}
+            }
+        }
+        Err(why)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let pools = self.known.into_iter().flat_map(|pools| pools.keys().map(|pool| &**pool));
+        pools.chain(self.pools_of_server.keys().copied())
+    }
+
+    fn servers(&self, pool: &str) -> &[Box<str>] {
+        self.known.and_then(|pools| pools.get(pool)).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Compiler<'_> {
+    /// The target that a name means.
+    pub(super) fn target(&mut self, name: &Name) -> Option<TargetId> {
+        let shown = shorten(&name.text);
+        let (message, help) = match self.targets.resolve(&name.text) {
+            Ok(target) => {
+                if let (None, Some([pool, ..])) =
+                    (&target.server, self.targets.pools_of_server.get(&*name.text).map(Vec::as_slice))
+                {
+                    let help = format!("the server is written `{pool}.{shown}`");
+                    self.warn(name.span, format!("`{shown}` is a pool and a server; the pool is meant"), help);
+                }
+                return Some(self.targets.id(target));
+            }
+            Err(NoTarget::Unknown) => {
+                let help = match nearest(&name.text, self.targets.names()) {
+                    Some(known) => format!("did you mean `{known}`?"),
+                    None => "a target is a pool of the configuration, `pool.server`, or a server with a name".to_owned(),
+                };
+                (format!("unknown target `{shown}`"), help)
+            }
+            Err(NoTarget::NoServer { pool, server }) => {
+                let servers = self.targets.servers(&pool);
+                let help = match nearest(&server, servers.iter().map(|server| &**server)) {
+                    Some(known) => format!("did you mean `{pool}.{known}`?"),
+                    None => "only a server that the configuration gives a name can be a target".to_owned(),
+                };
+                (format!("the pool `{pool}` has no server `{}`", shorten(&server)), help)
+            }
+            Err(NoTarget::Ambiguous(spellings)) => {
+                (format!("several pools have a server `{shown}`"), format!("write {}", spellings.join(" or ")))
+            }
+        };
+        self.error(name.span, message, help);
+        None
+    }
+}
+
+fn one_server(pool: &str, server: &str) -> TargetName {
+    TargetName { pool: pool.into(), server: Some(server.into()) }
+}

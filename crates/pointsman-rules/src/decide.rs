@@ -1,0 +1,266 @@
+//! The walk over the rules, from the first to the one that decides.
+
+use smallvec::SmallVec;
+
+use crate::{
+    Block, Cause, Effect, Exit, OnUnknown, Program, Rule, RuleIndex, Subject, TargetId, Terminal, Truth,
+};
+
+/// What the rules say about a subject.
+#[derive(Clone, Debug)]
+pub struct Decision<'r> {
+    /// Which rule decided.
+    pub by: DecidedBy<'r>,
+    /// What it decided.
+    pub outcome: Outcome<'r>,
+    /// What was collected on the way, in order; committed together with the outcome.
+    pub effects: SmallVec<[&'r Effect; 4]>,
+}
+
+/// Which rule decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecidedBy<'r> {
+    /// A rule: one of the list, or the final `else:`, whose index is the list's length.
+    Rule {
+        /// Its position.
+        index: RuleIndex,
+        /// Its label.
+        label: &'r str,
+    },
+    /// None of them.
+    Nothing,
+}
+
+/// What was decided.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'r> {
+    /// What the rule's terminal action says.
+    Terminal(&'r Terminal),
+    /// The rule's condition ended unknown, and `on_unknown routeTo` names who takes that.
+    RouteUnknown {
+        /// Who takes it; not sticky.
+        target: TargetId,
+        /// Why it is unknown.
+        cause: Cause,
+    },
+    /// The rule's condition ended unknown, and `on_unknown reject` refuses that with
+    /// [`Cause::status`].
+    Refused(Cause),
+    /// No rule decided: the listener's default pool takes it.
+    DefaultPool,
+}
+
+impl<'r> DecidedBy<'r> {
+    /// The rule's label, for people.
+    #[must_use]
+    pub fn label(self) -> Option<&'r str> {
+        match self {
+            DecidedBy::Rule { label, .. } => Some(label),
+            DecidedBy::Nothing => None,
+        }
+    }
+}
+
+impl Program {
+    /// What the rules say about `subject`: the first rule that decides, decides.
+    pub fn decide<S: Subject + ?Sized>(&self, subject: &S) -> Decision<'_> {
+        self.walk(subject, |_| {})
+    }
+
+    /// The rule at `index`, the final `else:` among them.
+    #[must_use]
+    pub fn rule(&self, index: RuleIndex) -> Option<&Rule> {
+        let position = index.0 as usize;
+        match self.rules.get(position) {
+            None if position == self.rules.len() => self.fallback.as_ref(),
+            rule => rule,
+        }
+    }
+
+    /// Visits rules in order and tells `watch` of each; ends because every step goes forward.
+    pub(crate) fn walk<'r, S: Subject + ?Sized>(
+        &'r self,
+        subject: &S,
+        mut watch: impl FnMut(Visit<'r>),
+    ) -> Decision<'r> {
+        let mut effects = SmallVec::new();
+        let mut index = RuleIndex(0);
+        while let Some(rule) = self.rule(index) {
+            let truth = rule.condition.eval(subject);
+            let step = self.step(rule, truth);
+            watch(Visit { index, rule, truth, step });
+            if let Step::Run(block) = step {
+                effects.extend(&block.effects);
+            }
+            match step.destination() {
+                Destination::Next => index = RuleIndex(index.0 + 1),
+                Destination::Rule(target) => index = forward(index, target),
+                Destination::Decided(outcome) => {
+                    let by = DecidedBy::Rule { index, label: &rule.label };
+                    return Decision { by, outcome, effects };
+                }
+            }
+        }
+        Decision { by: DecidedBy::Nothing, outcome: Outcome::DefaultPool, effects }
+    }
+
+    fn step<'r>(&self, rule: &'r Rule, truth: Truth) -> Step<'r> {
+        match (truth, self.on_unknown) {
+            (Truth::True, _) => Step::Run(&rule.then),
+            (Truth::False, _) => Step::Run(&rule.otherwise),
+            (Truth::Unknown(_), OnUnknown::Skip) => Step::Skip,
+            (Truth::Unknown(cause), OnUnknown::Reject) => Step::Settle(Outcome::Refused(cause)),
+            (Truth::Unknown(cause), OnUnknown::RouteTo(target)) => {
+                Step::Settle(Outcome::RouteUnknown { target, cause })
+            }
+        }
+    }
+}
+
+/// One rule on the way.
+pub(crate) struct Visit<'r> {
+    pub(crate) index: RuleIndex,
+    pub(crate) rule: &'r Rule,
+    pub(crate) truth: Truth,
+    pub(crate) step: Step<'r>,
+}
+
+/// What a rule does once its condition is known, or known to stay unknown.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'r> {
+    /// One of its blocks runs.
+    Run(&'r Block),
+    /// Neither block runs.
+    Skip,
+    /// The policy for unknown conditions decides.
+    Settle(Outcome<'r>),
+}
+
+/// Where the walk goes after a step.
+pub(crate) enum Destination<'r> {
+    Next,
+    Rule(RuleIndex),
+    Decided(Outcome<'r>),
+}
+
+impl<'r> Step<'r> {
+    pub(crate) fn destination(self) -> Destination<'r> {
+        match self {
+            Step::Skip => Destination::Next,
+            Step::Settle(outcome) => Destination::Decided(outcome),
+            Step::Run(block) => match &block.exit {
+                Exit::Next => Destination::Next,
+                Exit::Goto(target) => Destination::Rule(*target),
+                Exit::Terminal(terminal) => Destination::Decided(Outcome::Terminal(terminal)),
+            },
+        }
+    }
+}
+
+/// Invariant: the compiler refuses backward jumps. Should it be broken, the walk still ends.
+fn forward(from: RuleIndex, target: RuleIndex) -> RuleIndex {
+    debug_assert!(target > from, "goto from {from:?} back to {target:?}");
+    target.max(RuleIndex(from.0 + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Condition;
+    use crate::generated::{MadeUpSubject, programs, subjects};
+
+    /// The walk as the language page tells it, rule by rule, from the back of the story.
+    fn slow_decide<'r>(program: &'r Program, subject: &MadeUpSubject, from: usize) -> Decision<'r> {
+        let index = RuleIndex(u32::try_from(from).expect("few rules"));
+        let (rule, last) = match (program.rules.get(from), &program.fallback) {
+            (Some(rule), _) => (rule, false),
+            (None, Some(rule)) => (rule, true),
+            (None, None) => return nobody(),
+        };
+        let decided = |outcome| Decision {
+            by: DecidedBy::Rule { index, label: &rule.label },
+            outcome,
+            effects: SmallVec::new(),
+        };
+        let go_on = |to: usize| if last { nobody() } else { slow_decide(program, subject, to) };
+        let block = match rule.condition.eval(subject) {
+            Truth::True => &rule.then,
+            Truth::False => &rule.otherwise,
+            Truth::Unknown(cause) => {
+                return match program.on_unknown {
+                    OnUnknown::Skip => go_on(from + 1),
+                    OnUnknown::Reject => decided(Outcome::Refused(cause)),
+                    OnUnknown::RouteTo(target) => decided(Outcome::RouteUnknown { target, cause }),
+                };
+            }
+        };
+        let rest = match &block.exit {
+            Exit::Next => go_on(from + 1),
+            Exit::Goto(target) => go_on(target.0 as usize),
+            Exit::Terminal(terminal) => decided(Outcome::Terminal(terminal)),
+        };
+        Decision { effects: block.effects.iter().chain(rest.effects).collect(), ..rest }
+    }
+
+    fn nobody<'r>() -> Decision<'r> {
+        Decision { by: DecidedBy::Nothing, outcome: Outcome::DefaultPool, effects: SmallVec::new() }
+    }
+
+    fn rule(condition: Condition, effects: &[&str], exit: Exit, otherwise: Exit) -> Rule {
+        let effects = effects.iter().map(|tag| Effect::Tag((*tag).into())).collect();
+        Rule {
+            label: "R".into(),
+            span: crate::Span::default(),
+            condition,
+            then: Block { effects, exit },
+            otherwise: Block { effects: vec![], exit: otherwise },
+        }
+    }
+
+    fn never() -> Condition {
+        Condition::Not(Box::new(Condition::Always))
+    }
+
+    #[test]
+    fn effects_on_the_way_are_committed_with_the_terminal_action() {
+        let program = Program {
+            rules: vec![
+                rule(Condition::Always, &["first"], Exit::Next, Exit::Next),
+                rule(never(), &["not taken"], Exit::Next, Exit::Next),
+                rule(Condition::Always, &["jumps"], Exit::Goto(RuleIndex(4)), Exit::Next),
+                rule(Condition::Always, &["jumped over"], Exit::Terminal(Terminal::Discard), Exit::Next),
+                rule(Condition::Always, &["last"], Exit::Terminal(Terminal::Discard), Exit::Next),
+            ],
+            fallback: None,
+            on_unknown: OnUnknown::Reject,
+            targets: vec![],
+        };
+        let decision = program.decide(&MadeUpSubject::default());
+        assert_eq!(decision.by, DecidedBy::Rule { index: RuleIndex(4), label: "R" });
+        assert!(matches!(decision.outcome, Outcome::Terminal(Terminal::Discard)));
+        let tags = decision.effects.iter().map(|effect| match effect {
+            Effect::Tag(tag) => &**tag,
+            _ => "not a tag",
+        });
+        assert_eq!(tags.collect::<Vec<_>>(), ["first", "jumps", "last"]);
+    }
+
+    #[test]
+    fn without_rules_the_default_pool_takes_it() {
+        let program =
+            Program { rules: vec![], fallback: None, on_unknown: OnUnknown::Reject, targets: vec![] };
+        let decision = program.decide(&MadeUpSubject::default());
+        assert_eq!(decision.by.label(), None);
+        assert!(matches!(decision.outcome, Outcome::DefaultPool));
+    }
+
+    proptest! {
+        #[test]
+        fn decide_is_its_definition(program in programs(), subject in subjects()) {
+            let expected = slow_decide(&program, &subject, 0);
+            prop_assert_eq!(format!("{:?}", program.decide(&subject)), format!("{expected:?}"));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Subjects and programs made up for property tests.
+
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+
+use ipnet::IpNet;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use regex::bytes::Regex;
+
+use crate::{
+    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, OnUnknown, Op, Order, Over, Program, Rule,
+    RuleIndex, Span, Stickiness, Subject, TargetId, Terminal, Test, Value,
+};
+
+/// A subject whose fields are lists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MadeUpSubject {
+    pub(crate) fields: Vec<(Field, Vec<MadeUpValue>)>,
+    pub(crate) unsettled: Vec<(Field, Cause)>,
+}
+
+/// A value that owns itself.
+#[derive(Clone, Debug)]
+pub(crate) enum MadeUpValue {
+    Text(Vec<u8>),
+    Integer(u64),
+    Ip(IpAddr),
+    Boolean(bool),
+}
+
+impl MadeUpSubject {
+    pub(crate) fn of(field: Field, value: MadeUpValue) -> MadeUpSubject {
+        MadeUpSubject { fields: vec![(field, vec![value])], unsettled: vec![] }
+    }
+
+    pub(crate) fn values(&self, field: &Field) -> Vec<Value<'_>> {
+        let values = self.fields.iter().filter(|(name, _)| name == field).flat_map(|(_, values)| values);
+        values.map(MadeUpValue::as_value).collect()
+    }
+}
+
+impl MadeUpValue {
+    fn as_value(&self) -> Value<'_> {
+        match self {
+            MadeUpValue::Text(text) => Value::Text(text),
+            MadeUpValue::Integer(integer) => Value::Integer(*integer),
+            MadeUpValue::Ip(ip) => Value::Ip(*ip),
+            MadeUpValue::Boolean(boolean) => Value::Boolean(*boolean),
+        }
+    }
+}
+
+impl Subject for MadeUpSubject {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        for value in self.values(field) {
+            if see(value).is_break() {
+                break;
+            }
+        }
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.unsettled.iter().find(|(name, _)| name == field).map(|(_, cause)| *cause)
+    }
+}
+
+/// Few fields, few values: what matters is that conditions often meet.
+fn fields() -> Vec<Field> {
+    vec![Field::SrcIp, Field::DstPort, Field::Host, Field::Header("x".into()), Field::TlsResumed]
+}
+
+pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
+    let one_field = (select(fields()), vec(values(), 0..4));
+    let causes = select(vec![Cause::Limit, Cause::Malformed, Cause::Encoding]);
+    let unsettled = prop_oneof![3 => vec((select(fields()), causes.clone()), 0..1), 1 => vec((select(fields()), causes), 1..3)];
+    (vec(one_field, 0..6), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
+}
+
+fn values() -> impl Strategy<Value = MadeUpValue> {
+    prop_oneof![
+        4 => texts().prop_map(|text| MadeUpValue::Text(text.into_vec())),
+        2 => (0u64..4).prop_map(MadeUpValue::Integer),
+        1 => addresses().prop_map(MadeUpValue::Ip),
+        1 => any::<bool>().prop_map(MadeUpValue::Boolean),
+        1 => vec(any::<u8>(), 0..6).prop_map(MadeUpValue::Text),
+    ]
+}
+
+fn texts() -> impl Strategy<Value = Box<[u8]>> {
+    select(vec![
+        "",
+        "a",
+        "A",
+        "ab",
+        "/a",
+        "/a/b",
+        "0",
+        "1",
+        " 2.0",
+        "3e0",
+        "10.0.0.1",
+        "::ffff:10.0.0.2",
+        "true",
+    ])
+    .prop_map(|text| text.as_bytes().into())
+}
+
+fn addresses() -> impl Strategy<Value = IpAddr> {
+    select(vec!["10.0.0.1", "10.0.0.2", "11.0.0.1", "::1", "::ffff:10.0.0.1"])
+        .prop_map(|text| text.parse().expect("an address"))
+}
+
+fn networks() -> impl Strategy<Value = IpNet> {
+    (addresses(), select(vec![0, 8, 32]))
+        .prop_map(|(ip, bits)| IpNet::new(ip, bits).expect("few enough bits"))
+}
+
+fn decimals() -> impl Strategy<Value = Decimal> {
+    select(vec!["0", "1", "1.5", "2", "3", "-1"]).prop_map(|text| text.parse().expect("a number"))
+}
+
+fn orders() -> impl Strategy<Value = Order> {
+    select(vec![Order::Less, Order::LessOrEqual, Order::Greater, Order::GreaterOrEqual])
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        (0..1).prop_map(|_| Op::Exists),
+        any::<bool>().prop_map(|wanted| if wanted { Op::IsTrue } else { Op::IsFalse }),
+        texts().prop_map(Op::TextEquals),
+        texts().prop_map(Op::TextDiffers),
+        (orders(), texts()).prop_map(|(order, text)| Op::TextOrder(order, text)),
+        texts().prop_map(Op::Contains),
+        texts().prop_map(Op::StartsWith),
+        texts().prop_map(Op::EndsWith),
+        "[a/*?]{0,3}".prop_map(|pattern| Op::Like(pattern.into_bytes().into())),
+        select(vec!["a", "^/", "[0-9]$"]).prop_map(|regex| Op::Matches(Regex::new(regex).expect("a regex"))),
+        texts().prop_map(Op::Under),
+        decimals().prop_map(Op::NumberEquals),
+        decimals().prop_map(Op::NumberDiffers),
+        (orders(), decimals()).prop_map(|(order, number)| Op::NumberOrder(order, number)),
+        networks().prop_map(Op::IpIn),
+        networks().prop_map(Op::IpNotIn),
+        (orders(), addresses()).prop_map(|(order, ip)| Op::IpOrder(order, ip)),
+        vec(entries(), 0..4).prop_map(Op::In),
+    ]
+}
+
+fn entries() -> impl Strategy<Value = Entry> {
+    prop_oneof![
+        texts().prop_map(Entry::Text),
+        decimals().prop_map(Entry::Number),
+        addresses().prop_map(|ip| Entry::Network(ip.into())),
+        (decimals(), decimals(), any::<bool>()).prop_map(|(from, to, exclusive)| Entry::NumberRange {
+            from,
+            to,
+            exclusive
+        }),
+        (addresses(), addresses(), any::<bool>()).prop_map(|(from, to, exclusive)| Entry::IpRange {
+            from,
+            to,
+            exclusive
+        }),
+        (texts(), texts(), any::<bool>()).prop_map(|(from, to, exclusive)| Entry::TextRange {
+            from,
+            to,
+            exclusive
+        }),
+    ]
+}
+
+fn tests() -> impl Strategy<Value = Test> {
+    let overs = select(vec![Over::Any, Over::Any, Over::All, Over::First, Over::Once, Over::Count]);
+    (select(fields()), overs, any::<bool>(), ops(), orders(), decimals(), 0u32..1000).prop_map(
+        |(field, over, fold_case, op, order, number, start)| Test {
+            span: Span { start, end: start + 1 },
+            field,
+            over,
+            fold_case,
+            op: if over == Over::Count { Op::NumberOrder(order, number) } else { op },
+        },
+    )
+}
+
+pub(crate) fn conditions() -> impl Strategy<Value = Condition> {
+    let leaf =
+        prop_oneof![9 => tests().prop_map(Condition::Test), 1 => (0..1).prop_map(|_| Condition::Always)];
+    leaf.prop_recursive(4, 12, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|inner| Condition::Not(Box::new(inner))),
+            vec(inner.clone(), 1..4).prop_map(Condition::And),
+            vec(inner, 1..4).prop_map(Condition::Or),
+        ]
+    })
+}
+
+/// A block and how far forward its goto would go.
+fn blocks() -> impl Strategy<Value = (Block, u32)> {
+    let terminal = (0u32..3, any::<bool>()).prop_map(|(number, route)| match route {
+        true => Terminal::RouteTo { target: TargetId(number), sticky: Stickiness::None },
+        false => Terminal::Reject { status: 400, reason: None },
+    });
+    let exit = prop_oneof![
+        3 => (0..1).prop_map(|_| Exit::Next),
+        1 => (0..1).prop_map(|_| Exit::Goto(RuleIndex(0))),
+        2 => terminal.prop_map(Exit::Terminal),
+    ];
+    let effects = vec("[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())), 0..3);
+    (effects, exit, 1u32..4).prop_map(|(effects, exit, jump)| (Block { effects, exit }, jump))
+}
+
+pub(crate) fn programs() -> impl Strategy<Value = Program> {
+    let rule = (conditions(), blocks(), blocks());
+    let fallback = proptest::option::of(blocks());
+    let on_unknown = select(vec![OnUnknown::Reject, OnUnknown::Skip, OnUnknown::RouteTo(TargetId(9))]);
+    (vec(rule, 0..6), fallback, on_unknown).prop_map(|(rules, fallback, on_unknown)| {
+        let count = u32::try_from(rules.len()).expect("few rules");
+        let settle = |(mut block, jump): (Block, u32), index: u32| {
+            if let Exit::Goto(target) = &mut block.exit {
+                *target = RuleIndex((index + jump).min(count));
+            }
+            block
+        };
+        let rules = rules.into_iter().zip(0..).map(|((condition, then, otherwise), index)| Rule {
+            label: format!("R{index}").into(),
+            span: Span { start: index, end: index + 1 },
+            condition,
+            then: settle(then, index),
+            otherwise: settle(otherwise, index),
+        });
+        let fallback = fallback.map(|(block, _)| Rule {
+            label: "else".into(),
+            span: Span::default(),
+            condition: Condition::Always,
+            then: match block.exit {
+                Exit::Goto(_) => Block { exit: Exit::Next, ..block },
+                _ => block,
+            },
+            otherwise: Block::default(),
+        });
+        Program { rules: rules.collect(), fallback, on_unknown, targets: vec![] }
+    })
+}

@@ -1,0 +1,192 @@
+//! Rule text to syntax tree; every error is reported, and reading goes on after it.
+
+mod actions;
+mod blocks;
+mod conditions;
+mod declarations;
+mod recovery;
+mod values;
+
+pub(crate) use conditions::Relation;
+pub(crate) use recovery::shorten;
+
+use crate::ast::{FieldRef, Item, RuleFile};
+use crate::diagnostic::Findings;
+use crate::lexer::{Kind, Lexer, Token};
+use crate::{Diagnostic, Span};
+
+/// Longest rule file that is read.
+const SOURCE_BYTES_MAX: usize = 64 << 20;
+
+/// Most rules in a file.
+const RULES_MAX: usize = 1_000_000;
+
+/// Deepest nesting of brackets in a condition.
+const DEPTH_MAX: usize = 64;
+
+/// Reads a rule file. The tree holds whatever could be understood; older spellings have become
+/// modern ones in it. Where no finding is an error, it is the whole file.
+pub fn parse(source: &str) -> (RuleFile, Vec<Diagnostic>) {
+    let (file, findings) = parse_into(source);
+    (file, findings.into_sorted())
+}
+
+/// The same, with findings that can still be added to.
+pub(crate) fn parse_into(source: &str) -> (RuleFile, Findings) {
+    if source.len() > SOURCE_BYTES_MAX {
+        let mut findings = Findings::default();
+        let message = format!("the file is longer than {} MiB", SOURCE_BYTES_MAX >> 20);
+        findings.add(Diagnostic::error(Span::default(), message).help("split the rule set over listeners"));
+        return (RuleFile::default(), findings);
+    }
+    let mut parser = Parser::new(source);
+    let items = parser.items();
+    let comments = std::mem::take(&mut parser.lexer.comments);
+    (RuleFile { items, comments }, parser.findings)
+}
+
+/// Reads one field and nothing else, as a template names it.
+pub(crate) fn parse_field(text: &str) -> Result<FieldRef, Vec<Diagnostic>> {
+    let mut parser = Parser::new(text);
+    let field = parser.field();
+    if field.is_ok() && parser.token.kind != Kind::End {
+        parser.unexpected("the end of the field's name");
+    }
+    match field {
+        Ok(field) if !parser.findings.any_error() => Ok(field),
+        _ => Err(parser.findings.into_sorted()),
+    }
+}
+
+/// Something could not be read, and the error has been reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken;
+
+pub(crate) type Parsed<T> = Result<T, Broken>;
+
+pub(crate) struct Parser<'a> {
+    pub(crate) source: &'a str,
+    lexer: Lexer<'a>,
+    pub(crate) token: Token,
+    pub(crate) ahead: Token,
+    /// Where the last token that was taken ended.
+    last_end: u32,
+    depth: usize,
+    pub(crate) findings: Findings,
+}
+
+impl<'a> Parser<'a> {
+    fn new(source: &'a str) -> Self {
+        let mut lexer = Lexer::new(source);
+        let token = lexer.next();
+        let ahead = lexer.next();
+        Parser { source, lexer, token, ahead, last_end: 0, depth: 0, findings: Findings::default() }
+    }
+
+    fn items(&mut self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut rules = 0;
+        while self.token.kind != Kind::End && !self.findings.overflowed() {
+            let start = self.token.span;
+            if let Some(item) = self.item() {
+                rules += usize::from(matches!(item, Item::Rule(_)));
+                if rules > RULES_MAX {
+                    self.error(start, format!("more than {RULES_MAX} rules"), "split the rule set");
+                    break;
+                }
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    fn item(&mut self) -> Option<Item> {
+        let labelled = self.ahead.kind == Kind::Colon;
+        let word = if self.token.kind == Kind::Word { self.text() } else { "" };
+        if labelled && word.eq_ignore_ascii_case("else") {
+            return Some(self.fallback());
+        }
+        if labelled && !word.is_empty() {
+            return Some(Item::Rule(self.rule()));
+        }
+        let quoted = matches!(self.ahead.kind, Kind::Text | Kind::OpenText);
+        match word {
+            "on_unknown" | "validate" | "namespace" => self.setting().map(Item::Setting),
+            "test" if quoted => self.test().map(Item::Test),
+            "assert" if quoted => self.assertion().map(Item::Assert),
+            _ if self.at_rule_body() => Some(Item::Rule(self.rule())),
+            _ => {
+                self.out_of_place();
+                None
+            }
+        }
+    }
+
+    /// Takes the token.
+    pub(crate) fn bump(&mut self) -> Span {
+        let taken = self.token.span;
+        self.last_end = taken.end;
+        self.token = self.ahead;
+        self.ahead = self.lexer.next();
+        taken
+    }
+
+    /// The token's text.
+    pub(crate) fn text(&self) -> &'a str {
+        self.token.span.of(self.source)
+    }
+
+    pub(crate) fn at(&self, kind: Kind) -> bool {
+        self.token.kind == kind
+    }
+
+    /// Whether the token is this word, whatever its case: typesetters and habit write `If`.
+    pub(crate) fn at_word(&self, word: &str) -> bool {
+        self.at(Kind::Word) && self.text().eq_ignore_ascii_case(word)
+    }
+
+    /// Whether the token is one of these function names, with its bracket.
+    pub(crate) fn at_call(&self, names: &[&str]) -> bool {
+        self.at(Kind::Word) && self.ahead.kind == Kind::LeftRound && names.contains(&self.text())
+    }
+
+    pub(crate) fn take(&mut self, kind: Kind) -> Option<Span> {
+        self.at(kind).then(|| self.bump())
+    }
+
+    pub(crate) fn expect(&mut self, kind: Kind, what: &str) -> Parsed<Span> {
+        match self.take(kind) {
+            Some(span) => Ok(span),
+            None => Err(self.unexpected(what)),
+        }
+    }
+
+    /// From `start` to the end of what was taken last.
+    pub(crate) fn since(&self, start: Span) -> Span {
+        Span { start: start.start, end: self.last_end.max(start.start) }
+    }
+
+    /// Just behind what was taken last: where something is missing.
+    pub(crate) fn behind(&self) -> Span {
+        Span { start: self.last_end, end: self.last_end }
+    }
+
+    /// Goes one bracket deeper; the caller comes up again with `rise`.
+    pub(crate) fn sink(&mut self, at: Span) -> Parsed<()> {
+        if self.depth >= DEPTH_MAX {
+            let message = format!("brackets are nested more than {DEPTH_MAX} deep");
+            self.error(at, message, "split the condition over several rules");
+            return Err(Broken);
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(crate) fn rise(&mut self) {
+        self.depth -= 1;
+    }
+
+    pub(crate) fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.add(Diagnostic::error(at, message).help(help));
+    }
+}

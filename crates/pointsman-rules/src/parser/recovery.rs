@@ -1,0 +1,149 @@
+//! What is said about a token that cannot stand where it stands, and where reading goes on.
+
+use super::{Broken, Parser};
+use crate::Diagnostic;
+use crate::lexer::Kind;
+
+/// No more than this of the user's text is repeated in a message.
+const QUOTED_CHARS_MAX: usize = 40;
+
+impl Parser<'_> {
+    /// Reports that the token is not `what`.
+    pub(crate) fn unexpected(&mut self, what: &str) -> Broken {
+        let finding = self.surprise(what);
+        self.findings.add(finding);
+        Broken
+    }
+
+    /// The same with a help line, unless the token itself is at fault.
+    pub(crate) fn unexpected_so(&mut self, what: &str, help: impl Into<String>) -> Broken {
+        let mut finding = self.surprise(what);
+        if finding.help.is_none() {
+            finding = finding.help(help);
+        }
+        self.findings.add(finding);
+        Broken
+    }
+
+    fn surprise(&self, what: &str) -> Diagnostic {
+        let at = self.token.span;
+        match self.token.kind {
+            Kind::OpenText => Diagnostic::error(at, "this text is not closed")
+                .help("a text ends on its line, with the quote it began with; a quote inside it is written `\\\"`"),
+            Kind::Stray => {
+                Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown()))
+                    .help("no part of the language begins like that; texts stand in double quotes")
+            }
+            Kind::End => Diagnostic::error(self.behind(), format!("expected {what}, found the end of the file")),
+            _ => Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown())),
+        }
+    }
+
+    /// The token's text, short enough for a message.
+    pub(crate) fn shown(&self) -> String {
+        shorten(self.text())
+    }
+
+    /// Reports a token that begins nothing, and goes to the next line.
+    pub(super) fn out_of_place(&mut self) {
+        if self.at(Kind::RightCurly) {
+            let at = self.bump();
+            self.error(at, "this `}` closes nothing", "remove it");
+            return;
+        }
+        if self.at_word("else") {
+            let at = self.bump();
+            self.error(
+                at,
+                "`else` without an `if` before it",
+                "the last line of a rule set is written `else: …`, with a colon",
+            );
+            // Read for the errors in it.
+            self.block();
+            return;
+        }
+        self.unexpected_so(
+            "a rule",
+            "a rule is written `LABEL: if (condition) { actions }`; a setting stands at the top",
+        );
+        self.bump();
+        while !self.at(Kind::End) && !self.token.opens_line {
+            self.bump();
+        }
+    }
+
+    /// Whether a new rule begins here although something before it is still open.
+    pub(super) fn starts_rule(&self) -> bool {
+        if !self.at(Kind::Word) || !self.token.opens_line {
+            return false;
+        }
+        self.ahead.kind == Kind::Colon || self.at_margin() && self.at_word("if")
+    }
+
+    fn at_margin(&self) -> bool {
+        let start = self.token.span.start as usize;
+        start == 0 || self.source.as_bytes().get(start - 1) == Some(&b'\n')
+    }
+
+    /// Goes to where an operand can follow or the condition ends.
+    pub(super) fn skip_in_condition(&mut self) {
+        let mut open = 0_usize;
+        loop {
+            match self.token.kind {
+                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => return,
+                Kind::And | Kind::Or if open == 0 => return,
+                Kind::RightRound if open == 0 => return,
+                Kind::LeftRound => open += 1,
+                Kind::RightRound => open -= 1,
+                _ if self.starts_rule() => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Goes to the block that a broken condition guards.
+    pub(super) fn skip_to_block(&mut self) {
+        loop {
+            match self.token.kind {
+                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => return,
+                Kind::Word if self.starts_rule() || self.at_action() => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Goes behind the semicolon of a broken action, or to the end of its block.
+    pub(super) fn skip_action(&mut self) {
+        loop {
+            match self.token.kind {
+                Kind::End | Kind::RightCurly => return,
+                Kind::Semicolon => {
+                    self.bump();
+                    return;
+                }
+                // A text that is not closed has swallowed its semicolon.
+                Kind::OpenText => {
+                    self.bump();
+                    if self.token.opens_line {
+                        return;
+                    }
+                    continue;
+                }
+                _ if self.starts_rule() => return,
+                Kind::Word if self.token.opens_line && self.at_action() => return,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+}
+
+/// `text`, cut where it is too long for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}

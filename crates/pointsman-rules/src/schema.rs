@@ -1,0 +1,263 @@
+//! The field table: what each field is called, what its values are, how many there may be.
+
+use std::fmt;
+
+use crate::{Field, FieldType};
+
+/// Whether a name takes a key in brackets, as `header["host"]` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    None,
+    Optional,
+    Required,
+}
+
+/// What the reference says about one field name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) key: Key,
+    pub(crate) group: Group,
+}
+
+/// How far a field is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Evaluated.
+    Head,
+    /// Parsed only: it needs the body.
+    Payload,
+    /// Parsed only: it needs a mail listener.
+    Mail,
+}
+
+/// Why a name and a key do not make a field.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoField {
+    /// No field has this name.
+    Unknown,
+    /// The field takes a key and none was written.
+    KeyMissing,
+    /// The field takes no key and one was written.
+    KeyUnexpected,
+    /// The key cannot be a name of that kind, so nothing could ever be there.
+    KeyInvalid,
+    /// It needs the body.
+    Payload,
+    /// It needs a mail listener.
+    Mail,
+}
+
+const fn head(name: &'static str, key: Key) -> Entry {
+    Entry { name, key, group: Group::Head }
+}
+
+const fn payload(name: &'static str, key: Key) -> Entry {
+    Entry { name, key, group: Group::Payload }
+}
+
+const fn mail(name: &'static str, key: Key) -> Entry {
+    Entry { name, key, group: Group::Mail }
+}
+
+/// Every field name but the `xml.` and `json.` paths.
+pub(crate) const ENTRIES: &[Entry] = &[
+    head("srcip", Key::None),
+    head("srcport", Key::None),
+    head("dstip", Key::None),
+    head("dstport", Key::None),
+    head("proto", Key::None),
+    head("clientip", Key::None),
+    head("tls.sni", Key::None),
+    head("tls.version", Key::None),
+    head("tls.cipher", Key::None),
+    head("tls.alpn", Key::None),
+    head("tls.resumed", Key::None),
+    head("tls.client.subject", Key::None),
+    head("tls.client.san", Key::None),
+    head("tls.client.fingerprint", Key::None),
+    head("method", Key::None),
+    head("scheme", Key::None),
+    head("host", Key::None),
+    head("url", Key::None),
+    head("path", Key::None),
+    head("query", Key::Optional),
+    head("version", Key::None),
+    head("header", Key::Required),
+    head("cookie", Key::Required),
+    head("content_type", Key::None),
+    head("content_length", Key::None),
+    payload("form", Key::Required),
+    payload("body.size", Key::None),
+    mail("mail.helo", Key::None),
+    mail("mail.from", Key::None),
+    mail("mail.rcpt", Key::None),
+    mail("mail.user", Key::None),
+    mail("mail.header", Key::Required),
+    mail("mail.size", Key::None),
+    mail("mail.body", Key::None),
+    mail("mail.attachment.name", Key::None),
+    mail("scan.verdict", Key::None),
+];
+
+/// The field that a name and a key spell.
+pub(crate) fn resolve(name: &str, key: Option<&str>) -> Result<Field, NoField> {
+    if name.starts_with("xml.") || name.starts_with("json") && name != "json" {
+        return Err(NoField::Payload);
+    }
+    let entry = ENTRIES.iter().find(|e| e.name == name).ok_or(NoField::Unknown)?;
+    match (entry.key, key) {
+        (Key::None, Some(_)) => return Err(NoField::KeyUnexpected),
+        (Key::Required, None) => return Err(NoField::KeyMissing),
+        _ => {}
+    }
+    match entry.group {
+        Group::Payload => return Err(NoField::Payload),
+        Group::Mail => return Err(NoField::Mail),
+        Group::Head => {}
+    }
+    match (name, key) {
+        ("header", Some(key)) => {
+            if !is_token(key) {
+                return Err(NoField::KeyInvalid);
+            }
+            Ok(Field::Header(key.to_ascii_lowercase().into()))
+        }
+        ("cookie", Some(key)) => {
+            if !is_token(key) {
+                return Err(NoField::KeyInvalid);
+            }
+            Ok(Field::Cookie(key.into()))
+        }
+        ("query", Some(key)) => Ok(Field::QueryParam(key.as_bytes().into())),
+        _ => plain(name).ok_or(NoField::Unknown),
+    }
+}
+
+fn plain(name: &str) -> Option<Field> {
+    Some(match name {
+        "srcip" => Field::SrcIp,
+        "srcport" => Field::SrcPort,
+        "dstip" => Field::DstIp,
+        "dstport" => Field::DstPort,
+        "proto" => Field::Proto,
+        "clientip" => Field::ClientIp,
+        "tls.sni" => Field::TlsSni,
+        "tls.version" => Field::TlsVersion,
+        "tls.cipher" => Field::TlsCipher,
+        "tls.alpn" => Field::TlsAlpn,
+        "tls.resumed" => Field::TlsResumed,
+        "tls.client.subject" => Field::TlsClientSubject,
+        "tls.client.san" => Field::TlsClientSan,
+        "tls.client.fingerprint" => Field::TlsClientFingerprint,
+        "method" => Field::Method,
+        "scheme" => Field::Scheme,
+        "host" => Field::Host,
+        "url" => Field::Url,
+        "path" => Field::Path,
+        "query" => Field::Query,
+        "version" => Field::Version,
+        "content_type" => Field::ContentType,
+        "content_length" => Field::ContentLength,
+        _ => return None,
+    })
+}
+
+/// Whether `text` is a token of RFC 9110: what a header or cookie can be called.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// The type of a field that stands under an index-free `name`, for spellings that depend on it.
+pub(crate) fn is_address(name: &str) -> bool {
+    matches!(name, "srcip" | "dstip" | "clientip")
+}
+
+impl Field {
+    /// What the field's values are.
+    pub fn value_type(&self) -> FieldType {
+        match self {
+            Field::SrcIp | Field::DstIp | Field::ClientIp => FieldType::Ip,
+            Field::SrcPort | Field::DstPort | Field::ContentLength => FieldType::Integer,
+            Field::TlsResumed => FieldType::Boolean,
+            _ => FieldType::Text,
+        }
+    }
+
+    /// Whether a request can have several values of it.
+    pub fn is_many_valued(&self) -> bool {
+        matches!(
+            self,
+            Field::TlsClientSan
+                | Field::QueryParam(_)
+                | Field::Header(_)
+                | Field::Cookie(_)
+                | Field::Payload(_)
+        )
+    }
+
+    /// Whether a request can have no value of it.
+    pub fn may_be_absent(&self) -> bool {
+        !matches!(
+            self,
+            Field::SrcIp
+                | Field::SrcPort
+                | Field::DstIp
+                | Field::DstPort
+                | Field::Proto
+                | Field::ClientIp
+                | Field::Method
+                | Field::Scheme
+                | Field::Url
+                | Field::Path
+                | Field::Version
+        )
+    }
+
+    /// Whether its values are in lower case whatever the client sent.
+    pub(crate) fn is_lower_case(&self) -> bool {
+        matches!(
+            self,
+            Field::Host | Field::ContentType | Field::Proto | Field::Scheme | Field::TlsClientFingerprint
+        )
+    }
+}
+
+impl fmt::Display for Field {
+    /// The field as rules spell it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Field::SrcIp => "srcip",
+            Field::SrcPort => "srcport",
+            Field::DstIp => "dstip",
+            Field::DstPort => "dstport",
+            Field::Proto => "proto",
+            Field::ClientIp => "clientip",
+            Field::TlsSni => "tls.sni",
+            Field::TlsVersion => "tls.version",
+            Field::TlsCipher => "tls.cipher",
+            Field::TlsAlpn => "tls.alpn",
+            Field::TlsResumed => "tls.resumed",
+            Field::TlsClientSubject => "tls.client.subject",
+            Field::TlsClientSan => "tls.client.san",
+            Field::TlsClientFingerprint => "tls.client.fingerprint",
+            Field::Method => "method",
+            Field::Scheme => "scheme",
+            Field::Host => "host",
+            Field::Url => "url",
+            Field::Path => "path",
+            Field::Query => "query",
+            Field::QueryParam(key) => {
+                return write!(f, "query[\"{}\"]", String::from_utf8_lossy(key));
+            }
+            Field::Version => "version",
+            Field::Header(name) => return write!(f, "header[\"{name}\"]"),
+            Field::Cookie(name) => return write!(f, "cookie[\"{name}\"]"),
+            Field::ContentType => "content_type",
+            Field::ContentLength => "content_length",
+            Field::Payload(path) => path,
+        };
+        f.write_str(name)
+    }
+}

@@ -1,0 +1,175 @@
+//! Texts with fields in them, and what may not come out of them.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use crate::subject::TextRoom;
+use crate::{Field, Piece, Subject, Template};
+
+/// A substituted value holds CR, LF or NUL, which would end a header before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForbiddenByte(pub u8);
+
+impl fmt::Display for ForbiddenByte {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a substituted value holds the byte {:#04x}", self.0)
+    }
+}
+
+impl std::error::Error for ForbiddenByte {}
+
+impl Template {
+    /// Appends the text to `out`, with each field's first value in its place.
+    ///
+    /// # Errors
+    /// [`ForbiddenByte`] when a value holds CR, LF or NUL; `out` is then as it was.
+    pub fn render<S: Subject + ?Sized>(&self, subject: &S, out: &mut Vec<u8>) -> Result<(), ForbiddenByte> {
+        self.render_with(subject, out, |value, out| out.extend_from_slice(value))
+    }
+
+    /// The same for a Location: bytes of a value that may not stand in a URI are percent-encoded.
+    ///
+    /// # Errors
+    /// [`ForbiddenByte`] when a value holds CR, LF or NUL; `out` is then as it was.
+    pub fn render_location<S: Subject + ?Sized>(
+        &self,
+        subject: &S,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ForbiddenByte> {
+        self.render_with(subject, out, percent_encode)
+    }
+
+    fn render_with<S: Subject + ?Sized>(
+        &self,
+        subject: &S,
+        out: &mut Vec<u8>,
+        put: impl Fn(&[u8], &mut Vec<u8>),
+    ) -> Result<(), ForbiddenByte> {
+        let start = out.len();
+        for piece in &self.0 {
+            let put_piece = match piece {
+                Piece::Literal(bytes) => {
+                    out.extend_from_slice(bytes);
+                    Ok(())
+                }
+                Piece::Field(field) => put_first_value(field, subject, |value| put(value, out)),
+            };
+            if let Err(forbidden) = put_piece {
+                out.truncate(start);
+                return Err(forbidden);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_first_value<S: Subject + ?Sized>(
+    field: &Field,
+    subject: &S,
+    mut put: impl FnMut(&[u8]),
+) -> Result<(), ForbiddenByte> {
+    let mut result = Ok(());
+    subject.each(field, &mut |value| {
+        let mut room = TextRoom::default();
+        let text = value.text(&mut room);
+        match text.iter().find(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            Some(byte) => result = Err(ForbiddenByte(*byte)),
+            None => put(text),
+        }
+        ControlFlow::Break(())
+    });
+    result
+}
+
+/// Keeps what a URI may hold as it is, percent-codes and reserved characters among it, so that a
+/// value that is (part of) a URI stays the same one.
+fn percent_encode(value: &[u8], out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for (position, byte) in value.iter().enumerate() {
+        let stands = match byte {
+            b'%' => is_percent_code(&value[position..]),
+            _ => stands_in_uri(*byte),
+        };
+        if stands {
+            out.push(*byte);
+        } else {
+            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
+}
+
+/// Whether `text` starts with `%` and two hex digits.
+pub(crate) fn is_percent_code(text: &[u8]) -> bool {
+    matches!(text, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
+}
+
+/// Unreserved and reserved characters (RFC 3986 section 2).
+fn stands_in_uri(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generated::{MadeUpSubject, MadeUpValue};
+
+    fn template() -> Template {
+        Template(vec![
+            Piece::Literal(b"<"[..].into()),
+            Piece::Field(Field::Host),
+            Piece::Literal(b"> \n"[..].into()),
+        ])
+    }
+
+    fn check(value: &str, plain: Result<&str, ForbiddenByte>, location: Result<&str, ForbiddenByte>) {
+        let subject = MadeUpSubject::of(Field::Host, MadeUpValue::Text(value.into()));
+        let (mut header, mut uri) = (b"kept".to_vec(), b"kept".to_vec());
+        let expected = |value: Result<&str, _>| {
+            format!("kept{}", value.map(|value| format!("<{value}> \n")).unwrap_or_default()).into_bytes()
+        };
+        assert_eq!(template().render(&subject, &mut header), plain.map(|_| ()), "{value:?}");
+        assert_eq!(header, expected(plain));
+        assert_eq!(template().render_location(&subject, &mut uri), location.map(|_| ()), "{value:?}");
+        assert_eq!(uri, expected(location));
+    }
+
+    #[test]
+    fn values_stand_in_their_places() {
+        check("a.example", Ok("a.example"), Ok("a.example"));
+        check("/a%2Fb?c=d&e#f[1]'", Ok("/a%2Fb?c=d&e#f[1]'"), Ok("/a%2Fb?c=d&e#f[1]'"));
+        check("a b\"<%zz%4", Ok("a b\"<%zz%4"), Ok("a%20b%22%3C%25zz%254"));
+        check("\u{e9}\t\u{7f}", Ok("\u{e9}\t\u{7f}"), Ok("%C3%A9%09%7F"));
+    }
+
+    #[test]
+    fn line_ends_and_nul_are_refused() {
+        for byte in [b'\r', b'\n', 0] {
+            let value = format!("a{}b", byte as char);
+            check(&value, Err(ForbiddenByte(byte)), Err(ForbiddenByte(byte)));
+        }
+    }
+
+    #[test]
+    fn only_the_first_value_counts_and_none_is_nothing() {
+        let two = MadeUpSubject {
+            fields: vec![(Field::Host, vec![MadeUpValue::Integer(7), MadeUpValue::Text(b"\n".into())])],
+            unsettled: vec![],
+        };
+        let mut out = Vec::new();
+        assert_eq!(template().render(&two, &mut out), Ok(()));
+        assert_eq!(out, b"<7> \n");
+        out.clear();
+        assert_eq!(template().render(&MadeUpSubject::default(), &mut out), Ok(()));
+        assert_eq!(out, b"<> \n");
+    }
+
+    #[test]
+    fn every_byte_is_safe_in_a_location() {
+        for byte in 1..=255u8 {
+            let mut out = Vec::new();
+            percent_encode(&[byte], &mut out);
+            assert!(out.iter().all(|byte| stands_in_uri(*byte) || *byte == b'%'), "{byte}");
+            assert!(matches!(out[..], [_] | [b'%', _, _]));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Three-valued logic: true, false, or unknown for a stated cause.
+
+use std::fmt;
+
+/// What a comparison or a condition comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// It does not hold.
+    False,
+    /// It holds.
+    True,
+    /// It cannot be said, and never will be for this subject.
+    Unknown(Cause),
+}
+
+/// Why something ends unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A value that is compared with a number is none.
+    NotANumber,
+    /// A value that is compared with an address is none.
+    NotAnAddress,
+    /// `once(field)` found a second value.
+    Duplicate,
+    /// An object of the body repeats a key that a rule names.
+    DuplicateKey,
+    /// The body is not what its media type says.
+    Malformed,
+    /// The body's character encoding is not supported or contradicts itself.
+    Encoding,
+    /// What would settle it lies beyond a limit.
+    Limit,
+}
+
+impl Cause {
+    /// The HTTP status that refuses a request for this cause. The only place that chooses it.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Cause::Limit => 413,
+            Cause::Encoding => 415,
+            Cause::NotANumber
+            | Cause::NotAnAddress
+            | Cause::Duplicate
+            | Cause::DuplicateKey
+            | Cause::Malformed => 400,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::NotANumber => "not a number",
+            Cause::NotAnAddress => "not an address",
+            Cause::Duplicate => "duplicate",
+            Cause::DuplicateKey => "duplicate key",
+            Cause::Malformed => "malformed",
+            Cause::Encoding => "encoding",
+            Cause::Limit => "limit",
+        })
+    }
+}
+
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Truth::False => f.write_str("false"),
+            Truth::True => f.write_str("true"),
+            Truth::Unknown(cause) => write!(f, "unknown ({cause})"),
+        }
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Truth {
+        if holds { Truth::True } else { Truth::False }
+    }
+}
+
+impl std::ops::Not for Truth {
+    type Output = Truth;
+
+    /// Kleene's not.
+    fn not(self) -> Truth {
+        match self {
+            Truth::False => Truth::True,
+            Truth::True => Truth::False,
+            Truth::Unknown(cause) => Truth::Unknown(cause),
+        }
+    }
+}
+
+impl Truth {
+    /// Kleene's and; of two causes the left one is kept.
+    #[must_use]
+    pub fn and(self, other: Truth) -> Truth {
+        match (self, other) {
+            (Truth::False, _) | (_, Truth::False) => Truth::False,
+            (Truth::True, right) => right,
+            (left @ Truth::Unknown(_), _) => left,
+        }
+    }
+
+    /// Kleene's or; of two causes the left one is kept.
+    #[must_use]
+    pub fn or(self, other: Truth) -> Truth {
+        match (self, other) {
+            (Truth::True, _) | (_, Truth::True) => Truth::True,
+            (Truth::False, right) => right,
+            (left @ Truth::Unknown(_), _) => left,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cause, Truth};
+
+    const ALL: [Truth; 4] =
+        [Truth::False, Truth::True, Truth::Unknown(Cause::Limit), Truth::Unknown(Cause::NotANumber)];
+
+    /// The laws speak of three values; the cause is only reported.
+    fn rank(truth: Truth) -> i8 {
+        match truth {
+            Truth::False => -1,
+            Truth::Unknown(_) => 0,
+            Truth::True => 1,
+        }
+    }
+
+    #[test]
+    fn and_is_the_minimum_or_the_maximum_and_not_the_negation() {
+        for a in ALL {
+            assert_eq!(rank(!a), -rank(a));
+            for b in ALL {
+                assert_eq!(rank(a.and(b)), rank(a).min(rank(b)), "{a} and {b}");
+                assert_eq!(rank(a.or(b)), rank(a).max(rank(b)), "{a} or {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn laws_hold_with_causes() {
+        for a in ALL {
+            assert_eq!(!!a, a);
+            assert_eq!(a.and(a), a);
+            assert_eq!(a.or(a), a);
+            for b in ALL {
+                assert_eq!(!(a.and(b)), (!a).or(!b));
+                assert_eq!(!(a.or(b)), (!a).and(!b));
+                for c in ALL {
+                    assert_eq!(a.and(b).and(c), a.and(b.and(c)));
+                    assert_eq!(a.or(b).or(c), a.or(b.or(c)));
+                    assert_eq!(rank(a.and(b.or(c))), rank(a.and(b).or(a.and(c))));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_left_cause_is_reported() {
+        let [_, _, left, right] = ALL;
+        assert_eq!(left.and(right), left);
+        assert_eq!(left.or(right), left);
+    }
+}

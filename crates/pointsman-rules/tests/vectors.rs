@@ -1,0 +1,72 @@
+//! Rule texts from `testdata/rules` against what is said about them and how they are formatted.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use pointsman_rules::{Colour, Diagnostic, Targets, compile, format};
+
+/// Compares with the file `expected`, or writes it when `UPDATE_EXPECT` is set.
+fn check(actual: &str, expected: &Path) {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(expected, actual).expect("the expectation can be written");
+        return;
+    }
+    let wanted = std::fs::read_to_string(expected).unwrap_or_default();
+    assert_eq!(actual, wanted, "{} differs; UPDATE_EXPECT=1 rewrites it", expected.display());
+}
+
+#[test]
+fn findings() {
+    for path in vectors("errors").chain(vectors("warnings")).chain(vectors("papers")) {
+        let source = read(&path);
+        let findings = match compile(&source, &targets(&source)) {
+            Ok(compiled) => compiled.warnings,
+            Err(findings) => findings,
+        };
+        check(&rendered(&findings, &path, &source), &path.with_extension("stderr"));
+    }
+}
+
+#[test]
+fn formatted() {
+    for path in vectors("fmt").chain(vectors("papers")) {
+        let source = read(&path);
+        let modern = format(&source).unwrap_or_else(|findings| panic!("{}", rendered(&findings, &path, &source)));
+        check(&modern, &path.with_extension("fmt"));
+        assert_eq!(format(&modern).as_ref(), Ok(&modern), "{} is not stable", path.display());
+    }
+}
+
+fn vectors(folder: &str) -> impl Iterator<Item = PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/rules").join(folder);
+    let entries = std::fs::read_dir(&folder).expect("the vectors are there");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "rules"));
+    paths.sort();
+    assert!(!paths.is_empty(), "no vectors in {}", folder.display());
+    paths.into_iter()
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).expect("a readable vector")).into_owned()
+}
+
+/// A first line `# targets: fast(server1 server2) images()` names the pools and their servers.
+fn targets(source: &str) -> Targets {
+    let Some(line) = source.lines().next().and_then(|line| line.strip_prefix("# targets: ")) else {
+        return Targets::Any;
+    };
+    Targets::known(line.split_terminator(')').map(|pool| {
+        let (name, servers) = pool.split_once('(').expect("pool(servers)");
+        (name.trim(), servers.split_whitespace().collect())
+    }))
+}
+
+fn rendered(findings: &[Diagnostic], path: &Path, source: &str) -> String {
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let mut out = String::new();
+    for finding in findings {
+        writeln!(out, "{}\n", finding.render(&name, source, Colour::Never)).expect("writing to a string");
+    }
+    out
+}

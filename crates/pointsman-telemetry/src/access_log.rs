@@ -1,0 +1,327 @@
+//! The access log's sink: a thread that writes what the event loops hand over, and a bounded queue between.
+//!
+//! An event loop never waits for the disk: the lock around the queue is held for a few instructions only,
+//! and a buffer that finds the queue full is dropped, its lines counted.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::metrics::Metrics;
+
+/// Buffers that may wait to be written: about 2 MiB of lines.
+const QUEUED_BUFFERS_MAX: usize = 64;
+
+/// Room in a new buffer: what is handed over, and a line more.
+const BUFFER_BYTES: usize = 40 * 1024;
+
+/// Written buffers that are kept for reuse.
+const SPARE_BUFFERS_MAX: usize = 16;
+
+/// Buffers that one long line made larger than this are not kept.
+const SPARE_BYTES_MAX: usize = 128 * 1024;
+
+/// Where lines go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Standard output.
+    Stdout,
+    /// The end of a file, which is made if it is not there.
+    File(PathBuf),
+}
+
+/// The access log. Cheap to clone; the thread behind it ends, with everything written, when it is closed or
+/// the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct AccessLog(Arc<Sink>);
+
+#[derive(Debug)]
+struct Sink {
+    queue: Arc<Queue>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Lines that were lost, and why.
+#[derive(Debug, Default)]
+pub(crate) struct LogCounters {
+    pub(crate) dropped_lines: AtomicU64,
+    pub(crate) write_errors: AtomicU64,
+}
+
+impl AccessLog {
+    /// Opens the target and starts the thread.
+    pub fn open(target: LogTarget, metrics: &Metrics) -> io::Result<AccessLog> {
+        let file = open(&target)?;
+        let queue = Arc::new(Queue::new(metrics.log_counters()));
+        let writer = Writer { target, file, torn: false, queue: queue.clone() };
+        let thread = thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?;
+        Ok(AccessLog(Arc::new(Sink { queue, thread: Mutex::new(Some(thread)) })))
+    }
+
+    /// Opens the file anew after it was renamed. Lines handed over before go to the old file. If the new one
+    /// cannot be opened, the old one stays in use, and the error is counted.
+    pub fn reopen(&self) {
+        self.0.queue.lock().reopen = true;
+        self.0.queue.work.notify_one();
+    }
+
+    /// Writes everything that was handed over, and ends. What comes later is dropped and counted.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.0.queue
+    }
+}
+
+impl Sink {
+    fn close(&self) {
+        self.queue.lock().closed = true;
+        self.queue.work.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            // Every write is checked, so a panic of the thread is a bug; its lines are lost.
+            self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What waits to be written.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    work: Condvar,
+    counters: Arc<LogCounters>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    full: VecDeque<Lines>,
+    spare: Vec<Vec<u8>>,
+    reopen: bool,
+    closed: bool,
+}
+
+/// Whole lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) count: u64,
+}
+
+impl Queue {
+    pub(crate) fn new(counters: Arc<LogCounters>) -> Queue {
+        Queue { waiting: Mutex::default(), work: Condvar::new(), counters }
+    }
+
+    /// Takes the lines, and leaves an empty buffer. Drops them if too many wait.
+    pub(crate) fn hand_over(&self, lines: &mut Lines) {
+        let mut waiting = self.lock();
+        if waiting.closed || waiting.full.len() >= QUEUED_BUFFERS_MAX {
+            drop(waiting);
+            self.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
+            lines.bytes.clear();
+            lines.count = 0;
+            return;
+        }
+        let empty = Lines { bytes: waiting.spare.pop().unwrap_or_default(), count: 0 };
+        waiting.full.push_back(std::mem::replace(lines, empty));
+        drop(waiting);
+        self.work.notify_one();
+        // Once, outside of the lock, and not by doubling while lines come in.
+        lines.bytes.reserve(BUFFER_BYTES);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // No code panics while it holds the lock, and if it did, the queue would still be whole.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for something to do. Takes everything that waits, with the wishes that came before.
+    fn take(&self) -> Work {
+        let mut waiting = self.lock();
+        while waiting.full.is_empty() && !waiting.reopen && !waiting.closed {
+            waiting = self.work.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        Work {
+            full: std::mem::take(&mut waiting.full),
+            reopen: std::mem::take(&mut waiting.reopen),
+            closed: waiting.closed,
+        }
+    }
+
+    fn give_back(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let mut waiting = self.lock();
+        if waiting.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
+            waiting.spare.push(buffer);
+        }
+    }
+}
+
+struct Work {
+    full: VecDeque<Lines>,
+    reopen: bool,
+    closed: bool,
+}
+
+/// The thread's side.
+struct Writer {
+    target: LogTarget,
+    file: File,
+    /// A write failed, perhaps within a line.
+    torn: bool,
+    queue: Arc<Queue>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            let work = self.queue.take();
+            for lines in work.full {
+                self.write(lines);
+            }
+            if work.reopen {
+                self.reopen();
+            }
+            // Nothing is taken in after closing, so nothing is left.
+            if work.closed {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, lines: Lines) {
+        let written = self.end_torn_line().and_then(|()| self.file.write_all(&lines.bytes));
+        if written.is_err() {
+            self.torn = true;
+            self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
+            self.queue.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
+        }
+        self.queue.give_back(lines.bytes);
+    }
+
+    /// A full disk can cut a line short; the next one must not continue it.
+    fn end_torn_line(&mut self) -> io::Result<()> {
+        if self.torn {
+            self.file.write_all(b"\n")?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self) {
+        match open(&self.target) {
+            Ok(file) => {
+                self.file = file;
+                self.torn = false;
+            }
+            Err(_) => {
+                self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn open(target: &LogTarget) -> io::Result<File> {
+    match target {
+        // A descriptor of its own: the library's handle would look for line feeds in every buffer.
+        LogTarget::Stdout => Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+        LogTarget::File(path) => OpenOptions::new().append(true).create(true).open(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn lines(text: &str) -> Lines {
+        Lines { bytes: text.as_bytes().to_vec(), count: text.lines().count() as u64 }
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_counts() {
+        let counters = Arc::new(LogCounters::default());
+        let queue = Queue::new(counters.clone());
+        for _ in 0..QUEUED_BUFFERS_MAX + 2 {
+            let mut two = lines("a\nb\n");
+            queue.hand_over(&mut two);
+            assert!(two.bytes.is_empty() && two.count == 0);
+        }
+        assert_eq!(counters.dropped_lines.load(Ordering::Relaxed), 4);
+        assert_eq!(queue.take().full.len(), QUEUED_BUFFERS_MAX);
+    }
+
+    #[test]
+    fn closing_writes_everything_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("access.log");
+        fs::write(&path, "before\n").unwrap();
+        let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
+        let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+        let expected: String = (0..50).map(|number| format!("{number}\n")).collect();
+        for line in expected.split_inclusive('\n') {
+            log.queue().hand_over(&mut lines(line));
+        }
+        log.close();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{expected}"));
+        log.queue().hand_over(&mut lines("late\n"));
+        assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn reopening_follows_a_rotation() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, rotated) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
+        let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
+        let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+        log.queue().hand_over(&mut lines("old\n"));
+        fs::rename(&path, &rotated).unwrap();
+        log.reopen();
+        // The thread says that it has reopened by the file it makes.
+        while !path.exists() {
+            thread::yield_now();
+        }
+        log.queue().hand_over(&mut lines("new\n"));
+        log.close();
+        assert_eq!(fs::read_to_string(&rotated).unwrap(), "old\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_counted() {
+        let full = LogTarget::File(PathBuf::from("/dev/full"));
+        let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
+        let Ok(log) = AccessLog::open(full, &metrics) else {
+            return;
+        };
+        log.queue().hand_over(&mut lines("a\nb\n"));
+        log.close();
+        assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 2);
+        assert_eq!(metrics.log_counters().write_errors.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
+        let target = LogTarget::File(folder.path().join("none").join("access.log"));
+        assert!(AccessLog::open(target, &metrics).is_err());
+    }
+}

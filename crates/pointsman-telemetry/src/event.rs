@@ -1,0 +1,216 @@
+//! What the data path tells: one event a step, with borrowed facts.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::family::{ListenerMetrics, RuleMetrics, ServerMetrics};
+
+/// A step on the way of a connection or request.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A listener took a connection.
+    ConnectionOpened(&'a ListenerMetrics),
+    /// A connection of a listener ended, in whatever way.
+    ConnectionClosed(&'a ListenerMetrics),
+    /// A TLS handshake ended.
+    Handshake(&'a ListenerMetrics, Handshake),
+    /// A client was refused. If it was answered, [`Event::Done`] follows; this one says why.
+    Refused(&'a ListenerMetrics, Refusal),
+    /// Bytes that belong to no exchange: those of an upgraded connection, told now and then as they pass.
+    Tunnelled {
+        /// The listener.
+        listener: &'a ListenerMetrics,
+        /// From the client.
+        received_bytes: u64,
+        /// To the client.
+        sent_bytes: u64,
+    },
+    /// An attempt at a server failed.
+    ServerFailed(&'a ServerMetrics, ServerFailure),
+    /// A request goes to this server after an attempt that failed, at this server or another.
+    Retried(&'a ServerMetrics),
+    /// A connection to a server was put aside for later use.
+    IdleAdded(&'a ServerMetrics),
+    /// A connection that was put aside is used again, or closed. On the thread that put it aside.
+    IdleRemoved(&'a ServerMetrics),
+    /// An exchange is over: answered, refused, or broken off.
+    Done(&'a Exchange<'a>),
+}
+
+/// How a TLS handshake ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// A new session.
+    Full,
+    /// An earlier session goes on.
+    Resumed,
+    /// No session, whoever's fault.
+    Failed,
+}
+
+/// Why a client was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The request is not HTTP, or could be read in two ways (400).
+    Malformed,
+    /// A version, method, coding or expectation that is not supported (4xx, 501, 505).
+    Unsupported,
+    /// The head is larger than `head_bytes_max` (431).
+    HeadBytes,
+    /// More headers than `headers_max` (431).
+    Headers,
+    /// The target is larger than `target_bytes_max` (414).
+    TargetBytes,
+    /// The body is larger than `body_bytes_max` (413).
+    BodyBytes,
+    /// More connections than `connections_max`.
+    Connections,
+    /// The handshake took longer than `handshake_ms_max`.
+    HandshakeTimeout,
+    /// The head took longer than `head_ms_max` (408).
+    HeadTimeout,
+    /// The body paused for longer than `body_ms_max` (408).
+    BodyTimeout,
+    /// The client took no byte of the answer for `write_ms_max`.
+    WriteTimeout,
+    /// A rule refused the request.
+    Rule,
+    /// No server could take the request (502, 503, 504).
+    NoServer,
+}
+
+/// In what way an attempt at a server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerFailure {
+    /// No connection came about.
+    Connect,
+    /// The server was too slow, when connecting or answering.
+    Timeout,
+    /// The answer is not HTTP, or breaks a limit.
+    Protocol,
+    /// The connection ended before the answer did.
+    Closed,
+}
+
+/// All facts of an exchange that is over. What is not known, or never came about, is left out of the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// Where it came in.
+    pub listener: &'a ListenerMetrics,
+    /// Monotonic time when it ended, on the scale of the recorder's [`crate::WallBase`].
+    pub now_us: u64,
+    /// The peer of the connection.
+    pub client: SocketAddr,
+    /// The client after trusted proxies were believed.
+    pub client_ip: IpAddr,
+    /// `1.2` or `1.3`, when TLS was spoken.
+    pub tls: Option<&'static str>,
+    /// The server name of the handshake.
+    pub sni: Option<&'a str>,
+    /// The method.
+    pub method: Option<&'a [u8]>,
+    /// The host as the request names it.
+    pub host: Option<&'a [u8]>,
+    /// The path as it was sent.
+    pub path: Option<&'a [u8]>,
+    /// The version of HTTP, as in `1.1`.
+    pub version: Option<&'static str>,
+    /// The rule that decided.
+    pub rule: Option<&'a RuleMetrics>,
+    /// The pool the request was for.
+    pub pool: Option<&'a str>,
+    /// The server that was tried last.
+    pub server: Option<&'a ServerMetrics>,
+    /// The status the client was sent, or 0 if it was sent none.
+    pub status: u16,
+    /// Bytes of the request, head and body.
+    pub request_bytes: u64,
+    /// Bytes of the answer, head and body.
+    pub response_bytes: u64,
+    /// From the first byte of the request to the decision.
+    pub decided_us: Option<u64>,
+    /// From the first byte of the request to a connection with the server.
+    pub connected_us: Option<u64>,
+    /// From the first byte of the request to the first byte of the server's answer.
+    pub first_byte_us: Option<u64>,
+    /// From the first byte of the request to the end.
+    pub total_us: u64,
+    /// Servers tried, counting repetitions.
+    pub tries: u32,
+    /// Whether the connection to the server had served before.
+    pub reused: Option<bool>,
+    /// Words that rules gave.
+    pub tags: &'a [&'a str],
+    /// What went wrong.
+    pub error: Option<&'a str>,
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange of which only the listener is known.
+    pub fn new(listener: &'a ListenerMetrics) -> Exchange<'a> {
+        let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Exchange {
+            listener,
+            now_us: 0,
+            client: SocketAddr::new(nowhere, 0),
+            client_ip: nowhere,
+            tls: None,
+            sni: None,
+            method: None,
+            host: None,
+            path: None,
+            version: None,
+            rule: None,
+            pool: None,
+            server: None,
+            status: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            decided_us: None,
+            connected_us: None,
+            first_byte_us: None,
+            total_us: 0,
+            tries: 0,
+            reused: None,
+            tags: &[],
+            error: None,
+        }
+    }
+}
+
+impl Handshake {
+    pub(crate) const ALL: [(Handshake, &'static str); 3] =
+        [(Handshake::Full, "full"), (Handshake::Resumed, "resumed"), (Handshake::Failed, "failed")];
+}
+
+impl Refusal {
+    /// Every reason and its label, in the order of their numbers.
+    pub(crate) const ALL: [(Refusal, &'static str); 13] = [
+        (Refusal::Malformed, "malformed"),
+        (Refusal::Unsupported, "unsupported"),
+        (Refusal::HeadBytes, "head_bytes"),
+        (Refusal::Headers, "headers"),
+        (Refusal::TargetBytes, "target_bytes"),
+        (Refusal::BodyBytes, "body_bytes"),
+        (Refusal::Connections, "connections"),
+        (Refusal::HandshakeTimeout, "handshake_timeout"),
+        (Refusal::HeadTimeout, "head_timeout"),
+        (Refusal::BodyTimeout, "body_timeout"),
+        (Refusal::WriteTimeout, "write_timeout"),
+        (Refusal::Rule, "rule"),
+        (Refusal::NoServer, "no_server"),
+    ];
+}
+
+impl ServerFailure {
+    pub(crate) const ALL: [(ServerFailure, &'static str); 4] = [
+        (ServerFailure::Connect, "connect"),
+        (ServerFailure::Timeout, "timeout"),
+        (ServerFailure::Protocol, "protocol"),
+        (ServerFailure::Closed, "closed"),
+    ];
+}
+
+// Counters are arrays indexed by these enums: a variant without a label must not compile.
+const _: () = assert!(Handshake::ALL.len() == Handshake::Failed as usize + 1);
+const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
+const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Closed as usize + 1);

@@ -1,0 +1,98 @@
+//! The counters of listeners, rules and servers, behind handles that carry their names.
+
+use crate::event::{Handshake, Refusal, ServerFailure};
+use crate::histogram::Histogram;
+use crate::slots::{Counter, Slots};
+
+/// The counters of a listener.
+#[derive(Debug)]
+pub struct ListenerMetrics {
+    name: Box<str>,
+    pub(crate) slots: Slots<ListenerSlot>,
+}
+
+/// The counters of a rule on a listener.
+#[derive(Debug)]
+pub struct RuleMetrics {
+    listener: Box<str>,
+    label: Box<str>,
+    pub(crate) slots: Slots<RuleSlot>,
+}
+
+/// The counters of a server in a pool.
+#[derive(Debug)]
+pub struct ServerMetrics {
+    pool: Box<str>,
+    name: Box<str>,
+    pub(crate) slots: Slots<ServerSlot>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ListenerSlot {
+    pub(crate) opened: Counter,
+    pub(crate) closed: Counter,
+    /// By hundreds; the first is "no answer".
+    pub(crate) requests: [Counter; 6],
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_bytes: Counter,
+    pub(crate) duration: Histogram,
+    pub(crate) handshakes: [Counter; Handshake::ALL.len()],
+    pub(crate) refusals: [Counter; Refusal::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct RuleSlot {
+    pub(crate) hits: Counter,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ServerSlot {
+    pub(crate) requests: Counter,
+    pub(crate) retries: Counter,
+    pub(crate) idle_added: Counter,
+    pub(crate) idle_removed: Counter,
+    pub(crate) failures: [Counter; ServerFailure::ALL.len()],
+}
+
+impl ListenerMetrics {
+    pub(crate) fn new(name: &str, threads: usize) -> ListenerMetrics {
+        ListenerMetrics { name: name.into(), slots: Slots::new(threads) }
+    }
+
+    /// The listener's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl RuleMetrics {
+    pub(crate) fn new(listener: &str, label: &str, threads: usize) -> RuleMetrics {
+        RuleMetrics { listener: listener.into(), label: label.into(), slots: Slots::new(threads) }
+    }
+
+    /// The name of the listener that the rule stands on.
+    pub fn listener(&self) -> &str {
+        &self.listener
+    }
+
+    /// The rule's label.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+impl ServerMetrics {
+    pub(crate) fn new(pool: &str, name: &str, threads: usize) -> ServerMetrics {
+        ServerMetrics { pool: pool.into(), name: name.into(), slots: Slots::new(threads) }
+    }
+
+    /// The name of the pool.
+    pub fn pool(&self) -> &str {
+        &self.pool
+    }
+
+    /// The server's name in the pool.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,294 @@
+//! The registry: handles by name, and the page that Prometheus reads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::access_log::{AccessLog, LogCounters};
+use crate::event::{Handshake, Refusal, ServerFailure};
+use crate::exposition::{Exposition, Kind, Label, Seconds};
+use crate::family::{ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot};
+use crate::histogram::{BUCKETS, bound_us};
+use crate::recorder::Recorder;
+use crate::slots::Counter;
+use crate::timestamp::WallBase;
+
+/// All counters of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    version: Box<str>,
+    started_us: u64,
+    /// Which slots have a recorder.
+    taken: Mutex<Box<[bool]>>,
+    listeners: Named<ListenerMetrics>,
+    rules: Named<RuleMetrics>,
+    servers: Named<ServerMetrics>,
+    log: Arc<LogCounters>,
+    generation: AtomicU64,
+    reloads: AtomicU64,
+    reloads_refused: AtomicU64,
+}
+
+impl Metrics {
+    /// A registry for this many event-loop threads and the control thread.
+    pub fn new(event_loops: usize, version: &str, started: SystemTime) -> Arc<Metrics> {
+        let since_1970 = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Arc::new(Metrics {
+            version: version.into(),
+            started_us: u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX),
+            taken: Mutex::new(vec![false; event_loops + 1].into()),
+            listeners: Named::default(),
+            rules: Named::default(),
+            servers: Named::default(),
+            log: Arc::default(),
+            generation: AtomicU64::new(1),
+            reloads: AtomicU64::new(0),
+            reloads_refused: AtomicU64::new(0),
+        })
+    }
+
+    /// A recorder for a thread, which writes to the access log if there is one. `None` when there are as many
+    /// as threads; a recorder that is dropped makes room for another.
+    pub fn recorder(self: &Arc<Metrics>, log: Option<&AccessLog>, base: WallBase) -> Option<Recorder> {
+        let mut taken = locked(&self.taken);
+        let thread = taken.iter().position(|taken| !taken)?;
+        taken[thread] = true;
+        let queue = log.map(|log| log.queue().clone());
+        Some(Recorder::new(thread, self.clone(), queue, base))
+    }
+
+    pub(crate) fn release(&self, thread: usize) {
+        locked(&self.taken)[thread] = false;
+    }
+
+    /// The counters of a listener: the same for the same name, over reloads.
+    pub fn listener(&self, name: &str) -> Arc<ListenerMetrics> {
+        self.listeners.get((name, ""), || ListenerMetrics::new(name, self.threads()))
+    }
+
+    /// The counters of a rule on a listener: the same for the same names, over reloads.
+    pub fn rule(&self, listener: &str, label: &str) -> Arc<RuleMetrics> {
+        self.rules.get((listener, label), || RuleMetrics::new(listener, label, self.threads()))
+    }
+
+    /// The counters of a server in a pool: the same for the same names, over reloads.
+    pub fn server(&self, pool: &str, name: &str) -> Arc<ServerMetrics> {
+        self.servers.get((pool, name), || ServerMetrics::new(pool, name, self.threads()))
+    }
+
+    /// Forgets the counters that no plan or connection holds any more, so that reloads with ever new names do
+    /// not add up. For the control thread, after it freed an old plan.
+    pub fn forget_unused(&self) {
+        self.listeners.forget_unused();
+        self.rules.forget_unused();
+        self.servers.forget_unused();
+    }
+
+    /// A new plan is in force. The first plan is generation 1 and no reload.
+    pub fn reloaded(&self, generation: u64) {
+        self.generation.store(generation, Ordering::Relaxed);
+        self.reloads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A new plan was refused.
+    pub fn reload_refused(&self) {
+        self.reloads_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Appends all figures in Prometheus' text form. `in_flight` says how many requests a server (pool and
+    /// name) has at this moment; a server it does not know is left out.
+    pub fn render(&self, in_flight: &dyn Fn(&str, &str) -> Option<u64>, out: &mut String) {
+        let mut page = Exposition::new(out);
+        self.render_process(&mut page);
+        render_listeners(&mut page, &self.listeners.all());
+        render_rules(&mut page, &self.rules.all());
+        render_servers(&mut page, &self.servers.all(), in_flight);
+    }
+
+    pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
+        self.log.clone()
+    }
+
+    fn threads(&self) -> usize {
+        locked(&self.taken).len()
+    }
+
+    fn render_process(&self, page: &mut Exposition<'_>) {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        page.family("pointsman_build_info", Kind::Gauge, "Always 1; the version is a label.");
+        page.sample("pointsman_build_info", &[("version", &self.version)], 1);
+        page.family("pointsman_start_time_seconds", Kind::Gauge, "When the process started, since 1970.");
+        page.sample_seconds("pointsman_start_time_seconds", &[], self.started_us);
+        page.family("pointsman_plan_generation", Kind::Gauge, "The generation of the plan in force.");
+        page.sample("pointsman_plan_generation", &[], load(&self.generation));
+        let name = "pointsman_reloads_total";
+        page.family(name, Kind::Counter, "Reloads of the configuration by their result.");
+        page.sample(name, &[("result", "ok")], load(&self.reloads));
+        page.sample(name, &[("result", "refused")], load(&self.reloads_refused));
+        let name = "pointsman_access_log_dropped_lines_total";
+        page.family(name, Kind::Counter, "Lines of the access log that were lost.");
+        page.sample(name, &[], load(&self.log.dropped_lines));
+        let name = "pointsman_access_log_write_errors_total";
+        page.family(name, Kind::Counter, "Failures to open or write the access log.");
+        page.sample(name, &[], load(&self.log.write_errors));
+    }
+}
+
+/// Classes of status, in the order of their counters.
+const STATUS: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
+    let simple =
+        |page: &mut Exposition<'_>, name: &str, help: &str, counter: fn(&ListenerSlot) -> &Counter| {
+            page.family(name, Kind::Counter, help);
+            for listener in listeners {
+                page.sample(name, &[("listener", listener.name())], listener.slots.sum(counter));
+            }
+        };
+    simple(page, "pointsman_connections_total", "Connections taken.", |slot| &slot.opened);
+    let name = "pointsman_connections_open";
+    page.family(name, Kind::Gauge, "Connections open now.");
+    for listener in listeners {
+        // In this order, so that a connection that comes and goes meanwhile cannot make it negative.
+        let closed = listener.slots.sum(|slot| &slot.closed);
+        let opened = listener.slots.sum(|slot| &slot.opened);
+        page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
+    }
+    let name = "pointsman_tls_handshakes_total";
+    page.family(name, Kind::Counter, "TLS handshakes by their result.");
+    for listener in listeners {
+        for (how, label) in Handshake::ALL {
+            let count = listener.slots.sum(|slot| &slot.handshakes[how as usize]);
+            page.sample(name, &[("listener", listener.name()), ("result", label)], count);
+        }
+    }
+    let name = "pointsman_requests_total";
+    page.family(name, Kind::Counter, "Requests by the class of the status that the client was sent.");
+    for listener in listeners {
+        for (class, label) in STATUS.into_iter().enumerate() {
+            let count = listener.slots.sum(|slot| &slot.requests[class]);
+            page.sample(name, &[("listener", listener.name()), ("status", label)], count);
+        }
+    }
+    let name = "pointsman_refusals_total";
+    page.family(name, Kind::Counter, "Clients refused, by reason.");
+    for listener in listeners {
+        for (why, label) in Refusal::ALL {
+            let count = listener.slots.sum(|slot| &slot.refusals[why as usize]);
+            page.sample(name, &[("listener", listener.name()), ("reason", label)], count);
+        }
+    }
+    simple(page, "pointsman_received_bytes_total", "Bytes of HTTP and of tunnels from clients.", |slot| {
+        &slot.received_bytes
+    });
+    simple(page, "pointsman_sent_bytes_total", "Bytes of HTTP and of tunnels to clients.", |slot| {
+        &slot.sent_bytes
+    });
+    let name = "pointsman_request_duration_seconds";
+    page.family(name, Kind::Histogram, "From the first byte of a request to the end of its answer.");
+    for listener in listeners {
+        render_histogram(page, listener);
+    }
+}
+
+fn render_histogram(page: &mut Exposition<'_>, listener: &ListenerMetrics) {
+    let listener_label: Label<'_> = ("listener", listener.name());
+    let mut count = 0;
+    for bucket in 0..BUCKETS {
+        count += listener.slots.sum(|slot| &slot.duration.buckets[bucket]);
+        let bound = bound_us(bucket).map_or("+Inf".to_owned(), |bound_us| Seconds(bound_us).to_string());
+        page.sample("pointsman_request_duration_seconds_bucket", &[listener_label, ("le", &bound)], count);
+    }
+    let sum_us = listener.slots.sum(|slot| &slot.duration.sum_us);
+    page.sample_seconds("pointsman_request_duration_seconds_sum", &[listener_label], sum_us);
+    page.sample("pointsman_request_duration_seconds_count", &[listener_label], count);
+}
+
+fn render_rules(page: &mut Exposition<'_>, rules: &[Arc<RuleMetrics>]) {
+    let name = "pointsman_rule_hits_total";
+    page.family(name, Kind::Counter, "Requests that a rule decided.");
+    for rule in rules {
+        let labels = [("listener", rule.listener()), ("rule", rule.label())];
+        page.sample(name, &labels, rule.slots.sum(|slot| &slot.hits));
+    }
+}
+
+fn render_servers(
+    page: &mut Exposition<'_>,
+    servers: &[Arc<ServerMetrics>],
+    in_flight: &dyn Fn(&str, &str) -> Option<u64>,
+) {
+    let simple = |page: &mut Exposition<'_>, name: &str, help: &str, counter: fn(&ServerSlot) -> &Counter| {
+        page.family(name, Kind::Counter, help);
+        for server in servers {
+            page.sample(name, &server_labels(server), server.slots.sum(counter));
+        }
+    };
+    simple(page, "pointsman_server_requests_total", "Requests that a server was the last to get.", |slot| {
+        &slot.requests
+    });
+    simple(page, "pointsman_server_retries_total", "Attempts at a server after a failed one.", |slot| {
+        &slot.retries
+    });
+    let name = "pointsman_server_failures_total";
+    page.family(name, Kind::Counter, "Failed attempts at a server, by kind.");
+    for server in servers {
+        for (how, label) in ServerFailure::ALL {
+            let [pool, server_name] = server_labels(server);
+            let count = server.slots.sum(|slot| &slot.failures[how as usize]);
+            page.sample(name, &[pool, server_name, ("kind", label)], count);
+        }
+    }
+    let name = "pointsman_server_in_flight_requests";
+    page.family(name, Kind::Gauge, "Requests at a server now.");
+    for server in servers {
+        if let Some(count) = in_flight(server.pool(), server.name()) {
+            page.sample(name, &server_labels(server), count);
+        }
+    }
+    let name = "pointsman_server_idle_connections";
+    page.family(name, Kind::Gauge, "Connections to a server kept for later use.");
+    for server in servers {
+        let removed = server.slots.sum(|slot| &slot.idle_removed);
+        let added = server.slots.sum(|slot| &slot.idle_added);
+        page.sample(name, &server_labels(server), added.saturating_sub(removed));
+    }
+}
+
+fn server_labels(server: &ServerMetrics) -> [Label<'_>; 2] {
+    [("pool", server.pool()), ("server", server.name())]
+}
+
+/// Handles by a pair of names, in the order of the names.
+#[derive(Debug)]
+struct Named<T>(Mutex<BTreeMap<(String, String), Arc<T>>>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named(Mutex::default())
+    }
+}
+
+impl<T> Named<T> {
+    fn get(&self, (first, second): (&str, &str), make: impl FnOnce() -> T) -> Arc<T> {
+        let mut handles = locked(&self.0);
+        handles.entry((first.to_owned(), second.to_owned())).or_insert_with(|| Arc::new(make())).clone()
+    }
+
+    fn all(&self) -> Vec<Arc<T>> {
+        locked(&self.0).values().cloned().collect()
+    }
+
+    fn forget_unused(&self) {
+        locked(&self.0).retain(|_, handle| Arc::strong_count(handle) > 1);
+    }
+}
+
+/// No code panics while it holds one of these locks, and what they guard is whole at any time.
+fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

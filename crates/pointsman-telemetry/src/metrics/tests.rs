@@ -1,0 +1,278 @@
+//! The registry from the outside: events in, the page out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+use crate::event::{Event, Exchange};
+use crate::{AccessLog, LogTarget};
+
+const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };
+
+fn registry(event_loops: usize) -> Arc<Metrics> {
+    Metrics::new(event_loops, "0.1.0", UNIX_EPOCH + Duration::from_millis(1_795_227_474_123))
+}
+
+fn page(metrics: &Metrics) -> BTreeMap<String, f64> {
+    let mut out = String::new();
+    metrics.render(&|_, server| (server != "unknown").then_some(3), &mut out);
+    read_page(&out)
+}
+
+/// Reads the text form strictly: every sample follows the two lines of its family, names and labels are well
+/// formed, no series comes twice.
+fn read_page(text: &str) -> BTreeMap<String, f64> {
+    let mut series = BTreeMap::new();
+    let mut families = BTreeSet::new();
+    let (mut family, mut kind) = (String::new(), String::new());
+    assert!(text.ends_with('\n'));
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a help text");
+            assert!(families.insert(name.to_owned()), "{name} comes twice");
+            assert!(!help.is_empty() && !help.contains('\\'));
+            family = name.to_owned();
+            kind.clear();
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, what) = rest.split_once(' ').expect("a type");
+            assert_eq!(name, family);
+            kind = what.to_owned();
+        } else {
+            let (name, labels, value) = read_sample(line);
+            let base = match kind.as_str() {
+                "histogram" => ["_bucket", "_sum", "_count"]
+                    .iter()
+                    .find_map(|end| name.strip_suffix(end))
+                    .expect("a histogram's suffix"),
+                "counter" => {
+                    assert!(name.ends_with("_total"), "{name}");
+                    name
+                }
+                _ => name,
+            };
+            assert_eq!(base, family, "{line}");
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+            let key = line[..line.rfind(' ').unwrap()].to_owned();
+            assert!(labels.iter().map(|(name, _)| name).collect::<BTreeSet<_>>().len() == labels.len());
+            assert!(series.insert(key, value).is_none(), "{line} comes twice");
+        }
+    }
+    series
+}
+
+/// The name, the labels with their values unescaped, and the value.
+fn read_sample(line: &str) -> (&str, Vec<(String, String)>, f64) {
+    let end = line.find(['{', ' ']).expect("a name");
+    let (name, mut rest) = line.split_at(end);
+    let mut labels = Vec::new();
+    if rest.starts_with('{') {
+        while !rest.starts_with('}') {
+            let (label, after) = rest[1..].split_once("=\"").expect("a label");
+            assert!(label.bytes().all(|byte| byte.is_ascii_lowercase()));
+            let mut value = String::new();
+            let mut characters = after.char_indices();
+            let close = loop {
+                match characters.next().expect("the end of a label") {
+                    (at, '"') => break at,
+                    (_, '\\') => match characters.next() {
+                        Some((_, 'n')) => value.push('\n'),
+                        Some((_, escaped @ ('"' | '\\'))) => value.push(escaped),
+                        other => panic!("escape {other:?}"),
+                    },
+                    (_, other) => value.push(other),
+                }
+            };
+            labels.push((label.to_owned(), value));
+            rest = &after[close + 1..];
+        }
+        rest = &rest[1..];
+    }
+    let value = rest.strip_prefix(' ').expect("a space").parse().expect("a number");
+    (name, labels, value)
+}
+
+#[test]
+fn every_event_is_on_the_page() {
+    let metrics = registry(1);
+    let shop = metrics.listener("shop");
+    let rule = metrics.rule("shop", "R1");
+    let server = metrics.server("fast", "server1");
+    let recorder = metrics.recorder(None, BASE).unwrap();
+    for _ in 0..3 {
+        recorder.hear(&Event::ConnectionOpened(&shop));
+    }
+    recorder.hear(&Event::ConnectionClosed(&shop));
+    recorder.hear(&Event::Handshake(&shop, Handshake::Full));
+    recorder.hear(&Event::Handshake(&shop, Handshake::Resumed));
+    recorder.hear(&Event::Refused(&shop, Refusal::HeadTimeout));
+    recorder.hear(&Event::Tunnelled { listener: &shop, received_bytes: 5, sent_bytes: 7 });
+    recorder.hear(&Event::ServerFailed(&server, ServerFailure::Connect));
+    recorder.hear(&Event::Retried(&server));
+    recorder.hear(&Event::IdleAdded(&server));
+    recorder.hear(&Event::IdleAdded(&server));
+    recorder.hear(&Event::IdleRemoved(&server));
+    let exchange = Exchange {
+        status: 204,
+        rule: Some(&rule),
+        server: Some(&server),
+        request_bytes: 100,
+        response_bytes: 200,
+        total_us: 1_500,
+        ..Exchange::new(&shop)
+    };
+    recorder.hear(&Event::Done(&exchange));
+    recorder.hear(&Event::Done(&Exchange { status: 0, total_us: 90_000_000, ..exchange }));
+    recorder.hear(&Event::Done(&Exchange { status: 999, total_us: 1, ..exchange }));
+    metrics.reloaded(2);
+    metrics.reload_refused();
+
+    let page = page(&metrics);
+    for (series, expected) in [
+        (r#"pointsman_build_info{version="0.1.0"}"#, 1.0),
+        ("pointsman_start_time_seconds", 1_795_227_474.123),
+        ("pointsman_plan_generation", 2.0),
+        (r#"pointsman_reloads_total{result="ok"}"#, 1.0),
+        (r#"pointsman_reloads_total{result="refused"}"#, 1.0),
+        ("pointsman_access_log_dropped_lines_total", 0.0),
+        (r#"pointsman_connections_total{listener="shop"}"#, 3.0),
+        (r#"pointsman_connections_open{listener="shop"}"#, 2.0),
+        (r#"pointsman_tls_handshakes_total{listener="shop",result="full"}"#, 1.0),
+        (r#"pointsman_tls_handshakes_total{listener="shop",result="resumed"}"#, 1.0),
+        (r#"pointsman_tls_handshakes_total{listener="shop",result="failed"}"#, 0.0),
+        (r#"pointsman_requests_total{listener="shop",status="2xx"}"#, 1.0),
+        (r#"pointsman_requests_total{listener="shop",status="none"}"#, 2.0),
+        (r#"pointsman_refusals_total{listener="shop",reason="head_timeout"}"#, 1.0),
+        (r#"pointsman_received_bytes_total{listener="shop"}"#, 305.0),
+        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 607.0),
+        (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.000064"}"#, 1.0),
+        (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.001024"}"#, 1.0),
+        (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.002048"}"#, 2.0),
+        (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="67.108864"}"#, 2.0),
+        (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="+Inf"}"#, 3.0),
+        (r#"pointsman_request_duration_seconds_sum{listener="shop"}"#, 90.001501),
+        (r#"pointsman_request_duration_seconds_count{listener="shop"}"#, 3.0),
+        (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
+        (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 3.0),
+        (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
+        (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),
+        (r#"pointsman_server_in_flight_requests{pool="fast",server="server1"}"#, 3.0),
+        (r#"pointsman_server_idle_connections{pool="fast",server="server1"}"#, 1.0),
+    ] {
+        assert_eq!(page.get(series), Some(&expected), "{series}");
+    }
+}
+
+#[test]
+fn awkward_names_keep_the_page_readable() {
+    let metrics = registry(1);
+    metrics.listener("a\"b\\c\nd");
+    metrics.rule("über", "x{y=\"z\"} 1");
+    metrics.server("p", "unknown");
+    let page = page(&metrics);
+    assert!(page.contains_key(r#"pointsman_connections_total{listener="a\"b\\c\nd"}"#));
+    assert!(page.contains_key(r#"pointsman_rule_hits_total{listener="über",rule="x{y=\"z\"} 1"}"#));
+    assert!(!page.contains_key(r#"pointsman_server_in_flight_requests{pool="p",server="unknown"}"#));
+}
+
+#[test]
+fn threads_add_up() {
+    const THREADS: usize = 4;
+    const ROUNDS: u64 = 20_000;
+    let metrics = registry(THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let recorder = metrics.recorder(None, BASE).unwrap();
+            let shop = metrics.listener("shop");
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    recorder.hear(&Event::ConnectionOpened(&shop));
+                    let exchange =
+                        Exchange { status: 200, request_bytes: 3, total_us: round, ..Exchange::new(&shop) };
+                    recorder.hear(&Event::Done(&exchange));
+                    recorder.hear(&Event::ConnectionClosed(&shop));
+                }
+            });
+        }
+    });
+    let page = page(&metrics);
+    let all = (THREADS as u64 * ROUNDS) as f64;
+    assert_eq!(page[r#"pointsman_connections_total{listener="shop"}"#], all);
+    assert_eq!(page[r#"pointsman_connections_open{listener="shop"}"#], 0.0);
+    assert_eq!(page[r#"pointsman_requests_total{listener="shop",status="2xx"}"#], all);
+    assert_eq!(page[r#"pointsman_received_bytes_total{listener="shop"}"#], 3.0 * all);
+    assert_eq!(page[r#"pointsman_request_duration_seconds_count{listener="shop"}"#], all);
+}
+
+#[test]
+fn there_is_one_recorder_a_thread() {
+    let metrics = registry(1);
+    let first = metrics.recorder(None, BASE);
+    let second = metrics.recorder(None, BASE);
+    assert!(first.is_some() && second.is_some());
+    assert!(metrics.recorder(None, BASE).is_none());
+    drop(first);
+    assert!(metrics.recorder(None, BASE).is_some());
+}
+
+#[test]
+fn handles_survive_a_reload_and_go_when_nobody_holds_them() {
+    let metrics = registry(1);
+    let (kept, gone) = (metrics.rule("shop", "kept"), metrics.rule("shop", "gone"));
+    assert!(Arc::ptr_eq(&kept, &metrics.rule("shop", "kept")));
+    assert!(!Arc::ptr_eq(&kept, &metrics.rule("other", "kept")));
+    drop(gone);
+    metrics.forget_unused();
+    let page = page(&metrics);
+    assert!(page.contains_key(r#"pointsman_rule_hits_total{listener="shop",rule="kept"}"#));
+    assert!(!page.contains_key(r#"pointsman_rule_hits_total{listener="shop",rule="gone"}"#));
+}
+
+#[test]
+fn lines_reach_the_file_on_flush_and_when_the_recorder_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("access.log");
+    let metrics = registry(1);
+    let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+    let shop = metrics.listener("shop");
+    let recorder = metrics.recorder(Some(&log), BASE).unwrap();
+    let done = |number: usize| {
+        let error = number.to_string();
+        let exchange =
+            Exchange { now_us: number as u64 * 1_000, error: Some(&error), ..Exchange::new(&shop) };
+        recorder.hear(&Event::Done(&exchange));
+    };
+    (0..10).for_each(done);
+    recorder.flush();
+    (10..1_000).for_each(done);
+    recorder.set_wall_base(WallBase { unix_us: 0, monotonic_us: 1_000_000 });
+    done(1_000);
+    drop(recorder);
+    log.close();
+
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    assert_eq!(lines.len(), 1_001);
+    for (number, line) in lines.iter().enumerate() {
+        assert_eq!(line["error"], number.to_string());
+    }
+    assert_eq!(lines[0]["time"], "2026-11-21T02:17:54.123Z");
+    assert_eq!(lines[999]["time"], "2026-11-21T02:17:55.122Z");
+    assert_eq!(lines[1_000]["time"], "1970-01-01T00:00:00.000Z");
+    assert_eq!(page(&metrics)["pointsman_access_log_dropped_lines_total"], 0.0);
+}
+
+#[test]
+fn lines_after_closing_are_counted_as_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = registry(1);
+    let log = AccessLog::open(LogTarget::File(folder.path().join("access.log")), &metrics).unwrap();
+    let shop = metrics.listener("shop");
+    let recorder = metrics.recorder(Some(&log), BASE).unwrap();
+    log.close();
+    recorder.hear(&Event::Done(&Exchange::new(&shop)));
+    recorder.flush();
+    recorder.flush();
+    assert_eq!(page(&metrics)["pointsman_access_log_dropped_lines_total"], 1.0);
+}

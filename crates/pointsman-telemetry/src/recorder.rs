@@ -1,0 +1,130 @@
+//! One thread's ear: counts each event, and writes the lines of the access log.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::access_log::{Lines, Queue};
+use crate::event::{Event, Exchange};
+use crate::exchange_line::push_line;
+use crate::metrics::Metrics;
+use crate::timestamp::{Timestamps, WallBase};
+
+/// Lines are handed over when there are more bytes of them than this.
+const HAND_OVER_BYTES: usize = 32 * 1024;
+
+/// Hears the events of one thread. It belongs to that thread, which the compiler sees to: it can be sent to
+/// another one, but not shared with it.
+#[derive(Debug)]
+pub struct Recorder {
+    thread: usize,
+    metrics: Arc<Metrics>,
+    log: Option<RefCell<LineBuffer>>,
+}
+
+#[derive(Debug)]
+struct LineBuffer {
+    lines: Lines,
+    timestamps: Timestamps,
+    queue: Arc<Queue>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        thread: usize,
+        metrics: Arc<Metrics>,
+        queue: Option<Arc<Queue>>,
+        base: WallBase,
+    ) -> Recorder {
+        let log = queue.map(|queue| {
+            RefCell::new(LineBuffer { lines: Lines::default(), timestamps: Timestamps::new(base), queue })
+        });
+        // A cell makes the type unshareable even without a log, which the counters rely on.
+        Recorder { thread, metrics, log }
+    }
+
+    /// Counts an event. With the access log off this is a few additions, without allocation or clock.
+    #[inline]
+    pub fn hear(&self, event: &Event<'_>) {
+        let thread = self.thread;
+        match *event {
+            Event::ConnectionOpened(listener) => listener.slots.of(thread).opened.add(1),
+            Event::ConnectionClosed(listener) => listener.slots.of(thread).closed.add(1),
+            Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
+            Event::Refused(listener, why) => listener.slots.of(thread).refusals[why as usize].add(1),
+            Event::Tunnelled { listener, received_bytes, sent_bytes } => {
+                let slot = listener.slots.of(thread);
+                slot.received_bytes.add(received_bytes);
+                slot.sent_bytes.add(sent_bytes);
+            }
+            Event::ServerFailed(server, how) => server.slots.of(thread).failures[how as usize].add(1),
+            Event::Retried(server) => server.slots.of(thread).retries.add(1),
+            Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),
+            Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
+            Event::Done(exchange) => self.done(exchange),
+        }
+    }
+
+    /// Whether lines are written: only then are the facts of [`crate::Exchange`] that no counter needs wanted.
+    #[inline]
+    pub fn is_logging(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Hands over the lines that are there. For the thread's tick, so that a quiet log is not a late one.
+    pub fn flush(&self) {
+        if let Some(log) = &self.log {
+            log.borrow_mut().hand_over();
+        }
+    }
+
+    /// Ties the clocks anew, after the wall's was set or has drifted.
+    pub fn set_wall_base(&self, base: WallBase) {
+        if let Some(log) = &self.log {
+            log.borrow_mut().timestamps.set_base(base);
+        }
+    }
+
+    #[inline]
+    fn done(&self, exchange: &Exchange<'_>) {
+        let slot = exchange.listener.slots.of(self.thread);
+        // A status outside of 100 to 599 never leaves the switch; counted as no answer.
+        let class = usize::from(exchange.status / 100);
+        slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
+        slot.received_bytes.add(exchange.request_bytes);
+        slot.sent_bytes.add(exchange.response_bytes);
+        slot.duration.add(exchange.total_us);
+        if let Some(rule) = exchange.rule {
+            rule.slots.of(self.thread).hits.add(1);
+        }
+        if let Some(server) = exchange.server {
+            server.slots.of(self.thread).requests.add(1);
+        }
+        if let Some(log) = &self.log {
+            log.borrow_mut().write(exchange);
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.flush();
+        self.metrics.release(self.thread);
+    }
+}
+
+impl LineBuffer {
+    fn write(&mut self, exchange: &Exchange<'_>) {
+        let time = self.timestamps.at(exchange.now_us);
+        push_line(&mut self.lines.bytes, time, exchange);
+        self.lines.count += 1;
+        if self.lines.bytes.len() > HAND_OVER_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if self.lines.count > 0 {
+            self.queue.hand_over(&mut self.lines);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The server's side of handshakes on one listener: built whole from files, then immutable.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+
+use crate::certificate::{self, CertificateFacts, CertificateWarning, Loaded};
+use crate::error::{Problem, TlsError};
+use crate::pem;
+use crate::resolver::ByName;
+use crate::sessions::{Policy, Sessions};
+use crate::settings::{ClientAuth, ServerTls, TlsVersion};
+use crate::stream::TlsStream;
+
+/// What a connection may hold of bytes not yet taken by the client: one 64 KiB write of plain text goes out
+/// as four records in one system call, and no more piles up behind a slow client.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// Does the server's side of TLS handshakes. Cheap to clone.
+#[derive(Clone)]
+pub struct Acceptor(Arc<Inner>);
+
+struct Inner {
+    acceptor: TlsAcceptor,
+    certificates: Vec<CertificateFacts>,
+    sessions: Option<Sessions>,
+}
+
+impl Acceptor {
+    /// Reads and checks all files, and reports everything that is wrong with them.
+    ///
+    /// `previous` is what the *same listener* had before a reload: if its client-certificate policy (mode and
+    /// content of the file of authorities) is the same, its sessions can still be resumed. The acceptor of
+    /// another listener must never be passed here.
+    pub fn build(settings: &ServerTls, previous: Option<&Acceptor>) -> Result<Acceptor, Vec<TlsError>> {
+        let provider = Arc::new(provider());
+        let mut errors = Vec::new();
+        let mut certificates = Vec::with_capacity(settings.certificates.len());
+        if settings.certificates.is_empty() {
+            errors.push(TlsError::without_file(Problem::NoCertificateConfigured));
+        }
+        for files in &settings.certificates {
+            match certificate::load(files, &provider) {
+                Ok(loaded) => certificates.push(loaded),
+                Err(wrong) => errors.extend(wrong),
+            }
+        }
+        match ClientPolicy::read(settings, &provider) {
+            Ok(clients) if errors.is_empty() => assemble(settings, provider, certificates, clients, previous)
+                .map_err(|error| {
+                    vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })]
+                }),
+            Ok(_) => Err(errors),
+            Err(wrong) => {
+                errors.extend(wrong);
+                Err(errors)
+            }
+        }
+    }
+
+    /// Does a handshake over a stream. Its time is the caller's to limit; dropping the future ends it.
+    pub fn accept<S>(&self, stream: S) -> impl Future<Output = io::Result<TlsStream<S>>> + use<S>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let handshake = self.0.acceptor.accept_with(stream, |connection| {
+            connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
+        });
+        async move { TlsStream::new(handshake.await?) }
+    }
+
+    /// The certificates, in the order of the configuration.
+    pub fn certificates(&self) -> &[CertificateFacts] {
+        &self.0.certificates
+    }
+
+    /// What is odd about the certificates at this time, above all those that expire.
+    pub fn warnings(&self, now: SystemTime) -> Vec<CertificateWarning> {
+        self.0.certificates.iter().flat_map(|certificate| certificate.warnings(now)).collect()
+    }
+}
+
+impl std::fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Acceptor").field("certificates", &self.0.certificates).finish_non_exhaustive()
+    }
+}
+
+/// The library's own cipher suites, and its key exchanges in a written-down order. Among those that both
+/// sides know, the client's order decides.
+fn provider() -> CryptoProvider {
+    use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
+    CryptoProvider {
+        kx_groups: vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1],
+        ..aws_lc_rs::default_provider()
+    }
+}
+
+fn assemble(
+    settings: &ServerTls,
+    provider: Arc<CryptoProvider>,
+    mut certificates: Vec<Loaded>,
+    clients: ClientPolicy,
+    previous: Option<&Acceptor>,
+) -> Result<Acceptor, rustls::Error> {
+    let versions = match settings.min_version {
+        TlsVersion::Tls12 => &[&TLS13, &TLS12][..],
+        TlsVersion::Tls13 => &[&TLS13][..],
+    };
+    let sessions = match settings.tickets {
+        true => {
+            let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
+            Some(Sessions::new(clients.policy, previous)?)
+        }
+        false => None,
+    };
+    let resolver = ByName::new(&mut certificates);
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)?
+        .with_client_cert_verifier(clients.verifier)
+        .with_cert_resolver(Arc::new(resolver));
+    config.alpn_protocols.clone_from(&settings.alpn);
+    Sessions::install(sessions.as_ref(), &mut config);
+    Ok(Acceptor(Arc::new(Inner {
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        certificates: certificates.into_iter().map(|loaded| loaded.facts).collect(),
+        sessions,
+    })))
+}
+
+/// Who is let in, and what that decision rests on.
+struct ClientPolicy {
+    verifier: Arc<dyn ClientCertVerifier>,
+    policy: Policy,
+}
+
+impl ClientPolicy {
+    /// Reads the authorities, even when they are not asked for: a broken file is found before it is needed.
+    fn read(settings: &ServerTls, provider: &Arc<CryptoProvider>) -> Result<ClientPolicy, Vec<TlsError>> {
+        let auth = settings.client_auth;
+        let (text, roots) = match &settings.client_ca {
+            Some(path) => {
+                let text = pem::read(path).map_err(|error| vec![error])?;
+                let roots = authorities(path, &text)?;
+                (Some(text), Arc::new(roots))
+            }
+            None if auth == ClientAuth::Off => (None, Arc::new(RootCertStore::empty())),
+            None => return Err(vec![TlsError::without_file(Problem::NoClientCa)]),
+        };
+        let policy = Policy::new(auth, text.as_deref());
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+        let verifier = match auth {
+            ClientAuth::Off => {
+                return Ok(ClientPolicy { verifier: WebPkiClientVerifier::no_client_auth(), policy });
+            }
+            ClientAuth::Request => verifier.allow_unauthenticated().build(),
+            ClientAuth::Require => verifier.build(),
+        };
+        match verifier {
+            Ok(verifier) => Ok(ClientPolicy { verifier, policy }),
+            Err(error) => Err(vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })]),
+        }
+    }
+}
+
+/// The authorities in a file, every one of them usable.
+fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, Vec<TlsError>> {
+    let mut roots = RootCertStore::empty();
+    let mut errors = Vec::new();
+    let certificates = pem::certificates(path, text).map_err(|error| vec![error])?;
+    for (index, certificate) in certificates.into_iter().enumerate() {
+        if roots.add(certificate).is_err() {
+            let reason = "it is not an authority's X.509 certificate".to_owned();
+            errors.push(TlsError::new(path, Problem::BadCertificate { position: index + 1, reason }));
+        }
+    }
+    if errors.is_empty() { Ok(roots) } else { Err(errors) }
+}

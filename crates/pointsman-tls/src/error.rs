@@ -1,0 +1,175 @@
+//! What can be wrong with the files behind TLS, for people.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Something that keeps a listener's TLS from being built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    file: Option<PathBuf>,
+    problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file cannot be read.
+    Unreadable {
+        /// What the system says.
+        reason: String,
+    },
+    /// The file is larger than any certificate file should be.
+    TooLarge {
+        /// The limit.
+        file_bytes_max: u64,
+    },
+    /// The file's PEM is broken.
+    BrokenPem {
+        /// In what way.
+        reason: String,
+    },
+    /// No certificate in a file that should hold some.
+    NoCertificate {
+        /// What it holds instead, if anything was recognised.
+        found: Option<String>,
+    },
+    /// No private key in a file that should hold one.
+    NoKey {
+        /// What it holds instead, if anything was recognised.
+        found: Option<String>,
+    },
+    /// The private key is encrypted.
+    EncryptedKey,
+    /// A certificate cannot be used.
+    BadCertificate {
+        /// Which one of the file, from 1.
+        position: usize,
+        /// Why not.
+        reason: String,
+    },
+    /// The private key is of a kind or size that is not supported.
+    BadKey,
+    /// The key is not that of the leaf certificate.
+    KeyMismatch {
+        /// The file of the certificate.
+        certificate: PathBuf,
+        /// The key does belong to this later certificate of the chain, counted from 1.
+        belongs_to: Option<usize>,
+    },
+    /// No certificate was configured.
+    NoCertificateConfigured,
+    /// Client certificates are asked for, but no authority was configured.
+    NoClientCa,
+    /// The cryptographic library refuses the settings.
+    Refused {
+        /// What it says.
+        reason: String,
+    },
+}
+
+impl TlsError {
+    pub(crate) fn new(file: &Path, problem: Problem) -> TlsError {
+        TlsError { file: Some(file.to_owned()), problem }
+    }
+
+    pub(crate) fn without_file(problem: Problem) -> TlsError {
+        TlsError { file: None, problem }
+    }
+
+    /// The file that is wrong, if it is a file.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match &self.problem {
+            Problem::Unreadable { .. } => {
+                "paths are relative to the configuration file; the user that runs pointsman must be able to read it"
+            }
+            Problem::TooLarge { .. } => "name a PEM file with certificates or a key, nothing else",
+            Problem::BrokenPem { .. } => {
+                "each section is base64 between a line `-----BEGIN …-----` and a line `-----END …-----`"
+            }
+            Problem::NoCertificate { .. } => {
+                "a certificate in PEM form starts with the line `-----BEGIN CERTIFICATE-----`"
+            }
+            Problem::NoKey { .. } => "a key in PEM form starts with the line `-----BEGIN PRIVATE KEY-----`",
+            Problem::EncryptedKey => {
+                "decrypt it with `openssl pkey -in KEY -out PLAIN` and protect the file by its permissions"
+            }
+            Problem::BadCertificate { .. } => {
+                "certificates must be of X.509 version 3; ask the authority for a new one"
+            }
+            Problem::BadKey => {
+                "keys may be ECDSA (P-256, P-384, P-521), Ed25519, or RSA of 2048 to 8192 bits"
+            }
+            Problem::KeyMismatch { belongs_to: Some(_), .. } => {
+                "put the server's own certificate first, then the one that signed it, and so on"
+            }
+            Problem::KeyMismatch { belongs_to: None, .. } => {
+                "compare `openssl pkey -in KEY -pubout` with `openssl x509 -in CERTIFICATE -noout -pubkey`"
+            }
+            Problem::NoCertificateConfigured => "set `certificate` and `key`",
+            Problem::NoClientCa => "set `client_ca` to a PEM file of authorities, or `client_auth = \"off\"`",
+            Problem::Refused { .. } => return None,
+        })
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.as_deref().unwrap_or(Path::new("")).display();
+        match &self.problem {
+            Problem::Unreadable { reason } => write!(f, "cannot read `{file}`: {reason}"),
+            Problem::TooLarge { file_bytes_max } => {
+                write!(f, "`{file}` is larger than {file_bytes_max} bytes")
+            }
+            Problem::BrokenPem { reason } => write!(f, "`{file}` is not valid PEM: {reason}"),
+            Problem::NoCertificate { found } => {
+                write!(f, "`{file}` holds no certificate{}", Found(found))
+            }
+            Problem::NoKey { found } => write!(f, "`{file}` holds no private key{}", Found(found)),
+            Problem::EncryptedKey => write!(f, "the private key in `{file}` is encrypted"),
+            Problem::BadCertificate { position, reason } => {
+                write!(f, "certificate {position} in `{file}` cannot be used: {reason}")
+            }
+            Problem::BadKey => {
+                write!(f, "the private key in `{file}` is broken, or of a kind that is not supported")
+            }
+            Problem::KeyMismatch { certificate, belongs_to: None } => {
+                write!(f, "the key `{file}` does not belong to the certificate `{}`", certificate.display())
+            }
+            Problem::KeyMismatch { certificate, belongs_to: Some(position) } => write!(
+                f,
+                "the key `{file}` belongs to certificate {position} in `{}`, not to the first",
+                certificate.display()
+            ),
+            Problem::NoCertificateConfigured => f.write_str("no certificate is configured"),
+            Problem::NoClientCa => {
+                f.write_str("client certificates are asked for, but no authority is configured")
+            }
+            Problem::Refused { reason } => write!(f, "these settings cannot be used: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// What a file holds instead, in parentheses.
+struct Found<'a>(&'a Option<String>);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(found) => write!(f, " (found {found})"),
+            None => Ok(()),
+        }
+    }
+}

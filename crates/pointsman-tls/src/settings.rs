@@ -1,0 +1,55 @@
+//! What an operator wrote about TLS on a listener, as plain data.
+
+use std::path::PathBuf;
+
+/// TLS on one listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTls {
+    /// Certificates with their keys. The first is the default: it goes to clients that name no server, or
+    /// one that no certificate is for.
+    pub certificates: Vec<CertificateFiles>,
+    /// The oldest version that is spoken.
+    pub min_version: TlsVersion,
+    /// Protocols for ALPN, best first. Empty: the extension is ignored. Otherwise a client that offers
+    /// protocols but none of these is refused with the alert `no_application_protocol` (RFC 7301,
+    /// section 3.2); a client that does not use the extension is served.
+    pub alpn: Vec<Vec<u8>>,
+    /// Whether sessions can be resumed, by tickets (1.3 and 1.2) or session identifiers (1.2).
+    pub tickets: bool,
+    /// A PEM file of the authorities that client certificates must come from.
+    pub client_ca: Option<PathBuf>,
+    /// Whether clients are asked for a certificate.
+    pub client_auth: ClientAuth,
+}
+
+/// A certificate chain, leaf first, and the leaf's private key: two PEM files, or one file named twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The chain.
+    pub certificate: PathBuf,
+    /// The key, not encrypted.
+    pub key: PathBuf,
+}
+
+/// The oldest version of TLS that is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TlsVersion {
+    /// 1.2 and 1.3.
+    #[default]
+    Tls12,
+    /// 1.3 only.
+    Tls13,
+}
+
+/// Whether clients are asked for a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClientAuth {
+    /// Not asked.
+    #[default]
+    Off,
+    /// Asked, and served without one. A certificate that does not verify still fails the handshake: a
+    /// client that shows who it is and cannot prove it is not treated as one that kept silent.
+    Request,
+    /// Asked, and refused without one.
+    Require,
+}

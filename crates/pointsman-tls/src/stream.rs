@@ -1,0 +1,115 @@
+//! A connection after its handshake: bytes in the clear, and what was agreed on.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::identity::ClientIdentity;
+
+/// The clear side of a TLS connection.
+///
+/// Reading reports [`io::ErrorKind::UnexpectedEof`] when the client closed without saying so; between
+/// requests that is an ordinary close. Shutting down sends `close_notify`.
+#[derive(Debug)]
+pub struct TlsStream<S> {
+    inner: tokio_rustls::server::TlsStream<S>,
+    client: Option<Arc<ClientIdentity>>,
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerFacts {
+    /// The server name the client asked for, in lower case.
+    pub sni: Option<String>,
+    /// `1.2` or `1.3`.
+    pub version: &'static str,
+    /// The cipher suite's name in IANA's registry.
+    pub cipher: &'static str,
+    /// The application protocol.
+    pub alpn: Option<Vec<u8>>,
+    /// Whether an earlier session was resumed.
+    pub resumed: bool,
+    /// The holder of the client's certificate, if it showed one. A resumed session keeps that of the session
+    /// it continues.
+    pub client: Option<Arc<ClientIdentity>>,
+}
+
+impl<S> TlsStream<S> {
+    pub(crate) fn new(inner: tokio_rustls::server::TlsStream<S>) -> io::Result<TlsStream<S>> {
+        let client = match inner.get_ref().1.peer_certificates().and_then(<[_]>::first) {
+            None => None,
+            Some(certificate) => match ClientIdentity::of(certificate) {
+                Some(identity) => Some(Arc::new(identity)),
+                None => {
+                    let message = "the client's certificate verified but cannot be read";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                }
+            },
+        };
+        Ok(TlsStream { inner, client })
+    }
+
+    /// What the handshake agreed on. Once for each connection is enough: it does not change.
+    pub fn facts(&self) -> PeerFacts {
+        let connection = self.inner.get_ref().1;
+        PeerFacts {
+            sni: connection.server_name().map(str::to_owned),
+            version: match connection.protocol_version() {
+                Some(ProtocolVersion::TLSv1_2) => "1.2",
+                _ => "1.3",
+            },
+            cipher: connection.negotiated_cipher_suite().map_or("", |suite| iana_name(suite.suite())),
+            alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
+            resumed: self.is_resumed(),
+            client: self.client.clone(),
+        }
+    }
+
+    /// Whether an earlier session was resumed.
+    pub fn is_resumed(&self) -> bool {
+        self.inner.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// The stream underneath.
+    pub fn get_ref(&self) -> &S {
+        self.inner.get_ref().0
+    }
+}
+
+/// The library names the suites of 1.3 after their version; the registry does not.
+fn iana_name(suite: CipherSuite) -> &'static str {
+    match suite {
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+        other => other.as_str().unwrap_or(""),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().inner).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,149 @@
+//! Idle connections of one thread, by server.
+
+use std::cell::{Cell, RefCell};
+
+use pointsman_net::Tcp;
+
+/// A server's number, given once and kept over reloads. Small: it is an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerId(pub u32);
+
+/// How many idle connections of a server are kept, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct IdleLimits {
+    /// Idle connections of this server on this thread.
+    pub connections_max: u32,
+    /// Milliseconds a connection may lie idle.
+    pub idle_ms_max: u32,
+}
+
+/// The idle connections of one thread.
+#[derive(Debug)]
+pub struct IdleConnections {
+    servers: RefCell<Vec<Vec<Idle>>>,
+    count: Cell<u32>,
+    count_max: u32,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Tcp,
+    until_ms: u64,
+}
+
+impl IdleConnections {
+    /// At most `count_max` connections in all: this thread's share of the process-wide limit.
+    pub fn new(count_max: u32) -> IdleConnections {
+        IdleConnections { servers: RefCell::default(), count: Cell::new(0), count_max }
+    }
+
+    /// The connection to `server` that was used last, if it is still open and silent.
+    ///
+    /// The last used is the likeliest to be alive, and lets the others grow old and go.
+    pub fn take(&self, server: ServerId) -> Option<Tcp> {
+        let mut servers = self.servers.borrow_mut();
+        let kept = servers.get_mut(server.0 as usize)?;
+        while let Some(idle) = kept.pop() {
+            self.count.set(self.count.get() - 1);
+            if idle.connection.is_quiet() {
+                return Some(idle.connection);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection for the next request, unless a limit says to close it.
+    pub fn give_back(&self, server: ServerId, connection: Tcp, now_ms: u64, limits: IdleLimits) {
+        let mut servers = self.servers.borrow_mut();
+        let index = server.0 as usize;
+        if servers.len() <= index {
+            servers.resize_with(index + 1, Vec::new);
+        }
+        let kept = &mut servers[index];
+        if self.count.get() >= self.count_max || kept.len() >= limits.connections_max as usize {
+            return;
+        }
+        kept.push(Idle { connection, until_ms: now_ms + u64::from(limits.idle_ms_max) });
+        self.count.set(self.count.get() + 1);
+    }
+
+    /// Closes what has been idle too long, what its server has closed, and what belongs to a
+    /// server that `is_wanted` no longer knows.
+    pub fn sweep(&self, now_ms: u64, is_wanted: impl Fn(ServerId) -> bool) {
+        let mut count = 0;
+        for (index, kept) in self.servers.borrow_mut().iter_mut().enumerate() {
+            if kept.is_empty() {
+                continue;
+            }
+            let wanted = is_wanted(ServerId(index as u32));
+            kept.retain(|idle| wanted && idle.until_ms > now_ms && idle.connection.is_quiet());
+            count += kept.len() as u32;
+        }
+        self.count.set(count);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.count.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: IdleLimits = IdleLimits { connections_max: 2, idle_ms_max: 1000 };
+
+    async fn pair(listener: &std::net::TcpListener) -> (Tcp, std::net::TcpStream) {
+        let address = listener.local_addr().expect("bound");
+        let ours = pointsman_net::connect(address).await.expect("listening");
+        (ours, listener.accept().expect("connected").0)
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn limits_hold_and_the_last_used_comes_first() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let idle = IdleConnections::new(3);
+        let mut servers_ends = Vec::new();
+        let mut last = None;
+        for _ in 0..3 {
+            let (ours, theirs) = pair(&listener).await;
+            last = Some(ours.local().expect("open"));
+            if servers_ends.len() < 2 {
+                idle.give_back(ServerId(1), ours, 0, LIMITS);
+            } else {
+                idle.give_back(ServerId(4), ours, 500, LIMITS);
+            }
+            servers_ends.push(theirs);
+        }
+        let (fourth, _open) = pair(&listener).await;
+        idle.give_back(ServerId(7), fourth, 0, LIMITS);
+        assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
+        assert!(idle.take(ServerId(9)).is_none());
+        idle.sweep(1200, |_| true);
+        assert_eq!(idle.count(), 1, "two were idle too long");
+        let kept = idle.take(ServerId(4)).expect("kept");
+        assert_eq!(kept.local().ok(), last);
+        idle.give_back(ServerId(4), kept, 0, LIMITS);
+        idle.sweep(1, |server| server != ServerId(4));
+        assert_eq!(idle.count(), 0, "its server is no longer wanted");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_that_its_server_closed_is_not_handed_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let idle = IdleConnections::new(8);
+        let (ours, theirs) = pair(&listener).await;
+        idle.give_back(ServerId(0), ours, 0, LIMITS);
+        drop(theirs);
+        // The event loop must hear of the close before anyone can know.
+        while idle.take(ServerId(0)).is_some_and(|connection| {
+            let quiet = connection.is_quiet();
+            idle.give_back(ServerId(0), connection, 0, LIMITS);
+            quiet
+        }) {
+            tokio::task::yield_now().await;
+        }
+        assert!(idle.take(ServerId(0)).is_none());
+    }
+}

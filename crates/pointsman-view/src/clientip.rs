@@ -1,0 +1,154 @@
+//! The client behind trusted proxies.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use pointsman_http::{HeaderKind, RequestHead};
+
+/// Whether `address` is one of the proxies whose word is taken.
+pub fn is_trusted(address: IpAddr, trusted_proxies: &[IpNet]) -> bool {
+    let address = address.to_canonical();
+    trusted_proxies.iter().any(|network| network.contains(&address))
+}
+
+/// The address of the client: `src`, or what the trusted proxies in front of the switch say.
+///
+/// The chain of hops is walked from the right, where the nearest proxy wrote. A hop's word is taken
+/// only while the hop itself is in `trusted_proxies`; the first one that is not is the client. A
+/// hop without an address (`unknown`, `_hidden`, nonsense) ends the walk at the hop that named it.
+///
+/// **X-Forwarded-For wins over Forwarded** where both are there. A proxy adds to the field it knows
+/// and passes the other one through as the client wrote it, and nearly every proxy knows
+/// X-Forwarded-For. To prefer Forwarded would let any client behind such a proxy name its own
+/// address; to fall back on `src` where they disagree would let it pass for the proxy. A trusted
+/// proxy that writes only Forwarded must take X-Forwarded-For away.
+pub fn client_ip(src: IpAddr, head: &RequestHead, buffer: &[u8], trusted_proxies: &[IpNet]) -> IpAddr {
+    let src = src.to_canonical();
+    if !is_trusted(src, trusted_proxies) {
+        return src;
+    }
+    let has_x_forwarded_for =
+        head.lines().iter().any(|line| line.kind == HeaderKind::XForwardedFor && !line.hidden);
+    if has_x_forwarded_for {
+        let hops = lines_from_right(head, buffer, HeaderKind::XForwardedFor)
+            .flat_map(|line| line.rsplit(|&byte| byte == b','))
+            .map(<[u8]>::trim_ascii)
+            .filter(|hop| !hop.is_empty())
+            .map(hop_address);
+        return walk(src, hops, trusted_proxies);
+    }
+    let hops = lines_from_right(head, buffer, HeaderKind::Forwarded)
+        .flat_map(ElementsFromRight)
+        .map(|element| hop_address(forwarded_for(element)?));
+    walk(src, hops, trusted_proxies)
+}
+
+fn lines_from_right<'b>(
+    head: &'b RequestHead,
+    buffer: &'b [u8],
+    kind: HeaderKind,
+) -> impl Iterator<Item = &'b [u8]> {
+    let lines = head.lines().iter().rev();
+    lines.filter(move |line| line.kind == kind && !line.hidden).map(|line| line.value(buffer))
+}
+
+fn walk(src: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>, trusted_proxies: &[IpNet]) -> IpAddr {
+    let mut client = src;
+    for hop in hops {
+        let Some(address) = hop else { break };
+        client = address;
+        if !is_trusted(client, trusted_proxies) {
+            break;
+        }
+    }
+    client
+}
+
+/// The address of one hop: bare, in brackets, with or without a port.
+fn hop_address(hop: &[u8]) -> Option<IpAddr> {
+    let hop = std::str::from_utf8(hop).ok()?;
+    let (address, port) = match hop.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        // One colon comes before a port; several are an IPv6 address without brackets.
+        None => match hop.find(':') {
+            Some(at) if !hop[at + 1..].contains(':') => hop.split_at(at),
+            _ => (hop, ""),
+        },
+    };
+    let port_fits = port.is_empty() || port.strip_prefix(':').is_some_and(|port| !port.is_empty());
+    let address: IpAddr = address.parse().ok()?;
+    port_fits.then(|| address.to_canonical())
+}
+
+/// The elements of a Forwarded value (RFC 7239 section 4) from the right.
+///
+/// The right end is what a trusted proxy wrote. Quotes are matched from there too, so that an open
+/// quote further left, where the client wrote, cannot swallow it.
+struct ElementsFromRight<'a>(&'a [u8]);
+
+impl<'a> Iterator for ElementsFromRight<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while !self.0.is_empty() {
+            let (rest, element) = match last_outside_quotes(self.0, b',') {
+                Some(at) => (&self.0[..at], &self.0[at + 1..]),
+                None => (&b""[..], self.0),
+            };
+            self.0 = rest;
+            let element = element.trim_ascii();
+            if !element.is_empty() {
+                return Some(element);
+            }
+        }
+        None
+    }
+}
+
+fn last_outside_quotes(text: &[u8], wanted: u8) -> Option<usize> {
+    let mut quoted = false;
+    for (at, &byte) in text.iter().enumerate().rev() {
+        if byte == b'"' {
+            quoted = !quoted;
+        } else if byte == wanted && !quoted {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The value of `for` in one element. `None` where it is missing, given twice, or anything in the
+/// element is out of form: then nobody can say what the hop meant.
+fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
+    // An escaped quote would end a quoted string for one reader and not for another.
+    if memchr::memchr(b'\\', element).is_some() {
+        return None;
+    }
+    let mut found = None;
+    let mut rest = element;
+    while !rest.is_empty() {
+        let (before, pair) = match last_outside_quotes(rest, b';') {
+            Some(at) => (&rest[..at], &rest[at + 1..]),
+            None => (&b""[..], rest),
+        };
+        rest = before;
+        let pair = pair.trim_ascii();
+        if pair.is_empty() {
+            continue;
+        }
+        let equals = memchr::memchr(b'=', pair)?;
+        let value = unquoted(&pair[equals + 1..])?;
+        if pair[..equals].eq_ignore_ascii_case(b"for") && found.replace(value).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+fn unquoted(value: &[u8]) -> Option<&[u8]> {
+    let inside = match value {
+        [b'"', inside @ .., b'"'] => inside,
+        _ => value,
+    };
+    memchr::memchr(b'"', inside).is_none().then_some(inside)
+}

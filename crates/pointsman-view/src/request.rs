@@ -1,0 +1,167 @@
+//! The view itself: a parsed head and its connection as the fields of the rule language.
+
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+
+use ipnet::IpNet;
+use pointsman_http::{HeaderKind, HeaderLine, RequestHead, Version};
+use pointsman_rules::{Field, Subject, Value};
+
+use crate::host::lower_case;
+use crate::{
+    Connection, HOST_BYTES_MAX, NormalPath, client_ip, content, cookie_values, normal_host, query_values,
+};
+
+/// An HTTP request as rules see it: as the client sent it, whatever was since marked as dropped.
+///
+/// It holds nothing but references. A field is worked out when it is asked for, and only a query
+/// value that must be decoded, or a media type of absurd length, allocates.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView<'a> {
+    head: &'a RequestHead,
+    buffer: &'a [u8],
+    connection: &'a Connection,
+    path: NormalPath<'a>,
+    trusted_proxies: &'a [IpNet],
+}
+
+impl<'a> RequestView<'a> {
+    /// A view of `head`, which was parsed from `buffer`; `path` is the normal form of its
+    /// [`RequestHead::path_and_query`].
+    pub fn new(
+        head: &'a RequestHead,
+        buffer: &'a [u8],
+        connection: &'a Connection,
+        path: NormalPath<'a>,
+        trusted_proxies: &'a [IpNet],
+    ) -> RequestView<'a> {
+        RequestView { head, buffer, connection, path, trusted_proxies }
+    }
+
+    /// `clientip`: the client behind trusted proxies, otherwise the peer.
+    pub fn client_ip(&self) -> IpAddr {
+        client_ip(self.connection.src.ip(), self.head, self.buffer, self.trusted_proxies)
+    }
+
+    /// The connection the request came on.
+    pub fn connection(&self) -> &'a Connection {
+        self.connection
+    }
+
+    /// The values of a cookie, in order.
+    pub fn cookies(&self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.lines_of(HeaderKind::Cookie).flat_map(move |line| cookie_values(line, name.as_bytes()))
+    }
+
+    /// The path in normal form.
+    pub fn path(&self) -> NormalPath<'a> {
+        self.path
+    }
+}
+
+impl Subject for RequestView<'_> {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        // Whether the one who looks has seen enough concerns nobody here.
+        let _seen_enough = self.each_until_break(field, see);
+    }
+}
+
+/// Shows one value; [`ControlFlow::Break`] when no more are wanted.
+type See<'s> = &'s mut dyn FnMut(Value<'_>) -> ControlFlow<()>;
+
+impl<'a> RequestView<'a> {
+    /// One arm a field and no catch-all: a field that is added to the language is missed here.
+    fn each_until_break(&self, field: &Field, see: See<'_>) -> ControlFlow<()> {
+        let connection = self.connection;
+        let tls = connection.tls.as_ref();
+        let client = tls.and_then(|tls| tls.client.as_ref());
+        match field {
+            Field::SrcIp => see(Value::Ip(connection.src.ip().to_canonical())),
+            Field::SrcPort => see(Value::Integer(connection.src.port().into())),
+            Field::DstIp => see(Value::Ip(connection.dst.ip().to_canonical())),
+            Field::DstPort => see(Value::Integer(connection.dst.port().into())),
+            Field::Proto | Field::Scheme => see(Value::Text(connection.scheme().as_bytes())),
+            Field::ClientIp => see(Value::Ip(self.client_ip())),
+            Field::TlsSni => texts(tls.and_then(|tls| tls.sni.as_deref()).map(str::as_bytes), see),
+            Field::TlsVersion => texts(tls.map(|tls| tls.version.as_bytes()), see),
+            Field::TlsCipher => texts(tls.map(|tls| tls.cipher.as_bytes()), see),
+            Field::TlsAlpn => texts(tls.and_then(|tls| tls.alpn.as_deref()), see),
+            Field::TlsResumed => tls.map(|tls| Value::Boolean(tls.resumed)).into_iter().try_for_each(see),
+            Field::TlsClientSubject => texts(client.map(|client| client.subject.as_bytes()), see),
+            Field::TlsClientSan => {
+                texts(client.into_iter().flat_map(|client| &client.sans).map(|name| name.as_bytes()), see)
+            }
+            Field::TlsClientFingerprint => texts(client.map(|client| client.fingerprint.as_bytes()), see),
+            Field::Method => see(Value::Text(self.head.method_name(self.buffer))),
+            Field::Host => self.each_host(see),
+            Field::Url => see(Value::Text(self.head.target(self.buffer))),
+            Field::Path => see(Value::Text(self.path.path())),
+            Field::Query => texts(self.path.query(), see),
+            Field::QueryParam(key) => self.each_query_param(key, see),
+            Field::Version => see(Value::Text(match self.head.version() {
+                Version::Http10 => b"1.0",
+                Version::Http11 => b"1.1",
+            })),
+            Field::Header(name) => texts(self.lines_named(name), see),
+            Field::Cookie(name) => self.each_cookie(name, see),
+            Field::ContentType => self.each_content_type(see),
+            Field::ContentLength => self.each_content_length(see),
+            // Bodies are not read yet: payload fields are absent.
+            Field::Payload(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The lines that rules may see: not those that Connection names.
+    fn lines(&self) -> impl Iterator<Item = &'a HeaderLine> {
+        self.head.lines().iter().filter(|line| !line.hidden)
+    }
+
+    fn lines_of(&self, kind: HeaderKind) -> impl Iterator<Item = &'a [u8]> {
+        let buffer = self.buffer;
+        self.lines().filter(move |line| line.kind == kind).map(move |line| line.value(buffer))
+    }
+
+    fn lines_named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let buffer = self.buffer;
+        self.lines()
+            .filter(move |line| line.name(buffer).eq_ignore_ascii_case(name.as_bytes()))
+            .map(move |line| line.value(buffer))
+    }
+
+    fn each_host(&self, see: See<'_>) -> ControlFlow<()> {
+        let mut scratch = [0; HOST_BYTES_MAX];
+        match normal_host(self.head.authority(self.buffer), &mut scratch) {
+            Some(host) => see(Value::Text(host)),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn each_content_type(&self, see: See<'_>) -> ControlFlow<()> {
+        for name in self.lines_of(HeaderKind::ContentType).filter_map(content::media_type) {
+            let mut scratch = [0; HOST_BYTES_MAX];
+            match lower_case(name, &mut scratch) {
+                Some(lower) => see(Value::Text(lower))?,
+                None => see(Value::Text(&name.to_ascii_lowercase()))?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn each_query_param(&self, key: &[u8], see: See<'_>) -> ControlFlow<()> {
+        let query = self.path.query().unwrap_or_default();
+        query_values(query, key).try_for_each(|value| see(Value::Text(value.as_bytes())))
+    }
+
+    fn each_cookie(&self, name: &str, see: See<'_>) -> ControlFlow<()> {
+        texts(self.cookies(name), see)
+    }
+
+    fn each_content_length(&self, see: See<'_>) -> ControlFlow<()> {
+        let lengths = self.lines_of(HeaderKind::ContentLength).filter_map(content::announced_length);
+        lengths.map(Value::Integer).try_for_each(see)
+    }
+}
+
+fn texts<'v>(values: impl IntoIterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {
+    values.into_iter().try_for_each(|value| see(Value::Text(value)))
+}

@@ -1,0 +1,10 @@
+//! The view against vectors in `testdata/normal-forms/` and against its own promises.
+
+mod fields;
+mod forwarding;
+mod head;
+mod headers;
+mod hosts;
+mod parameters;
+mod paths;
+mod vectors;

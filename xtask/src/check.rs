@@ -1,0 +1,145 @@
+//! `cargo xtask check`: everything that must be green, with the tests counted at the end.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::failure::{Because, Failure, Result};
+use crate::packages::{self, Tool};
+use crate::project::{Project, succeed};
+use crate::tidy;
+
+/// What the tests call beyond cargo.
+const TOOLS: &[Tool] = &[
+    Tool { program: "curl", package: "curl" },
+    Tool { program: "openssl", package: "openssl" },
+    Tool { program: "nginx", package: "nginx" },
+];
+
+/// Runs every step even when an earlier one failed, so that one run shows all there is to mend.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    packages::ensure(TOOLS)?;
+    let mut report = Report { started: Instant::now(), failures: Vec::new() };
+    report.step("cargo fmt --check", || succeed(project.cargo().args(["fmt", "--all", "--check"])));
+    report.step("cargo clippy", || {
+        let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        succeed(project.cargo().args(words))
+    });
+    report.step("cargo xtask tidy", || tidy::run(project));
+    report.step("cargo doc", || {
+        let words = ["doc", "--no-deps", "--workspace", "--quiet"];
+        succeed(project.cargo().args(words).env("RUSTDOCFLAGS", "-D warnings"))
+    });
+    // The end-to-end tests start this binary; cargo does not build another package's for them.
+    report.step("cargo build", || succeed(project.cargo().args(["build", "--package", "pointsman"])));
+    let mut tally = Tally::default();
+    report.step("cargo test", || {
+        let words = ["test", "--workspace", "--no-fail-fast"];
+        tally = count(project.cargo().args(words))?;
+        if tally.failed == 0 { Ok(()) } else { Err(Failure::new(format!("{} failed", tally.failed))) }
+    });
+    report.finish(tally)
+}
+
+struct Report {
+    started: Instant,
+    failures: Vec<String>,
+}
+
+impl Report {
+    fn step(&mut self, name: &str, work: impl FnOnce() -> Result<()>) {
+        println!("== {name}");
+        let started = Instant::now();
+        let outcome = work();
+        let seconds = started.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => println!("== {name}: fine after {seconds:.1} s"),
+            Err(failure) => {
+                println!("== {name}: FAILED after {seconds:.1} s");
+                self.failures.push(format!("{name}: {failure}"));
+            }
+        }
+    }
+
+    /// The last line counts tests; a step other than the tests that failed counts as one.
+    fn finish(self, tally: Tally) -> Result<()> {
+        println!("== {:.1} s in all", self.started.elapsed().as_secs_f64());
+        for failure in &self.failures {
+            println!("failed: {failure}");
+        }
+        let without_tests = self.failures.iter().filter(|failure| !failure.starts_with("cargo test")).count();
+        let tests_did_not_end = self.failures.len() > without_tests && tally.failed == 0;
+        let failed = tally.failed + without_tests + usize::from(tests_did_not_end);
+        println!("{} passed, {failed} failed", tally.passed);
+        if self.failures.is_empty() { Ok(()) } else { Err(Failure::new("check failed")) }
+    }
+}
+
+/// What libtest counted, over all test binaries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+impl Tally {
+    /// Adds the counts of a line such as `test result: ok. 3 passed; 0 failed; 0 ignored; …`.
+    fn read(&mut self, line: &str) {
+        let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        for count in counts.split(';') {
+            match count.trim().split_once(' ') {
+                Some((number, "passed")) => self.passed += number.parse::<usize>().unwrap_or(0),
+                Some((number, "failed")) => self.failed += number.parse::<usize>().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs the tests, passing their output through, and counts.
+fn count(command: &mut Command) -> Result<Tally> {
+    let mut child = command.stdout(Stdio::piped()).spawn().because(|| "cannot run the tests".into())?;
+    let mut tally = Tally::default();
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.because(|| "cannot read the tests' output".into())?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            tally.read(&line);
+        }
+    }
+    let status = child.wait().because(|| "cannot wait for the tests".into())?;
+    // A binary that does not compile, or dies, leaves no result line behind.
+    if !status.success() && tally.failed == 0 {
+        tally.failed = 1;
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_summed() {
+        let mut tally = Tally::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 10 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
+            "the test result: ok. 100 passed; 0 failed",
+        ] {
+            tally.read(line);
+        }
+        assert_eq!(tally, Tally { passed: 13, failed: 2 });
+    }
+
+    #[test]
+    fn tests_that_die_count_as_failed() {
+        let tally = count(Command::new("sh").args(["-c", "exit 101"])).expect("a shell");
+        assert_eq!(tally, Tally { passed: 0, failed: 1 });
+    }
+}

@@ -1,0 +1,186 @@
+//! `cargo xtask bench-peers`: CPU time per request of the switch beside nginx and HAProxy.
+//!
+//! All three get the same rules in their best form, the same servers behind them and the same load, on one
+//! core of their own and in turns, so that what disturbs the machine disturbs all of them. Everything runs
+//! on the loopback of this machine and ends with the command.
+
+mod child;
+mod cpu;
+mod haproxy;
+mod lineup;
+mod load;
+mod machine;
+mod nginx;
+mod ours;
+mod report;
+mod scenario;
+mod statistics;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lexopt::{Arg, ValueExt};
+
+use crate::failure::{Because, Failure, Result};
+use crate::packages::{self, Tool};
+use crate::project::Project;
+use child::Child;
+use lineup::Lineup;
+use load::Load;
+use machine::Machine;
+use report::Round;
+use scenario::{SCENARIOS, Scenario};
+
+/// The proxy under test has this core to itself.
+const PROXY_CORE: usize = 0;
+/// The servers behind it and the load generator share this one.
+const LOAD_CORE: usize = 1;
+const WARM_UP_SECONDS: u32 = 1;
+
+const TOOLS: &[Tool] = &[
+    Tool { program: "nginx", package: "nginx" },
+    Tool { program: "haproxy", package: "haproxy" },
+    Tool { program: "wrk", package: "wrk" },
+    Tool { program: "curl", package: "curl" },
+    Tool { program: "openssl", package: "openssl" },
+    Tool { program: "taskset", package: "util-linux" },
+];
+
+/// What is measured, and for how long.
+pub(crate) struct Options {
+    seconds: u32,
+    rounds: usize,
+    scenarios: Vec<&'static Scenario>,
+    /// A second process keeps the proxy's core busy, so that the proxy always finds a backlog.
+    backlog: bool,
+    build: bool,
+}
+
+impl Options {
+    pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
+        let mut options = Self { seconds: 4, rounds: 5, scenarios: Vec::new(), backlog: false, build: true };
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Arg::Long("seconds") => options.seconds = arguments.value()?.parse()?,
+                Arg::Long("rounds") => options.rounds = arguments.value()?.parse()?,
+                Arg::Long("scenario") => {
+                    options.scenarios.push(Scenario::named(&arguments.value()?.string()?)?)
+                }
+                Arg::Long("backlog") => options.backlog = true,
+                Arg::Long("no-build") => options.build = false,
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if !(1..=600).contains(&options.seconds) || !(1..=100).contains(&options.rounds) {
+            return Err(Failure::usage("seconds go from 1 to 600, rounds from 1 to 100"));
+        }
+        if options.scenarios.is_empty() {
+            options.scenarios = SCENARIOS.iter().collect();
+        }
+        Ok(options)
+    }
+}
+
+pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
+    packages::ensure(TOOLS)?;
+    let binaries = Binaries::ready(project, options.build)?;
+    let machine = Machine::look(project, binaries.switch.is_some())?;
+    machine.print();
+    let folder = project.target().join("bench-peers");
+    // What an earlier run left behind says nothing about this one.
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).because(|| format!("cannot empty `{}`", folder.display()))?;
+    }
+    let (origin, ports) = start_origin(&binaries.origin, &folder)?;
+    let mut results = Vec::new();
+    for scenario in &options.scenarios {
+        let folder = folder.join(scenario.name);
+        let lineup = Lineup::start(scenario, &ports, binaries.switch.as_deref(), &folder)?;
+        let rounds = measure(scenario, &lineup, &options, &folder)?;
+        results.push(report::Result::of(scenario, &rounds));
+        report::print(&results[results.len() - 1]);
+    }
+    drop(origin);
+    let file = project.target().join("bench-peers.json");
+    report::write(&file, &machine, &options, &results)?;
+    println!("\nwritten to {}", file.display());
+    let flagged: usize = results.iter().map(report::Result::flagged).sum();
+    if flagged == 0 {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("{flagged} rounds had errors and do not count")))
+    }
+}
+
+/// Keeps a core busy for the rest of the benchmark, at the same priority as the proxy.
+pub(crate) fn spin() -> Result<()> {
+    let longest = Duration::from_secs(3600);
+    let started = Instant::now();
+    while started.elapsed() < longest {
+        for number in 0..100_000_u32 {
+            std::hint::black_box(number);
+        }
+    }
+    Ok(())
+}
+
+struct Binaries {
+    /// Absent only when nothing was to be built and nothing is there.
+    switch: Option<PathBuf>,
+    origin: PathBuf,
+}
+
+impl Binaries {
+    fn ready(project: &Project, build: bool) -> Result<Self> {
+        if build {
+            project.build_release("pointsman")?;
+            // The origin lives in this program; without optimisation it would be the bottleneck.
+            project.build_release("xtask")?;
+        }
+        let switch = project.release_binary("pointsman").ok();
+        if switch.is_none() {
+            println!("note: there is no release build of the switch; its peers are measured alone");
+        }
+        let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
+        Ok(Self { switch, origin: project.release_binary("xtask").unwrap_or(own) })
+    }
+}
+
+type Ports = [u16; crate::origin::LISTENERS];
+
+fn start_origin(binary: &Path, folder: &Path) -> Result<(Child, Ports)> {
+    std::fs::create_dir_all(folder).because(|| format!("cannot make `{}`", folder.display()))?;
+    let log = folder.join("origin.log");
+    let mut origin = Child::start("the origin", LOAD_CORE, binary, &["origin".into()], &log)?;
+    let ports = origin.wait_for_log(|text| {
+        let numbers: Vec<u16> = text.lines().next()?.split(' ').map_while(|word| word.parse().ok()).collect();
+        numbers.try_into().ok()
+    })?;
+    Ok((origin, ports))
+}
+
+/// All rounds of a scenario: in each, one proxy after the other.
+fn measure(scenario: &Scenario, lineup: &Lineup, options: &Options, folder: &Path) -> Result<Vec<Round>> {
+    let spinner = options.backlog.then(|| start_spinner(folder)).transpose()?;
+    let ticks_per_second = cpu::ticks_per_second()?;
+    let mut rounds = Vec::new();
+    for number in 0..options.rounds {
+        for proxy in lineup.in_turn(number) {
+            let load = Load { scenario, port: proxy.port, openssl_conf: lineup.openssl_conf() };
+            load.run(WARM_UP_SECONDS)?;
+            let before = cpu::Time::of_tree(proxy.child.id())?;
+            let outcome = load.run(options.seconds)?;
+            let spent = cpu::Time::of_tree(proxy.child.id())?.since(before);
+            let round = Round::new(proxy.name, outcome, spent, ticks_per_second);
+            println!("{:<9} round {} {round}", scenario.name, number + 1);
+            rounds.push(round);
+        }
+    }
+    drop(spinner);
+    Ok(rounds)
+}
+
+fn start_spinner(folder: &Path) -> Result<Child> {
+    let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
+    Child::start("the spinner", PROXY_CORE, &own, &["spin".into()], &folder.join("spin.log"))
+}

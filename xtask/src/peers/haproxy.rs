@@ -1,0 +1,62 @@
+//! HAProxy in its best form for a scenario.
+
+use std::fmt::Write;
+
+use super::Ports;
+use super::lineup::Certificate;
+use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, tenant_rules};
+
+/// One thread, no log, kept-alive connections shared by all clients; splice for large answers.
+pub(super) fn configuration(
+    scenario: &Scenario,
+    origin: &Ports,
+    port: u16,
+    certificate: Option<&Certificate>,
+) -> String {
+    let mut text = String::from("global\n  nbthread 1\n  maxconn 4000\n");
+    let bind = match certificate {
+        Some(files) => {
+            text.push_str("  ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256\n");
+            text.push_str(
+                "  ssl-default-bind-curves X25519\n  ssl-default-bind-options ssl-min-ver TLSv1.3\n",
+            );
+            format!(" ssl crt {}", files.both.display())
+        }
+        None => String::new(),
+    };
+    text.push_str(
+        "defaults\n  mode http\n  http-reuse always\n  option forwardfor\n  \
+         timeout connect 3s\n  timeout client 60s\n  timeout server 60s\n",
+    );
+    if scenario.answer == "1m" {
+        text.push_str("  option splice-response\n");
+    }
+    write!(text, "frontend bench\n  bind 127.0.0.1:{port}{bind}\n{}", rules(scenario.rules))
+        .expect("a string takes all");
+    for (pool, port) in POOLS.iter().zip(origin) {
+        write!(text, "backend {pool}\n  server one 127.0.0.1:{port}\n").expect("a string takes all");
+    }
+    text
+}
+
+fn rules(rules: Rules) -> String {
+    let mut text = String::new();
+    match rules {
+        Rules::Prefixes => {
+            for (prefix, pool) in PREFIXES.iter().zip(POOLS) {
+                writeln!(text, "  use_backend {pool} if {{ path_beg {prefix} }}")
+                    .expect("a string takes all");
+            }
+        }
+        Rules::Hundred => {
+            for rule in tenant_rules() {
+                let (pool, prefix, tenant) = (POOLS[rule.pool], rule.prefix, rule.tenant);
+                let header = format!("{{ req.hdr({TENANT}) -m str {tenant} }}");
+                writeln!(text, "  use_backend {pool} if {{ path_beg {prefix} }} {header}")
+                    .expect("a string takes all");
+            }
+        }
+    }
+    writeln!(text, "  default_backend {}", POOLS[POOLS.len() - 1]).expect("a string takes all");
+    text
+}

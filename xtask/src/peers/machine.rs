@@ -1,0 +1,66 @@
+//! What the figures were measured on and with.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::lineup::OURS;
+use super::{LOAD_CORE, PROXY_CORE};
+use crate::failure::{Because, Failure, Result};
+use crate::packages::located;
+use crate::project::{Project, written};
+
+/// The machine and the programs.
+pub(super) struct Machine {
+    cpu: String,
+    cores: usize,
+    kernel: String,
+    versions: Vec<(&'static str, String)>,
+}
+
+impl Machine {
+    pub(super) fn look(project: &Project, has_switch: bool) -> Result<Self> {
+        let cores = std::thread::available_parallelism().because(|| "cannot count the cores".into())?.get();
+        if [PROXY_CORE, LOAD_CORE].iter().any(|core| *core >= cores) {
+            return Err(Failure::new("the proxy and the load need a core each; there is only one"));
+        }
+        let cpuinfo =
+            std::fs::read_to_string("/proc/cpuinfo").because(|| "cannot read `/proc/cpuinfo`".into())?;
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let first_line = |program: &str, word: &str| {
+            // nginx -v and wrk -v end with other statuses than 0 in some versions.
+            let output = Command::new(located(program)?).arg(word).output();
+            let output = output.because(|| format!("cannot run {program}"))?;
+            let text = [output.stdout, output.stderr].concat();
+            Ok::<_, Failure>(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
+        };
+        let mut versions = vec![
+            ("nginx", first_line("nginx", "-v")?),
+            ("haproxy", first_line("haproxy", "-v")?),
+            ("wrk", first_line("wrk", "-v")?),
+            ("openssl", first_line("openssl", "version")?),
+        ];
+        if has_switch {
+            let mut git = Command::new("git");
+            git.args(["describe", "--always", "--dirty"]).current_dir(project.root());
+            // A source archive has no history; the figures are good all the same.
+            let commit = written(&mut git).unwrap_or_else(|_| "unknown".to_owned());
+            versions.insert(0, (OURS, commit.trim().to_owned()));
+        }
+        let cpu = model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned());
+        Ok(Self { cpu, cores, kernel: written(Command::new("uname").arg("-r"))?.trim().to_owned(), versions })
+    }
+
+    pub(super) fn print(&self) {
+        println!("{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel);
+        for (name, version) in &self.versions {
+            println!("{name}: {version}");
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let versions: serde_json::Map<_, _> =
+            self.versions.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
+        json!({"cpu": self.cpu, "cores": self.cores, "kernel": self.kernel, "versions": versions})
+    }
+}

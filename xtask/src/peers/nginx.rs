@@ -1,0 +1,74 @@
+//! nginx in its best form for a scenario.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::Ports;
+use super::lineup::Certificate;
+use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, tenant_rules};
+
+/// One process, no log, kept-alive connections to the servers, buffers that hold a whole 1 KiB answer.
+pub(super) fn configuration(
+    scenario: &Scenario,
+    origin: &Ports,
+    port: u16,
+    certificate: Option<&Certificate>,
+    folder: &Path,
+) -> String {
+    let folder = folder.display();
+    let (maps, locations) = rules(scenario.rules);
+    let pools: String = POOLS
+        .iter()
+        .zip(origin)
+        .map(|(pool, port)| format!("  upstream {pool} {{ server 127.0.0.1:{port}; keepalive 256; }}\n"))
+        .collect();
+    let (ssl, tls) = certificate.map_or_else(Default::default, |files| (" ssl", tls(files)));
+    format!(
+        "daemon off;\nmaster_process off;\nworker_processes 1;\n\
+         pid {folder}/nginx.pid;\nerror_log stderr warn;\n\
+         events {{ worker_connections 4096; multi_accept on; }}\n\
+         http {{\n  access_log off;\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
+         client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
+         fastcgi_temp_path {folder}/fastcgi;\n  uwsgi_temp_path {folder}/uwsgi;\n  scgi_temp_path {folder}/scgi;\n\
+         {pools}{maps}  server {{\n    listen 127.0.0.1:{port}{ssl} backlog=1024;\n{tls}    \
+         proxy_http_version 1.1;\n    proxy_set_header Connection \"\";\n    proxy_set_header Host $http_host;\n    \
+         proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n    \
+         proxy_buffers 16 16k;\n    proxy_max_temp_file_size 0;\n{locations}  }}\n}}\n"
+    )
+}
+
+/// The `map` blocks and the locations.
+fn rules(rules: Rules) -> (String, String) {
+    let fallback = POOLS[POOLS.len() - 1];
+    match rules {
+        Rules::Prefixes => {
+            let known = PREFIXES.iter().zip(POOLS);
+            let all = known.map(|(prefix, pool)| (*prefix, pool)).chain([("/", fallback)]);
+            let locations =
+                all.map(|(prefix, pool)| format!("    location {prefix} {{ proxy_pass http://{pool}; }}\n"));
+            (String::new(), locations.collect())
+        }
+        // Locations cannot say "and" with a header; a map over both, tried in order, can.
+        Rules::Hundred => {
+            let header = TENANT.replace('-', "_");
+            let mut map = format!("  map \"$http_{header}:$uri\" $chosen {{\n    default {fallback};\n");
+            for rule in tenant_rules() {
+                let pool = POOLS[rule.pool];
+                writeln!(map, "    \"~^{}:{}\" {pool};", rule.tenant, rule.prefix)
+                    .expect("a string takes all");
+            }
+            map.push_str("  }\n");
+            (map, "    location / { proxy_pass http://$chosen; }\n".to_owned())
+        }
+    }
+}
+
+fn tls(files: &Certificate) -> String {
+    format!(
+        "    ssl_certificate {};\n    ssl_certificate_key {};\n    ssl_protocols TLSv1.3;\n    \
+         ssl_ecdh_curve X25519;\n    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;\n    \
+         ssl_buffer_size 16k;\n",
+        files.certificate.display(),
+        files.key.display()
+    )
+}
