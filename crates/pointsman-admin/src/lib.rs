@@ -1,1 +1,148 @@
-//! Shows the running switch: metrics and health on a listener of its own.
+//! Shows the running switch: metrics and health, on a listener of its own.
+//!
+//! It runs on the control thread: a scrape never stands between a request and its server. Nothing
+//! can be changed here yet; reading is free on loopback and refused to everyone else.
+
+mod page;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+
+use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Version};
+use pointsman_net::{Acceptor, BufferPool, Deadline, Tcp, Timers, bind, read_into, spawn, write_all};
+
+pub use page::{Page, Pages};
+
+/// How long a client may take for its request, and for the answer.
+const CLIENT_MS_MAX: u32 = 10_000;
+/// Connections served at a time; more wait to be accepted.
+const CONNECTIONS_MAX: usize = 64;
+
+/// Serves `pages` on `address` from now on. Returns the address with its port resolved.
+///
+/// # Errors
+/// What the system says where the address cannot be listened on.
+pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::Result<SocketAddr> {
+    let bound = bind(address, 1)?;
+    let address = bound.address;
+    for socket in bound.sockets {
+        let acceptor = Acceptor::new(socket)?;
+        spawn(accept_all(acceptor, timers.clone(), pages.clone()));
+    }
+    Ok(address)
+}
+
+async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
+    let buffers = BufferPool::new(16 * 1024, 4);
+    let open = Rc::new(());
+    let mut pause = timers.deadline();
+    loop {
+        let accepted = match Rc::strong_count(&open) > CONNECTIONS_MAX {
+            true => None,
+            false => acceptor.accept().await.ok(),
+        };
+        let Some(tcp) = accepted else {
+            let elapsed = pause.within(100, std::future::pending::<()>()).await;
+            debug_assert!(elapsed.is_err());
+            continue;
+        };
+        let (deadline, pages, buffers, open) =
+            (timers.deadline(), pages.clone(), buffers.clone(), open.clone());
+        spawn(async move {
+            converse(tcp, deadline, &*pages, &buffers).await;
+            drop(open);
+        });
+    }
+}
+
+/// One request and its answer; then the connection closes.
+async fn converse(mut tcp: Tcp, mut deadline: Deadline, pages: &dyn Pages, buffers: &BufferPool) {
+    let Ok(peer) = tcp.peer() else { return };
+    let mut received = buffers.take();
+    let mut head = RequestHead::default();
+    let page = loop {
+        match head.parse(&received, &HeadLimits::default()) {
+            Ok(true) => break page_for(&head, &received, peer.ip(), pages),
+            Ok(false) => {}
+            Err(refusal) => break Page::plain(refusal.status(), refusal.sentence()),
+        }
+        match deadline.within(CLIENT_MS_MAX, read_into(&mut tcp, &mut received)).await {
+            Ok(Ok(1..)) => {}
+            _ => return,
+        }
+    };
+    let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
+    let answer = page.write(to);
+    let mut sent = 0;
+    let written = deadline.within(CLIENT_MS_MAX, write_all(&mut tcp, &answer, &mut sent)).await;
+    // Whoever asked is gone, or has what it asked for: the connection ends either way.
+    drop(written);
+}
+
+fn page_for(head: &RequestHead, received: &[u8], peer: IpAddr, pages: &dyn Pages) -> Page {
+    if !peer.is_loopback() {
+        return Page::plain(403, "only loopback may read here");
+    }
+    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
+    if head.version() == Version::Http11 && !names_this_host(head.authority(received)) {
+        return Page::plain(403, "Host must be `localhost` or an address");
+    }
+    let named = |name: &str| {
+        let mut lines = head.lines().iter();
+        lines.any(|line| line.name(received).eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if named("origin") {
+        return Page::plain(403, "requests from web pages are refused");
+    }
+    if !matches!(head.method(), Method::Get | Method::Head) {
+        return Page::plain(405, "only GET and HEAD").with_line("Allow: GET, HEAD");
+    }
+    let path = head.path_and_query(received).split(|&byte| byte == b'?').next().unwrap_or_default();
+    pages.page(path).unwrap_or_else(|| Page::plain(404, "no such page: try /metrics or /health"))
+}
+
+fn names_this_host(authority: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(authority) else { return false };
+    let host = match text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => text,
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Only(&'static str);
+
+    impl Pages for Only {
+        fn page(&self, path: &[u8]) -> Option<Page> {
+            (path == self.0.as_bytes()).then(|| Page::metrics("up 1\n".to_owned()))
+        }
+    }
+
+    fn check(request: &str, peer: [u8; 4], status: u16) {
+        let mut head = RequestHead::default();
+        let whole = head.parse(request.as_bytes(), &HeadLimits::default());
+        assert_eq!(whole, Ok(true), "{request}");
+        let page = page_for(&head, request.as_bytes(), IpAddr::from(peer), &Only("/metrics"));
+        assert_eq!(page.status(), status, "{request}");
+    }
+
+    #[test]
+    fn reading_is_for_loopback_under_its_own_name() {
+        const LOCAL: [u8; 4] = [127, 0, 0, 1];
+        check("GET /metrics HTTP/1.1\r\nHost: localhost:9090\r\n\r\n", LOCAL, 200);
+        check("GET /metrics?x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", LOCAL, 200);
+        check("GET /metrics HTTP/1.1\r\nHost: [::1]:9090\r\n\r\n", LOCAL, 200);
+        check("GET /metrics HTTP/1.0\r\n\r\n", LOCAL, 200);
+        check("GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n", LOCAL, 404);
+        check("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", LOCAL, 405);
+        check("GET /metrics HTTP/1.1\r\nHost: rebound.example\r\n\r\n", LOCAL, 403);
+        check("GET /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: http://a\r\n\r\n", LOCAL, 403);
+        check("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", [192, 0, 2, 1], 403);
+    }
+}

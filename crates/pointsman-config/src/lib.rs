@@ -6,7 +6,6 @@
 //! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
 //! at for changes, never on the way of a request.
 
-mod colour;
 mod findings;
 mod keys;
 mod limits;
@@ -24,7 +23,6 @@ mod syntax;
 mod tls;
 mod watch;
 
-pub use colour::Colour;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
@@ -34,3 +32,5 @@ pub use plan::{
 pub use problems::{FileProblems, Problems};
 pub use reference::reference;
 pub use watch::{WatchedFile, changed};
+// Whoever shows problems says whether they may have colours.
+pub use pointsman_rules::Colour;

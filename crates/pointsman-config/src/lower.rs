@@ -10,8 +10,8 @@ use pointsman_rules::Span;
 use crate::findings::{Findings, Spanned};
 use crate::notation::ServerAddress;
 use crate::rules::{Compiled, RulesFiles};
-use crate::suggest::did_you_mean;
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
+use crate::suggest::did_you_mean;
 use crate::{Listener, LogDestination, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
 
 /// A plan in the making.
@@ -53,7 +53,8 @@ impl<'a> Lowering<'a> {
         self.check_names();
         self.check_binds();
         let pools = spec.pools.iter().map(|pool| self.pool(pool)).collect();
-        let listeners: Vec<Listener> = spec.listeners.iter().map(|listener| self.listener(listener)).collect();
+        let listeners: Vec<Listener> =
+            spec.listeners.iter().map(|listener| self.listener(listener)).collect();
         if !self.findings.has_errors() && !self.rules.problems().has_errors() {
             self.note_idle_pools(&listeners);
         }
@@ -210,5 +211,7 @@ fn resolve(address: &ServerAddress) -> Result<SocketAddr, String> {
     };
     let found = (name, port).to_socket_addrs().map(|mut addresses| addresses.next());
     let none = || io::Error::new(io::ErrorKind::NotFound, "it has no address");
-    found.and_then(|first| first.ok_or_else(none)).map_err(|error| format!("cannot resolve `{name}`: {error}"))
+    found
+        .and_then(|first| first.ok_or_else(none))
+        .map_err(|error| format!("cannot resolve `{name}`: {error}"))
 }

@@ -91,7 +91,9 @@ pub(crate) fn network(text: &str) -> Result<IpNet, Refusal> {
     match text.parse::<IpNet>() {
         Ok(network) if network.trunc() == network => Ok(network),
         // Whether the address alone or its network was meant cannot be known.
-        Ok(network) => refuse(text, "a network", format!("did you mean `{}` or `{}`?", network.trunc(), network.addr())),
+        Ok(network) => {
+            refuse(text, "a network", format!("did you mean `{}` or `{}`?", network.trunc(), network.addr()))
+        }
         Err(_) => refuse(text, "a network", "write a network or an address, as in `10.0.0.0/8` or `::1`"),
     }
 }
@@ -101,9 +103,9 @@ pub(crate) fn sticky_key(text: &str) -> Result<[u8; 16], Refusal> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|letter| letter.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     let pairs = digits.unwrap_or_default();
-    let bytes: Vec<u8> = pairs.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    let bytes: Vec<u8> =
+        pairs.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
     <[u8; 16]>::try_from(bytes).ok().filter(|_| pairs.len() == 32).ok_or_else(|| Refusal {
-        // The text is a secret, even if a broken one, and stays out of the message.
         message: match text.chars().count() {
             32 => "`sticky_key` must be hex digits alone".to_owned(),
             count => format!("`sticky_key` must be 32 hex digits, and this has {count} characters"),
@@ -172,7 +174,8 @@ mod tests {
     fn sticky_keys() {
         let key = sticky_key("000102030405060708090a0B0C0D0E0f").ok();
         assert_eq!(key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
-        for text in ["", "00", "000102030405060708090a0B0C0D0E0", "000102030405060708090a0B0C0D0E0fff", "zz"] {
+        for text in ["", "00", "000102030405060708090a0B0C0D0E0", "000102030405060708090a0B0C0D0E0fff", "zz"]
+        {
             assert!(sticky_key(text).is_err(), "{text}");
         }
         // 31 digits make 16 bytes too, the last of one digit.

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::colour::{Colour, Render};
-use pointsman_rules::{Diagnostic, Severity};
+use pointsman_rules::{Colour, Diagnostic, Severity};
 
 use crate::watch::WatchedFile;
 
@@ -68,7 +67,7 @@ impl Problems {
     pub fn render(&self, colour: Colour) -> String {
         let mut text = String::new();
         for (file, diagnostic) in self.diagnostics() {
-            text.push_str(&Render::render(diagnostic, &file.name, &file.source, colour));
+            text.push_str(&diagnostic.render(&file.name, &file.source, colour));
             text.push_str("\n\n");
         }
         text

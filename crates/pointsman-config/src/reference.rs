@@ -13,10 +13,7 @@ fn section(table: &'static Table) -> String {
         header => format!("`{header}`"),
     };
     let rows: String = table.keys().map(row).collect();
-    format!(
-        "## {title}\n\n{}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}",
-        table.doc
-    )
+    format!("## {title}\n\n{}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}", table.doc)
 }
 
 fn row(key: &Key) -> String {
@@ -27,9 +24,7 @@ fn value(kind: &Kind) -> String {
     match kind {
         Kind::Integer { min, max, unit } => format!("{min} to {max} {unit}"),
         Kind::Boolean => "`true` or `false`".to_owned(),
-        Kind::Word(words) => {
-            words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
-        }
+        Kind::Word(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
         Kind::Text(what) => format!("string: {what}"),
         Kind::Texts(what) => format!("list of strings: {what}"),
         Kind::OneOrMoreTexts(what) => format!("string or list of strings: {what}"),

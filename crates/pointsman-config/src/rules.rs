@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Program, TargetName};
+use pointsman_rules::{Program, TargetName, Targets};
 
 use crate::load::{reason, text};
 use crate::spec::PoolSpec;
@@ -21,6 +21,8 @@ pub(crate) struct Compiled {
 /// The rules files of one configuration.
 pub(crate) struct RulesFiles<'a> {
     pools: &'a [PoolSpec],
+    /// The same pools, as the compiler asks for them.
+    names: Targets,
     /// What became of each file; several listeners may share one.
     compiled: HashMap<PathBuf, Option<Compiled>>,
     problems: Problems,
@@ -28,7 +30,14 @@ pub(crate) struct RulesFiles<'a> {
 
 impl<'a> RulesFiles<'a> {
     pub(crate) fn new(pools: &'a [PoolSpec]) -> Self {
-        Self { pools, compiled: HashMap::new(), problems: Problems::default() }
+        let names =
+            pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
+        Self {
+            pools,
+            names: Targets::known::<_, &str>(names),
+            compiled: HashMap::new(),
+            problems: Problems::default(),
+        }
     }
 
     /// Reads and compiles a file. Nothing where something is wrong inside it, which is among the problems;
@@ -60,21 +69,32 @@ impl<'a> RulesFiles<'a> {
     }
 
     fn compile_text(&mut self, path: &Path, source: &str) -> Option<Compiled> {
-        let _ = (path, source, Self::target);
-        None
+        let (program, findings) = match pointsman_rules::compile(source, &self.names) {
+            Ok(compiled) => (Some(compiled.program), compiled.warnings),
+            Err(findings) => (None, findings),
+        };
+        self.problems.add(path, Arc::from(source), findings);
+        let program = program?;
+        let targets: Option<Vec<Target>> = program.targets.iter().map(|name| self.target(name)).collect();
+        debug_assert!(targets.is_some(), "the compiler names only what it was told of");
+        Some(Compiled { program: Arc::new(program), targets: targets? })
     }
 
-    /// What a target of a program stands for. The compiler knows only the names it was given.
+    /// What a target of a program stands for.
     fn target(&self, name: &TargetName) -> Option<Target> {
         let pool = self.pools.iter().position(|pool| *pool.name.value == *name.pool)?;
         let server = match &name.server {
-            None => None,
             Some(server) => {
-                let named = |spec: &Option<_>| spec.as_ref().is_some_and(|name: &crate::findings::Spanned<String>| *name.value == **server);
-                let position = self.pools[pool].servers.iter().position(|spec| named(&spec.name))?;
+                let position = server_names(&self.pools[pool]).position(|name| name == Some(&**server))?;
                 Some(ServerIndex(u32::try_from(position).ok()?))
             }
+            None => None,
         };
         Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
     }
+}
+
+/// The names of a pool's servers, by position.
+fn server_names(pool: &PoolSpec) -> impl Iterator<Item = Option<&str>> {
+    pool.servers.iter().map(|server| server.name.as_ref().map(|name| name.value.as_str()))
 }

@@ -88,7 +88,10 @@ impl<'t> Section<'t> {
     pub(crate) fn number<N: TryFrom<u64>>(&self, name: &'static str) -> Option<N> {
         let (key, value) = self.find(name);
         let default = if let Default::Integer(default) = key.default { Some(default) } else { None };
-        value.and_then(|value| self.in_range(key, value)).or(default).and_then(|number| N::try_from(number).ok())
+        value
+            .and_then(|value| self.in_range(key, value))
+            .or(default)
+            .and_then(|number| N::try_from(number).ok())
     }
 
     /// `true` or `false`.
@@ -274,7 +277,8 @@ impl<'t> Section<'t> {
     }
 
     fn wrong_type(&self, key: &'static Key, value: &Value<'_>) {
-        let message = format!("`{}` must be {}, and this is {}", key.name, key.kind.expected(), called(value));
+        let message =
+            format!("`{}` must be {}, and this is {}", key.name, key.kind.expected(), called(value));
         self.findings.error(span(value.span()), message, wrong_type_help(&key.kind, value.get_ref()));
     }
 }
@@ -304,7 +308,10 @@ fn wrong_type_help(kind: &Kind, value: &DeValue<'_>) -> &'static str {
     match (kind, value) {
         (Kind::Integer { .. }, DeValue::String(text)) if text.parse::<u64>().is_ok() => LEAVE_OUT_QUOTES,
         (Kind::Boolean, DeValue::String(text)) if text.parse::<bool>().is_ok() => LEAVE_OUT_QUOTES,
-        (Kind::Text(_) | Kind::Word(_), DeValue::Integer(_) | DeValue::Float(_)) => "put quotation marks around it",
+        (Kind::Text(_) | Kind::Word(_), DeValue::Integer(_) | DeValue::Float(_)) => {
+            "put quotation marks around it"
+        }
+        (Kind::Texts(_) | Kind::TextsOrTables(..), DeValue::String(_)) => "put square brackets around it",
         _ => "",
     }
 }

@@ -126,7 +126,10 @@ impl ListenerSpec {
         };
         section.require_elements("bind", "`bind` needs at least one address");
         if !section.has("rules") && !section.has("pool") {
-            section.missing("a listener needs `rules` or `pool`", "set `pool` to send every request to one pool");
+            section.missing(
+                "a listener needs `rules` or `pool`",
+                "set `pool` to send every request to one pool",
+            );
         }
         spec
     }

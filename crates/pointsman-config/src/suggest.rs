@@ -59,6 +59,9 @@ mod tests {
     fn choices_are_listed_as_in_a_sentence() {
         assert_eq!(did_you_mean("zzz", &[], "pools"), "there are no pools");
         assert_eq!(did_you_mean("zzz", &["fast"], "pools"), "there is only `fast`");
-        assert_eq!(did_you_mean("zzz", &["fast", "slow", "lame"], "pools"), "the pools are `fast`, `slow` and `lame`");
+        assert_eq!(
+            did_you_mean("zzz", &["fast", "slow", "lame"], "pools"),
+            "the pools are `fast`, `slow` and `lame`"
+        );
     }
 }

@@ -23,7 +23,9 @@ fn diagnostic(source: &str, error: &toml::de::Error) -> Diagnostic {
     let written = source.get(place.clone()).unwrap_or_default();
     let (said, expected) = error.message().split_once(", expected ").unwrap_or((error.message(), "nothing"));
     let (message, help) = match (said, written) {
-        ("duplicate key", key) => (format!("`{key}` stands here a second time"), "keep one of them".to_owned()),
+        ("duplicate key", key) => {
+            (format!("`{key}` stands here a second time"), "keep one of them".to_owned())
+        }
         ("string values must be quoted", "") => ("a value is missing".to_owned(), String::new()),
         ("string values must be quoted", value) => {
             (format!("`{value}` is no value"), "text stands in quotation marks".to_owned())

@@ -31,7 +31,10 @@ impl Settings {
             certificates: spec
                 .certificates
                 .iter()
-                .map(|files| CertificateFiles { certificate: full(&files.certificate), key: full(&files.key) })
+                .map(|files| CertificateFiles {
+                    certificate: full(&files.certificate),
+                    key: full(&files.key),
+                })
                 .collect(),
             min_version: spec.min_version,
             alpn: spec.alpn.iter().map(|protocol| protocol.value.as_bytes().to_vec()).collect(),
@@ -59,7 +62,11 @@ impl Settings {
             }
             Err(errors) => {
                 for error in errors {
-                    findings.error(self.place(error.file()), error.to_string(), error.help().unwrap_or_default());
+                    findings.error(
+                        self.place(error.file()),
+                        error.to_string(),
+                        error.help().unwrap_or_default(),
+                    );
                 }
                 None
             }

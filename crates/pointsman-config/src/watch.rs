@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn links_are_followed() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        let (old, new, link) = (folder.path().join("old"), folder.path().join("new"), folder.path().join("link"));
+        let (old, new, link) =
+            (folder.path().join("old"), folder.path().join("new"), folder.path().join("link"));
         fs::write(&new, "new")?;
         fs::write(&old, "old")?;
         std::os::unix::fs::symlink(&old, &link)?;

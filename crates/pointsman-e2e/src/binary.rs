@@ -31,16 +31,36 @@ impl Finished {
 /// # Panics
 /// When it does not end in time.
 pub fn pointsman(folder: &Path, words: &[&str]) -> Finished {
-    let mut command = Command::new(path());
+    let mut command = Command::new(program());
     command.args(words).current_dir(folder);
     finish(command)
 }
 
-/// Runs any command to its end.
+/// Runs a program of the system in a folder, to its end; nothing when it is not installed, which is said.
 ///
 /// # Panics
-/// When it cannot be started or does not end in time.
-pub(crate) fn finish(mut command: Command) -> Finished {
+/// When it does not end in time.
+#[must_use]
+pub fn tool(folder: &Path, program: &str, words: &[&str]) -> Option<Finished> {
+    installed(program).then(|| {
+        let mut command = Command::new(program);
+        command.args(words).current_dir(folder);
+        finish(command)
+    })
+}
+
+/// Whether a program of the system is installed; says so when it is not.
+#[expect(clippy::print_stderr, reason = "a skipped test says why; the harness captures it")]
+#[must_use]
+pub fn installed(program: &str) -> bool {
+    let found = Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+fn finish(mut command: Command) -> Finished {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
     let stdout = Lines::of(child.stdout.take().expect("piped"));
@@ -56,7 +76,11 @@ pub(crate) fn finish(mut command: Command) -> Finished {
 
 /// The binary: `POINTSMAN_BIN`, or the one beside the running test, built first if it is missing or
 /// older than the sources. Cargo does not build a binary for another package's tests by itself.
-pub(crate) fn path() -> &'static Path {
+///
+/// # Panics
+/// When it does not build.
+#[must_use]
+pub fn program() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         if let Some(path) = std::env::var_os("POINTSMAN_BIN") {

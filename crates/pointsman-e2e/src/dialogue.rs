@@ -227,3 +227,19 @@ fn see_end(reader: &mut Reader<TcpStream>) -> Result<(), String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dialogue with a slip of the pen should not need a switch to be found.
+    #[test]
+    fn every_dialogue_reads() {
+        let folders = std::fs::read_dir(testdata("dialogues")).expect("a folder").flatten();
+        for file in folders.flat_map(|folder| std::fs::read_dir(folder.path()).expect("a folder")).flatten() {
+            let text = std::fs::read_to_string(file.path()).expect("a text");
+            let script = Script::read(&text).unwrap_or_else(|error| panic!("{:?}:{error}", file.path()));
+            assert!(script.steps.len() >= 2, "{:?}", file.path());
+        }
+    }
+}

@@ -85,10 +85,7 @@ impl Origin {
     ///
     /// # Panics
     /// When no port is free.
-    pub fn answering(
-        name: &str,
-        answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static,
-    ) -> Self {
+    pub fn answering(name: &str, answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
@@ -342,5 +339,41 @@ impl Read for Recorded {
         let count = self.socket.read(space)?;
         self.shared.change(|state| state.raw[self.connection].extend_from_slice(&space[..count]));
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+
+    /// The two ends understand each other without a switch between them.
+    #[test]
+    fn client_and_origin() {
+        let origin = Origin::new("origin");
+        let mut client = Client::plain(origin.address());
+        let chunked = "Host: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n";
+        for number in 0..3 {
+            client.send(format!("POST /x HTTP/1.1\r\n{chunked}"));
+            let answer = client.response();
+            assert_eq!((answer.status(), answer.server()), (200, "origin"));
+            let request = origin.last();
+            assert_eq!((request.target(), request.body.bytes.as_slice()), ("/x", b"abc".as_slice()));
+            assert_eq!(request.body.trailers, [("X-T".to_owned(), "1".to_owned())]);
+            assert_eq!((origin.count(), origin.connections()), (number + 1, 1));
+        }
+        assert_eq!(client.ask("HEAD", "/", "").body.bytes, b"");
+        assert!(origin.raw(0).starts_with("POST /x HTTP/1.1\r\n"));
+    }
+
+    /// An answer that breaks off is an error, not a short answer.
+    #[test]
+    fn cut_answers() {
+        for framing in ["Content-Length: 5\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"] {
+            let origin = Origin::saying("origin", format!("HTTP/1.1 200 OK\r\n{framing}"), Then::Close);
+            let mut client = Client::plain(origin.address());
+            client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert!(client.try_response().is_err());
+        }
     }
 }

@@ -37,11 +37,10 @@ impl Setup {
             files: Vec::new(),
         };
         setup.listeners.push(Listener { name: "shop".to_owned(), ..Listener::default() });
-        // Without it every start draws another key, and sticky choices could not be compared.
-        setup.top("sticky_key = \"000102030405060708090a0b0c0d0e0f\"")
+        setup
     }
 
-    /// Adds keys of the whole process.
+    /// Adds keys of the whole process, and tables that stand before the listeners.
     #[must_use]
     pub fn top(mut self, keys: &str) -> Self {
         writeln!(self.top, "{keys}").expect("memory");
@@ -123,6 +122,13 @@ impl Setup {
         self.pool_of(name, keys, &servers)
     }
 
+    /// Adds tables as they are written.
+    #[must_use]
+    pub fn raw(mut self, tables: &str) -> Self {
+        writeln!(self.pools, "\n{tables}").expect("memory");
+        self
+    }
+
     /// Writes another file beside the configuration.
     #[must_use]
     pub fn file(mut self, name: &str, contents: &str) -> Self {
@@ -143,11 +149,16 @@ impl Setup {
     /// Never: memory can be written.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = self.top.clone();
-        text.push_str("\n[access_log]\npath = \"-\"\n\n[admin]\nbind = \"127.0.0.1:0\"\n");
-        if !self.top.contains("watch_ms") {
-            text.insert_str(0, "watch_ms = 0\n");
+        let mut text = String::new();
+        // Only the tests about changed files want the switch to look by itself.
+        self.unless_given(&mut text, "watch_ms", "0");
+        // Without it every start draws another key, and sticky choices could not be compared.
+        self.unless_given(&mut text, "sticky_key", "\"000102030405060708090a0b0c0d0e0f\"");
+        text.push_str(&self.top);
+        if !self.top.contains("[access_log]") {
+            text.push_str("\n[access_log]\npath = \"-\"\n");
         }
+        text.push_str("\n[admin]\nbind = \"127.0.0.1:0\"\n");
         for listener in &self.listeners {
             listener.write(&mut text, self.first_pool());
         }
@@ -182,6 +193,12 @@ impl Setup {
         let servers = servers.join(", ");
         write!(self.pools, "\n[pool.{name}]\nservers = [{servers}]\n{keys}\n").expect("memory");
         self
+    }
+
+    fn unless_given(&self, text: &mut String, key: &str, value: &str) {
+        if !self.top.contains(key) {
+            writeln!(text, "{key} = {value}").expect("memory");
+        }
     }
 
     fn first_pool(&self) -> Option<&str> {

@@ -27,7 +27,7 @@ impl Switch {
     pub fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         setup.write(folder.path());
-        let mut command = Command::new(binary::path());
+        let mut command = Command::new(binary::program());
         // From another folder, so that every path must be taken relative to the configuration.
         command.arg("run").arg("--config").arg(folder.path().join("pointsman.toml")).current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -204,7 +204,9 @@ impl<S: Read> Reader<S> {
 
     fn chunk_size(&mut self) -> Result<Option<Vec<u8>>> {
         let line = self.line()?;
-        let size = u64::from_str_radix(&line, 16).map_err(|_| invalid(format!("chunk size `{line}`")))?;
+        // Extensions mean nothing here, and a proxy may pass them on.
+        let digits = line.split(';').next().unwrap_or_default();
+        let size = u64::from_str_radix(digits, 16).map_err(|_| invalid(format!("chunk size `{line}`")))?;
         if size > 0 {
             self.left = Left::Chunk(size);
             return self.piece();
@@ -254,7 +256,10 @@ impl<S: Read> Reader<S> {
     /// Reads more; false at the end of the stream.
     fn fill(&mut self) -> Result<bool> {
         let mut space = [0; 64 * 1024];
-        let count = self.stream.read(&mut space)?;
+        let count = self.stream.read(&mut space).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "nothing came in time"),
+            _ => error,
+        })?;
         self.buffer.extend_from_slice(&space[..count]);
         Ok(count > 0)
     }

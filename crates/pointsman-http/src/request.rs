@@ -88,7 +88,8 @@ impl RequestHead {
         let start = self.start as usize;
         let target_start = start + method.len() + 1;
         let target_end = target_start + target.len();
-        let version: &[u8] = if self.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
+        let version: &[u8] =
+            if self.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
         self.first_line = target_end + version.len();
         if buffer.get(target_start..target_end) != Some(target)
             || buffer.get(target_end..self.first_line) != Some(version)

@@ -50,7 +50,9 @@ impl ResponseHead {
             Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooManyHeaders),
             Err(_) => return Err(Refusal::Syntax),
         };
-        let (Some(status), Some(version)) = (response.code, response.version) else {
+        // Below 100 there is no class that says whether a body follows (RFC 9110 section 15); from 600
+        // on it follows as after any final status.
+        let (Some(status @ 100..), Some(version)) = (response.code, response.version) else {
             return Err(Refusal::Syntax);
         };
         self.status = status;

@@ -127,7 +127,9 @@ mod tests {
         for good in ["a", "a.b", "a:80", "127.0.0.1:1", "[::1]", "[::1]:443", "a_b.example."] {
             assert!(is_authority(good.as_bytes()), "{good}");
         }
-        for bad in ["", ":80", "a:", "a:x", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]", "[::1]x", "a/b", "a%20"] {
+        for bad in
+            ["", ":80", "a:", "a:x", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]", "[::1]x", "a/b", "a%20"]
+        {
             assert!(!is_authority(bad.as_bytes()), "{bad}");
         }
     }

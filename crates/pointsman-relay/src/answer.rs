@@ -34,10 +34,14 @@ enum Found {
     Final(FinalHead),
 }
 
-/// A body whose other direction is still being sent.
+/// How the request's body stands while its answer is relayed.
 pub(crate) enum Upload<'a> {
+    /// The server has it.
     Over,
+    /// It is still being sent.
     Running(&'a mut Pump),
+    /// It will never be whole: the server's connection is of no more use.
+    Broken,
 }
 
 impl<C: Io> Session<C> {
@@ -60,7 +64,8 @@ impl<C: Io> Session<C> {
             }
         };
         drop(reached.answer);
-        self.relay(head, reached.server, Upload::Over, exchange).await
+        let upload = if exchange.has_whole_request { Upload::Over } else { Upload::Broken };
+        self.relay(head, reached.server, upload, exchange).await
     }
 
     /// The final answer's head, once it has arrived. Interim answers before it are passed on.
@@ -113,7 +118,8 @@ impl<C: Io> Session<C> {
         let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
         exchange.keeps_client &= !ends_at_close && !self.shard.is_draining();
         if form == BodyForm::Unchunked {
-            let codings = head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
+            let codings =
+                head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
             codings.for_each(|line| line.dropped = true);
         }
         lines.clear();
@@ -170,7 +176,7 @@ impl<C: Io> Session<C> {
                 }
                 Ok(if exchange.keeps_client { After::Next } else { After::Close })
             }
-            Upload::Running(_) => Ok(After::Linger),
+            Upload::Running(_) | Upload::Broken => Ok(After::Linger),
         }
     }
 
@@ -195,8 +201,10 @@ impl<C: Io> Session<C> {
                     && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
                 {
                     // However the upload ends, it is the answer that is waited for now.
-                    if !matches!(step, Ok(Step::Moved)) {
-                        *upload = Upload::Over;
+                    match step {
+                        Ok(Step::Moved) => {}
+                        Ok(Step::Done) => *upload = Upload::Over,
+                        Err(_) => *upload = Upload::Broken,
                     }
                     return Poll::Ready(Ok(Step::Moved));
                 }

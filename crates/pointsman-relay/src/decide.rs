@@ -3,12 +3,15 @@
 //! All of it happens between two waits: the thread's scratch space serves every connection.
 
 use pointsman_config::{EncodedSlash, ForwardedMode, Listener, Target};
-use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, RequestHead, TargetForm};
+use pointsman_http::{
+    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, RequestHead, TargetForm,
+};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{Decision, DecidedBy, Outcome, Stickiness, Terminal};
+use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal};
+use pointsman_telemetry::Event;
 use pointsman_view::{
-    Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView, add_forwarding_lines, is_trusted,
-    normal_form, without_cookie,
+    Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView, add_forwarding_lines,
+    is_trusted, normal_form, without_cookie,
 };
 
 use crate::commit::Committed;
@@ -73,10 +76,11 @@ pub(crate) fn decide<C>(
     exchange.version = head.version();
     exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
-    let normal = normal_form(head.path_and_query(received), path_options(listener), path).map_err(|refusal| {
-        note_facts(shard, head, received, None, exchange);
-        Fault::Path(refusal)
-    })?;
+    let normal =
+        normal_form(head.path_and_query(received), path_options(listener), path).map_err(|refusal| {
+            note_facts(shard, head, received, None, exchange);
+            Fault::Path(refusal)
+        })?;
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
     note_facts(shard, head, received, Some(&view), exchange);
@@ -124,17 +128,25 @@ impl<'a> Place<'a> {
                 effects: Default::default(),
             },
         };
-        exchange.rule = Some(self.live.rule(decision.by).clone());
+        let rule = self.live.rule(decision.by);
+        self.shard.recorder.hear(&Event::Decided(rule));
+        if let Some(facts) = exchange.facts_mut() {
+            facts.rule = Some(rule.label().into());
+        }
         let mut committed = match decision.effects.is_empty() {
             true => Committed::default(),
             false => Committed::render(&decision.effects, view)?,
         };
-        exchange.tag(&committed.tags);
+        if let Some(facts) = exchange.facts_mut() {
+            facts.tags = committed.tags.iter().map(|&tag| tag.into()).collect();
+        }
         let (target, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::DefaultPool => (self.default_target()?, &Stickiness::None),
             Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
-            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => (self.listener.target(*target), sticky),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+                (self.listener.target(*target), sticky)
+            }
             Outcome::Terminal(Terminal::Discard) => return Ok(Decided::Discard),
             Outcome::Terminal(own) => return own_answer(own, &committed, view).map(Decided::Answer),
         };
@@ -144,7 +156,9 @@ impl<'a> Place<'a> {
         if !committed.response.is_empty() {
             exchange.response_edits = Some(std::mem::take(&mut committed.response).into_owned());
         }
-        exchange.pool = self.shard.recorder.is_logging().then(|| pool.name().clone());
+        if let Some(facts) = exchange.facts_mut() {
+            facts.pool = Some((**pool.name()).into());
+        }
         Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
     }
 
@@ -197,9 +211,11 @@ impl Request<'_> {
         if uses_route_cookie {
             self.hide_route_cookie();
         }
-        if self.head.authority(self.received).is_empty() {
+        if !self.head.lines().iter().any(|line| line.kind == HeaderKind::Host) {
             // HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.
-            self.lines.extend_from_slice(b"Host: \r\n");
+            self.lines.extend_from_slice(b"Host: ");
+            self.lines.extend_from_slice(self.head.authority(self.received));
+            self.lines.extend_from_slice(b"\r\n");
         }
         if !committed.request.is_empty() {
             committed.request.drop_lines(self.head.lines_mut(), self.received);
@@ -298,7 +314,7 @@ fn note_facts(
             method: head.method_name(received).to_vec(),
             host: head.authority(received).to_vec(),
             path: path.to_vec(),
-            tags: Vec::new(),
+            ..Facts::default()
         });
     }
 }

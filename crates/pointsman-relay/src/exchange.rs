@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use pointsman_http::{AnswerTo, Method, Version};
-use pointsman_telemetry::{Event, RuleMetrics};
+use pointsman_telemetry::Event;
 
 use crate::commit::HeaderEdits;
 use crate::fault::{ClientFault, Fault};
@@ -24,8 +23,6 @@ pub(crate) struct Exchange {
     pub(crate) has_whole_request: bool,
     /// Edits of the answer's head, where rules or stickiness ask for any.
     pub(crate) response_edits: Option<HeaderEdits<'static>>,
-    pub(crate) rule: Option<Arc<RuleMetrics>>,
-    pub(crate) pool: Option<Arc<str>>,
     pub(crate) server: Option<Rc<LocalServer>>,
     pub(crate) status: u16,
     pub(crate) request_bytes: u64,
@@ -50,6 +47,8 @@ pub(crate) struct Facts {
     pub(crate) host: Vec<u8>,
     pub(crate) path: Vec<u8>,
     pub(crate) tags: Vec<Box<str>>,
+    pub(crate) rule: Option<Box<str>>,
+    pub(crate) pool: Option<Box<str>>,
 }
 
 impl Exchange {
@@ -61,8 +60,6 @@ impl Exchange {
             keeps_client: false,
             has_whole_request: false,
             response_edits: None,
-            rule: None,
-            pool: None,
             server: None,
             status: 0,
             request_bytes: 0,
@@ -79,15 +76,13 @@ impl Exchange {
         }
     }
 
-    /// Keeps the words that rules gave, where a log will show them.
-    pub(crate) fn tag(&mut self, tags: &[&str]) {
-        if let Some(facts) = &mut self.facts {
-            facts.tags.extend(tags.iter().map(|&tag| Box::from(tag)));
-        }
-    }
-
     pub(crate) fn keep(&mut self, facts: Facts) {
         self.facts = Some(Box::new(facts));
+    }
+
+    /// The facts, where a log will show them.
+    pub(crate) fn facts_mut(&mut self) -> Option<&mut Facts> {
+        self.facts.as_deref_mut()
     }
 
     /// Times of steps are taken only for the access log: each is a look at the clock.
@@ -120,7 +115,8 @@ impl Exchange {
         }
         let tls = session.connection.tls.as_ref();
         let facts = self.facts.as_deref();
-        let tags: Vec<&str> = facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();
+        let tags: Vec<&str> =
+            facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();
         let text = |part: fn(&Facts) -> &Vec<u8>| facts.map(|facts| part(facts).as_slice());
         shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
             listener,
@@ -133,8 +129,8 @@ impl Exchange {
             host: text(|facts| &facts.host).filter(|host| !host.is_empty()),
             path: text(|facts| &facts.path),
             version: facts.map(|_| if self.version == Version::Http10 { "1.0" } else { "1.1" }),
-            rule: self.rule.as_deref(),
-            pool: self.pool.as_deref(),
+            rule: facts.and_then(|facts| facts.rule.as_deref()),
+            pool: facts.and_then(|facts| facts.pool.as_deref()),
             server: self.server.as_ref().map(|server| &*server.metrics),
             status: self.status,
             request_bytes: self.request_bytes,

@@ -74,7 +74,7 @@ impl Live {
 
 impl LiveListener {
     /// The counters of the rule that decided.
-    pub(crate) fn rule(&self, by: DecidedBy<'_>) -> &Arc<RuleMetrics> {
+    pub(crate) fn rule(&self, by: DecidedBy<'_>) -> &RuleMetrics {
         let last = self.rules.len() - 1;
         match by {
             DecidedBy::Rule { index, .. } => &self.rules[(index.0 as usize).min(last)],

@@ -37,7 +37,6 @@ pub(crate) struct LocalServer {
     pub(crate) load: Arc<ServerLoad>,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) limits: PoolLimits,
-    pub(crate) pool: Arc<str>,
 }
 
 impl Local {
@@ -93,7 +92,6 @@ impl LocalPool {
                     load: state.load.clone(),
                     metrics: state.metrics.clone(),
                     limits: plan.limits,
-                    pool: plan.name.clone(),
                 })
             })
             .collect();
@@ -113,10 +111,7 @@ impl LocalPool {
 
 impl LocalServer {
     pub(crate) fn idle_limits(&self) -> IdleLimits {
-        IdleLimits {
-            connections_max: self.limits.idle_connections_max,
-            idle_ms_max: self.limits.idle_ms_max,
-        }
+        IdleLimits { connections_max: self.limits.idle_connections_max, idle_ms_max: self.limits.idle_ms_max }
     }
 
     pub(crate) fn head_limits(&self) -> pointsman_http::HeadLimits {

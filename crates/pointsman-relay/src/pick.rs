@@ -33,10 +33,6 @@ impl Choice {
         }
     }
 
-    pub(crate) fn pool(&self) -> &Rc<LocalPool> {
-        &self.pool
-    }
-
     /// The next server to try; none when all have failed.
     pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
         let usable = |server: usize| !self.failed.contains(&server);

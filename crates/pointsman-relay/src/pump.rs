@@ -65,10 +65,6 @@ impl Pump {
         Pump { buffer, written: 0, body, form, left, read_bytes: 0, excess: Vec::new() }
     }
 
-    pub(crate) fn is_done(&self) -> bool {
-        self.body.is_done() && self.written == self.buffer.len()
-    }
-
     pub(crate) fn waiting(&self) -> Waiting {
         if self.written < self.buffer.len() { Waiting::Write } else { Waiting::Read }
     }

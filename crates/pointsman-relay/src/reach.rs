@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use pointsman_net::{Io, PooledBuffer, Tcp, read_into, write_all};
-use pointsman_telemetry::Event;
+use pointsman_telemetry::{Event, Recorder};
 use pointsman_upstream::ConnectFault;
 
 use crate::decide::Forward;
@@ -42,6 +42,25 @@ impl Drop for InFlight {
     }
 }
 
+/// Counts a connection that lies idle.
+pub(crate) struct CountedIdle {
+    recorder: Rc<Recorder>,
+    server: Rc<LocalServer>,
+}
+
+impl CountedIdle {
+    fn begin(recorder: Rc<Recorder>, server: Rc<LocalServer>) -> CountedIdle {
+        recorder.hear(&Event::IdleAdded(&server.metrics));
+        CountedIdle { recorder, server }
+    }
+}
+
+impl Drop for CountedIdle {
+    fn drop(&mut self) {
+        self.recorder.hear(&Event::IdleRemoved(&self.server.metrics));
+    }
+}
+
 impl ServerConnection {
     pub(crate) fn server(&self) -> &Rc<LocalServer> {
         &self.in_flight.0
@@ -49,9 +68,10 @@ impl ServerConnection {
 
     /// Keeps the connection for the next request.
     pub(crate) fn give_back(self, shard: &Shard) {
-        let server = self.server();
-        let (id, limits) = (server.id, server.idle_limits());
-        shard.idle.give_back(id, self.tcp, shard.clock.now_us() / 1000, limits);
+        let server = self.server().clone();
+        let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
+        let now_ms = shard.clock.now_us() / 1000;
+        shard.idle.give_back(server.id, self.tcp, now_ms, server.idle_limits(), count);
     }
 }
 
@@ -136,7 +156,8 @@ impl<C: Io> Session<C> {
 
     async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {
         let ms = server.limits.connect_ms_max;
-        pointsman_upstream::connect(server.address, &mut self.deadline, ms).await.map_err(|fault| match fault {
+        pointsman_upstream::connect(server.address, &mut self.deadline, ms).await.map_err(|fault| match fault
+        {
             ConnectFault::Io(_) => ServerFault::Connect,
             ConnectFault::Timeout => ServerFault::ConnectTimeout,
         })

@@ -165,7 +165,8 @@ impl<C: Io> Session<C> {
         }
         match self.upload(forward, &mut reached, exchange).await? {
             Progress::Uploaded => self.relay_answer(reached, exchange).await,
-            Progress::Answered(head, mut up) => {
+            Progress::Answered(answered) => {
+                let (head, mut up) = *answered;
                 self.relay(head, reached.server, Upload::Running(&mut up), exchange).await
             }
         }
@@ -246,8 +247,7 @@ impl<C: Io> Session<C> {
 
     async fn close(mut self) {
         // A peer that is gone takes no farewell.
-        let farewell = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
-        drop(farewell);
+        let (Ok(_) | Err(_)) = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
     }
 
     /// Closes our side and lets the client finish, within bounds.
@@ -266,8 +266,8 @@ impl<C: Io> Session<C> {
             }
             Some(())
         };
-        let lingered = deadline.within(LINGER_MS, drain).await;
-        drop(lingered);
+        // However it ends: the connection is over.
+        let (Ok(_) | Err(_)) = deadline.within(LINGER_MS, drain).await;
     }
 }
 

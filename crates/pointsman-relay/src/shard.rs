@@ -17,6 +17,7 @@ use pointsman_upstream::IdleConnections;
 use crate::accept::Accepting;
 use crate::live::{ListenerId, Live};
 use crate::local::{Buffers, Local};
+use crate::reach::CountedIdle;
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
@@ -96,8 +97,8 @@ pub(crate) struct Shard {
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
     pub(crate) buffers: Buffers,
-    pub(crate) idle: IdleConnections,
-    pub(crate) recorder: Recorder,
+    pub(crate) idle: IdleConnections<CountedIdle>,
+    pub(crate) recorder: Rc<Recorder>,
     pub(crate) client_ids: RefCell<ClientIds>,
     pub(crate) scratch: RefCell<Scratch>,
     local: RefCell<Rc<Local>>,
@@ -151,7 +152,7 @@ impl Shard {
             clock: start.clock,
             buffers: Buffers::default(),
             idle: IdleConnections::new(start.idle_connections_max),
-            recorder: start.recorder,
+            recorder: Rc::new(start.recorder),
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
             local: RefCell::new(Rc::new(local)),
@@ -195,7 +196,7 @@ impl Shard {
         }
         self.recorder.flush();
         self.ticks.set(self.ticks.get().wrapping_add(1));
-        if self.ticks.get() % TICKS_BETWEEN_SWEEPS == 0 {
+        if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             self.idle.sweep(self.clock.now_us() / 1000, |server| local.names(server));
         }
         if !self.is_draining() {

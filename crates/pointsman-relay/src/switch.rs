@@ -118,16 +118,8 @@ impl Switch {
             let client_ids = ClientIds::new(start.client_id_key, thread as u64);
             let seed = u64::from_le_bytes(*start.client_id_key.first_chunk().unwrap_or(&[1; 8]));
             let seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread as u64 + 1));
-            let start = ShardStart {
-                shared,
-                inbox,
-                thread,
-                recorder,
-                clock,
-                client_ids,
-                idle_connections_max,
-                seed,
-            };
+            let start =
+                ShardStart { shared, inbox, thread, recorder, clock, client_ids, idle_connections_max, seed };
             switch.threads.push(std::thread::spawn(move || run(start)));
         }
         switch.accept_on(opening);
@@ -184,9 +176,25 @@ impl Switch {
         addresses
     }
 
+    /// Shows the live plan.
+    pub fn with_plan<T>(&self, see: impl FnOnce(&Plan) -> T) -> T {
+        see(&self.shared.live().plan)
+    }
+
+    /// How often files are looked at for changes; 0: never.
+    pub fn watch_ms(&self) -> u64 {
+        self.with_plan(|plan| plan.watch_ms)
+    }
+
+    /// How long a drain may take.
+    pub fn drain_ms_max(&self) -> u64 {
+        self.with_plan(|plan| plan.drain_ms_max)
+    }
+
     /// Requests on their way to a server, by pool and name.
     pub fn in_flight(&self, pool: &str, server: &str) -> Option<u64> {
-        let matching = self.registry.loads().filter(|(metrics, _)| metrics.pool() == pool && metrics.name() == server);
+        let matching =
+            self.registry.loads().filter(|(metrics, _)| metrics.pool() == pool && metrics.name() == server);
         matching.map(|(_, in_flight)| u64::from(in_flight)).reduce(|sum, more| sum + more)
     }
 

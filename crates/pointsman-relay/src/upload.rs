@@ -18,7 +18,7 @@ pub(crate) enum Progress {
     /// The server has the request, or all of it that it will take: its answer comes next.
     Uploaded,
     /// The final answer's head is here, and the rest of the body may still follow.
-    Answered(FinalHead, Pump),
+    Answered(Box<(FinalHead, Pump)>),
 }
 
 /// What happened while the body was sent.
@@ -72,7 +72,7 @@ impl<C: Io> Session<C> {
                     exchange.keeps_client = false;
                     if let Some(head) = self.final_head(reached, exchange).await? {
                         exchange.request_bytes += up.read_bytes;
-                        return Ok(Progress::Answered(head, up));
+                        return Ok(Progress::Answered(Box::new((head, up))));
                     }
                     exchange.keeps_client = kept;
                     waits_for_continue &= exchange.interims == 0;

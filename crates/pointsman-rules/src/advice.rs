@@ -7,7 +7,9 @@ use crate::parser::Relation;
 /// `url == "*jpg"` compares with a star.
 pub(crate) fn pattern_compared(relation: Relation, literal: &Literal) -> Option<Diagnostic> {
     let LiteralKind::Text(text) = &literal.kind else { return None };
-    if matches!(relation, Relation::Ordered(_)) || !text.contains('*') {
+    // `*` is a request target, and `*/*` stands in Accept headers.
+    let plain_star = &**text == "*" || text.contains("*/*");
+    if matches!(relation, Relation::Ordered(_)) || plain_star || !text.contains('*') {
         return None;
     }
     let meant = if is_regex_like(text) { "matches" } else { "like" };

@@ -17,8 +17,8 @@ use crate::parser::{parse_into, shorten};
 use crate::schema::{self, NoField};
 use crate::{Block, Condition, Diagnostic, Field, OnUnknown, Program, Rule, RuleIndex, Span};
 
-pub use targets::Targets;
 use targets::TargetTable;
+pub use targets::Targets;
 
 /// A rule set that can run.
 #[derive(Debug)]
@@ -123,14 +123,22 @@ impl<'a> Compiler<'a> {
         for item in &file.items {
             match item {
                 Item::Setting(setting) if any_rule => {
-                    self.error(setting.span, "a setting stands behind a rule", "settings stand at the top of the file");
+                    self.error(
+                        setting.span,
+                        "a setting stands behind a rule",
+                        "settings stand at the top of the file",
+                    );
                 }
                 Item::Setting(_) | Item::Test(_) | Item::Assert(_) => {}
                 Item::Rule(_) | Item::Fallback(_) => {
                     any_rule = true;
                     if ended {
                         let at = head_of(item.span(), self.source);
-                        self.error(at, "a rule stands behind `else:`", "`else:` is the last rule of a rule set");
+                        self.error(
+                            at,
+                            "a rule stands behind `else:`",
+                            "`else:` is the last rule of a rule set",
+                        );
                     }
                     ended |= matches!(item, Item::Fallback(_));
                 }
@@ -158,7 +166,11 @@ impl<'a> Compiler<'a> {
             };
             if let Some(first) = seen.get(&what) {
                 let line = line_of(self.source, first.start);
-                self.error(setting.span, format!("`{what}` is set twice"), format!("line {line} sets it already"));
+                self.error(
+                    setting.span,
+                    format!("`{what}` is set twice"),
+                    format!("line {line} sets it already"),
+                );
             } else {
                 seen.insert(what, setting.span);
             }
@@ -168,7 +180,11 @@ impl<'a> Compiler<'a> {
 
     fn not_run(&mut self, span: Span, what: &str) {
         let at = head_of(span, self.source);
-        self.warn(at, format!("`{what}` is not yet run"), "it is read and formatted; nothing checks what it says");
+        self.warn(
+            at,
+            format!("`{what}` is not yet run"),
+            "it is read and formatted; nothing checks what it says",
+        );
     }
 
     fn rule(&mut self, index: RuleIndex, rule: &'a ast::Rule, name: Option<&str>) -> Option<Rule> {
@@ -256,7 +272,10 @@ fn no_field(named: &FieldRef, why: &NoField) -> Diagnostic {
                 None if named.name.contains('.') => {
                     "values of the body are named `xml.PATH`, `json.PATH` or `form[\"name\"]`".to_owned()
                 }
-                None => "fields are `path`, `host`, `srcip`, `header[\"name\"]` and others; see the reference".to_owned(),
+                None => {
+                    "fields are `path`, `host`, `srcip`, `header[\"name\"]` and others; see the reference"
+                        .to_owned()
+                }
             };
             error(format!("unknown field `{name}`")).help(help)
         }

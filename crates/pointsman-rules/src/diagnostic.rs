@@ -198,7 +198,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .into_iter()
         .filter(|candidate| candidate.len() <= WORD_BYTES_MAX)
         .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count() / 3)
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(word.len()) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

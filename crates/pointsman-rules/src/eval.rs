@@ -155,6 +155,10 @@ mod tests {
     }
 
     fn check(over: Over, values: &[&str], expected: impl Into<Truth>) {
+        check_with(over, values, None, expected.into());
+    }
+
+    fn check_with(over: Over, values: &[&str], unsettled: Option<Cause>, expected: Truth) {
         let test = Test {
             span: Span::default(),
             field: Field::Host,
@@ -163,8 +167,9 @@ mod tests {
             op: Op::NumberOrder(crate::Order::Greater, 1.into()),
         };
         let values = values.iter().map(|value| MadeUpValue::Text(value.as_bytes().to_vec())).collect();
-        let subject = MadeUpSubject { fields: vec![(Field::Host, values)], unsettled: vec![] };
-        assert_eq!(test.eval(&subject), expected.into(), "{over:?}");
+        let unsettled = unsettled.map(|cause| (Field::Host, cause)).into_iter().collect();
+        let subject = MadeUpSubject { fields: vec![(Field::Host, values)], unsettled };
+        assert_eq!(test.eval(&subject), expected, "{over:?} {subject:?}");
     }
 
     #[test]
@@ -185,6 +190,27 @@ mod tests {
         check(Over::Once, &[], false);
         check(Over::Count, &["x", "y"], true);
         check(Over::Count, &[], false);
+    }
+
+    /// What was seen decides where it can; otherwise what could not be seen is the cause.
+    #[test]
+    fn quantifiers_over_a_field_that_is_unsettled() {
+        const LIMIT: Truth = Truth::Unknown(Cause::Limit);
+        for (over, values, expected) in [
+            (Over::Any, &["2"][..], Truth::True),
+            (Over::Any, &["1"], LIMIT),
+            (Over::Any, &[], LIMIT),
+            (Over::All, &["1"], Truth::False),
+            (Over::All, &["2"], LIMIT),
+            (Over::All, &[], LIMIT),
+            (Over::First, &["1"], Truth::False),
+            (Over::First, &[], LIMIT),
+            (Over::Once, &["2"], LIMIT),
+            (Over::Once, &["2", "2"], Truth::Unknown(Cause::Duplicate)),
+            (Over::Count, &["2", "2"], LIMIT),
+        ] {
+            check_with(over, values, Some(Cause::Limit), expected);
+        }
     }
 
     #[test]

@@ -185,7 +185,9 @@ impl Printer<'_> {
     fn trail(&mut self, end: u32, limit: u32) {
         let Some(next) = self.comments.first() else { return };
         let between = self.source.get(end as usize..next.span.start as usize);
-        if next.span.start < limit && between.is_some_and(|text| text.trim().is_empty() && !text.contains('\n')) {
+        if next.span.start < limit
+            && between.is_some_and(|text| text.trim().is_empty() && !text.contains('\n'))
+        {
             self.out.push_str("  ");
             self.out.push_str(next.span.of(self.source));
             self.comments = &self.comments[1..];

@@ -125,10 +125,10 @@ impl<'a> Lexer<'a> {
         if let Some(close) = closing_quotes(c) {
             return self.text(c, close);
         }
-        if c.is_ascii_hexdigit() || rest.starts_with("::") {
-            if let Some(kind) = self.address() {
-                return kind;
-            }
+        if (c.is_ascii_hexdigit() || rest.starts_with("::"))
+            && let Some(kind) = self.address()
+        {
+            return kind;
         }
         let signed = matches!(c, '+' | '-') && rest[1..].starts_with(|d: char| d.is_ascii_digit());
         if c.is_ascii_digit() || signed {

@@ -39,7 +39,7 @@ pub(crate) fn parse_into(source: &str) -> (RuleFile, Findings) {
         findings.add(Diagnostic::error(Span::default(), message).help("split the rule set over listeners"));
         return (RuleFile::default(), findings);
     }
-    let mut parser = Parser::new(source);
+    let mut parser = Parser::new(source, "the end of the file");
     let items = parser.items();
     let comments = std::mem::take(&mut parser.lexer.comments);
     (RuleFile { items, comments }, parser.findings)
@@ -47,7 +47,7 @@ pub(crate) fn parse_into(source: &str) -> (RuleFile, Findings) {
 
 /// Reads one field and nothing else, as a template names it.
 pub(crate) fn parse_field(text: &str) -> Result<FieldRef, Vec<Diagnostic>> {
-    let mut parser = Parser::new(text);
+    let mut parser = Parser::new(text, "the end of the name");
     let field = parser.field();
     if field.is_ok() && parser.token.kind != Kind::End {
         parser.unexpected("the end of the field's name");
@@ -72,15 +72,32 @@ pub(crate) struct Parser<'a> {
     /// Where the last token that was taken ended.
     last_end: u32,
     depth: usize,
+    /// Round brackets taken that are still open.
+    round: usize,
+    /// The token at which reading went on after an error: a second error there says nothing new.
+    resumed_at: Option<u32>,
+    /// What the end of the text is called.
+    end: &'static str,
     pub(crate) findings: Findings,
 }
 
 impl<'a> Parser<'a> {
-    fn new(source: &'a str) -> Self {
+    fn new(source: &'a str, end: &'static str) -> Self {
         let mut lexer = Lexer::new(source);
         let token = lexer.next();
         let ahead = lexer.next();
-        Parser { source, lexer, token, ahead, last_end: 0, depth: 0, findings: Findings::default() }
+        Parser {
+            source,
+            lexer,
+            token,
+            ahead,
+            last_end: 0,
+            depth: 0,
+            round: 0,
+            resumed_at: None,
+            end,
+            findings: Findings::default(),
+        }
     }
 
     fn items(&mut self) -> Vec<Item> {
@@ -125,6 +142,11 @@ impl<'a> Parser<'a> {
     /// Takes the token.
     pub(crate) fn bump(&mut self) -> Span {
         let taken = self.token.span;
+        match self.token.kind {
+            Kind::LeftRound => self.round += 1,
+            Kind::RightRound => self.round = self.round.saturating_sub(1),
+            _ => {}
+        }
         self.last_end = taken.end;
         self.token = self.ahead;
         self.ahead = self.lexer.next();

@@ -79,9 +79,7 @@ impl Walk<'_> {
         let quoted = rest.strip_prefix('"').and_then(|inner| inner.find('"'));
         let len = match quoted {
             Some(inner) => inner + 2,
-            None => {
-                rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len())
-            }
+            None => rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len()),
         };
         if len == 0 || quoted == Some(0) {
             return Err(self.fault("expected a name", help));

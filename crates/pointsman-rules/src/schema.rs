@@ -165,8 +165,7 @@ fn plain(name: &str) -> Option<Field> {
 
 /// Whether `text` is a token of RFC 9110: what a header or cookie can be called.
 pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 /// The type of a field that stands under an index-free `name`, for spellings that depend on it.

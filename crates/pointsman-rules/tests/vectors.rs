@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pointsman_rules::{Colour, Diagnostic, Targets, compile, format};
+use regex::Regex;
 
 /// Compares with the file `expected`, or writes it when `UPDATE_EXPECT` is set.
 fn check(actual: &str, expected: &Path) {
@@ -31,10 +32,49 @@ fn findings() {
 fn formatted() {
     for path in vectors("fmt").chain(vectors("papers")) {
         let source = read(&path);
-        let modern = format(&source).unwrap_or_else(|findings| panic!("{}", rendered(&findings, &path, &source)));
+        let modern =
+            format(&source).unwrap_or_else(|findings| panic!("{}", rendered(&findings, &path, &source)));
         check(&modern, &path.with_extension("fmt"));
         assert_eq!(format(&modern).as_ref(), Ok(&modern), "{} is not stable", path.display());
     }
+}
+
+#[test]
+fn compiled() {
+    let spans = Regex::new(r"span: Span \{ start: \d+, end: \d+ \}, ").expect("a regex");
+    for path in vectors("compiled") {
+        let source = read(&path);
+        let program = match compile(&source, &targets(&source)) {
+            Ok(compiled) => compiled.program,
+            Err(findings) => panic!("{}", rendered(&findings, &path, &source)),
+        };
+        let mut lines = format!("{:?}\n{:?}\n", program.targets, program.on_unknown);
+        for rule in program.rules.iter().chain(&program.fallback) {
+            writeln!(lines, "{}", spans.replace_all(&format!("{rule:?}"), "")).expect("writing to a string");
+        }
+        check(&lines, &path.with_extension("program"));
+    }
+}
+
+/// Every example of the reference is in modern form, and compiles unless it says that it cannot.
+#[test]
+fn reference() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/rules.md");
+    let text = read(&path);
+    let mut blocks = text.split("\n```");
+    let mut examples = 0;
+    while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
+        let (kind, example) = block.split_once('\n').expect("a fence and its lines");
+        if !kind.starts_with("rules") {
+            continue;
+        }
+        let example = format!("{example}\n");
+        assert_eq!(format(&example).as_ref(), Ok(&example));
+        let findings = compile(&example, &Targets::Any).err().unwrap_or_default();
+        assert_eq!(findings.is_empty(), kind == "rules", "{}", rendered(&findings, &path, &example));
+        examples += 1;
+    }
+    assert!(examples > 5, "the reference has lost its examples");
 }
 
 fn vectors(folder: &str) -> impl Iterator<Item = PathBuf> {

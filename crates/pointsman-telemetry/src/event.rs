@@ -32,6 +32,9 @@ pub enum Event<'a> {
     IdleAdded(&'a ServerMetrics),
     /// A connection that was put aside is used again, or closed. On the thread that put it aside.
     IdleRemoved(&'a ServerMetrics),
+    /// A rule decided about a request. Told apart from the end of the exchange, which may come when the
+    /// rule is no longer in any plan.
+    Decided(&'a RuleMetrics),
     /// An exchange is over: answered, refused, or broken off.
     Done(&'a Exchange<'a>),
 }
@@ -114,8 +117,8 @@ pub struct Exchange<'a> {
     pub path: Option<&'a [u8]>,
     /// The version of HTTP, as in `1.1`.
     pub version: Option<&'static str>,
-    /// The rule that decided.
-    pub rule: Option<&'a RuleMetrics>,
+    /// The label of the rule that decided.
+    pub rule: Option<&'a str>,
     /// The pool the request was for.
     pub pool: Option<&'a str>,
     /// The server that was tried last.

@@ -44,7 +44,7 @@ fn push_request(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
 }
 
 fn push_way(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_text(out, "rule", exchange.rule.map(|rule| rule.label()));
+    push_text(out, "rule", exchange.rule);
     push_text(out, "pool", exchange.pool);
     push_text(out, "server", exchange.server.map(|server| server.name()));
 }
@@ -92,12 +92,11 @@ fn push_key(out: &mut Vec<u8>, key: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::{ListenerMetrics, RuleMetrics, ServerMetrics};
+    use crate::family::{ListenerMetrics, ServerMetrics};
 
     #[test]
     fn all_facts() {
         let listener = ListenerMetrics::new("shop", 1);
-        let rule = RuleMetrics::new("shop", "R1", 1);
         let server = ServerMetrics::new("fast", "server1", 1);
         let exchange = Exchange {
             listener: &listener,
@@ -110,7 +109,7 @@ mod tests {
             host: Some(b"a.example"),
             path: Some(b"/x"),
             version: Some("1.1"),
-            rule: Some(&rule),
+            rule: Some("R1"),
             pool: Some("fast"),
             server: Some(&server),
             status: 200,

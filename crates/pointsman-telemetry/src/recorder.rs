@@ -60,6 +60,7 @@ impl Recorder {
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
             Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
+            Event::Decided(rule) => rule.slots.of(thread).hits.add(1),
             Event::Done(exchange) => self.done(exchange),
         }
     }
@@ -93,9 +94,6 @@ impl Recorder {
         slot.received_bytes.add(exchange.request_bytes);
         slot.sent_bytes.add(exchange.response_bytes);
         slot.duration.add(exchange.total_us);
-        if let Some(rule) = exchange.rule {
-            rule.slots.of(self.thread).hits.add(1);
-        }
         if let Some(server) = exchange.server {
             server.slots.of(self.thread).requests.add(1);
         }

@@ -98,7 +98,7 @@ impl std::fmt::Debug for Acceptor {
 
 /// The library's own cipher suites, and its key exchanges in a written-down order. Among those that both
 /// sides know, the client's order decides.
-fn provider() -> CryptoProvider {
+pub(crate) fn provider() -> CryptoProvider {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     CryptoProvider {
         kx_groups: vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1],
@@ -174,7 +174,7 @@ impl ClientPolicy {
 }
 
 /// The authorities in a file, every one of them usable.
-fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, Vec<TlsError>> {
+pub(crate) fn authorities(path: &Path, text: &[u8]) -> Result<RootCertStore, Vec<TlsError>> {
     let mut roots = RootCertStore::empty();
     let mut errors = Vec::new();
     let certificates = pem::certificates(path, text).map_err(|error| vec![error])?;

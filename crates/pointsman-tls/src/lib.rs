@@ -2,7 +2,7 @@
 //!
 //! [`ServerTls`] is what an operator wrote. [`Acceptor::build`] reads the files once, at load, and says all
 //! that is wrong with them; after that nothing here touches a file. [`Acceptor::accept`] does the handshake
-//! over any stream, and [`TlsStream::facts`] says what came of it.
+//! over any stream, and [`TlsStream::facts`] says what came of it. [`Client`] is the other side, for tools.
 //!
 //! Invariants:
 //! - A session resumes only under the client-certificate policy that made it: each acceptor has ticket keys
@@ -11,6 +11,7 @@
 
 mod acceptor;
 mod certificate;
+mod client;
 mod error;
 mod identity;
 mod pem;
@@ -21,6 +22,7 @@ mod stream;
 
 pub use acceptor::Acceptor;
 pub use certificate::{CertificateFacts, CertificateWarning, Concern};
+pub use client::{Client, ClientStream};
 pub use error::{Problem, TlsError};
 pub use identity::ClientIdentity;
 pub use settings::{CertificateFiles, ClientAuth, ServerTls, TlsVersion};

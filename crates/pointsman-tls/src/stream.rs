@@ -58,10 +58,7 @@ impl<S> TlsStream<S> {
         let connection = self.inner.get_ref().1;
         PeerFacts {
             sni: connection.server_name().map(str::to_owned),
-            version: match connection.protocol_version() {
-                Some(ProtocolVersion::TLSv1_2) => "1.2",
-                _ => "1.3",
-            },
+            version: version_name(connection.protocol_version()),
             cipher: connection.negotiated_cipher_suite().map_or("", |suite| iana_name(suite.suite())),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.is_resumed(),
@@ -77,6 +74,14 @@ impl<S> TlsStream<S> {
     /// The stream underneath.
     pub fn get_ref(&self) -> &S {
         self.inner.get_ref().0
+    }
+}
+
+/// Only two versions are ever agreed on.
+pub(crate) fn version_name(version: Option<ProtocolVersion>) -> &'static str {
+    match version {
+        Some(ProtocolVersion::TLSv1_2) => "1.2",
+        _ => "1.3",
     }
 }
 

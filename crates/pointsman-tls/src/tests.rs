@@ -1,6 +1,7 @@
 //! Handshakes between this crate and a client, in memory.
 
 mod choice;
+mod client_side;
 mod clients;
 mod files;
 mod resumption;

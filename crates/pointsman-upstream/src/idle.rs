@@ -17,23 +17,25 @@ pub struct IdleLimits {
     pub idle_ms_max: u32,
 }
 
-/// The idle connections of one thread.
+/// The idle connections of one thread. `T` is dropped when a connection is used again or closed:
+/// whoever counts them knows then.
 #[derive(Debug)]
-pub struct IdleConnections {
-    servers: RefCell<Vec<Vec<Idle>>>,
+pub struct IdleConnections<T> {
+    servers: RefCell<Vec<Vec<Idle<T>>>>,
     count: Cell<u32>,
     count_max: u32,
 }
 
 #[derive(Debug)]
-struct Idle {
+struct Idle<T> {
     connection: Tcp,
     until_ms: u64,
+    _counted: T,
 }
 
-impl IdleConnections {
+impl<T> IdleConnections<T> {
     /// At most `count_max` connections in all: this thread's share of the process-wide limit.
-    pub fn new(count_max: u32) -> IdleConnections {
+    pub fn new(count_max: u32) -> IdleConnections<T> {
         IdleConnections { servers: RefCell::default(), count: Cell::new(0), count_max }
     }
 
@@ -53,7 +55,14 @@ impl IdleConnections {
     }
 
     /// Keeps a connection for the next request, unless a limit says to close it.
-    pub fn give_back(&self, server: ServerId, connection: Tcp, now_ms: u64, limits: IdleLimits) {
+    pub fn give_back(
+        &self,
+        server: ServerId,
+        connection: Tcp,
+        now_ms: u64,
+        limits: IdleLimits,
+        count: impl FnOnce() -> T,
+    ) {
         let mut servers = self.servers.borrow_mut();
         let index = server.0 as usize;
         if servers.len() <= index {
@@ -63,7 +72,8 @@ impl IdleConnections {
         if self.count.get() >= self.count_max || kept.len() >= limits.connections_max as usize {
             return;
         }
-        kept.push(Idle { connection, until_ms: now_ms + u64::from(limits.idle_ms_max) });
+        let until_ms = now_ms + u64::from(limits.idle_ms_max);
+        kept.push(Idle { connection, until_ms, _counted: count() });
         self.count.set(self.count.get() + 1);
     }
 
@@ -110,21 +120,21 @@ mod tests {
             let (ours, theirs) = pair(&listener).await;
             last = Some(ours.local().expect("open"));
             if servers_ends.len() < 2 {
-                idle.give_back(ServerId(1), ours, 0, LIMITS);
+                idle.give_back(ServerId(1), ours, 0, LIMITS, || ());
             } else {
-                idle.give_back(ServerId(4), ours, 500, LIMITS);
+                idle.give_back(ServerId(4), ours, 500, LIMITS, || ());
             }
             servers_ends.push(theirs);
         }
         let (fourth, _open) = pair(&listener).await;
-        idle.give_back(ServerId(7), fourth, 0, LIMITS);
+        idle.give_back(ServerId(7), fourth, 0, LIMITS, || ());
         assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
         assert!(idle.take(ServerId(9)).is_none());
         idle.sweep(1200, |_| true);
         assert_eq!(idle.count(), 1, "two were idle too long");
         let kept = idle.take(ServerId(4)).expect("kept");
         assert_eq!(kept.local().ok(), last);
-        idle.give_back(ServerId(4), kept, 0, LIMITS);
+        idle.give_back(ServerId(4), kept, 0, LIMITS, || ());
         idle.sweep(1, |server| server != ServerId(4));
         assert_eq!(idle.count(), 0, "its server is no longer wanted");
     }
@@ -134,12 +144,12 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
         let idle = IdleConnections::new(8);
         let (ours, theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS);
+        idle.give_back(ServerId(0), ours, 0, LIMITS, || ());
         drop(theirs);
         // The event loop must hear of the close before anyone can know.
         while idle.take(ServerId(0)).is_some_and(|connection| {
             let quiet = connection.is_quiet();
-            idle.give_back(ServerId(0), connection, 0, LIMITS);
+            idle.give_back(ServerId(0), connection, 0, LIMITS, || ());
             quiet
         }) {
             tokio::task::yield_now().await;

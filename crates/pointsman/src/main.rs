@@ -1,1 +1,66 @@
-fn main() {}
+//! The command line: which command, and its exit status.
+
+mod check;
+mod demo;
+mod explain;
+mod format;
+mod run;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Fewer cycles and less fragmentation than the system's allocator, under every thread alike.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Wrong use, or input that cannot be read.
+pub(crate) const WRONG_USE: u8 = 2;
+
+const HELP: &str = "\
+pointsman, a secure content switch
+
+    pointsman run [--config FILE]        start the switch (pointsman.toml)
+    pointsman check FILE...              findings in configurations (.toml) and rules
+    pointsman fmt [--check] FILE...      the one form of rules
+    pointsman explain RULES REQUEST      what the rules say of a raw request, rule by rule
+    pointsman demo                       three servers, a TLS switch, a few requests to watch
+    pointsman COMMAND --help             more of a command
+    pointsman --version
+
+exit status: 0 fine, 1 findings or differences, 2 wrong use or unreadable input
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let rest: Vec<OsString> = arguments.collect();
+    match command.to_str() {
+        Some("run") => run::run(rest),
+        Some("check") => check::check(rest),
+        Some("fmt") => format::format(rest),
+        Some("explain") => explain::explain(rest),
+        Some("demo") => demo::demo(rest),
+        Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
+        Some("--version" | "-V") => {
+            let version = concat!("pointsman ", env!("CARGO_PKG_VERSION"), "\n");
+            say(&mut std::io::stdout(), version, 0)
+        }
+        Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
+        _ => wrong_use(&format!("no command `{}`", command.to_string_lossy())),
+    }
+}
+
+/// Complains about the command line.
+pub(crate) fn wrong_use(message: &str) -> ExitCode {
+    let text = format!("error: {message}\nhelp: `pointsman --help` shows the commands\n");
+    say(&mut std::io::stderr(), &text, WRONG_USE)
+}
+
+fn say(to: &mut impl Write, text: &str, status: u8) -> ExitCode {
+    // A reader that has gone away needs no answer, and there is nobody else to tell.
+    match to.write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::from(status),
+        Err(_) => ExitCode::from(status.max(1)),
+    }
+}

@@ -143,7 +143,9 @@ impl Expected {
                 ("(rest)", _) => body = Some(String::new()),
                 ("(no body)", _) => expected.bodiless = true,
                 ("(cut)", _) => expected.cut = true,
-                ("(chunked)" | "(length)" | "(until close)", _) => expected.framing = Some((*line).to_owned()),
+                ("(chunked)" | "(length)" | "(until close)", _) => {
+                    expected.framing = Some((*line).to_owned())
+                }
                 (line, Some(_)) if line.starts_with('+') => expected.trailers.push(field(&line[1..])),
                 (line, Some(body)) => push_line(body, line),
                 ("", None) => body = Some(String::new()),

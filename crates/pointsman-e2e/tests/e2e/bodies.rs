@@ -5,7 +5,15 @@ use std::sync::mpsc::channel;
 
 use pointsman_e2e::{Authority, Client, Origin, Setup, Then, TlsClient};
 
-pointsman_e2e::for_threads!(large_both_ways, large_over_tls, backpressure, streamed_over_tls, many_chunks);
+pointsman_e2e::for_threads!(
+    large_both_ways,
+    large_over_tls,
+    backpressure,
+    streamed_over_tls,
+    many_chunks,
+    client_takes_nothing,
+    server_takes_nothing
+);
 
 const LARGE: usize = 8 * 1024 * 1024;
 
@@ -120,6 +128,36 @@ fn many_chunks(threads: usize) {
         client.send(packet);
     }
     assert_eq!(client.response().body.bytes, body);
+}
+
+/// A client that takes nothing of its answer is let go, and its server, too.
+fn client_takes_nothing(threads: usize) {
+    let answer = [b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), noise(64 * 1024 * 1024)].concat();
+    let origin = Origin::saying("origin", answer, Then::Close);
+    let switch = Setup::new(threads).limits("write_ms_max = 200").pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("GET /large HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert!(switch.log_of("/large")["error"].is_string());
+    assert!(client.try_response().is_err(), "an answer that was given up looks whole");
+}
+
+/// A server that takes nothing of its request: the client hears of it.
+fn server_takes_nothing(threads: usize) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |_| {
+        // Until the test ends.
+        may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        Then::Close
+    });
+    let switch = Setup::new(threads).pool_with("standard", "write_ms_max = 200", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("POST /large HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 67108864\r\n\r\n");
+    // The switch stops reading, and then it answers and closes.
+    drop(client.try_send(noise(64 * 1024 * 1024)));
+    let entry = switch.log_of("/large");
+    assert!(entry["error"].is_string() && (entry["status"] == 504 || entry["status"] == 502), "{entry}");
+    drop(go);
 }
 
 fn chunks(body: &[u8], size: usize) -> Vec<u8> {

@@ -1,1 +1,188 @@
-//! To be written.
+//! `check`, `fmt`, `explain` and wrong use: what they print and how they end.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pointsman_e2e::{Finished, Lines, Origin, Setup, pointsman, program};
+use tempfile::TempDir;
+
+const GOOD: &str = "R1: if (path under \"/a\") { routeTo(fast); }\nelse: routeTo(standard);\n";
+const BAD: &str = "R1: if (pth == \"/\") { routeTo(fast); }\nR2: { goto R1; }\n";
+const OLD: &str = "If (match(url, “xmlprocess.pl”)) { return route_to(\"fast\", NONSTICKY) } # why\n";
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, contents) in files {
+        std::fs::write(folder.path().join(name), contents).expect("a writable folder");
+    }
+    folder
+}
+
+#[track_caller]
+fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) -> Finished {
+    let finished = pointsman(folder, words);
+    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
+    for word in said {
+        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
+    }
+    finished
+}
+
+/// Rules alone: targets are taken as given.
+#[test]
+fn check_rules() {
+    let folder = folder(&[("good.rules", GOOD), ("bad.rules", BAD)]);
+    ends(folder.path(), &["check", "good.rules"], 0, &[]);
+    ends(folder.path(), &["check", "bad.rules"], 1, &["bad.rules", "pth", "path", "^", "goto", "R1"]);
+    ends(folder.path(), &["check", "good.rules", "bad.rules"], 1, &["bad.rules"]);
+    ends(folder.path(), &["check", "absent.rules"], 2, &["absent.rules"]);
+    ends(folder.path(), &["check"], 2, &[]);
+}
+
+/// A warning is a finding, unless only errors count.
+#[test]
+fn check_warnings() {
+    let folder =
+        folder(&[("warns.rules", "R1: if (url == \"*jpg\") { routeTo(images); }\nelse: routeTo(a);\n")]);
+    ends(folder.path(), &["check", "warns.rules"], 1, &["like", "^"]);
+    ends(folder.path(), &["check", "--fail-on", "error", "warns.rules"], 0, &["like"]);
+}
+
+#[test]
+fn check_json() {
+    let folder = folder(&[("good.rules", GOOD), ("bad.rules", BAD)]);
+    let fine = ends(folder.path(), &["check", "--json", "good.rules"], 0, &[]);
+    let fine: serde_json::Value = serde_json::from_str(&fine.stdout).expect("JSON");
+    assert_eq!((&fine["version"], &fine["findings"]), (&1.into(), &serde_json::json!([])));
+    let bad = ends(folder.path(), &["check", "--json", "bad.rules"], 1, &[]);
+    let bad: serde_json::Value = serde_json::from_str(&bad.stdout).expect("JSON");
+    let findings = bad["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), 2, "{bad}");
+    for finding in findings {
+        assert_eq!(finding["severity"], "error", "{finding}");
+        assert!(finding["message"].is_string() && !finding["span"].is_null(), "{finding}");
+    }
+}
+
+/// A whole configuration: its rules are read against its pools.
+#[test]
+fn check_configuration() {
+    let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
+    let folder = folder(&[]);
+    setup.clone().rules("R1: { routeTo(standard); }").write(folder.path());
+    ends(folder.path(), &["check", "pointsman.toml"], 0, &[]);
+    setup.clone().rules("R1: { routeTo(standrd); }").write(folder.path());
+    ends(folder.path(), &["check", "pointsman.toml"], 1, &["shop.rules", "standrd", "standard", "^"]);
+    setup.top("thread = 1").write(folder.path());
+    ends(folder.path(), &["check", "pointsman.toml"], 1, &["thread", "threads", "^"]);
+}
+
+/// The formatter prints the modern form in place, keeps comments, and has nothing to do the second time.
+#[test]
+fn format() {
+    let folder = folder(&[("old.rules", OLD)]);
+    let read = || std::fs::read_to_string(folder.path().join("old.rules")).expect("it is there");
+    ends(folder.path(), &["fmt", "--check", "old.rules"], 1, &["old.rules"]);
+    assert_eq!(read(), OLD, "--check changes nothing");
+    ends(folder.path(), &["fmt", "old.rules"], 0, &[]);
+    let formatted = read();
+    for word in ["if (", "url matches \"xmlprocess.pl\"", "routeTo(fast", "# why"] {
+        assert!(formatted.contains(word), "`{word}` is missing in:\n{formatted}");
+    }
+    ends(folder.path(), &["fmt", "--check", "old.rules"], 0, &[]);
+    ends(folder.path(), &["fmt", "old.rules"], 0, &[]);
+    assert_eq!(read(), formatted);
+}
+
+/// What cannot be read is not formatted.
+#[test]
+fn format_bad() {
+    let folder = folder(&[("bad.rules", "R1: if (path == { routeTo(a); }\n")]);
+    let finished = pointsman(folder.path(), &["fmt", "bad.rules"]);
+    assert_ne!(finished.code, 0);
+    assert!(finished.stderr.contains('^'), "{}", finished.stderr);
+    let left = std::fs::read_to_string(folder.path().join("bad.rules")).expect("it is there");
+    assert_eq!(left, "R1: if (path == { routeTo(a); }\n");
+    ends(folder.path(), &["fmt", "absent.rules"], 2, &["absent.rules"]);
+}
+
+/// Rule by rule: what the earlier ones lacked, and the one that won.
+#[test]
+fn explain() {
+    let rules = "R1: if (path under \"/b\" && method == \"POST\") { routeTo(one); }
+R2: if (header[\"x-a\"] == \"two\") { setHeader(\"x-b\", \"1\"); routeTo(two); }
+else: routeTo(three);
+";
+    let hit = "GET /b/c HTTP/1.1\r\nHost: a.example\r\nX-A: two\r\n\r\n";
+    let miss = "GET /x HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let files =
+        [("a.rules", rules), ("hit.http", hit), ("miss.http", miss), ("bad.http", "what?"), ("b.rules", BAD)];
+    let folder = folder(&files);
+    ends(folder.path(), &["explain", "a.rules", "hit.http"], 0, &["R1", "method", "GET", "R2", "two"]);
+    ends(folder.path(), &["explain", "a.rules", "miss.http"], 0, &["R1", "/x", "R2", "else", "three"]);
+    ends(folder.path(), &["explain", "a.rules", "bad.http"], 2, &["bad.http"]);
+    ends(folder.path(), &["explain", "b.rules", "hit.http"], 2, &["pth", "^"]);
+    ends(folder.path(), &["explain", "a.rules", "absent.http"], 2, &["absent.http"]);
+}
+
+/// The request comes from somewhere: the options say whence.
+#[test]
+fn explain_connection() {
+    let rules =
+        "R1: if (srcip in [10.0.0.0/8] && dstport == 8443) { routeTo(inside); }\nelse: routeTo(outside);\n";
+    let request = "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
+    let folder = folder(&[("a.rules", rules), ("a.http", request)]);
+    let words = ["explain", "a.rules", "a.http", "--srcip", "10.1.2.3", "--dstport", "8443"];
+    ends(folder.path(), &words, 0, &["R1", "inside"]);
+    ends(folder.path(), &words[..3], 0, &["outside"]);
+}
+
+/// Wrong use says what would be right.
+#[test]
+fn wrong_use() {
+    let folder = folder(&[]);
+    ends(folder.path(), &["rnu"], 2, &["rnu", "run"]);
+    ends(folder.path(), &["run", "--confg", "x"], 2, &["--confg"]);
+    ends(folder.path(), &[], 2, &["run", "check", "fmt", "explain", "demo"]);
+    ends(folder.path(), &["--help"], 0, &["run", "check", "fmt", "explain", "demo"]);
+    ends(folder.path(), &["--version"], 0, &["pointsman", "0.1.0"]);
+}
+
+/// The demo sends requests through a switch of its own, says which rule took each, and stays up.
+#[test]
+fn demo() {
+    let mut command = Command::new(program());
+    command.arg("demo").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let (stdout, stderr) = (Lines::of(child.stdout.take().expect("piped")), child.stderr.take());
+    let _stderr = Lines::of(stderr.expect("piped"));
+    let waited = std::panic::catch_unwind(|| {
+        stdout.wait_for("a curl line", |line| line.contains("curl ").then_some(()));
+    });
+    let goes_on = child.try_wait().expect("it is ours").is_none();
+    child.kill().expect("it is ours");
+    child.wait().expect("it is ours");
+    assert!(waited.is_ok() && goes_on, "{}", stdout.text());
+    let text = stdout.text();
+    assert!(text.contains("R1") && (text.contains("µs") || text.contains("ms")), "{text}");
+}
+
+/// What the repository shows as an example is a good one.
+#[test]
+fn examples() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/pointsman-e2e");
+    let mut folders = vec![workspace.join("examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rules") {
+                ends(&folder, &["fmt", "--check", &name], 0, &[]);
+            } else if name.ends_with(".toml") {
+                ends(&folder, &["check", &name], 0, &[]);
+            }
+        }
+    }
+}

@@ -22,7 +22,8 @@ fn table(threads: usize) {
             let seen = ask(&mut client, number, request);
             if seen != *sign {
                 let condition = &row.condition;
-                writeln!(failures, "{line}: {condition}\n  {request}: {seen} instead of {sign}").expect("memory");
+                writeln!(failures, "{line}: {condition}\n  {request}: {seen} instead of {sign}")
+                    .expect("memory");
             }
         }
     }

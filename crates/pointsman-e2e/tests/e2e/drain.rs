@@ -1,1 +1,127 @@
-//! To be written.
+//! SIGTERM: what was begun is ended, nothing new is taken, exit status 0.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use pointsman_e2e::{Authority, Origin, Setup, TlsClient, ok};
+
+pointsman_e2e::for_threads!(
+    idle,
+    open_exchange,
+    open_exchange_over_tls,
+    body_on_its_way,
+    over_the_limit,
+    interrupted
+);
+
+/// An origin that answers when it is told to.
+fn held() -> (Origin, Sender<()>) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("held", move |exchange| {
+        exchange.body();
+        // The test may have ended.
+        may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        ok(exchange)
+    });
+    (origin, go)
+}
+
+/// Idle connections are closed at once.
+fn idle(threads: usize) {
+    let origin = Origin::new("origin");
+    let mut switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let (mut used, mut unused) = (switch.client(), switch.client());
+    assert_eq!(used.get("/").status(), 200);
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    assert!(used.closes() && unused.closes());
+    let said = switch.said();
+    assert!(said.contains("draining connections=") && said.trim_end().ends_with("drained"), "{said}");
+}
+
+/// A request under way gets its answer, which says that the connection ends; meanwhile nobody new.
+fn open_exchange(threads: usize) {
+    let (origin, go) = held();
+    let mut switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let address = switch.address("shop");
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    origin.wait_for_requests(1);
+    switch.signal("TERM");
+    switch.wait_for_line("draining connections=");
+    refuses(address);
+    go.send(()).expect("the origin is there");
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.server()), (200, "held"));
+    assert_eq!(answer.head.field("connection"), Some("close"));
+    assert!(client.closes());
+    assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// The same through TLS.
+fn open_exchange_over_tls(threads: usize) {
+    let authority = Authority::new("test CA");
+    let (origin, go) = held();
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
+    let mut switch = setup.pool("standard", &[&origin]).start();
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    let mut client = client.expect("a handshake");
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    origin.wait_for_requests(1);
+    switch.signal("TERM");
+    switch.wait_for_line("draining connections=");
+    go.send(()).expect("the origin is there");
+    assert_eq!(client.response().server(), "held");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// So does one whose body the client has not finished.
+fn body_on_its_way(threads: usize) {
+    let (origin, go) = held();
+    let mut switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 6\r\n\r\nabc");
+    origin.wait_for_requests(1);
+    switch.signal("TERM");
+    switch.wait_for_line("draining connections=");
+    client.send("def");
+    go.send(()).expect("the origin is there");
+    assert_eq!(client.response().server(), "held");
+    assert_eq!(origin.last().body.bytes, b"abcdef");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// What does not end in time is ended.
+fn over_the_limit(threads: usize) {
+    let (origin, _go) = held();
+    let mut switch = Setup::new(threads).top("drain_ms_max = 200").pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    origin.wait_for_requests(1);
+    switch.signal("TERM");
+    assert!(client.closes());
+    assert!(switch.wait_for_exit().is_some());
+}
+
+/// SIGINT, as a terminal sends it, drains too.
+fn interrupted(threads: usize) {
+    let origin = Origin::new("origin");
+    let mut switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    assert_eq!(switch.get("/").status(), 200);
+    switch.signal("INT");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// The listener is gone: a connection is refused, or (a thread was just accepting) closed unserved.
+fn refuses(address: std::net::SocketAddr) {
+    let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
+    while let Ok(mut late) = TcpStream::connect(address) {
+        late.set_read_timeout(Some(pointsman_e2e::PATIENCE)).expect("an open socket");
+        let came = late.read(&mut [0; 1]);
+        assert!(!matches!(came, Ok(1..)), "a new connection is served");
+        assert!(std::time::Instant::now() < until, "the listener still listens");
+    }
+}

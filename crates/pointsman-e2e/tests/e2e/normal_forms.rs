@@ -78,7 +78,9 @@ impl Vector {
             }
         };
         let line = self.line;
-        format!("if (header[\"x-line\"] == \"{line}\" && {condition}) {{ setHeader(\"x-seen\", \"{line}\"); }}\n")
+        format!(
+            "if (header[\"x-line\"] == \"{line}\" && {condition}) {{ setHeader(\"x-seen\", \"{line}\"); }}\n"
+        )
     }
 
     fn play(&self, switch: &Switch, origin: &Origin) -> Result<(), String> {
@@ -159,7 +161,8 @@ fn host_of(field: &str) -> String {
 
 /// The harness reads heads as Latin-1; these bytes were UTF-8.
 fn utf8(latin: &str) -> String {
-    let bytes: Vec<u8> = latin.chars().map(|letter| u8::try_from(u32::from(letter)).expect("a byte")).collect();
+    let bytes: Vec<u8> =
+        latin.chars().map(|letter| u8::try_from(u32::from(letter)).expect("a byte")).collect();
     String::from_utf8(bytes).expect("UTF-8")
 }
 

@@ -15,7 +15,9 @@ pointsman_e2e::for_threads!(
     first_server_breaks_off,
     body_too_long_to_send_again,
     busy_connections_are_not_shared,
-    large_head
+    large_head,
+    idle_connections_are_capped,
+    bare_addresses
 );
 
 /// A client's requests go over one connection.
@@ -146,4 +148,46 @@ fn large_head(threads: usize) {
     let answer = client.ask("GET", "/", &format!("X-Long: {long}\r\n"));
     assert_eq!(answer.head.field("x-long"), Some(long.as_str()));
     assert_eq!(origin.last().head.field("x-long"), Some(long.as_str()));
+}
+
+/// Idle connections over the cap of the process are closed.
+fn idle_connections_are_capped(threads: usize) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |exchange| {
+        may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        ok(exchange)
+    });
+    let setup = Setup::new(threads).top("upstream_idle_connections_max = 1");
+    let switch = setup.pool("standard", &[&origin]).start();
+    for round in 1..=2 {
+        let mut clients: Vec<Client> = (0..3).map(|_| switch.client()).collect();
+        for client in &mut clients {
+            client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+        }
+        origin.wait_for_requests(3 * round);
+        for _ in 0..3 {
+            go.send(()).expect("the origin is there");
+        }
+        for client in &mut clients {
+            assert_eq!(client.response().status(), 200);
+        }
+    }
+    // Three at first; then two more at least, for one was kept.
+    assert!(origin.connections() >= 5, "{} connections", origin.connections());
+}
+
+/// A server may be written as an address only, which is then its name, or by a host name.
+fn bare_addresses(threads: usize) {
+    let origin = Origin::new("origin");
+    let address = origin.address();
+    let pools = format!(
+        "[pool.standard]\nservers = [\"{address}\"]\n[pool.named]\nservers = [\"localhost:{}\"]",
+        address.port()
+    );
+    let rules = "if (path == \"/named\") { routeTo(named); }";
+    let switch = Setup::new(threads).rules(rules).raw(&pools).start();
+    assert_eq!(switch.get("/bare").server(), "origin");
+    assert_eq!(switch.log_of("/bare")["server"], address.to_string());
+    assert_eq!(switch.get("/named").server(), "origin");
 }

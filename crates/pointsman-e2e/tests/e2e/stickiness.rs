@@ -190,7 +190,9 @@ fn over_a_reload(threads: usize) {
         let switch = setup.start();
         let first = switch.client().ask("GET", "/", "X-User: me\r\n");
         let cookie = cookie(&first).map(pair).unwrap_or("a=1").to_owned();
-        let new = setup.rules(&format!("R0: if (path == \"/new\") {{ discard(); }} R1: {{ routeTo(standard, {kind}); }}"));
+        let new = setup.rules(&format!(
+            "R0: if (path == \"/new\") {{ discard(); }} R1: {{ routeTo(standard, {kind}); }}"
+        ));
         switch.reload(&new, 2);
         let servers = seen(&switch, 10, &format!("X-User: me\r\nCookie: {cookie}\r\n"));
         assert_eq!(servers, HashSet::from([first.server().to_owned()]), "{kind}");

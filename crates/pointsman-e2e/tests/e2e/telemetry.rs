@@ -1,1 +1,169 @@
-//! To be written.
+//! The access log, the metrics and the health of the admin listener.
+
+use pointsman_e2e::{Client, Origin, Setup};
+
+pointsman_e2e::for_threads!(
+    access_log,
+    access_log_escapes,
+    access_log_of_failures,
+    access_log_in_a_file,
+    metrics,
+    health,
+    one_line_each
+);
+
+const RULES: &str = r#"
+R1: if (path under "/gold") { tag(gold); routeTo(fast); }
+R2: if (path == "/no") { reject(403, "no"); }
+if (path == "/unnamed") { routeTo(fast); }
+"#;
+
+fn setup(threads: usize, fast: &Origin, slow: &Origin) -> Setup {
+    Setup::new(threads).rules(RULES).pool("standard", &[slow]).pool("fast", &[fast])
+}
+
+/// Who decided, where it went, and how long it took.
+fn access_log(threads: usize) {
+    let (fast, slow) = (Origin::new("server1"), Origin::new("server2"));
+    let switch = setup(threads, &fast, &slow).start();
+    let mut client = switch.client();
+    let answer = client.ask("GET", "/gold/x?q=1", "");
+    assert_eq!(answer.status(), 200);
+    let entry = switch.log_of("/gold/x");
+    for (key, value) in [
+        ("listener", "shop"),
+        ("client_ip", "127.0.0.1"),
+        ("method", "GET"),
+        ("host", "shop.example"),
+        ("version", "1.1"),
+        ("rule", "R1"),
+        ("pool", "fast"),
+        ("server", "server1"),
+    ] {
+        assert_eq!(entry[key], value, "{entry}");
+    }
+    assert_eq!(entry["client"], client.local().to_string());
+    assert_eq!((&entry["status"], &entry["tries"]), (&200.into(), &1.into()), "{entry}");
+    assert_eq!(entry["tags"], serde_json::json!(["gold"]));
+    assert!(entry["time"].as_str().is_some_and(|time| time.len() == 24 && time.ends_with('Z')), "{entry}");
+    for key in ["decided_us", "first_byte_us", "total_us", "request_bytes", "response_bytes"] {
+        assert!(entry[key].is_u64(), "{key} in {entry}");
+    }
+    let absent = |entry: &serde_json::Value, key: &str| entry.get(key).is_none();
+    assert!(absent(&entry, "tls") && absent(&entry, "error"), "{entry}");
+
+    assert_eq!(client.get("/no").status(), 403);
+    let entry = switch.log_of("/no");
+    assert_eq!((&entry["rule"], &entry["status"]), (&"R2".into(), &403.into()), "{entry}");
+    assert!(absent(&entry, "server"), "{entry}");
+
+    assert_eq!(client.get("/unnamed").status(), 200);
+    assert_eq!(switch.log_of("/unnamed")["rule"], "#3");
+
+    assert_eq!(client.get("/nobody").server(), "server2");
+    let entry = switch.log_of("/nobody");
+    assert_eq!((&entry["pool"], &entry["server"]), (&"standard".into(), &"server2".into()), "{entry}");
+}
+
+/// A line stays a line and JSON stays JSON, whatever the client sends.
+fn access_log_escapes(threads: usize) {
+    let (fast, slow) = (Origin::new("server1"), Origin::new("server2"));
+    let switch = setup(threads, &fast, &slow).start();
+    let mut client = switch.client();
+    assert_eq!(client.get("/%22%0a%C3%28").status(), 200);
+    let entry = switch.log_entry("an entry", |entry| entry["method"] == "GET");
+    assert_eq!(entry["path"], "/%22%0A%C3%28");
+    client.send(b"GET /bytes HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: \"\xff\\\"\r\n\r\n");
+    assert_eq!(client.response().status(), 200);
+    assert_eq!(switch.log_of("/bytes")["status"], 200);
+}
+
+/// A failure says why, in the log and not to the client.
+fn access_log_of_failures(threads: usize) {
+    let servers = [("dead", Origin::dead_address())];
+    let switch = Setup::new(threads).pool_at("standard", "", &servers).start();
+    let answer = switch.get("/dead");
+    assert_eq!(answer.status(), 502);
+    let entry = switch.log_of("/dead");
+    assert!(entry["error"].is_string(), "{entry}");
+    assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
+    // What was never a request is logged too, with its status.
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(client.response().status(), 400);
+    let entry = switch.log_entry("an entry of the refusal", |entry| entry["status"] == 400);
+    assert!(entry["error"].is_string(), "{entry}");
+}
+
+/// The path is relative to the configuration, and the file is appended to.
+fn access_log_in_a_file(threads: usize) {
+    let origin = Origin::new("origin");
+    let setup =
+        Setup::new(threads).top("[access_log]\npath = \"access.log\"").file("access.log", "earlier\n");
+    let mut switch = setup.pool("standard", &[&origin]).start();
+    assert_eq!(switch.get("/logged").status(), 200);
+    // When it has ended, all is written.
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    let log = std::fs::read_to_string(switch.folder().join("access.log")).expect("a log");
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, "earlier"), "{log}");
+    let entry: serde_json::Value = serde_json::from_str(lines[1]).expect("JSON");
+    assert_eq!(entry["path"], "/logged");
+}
+
+/// Counters by rule and by server, in Prometheus' text format.
+fn metrics(threads: usize) {
+    let (fast, slow) = (Origin::new("server1"), Origin::new("server2"));
+    let switch = setup(threads, &fast, &slow).start();
+    let asked = [("/gold", 5), ("/no", 3), ("/", 2)];
+    for (path, count) in asked {
+        for _ in 0..count {
+            assert!([200, 403].contains(&switch.get(path).status()));
+        }
+    }
+    // Threads hand their figures over from time to time.
+    let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
+    let by_rule = |rule: &str| switch.metric("pointsman_requests_total", &[("rule", rule)]);
+    while by_rule("R1") < 5.0 || by_rule("R2") < 3.0 {
+        assert!(std::time::Instant::now() < until, "{}", switch.metrics());
+        std::thread::yield_now();
+    }
+    assert!((by_rule("R1") - 5.0).abs() < 0.5 && (by_rule("R2") - 3.0).abs() < 0.5, "{}", switch.metrics());
+    let text = switch.metrics();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').expect("a sample");
+        assert!(name.starts_with("pointsman_") || name.starts_with("process_"), "{line}");
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+/// A balancer in front can ask whether the switch lives.
+fn health(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let mut admin = Client::plain(switch.admin());
+    assert_eq!(admin.get("/health").status(), 200);
+    assert_eq!(Client::plain(switch.admin()).get("/nothing").status(), 404);
+}
+
+/// Every request once, also from many threads at the same time.
+fn one_line_each(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let mut client = switch.client();
+            scope.spawn(move || {
+                for round in 0..25 {
+                    assert_eq!(client.get(&format!("/{number}-{round}")).status(), 200);
+                }
+            });
+        }
+    });
+    for number in 0..8 {
+        for round in 0..25 {
+            assert_eq!(switch.log_of(&format!("/{number}-{round}"))["status"], 200);
+        }
+    }
+}

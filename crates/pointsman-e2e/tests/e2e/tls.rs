@@ -3,6 +3,7 @@
 use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, TlsClient};
 
 pointsman_e2e::for_threads!(
+    inline_table,
     certificate_by_sni,
     minimum_version,
     both_versions,
@@ -20,6 +21,17 @@ pointsman_e2e::for_threads!(
 fn shop(threads: usize, authority: &Authority, keys: &str, origin: &Origin) -> Switch {
     let pair = authority.server(&["shop.example"]);
     Setup::new(threads).tls(&pair, keys).pool("standard", &[origin]).start()
+}
+
+/// The short form of the configuration.
+fn inline_table(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let keys = "tls = { certificate = \"a.crt\", key = \"a.key\" }";
+    let setup = Setup::new(threads).listener(keys).pair("a", &authority.server(&["shop.example"]));
+    let switch = setup.pool("standard", &[&origin]).start();
+    assert!(switch.said().contains("tls=true"), "{}", switch.said());
+    let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
+    assert_eq!(client.expect("a handshake").get("/").status(), 200);
 }
 
 /// By exact name, by wildcard (one label), and the first one for all others and for no name at all.
@@ -87,9 +99,8 @@ fn key_exchange(threads: usize) {
 fn alpn(threads: usize) {
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
     let switch = shop(threads, &authority, "", &origin);
-    let offers = |protocols: &[&str]| {
-        switch.tls_client(&TlsClient::new(&authority).alpn(protocols), "shop.example")
-    };
+    let offers =
+        |protocols: &[&str]| switch.tls_client(&TlsClient::new(&authority).alpn(protocols), "shop.example");
     let client = offers(&["h2", "http/1.1"]).expect("a common protocol");
     assert_eq!(client.alpn().as_deref(), Some("http/1.1"));
     assert_eq!(offers(&[]).expect("no ALPN").alpn(), None);
@@ -145,7 +156,7 @@ fn plain_http_on_a_tls_port(threads: usize) {
     let mut plain = Client::plain(switch.address("shop"));
     plain.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
     // An alert, or a hint in plain text, or nothing: but an end.
-    let _ = plain.everything();
+    plain.everything();
     assert_eq!(origin.connections(), 0);
     let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
     assert_eq!(client.expect("a handshake").get("/").status(), 200);

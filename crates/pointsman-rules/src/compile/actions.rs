@@ -125,7 +125,9 @@ impl Compiler<'_> {
 
     fn reject(&mut self, status: Option<&Status>, reason: Option<&Quoted>) -> Option<Terminal> {
         let code = match status {
-            Some(status) => self.status(*status, (400..=599).contains(&status.code), "reject", "400 to 599")?,
+            Some(status) => {
+                self.status(*status, (400..=599).contains(&status.code), "reject", "400 to 599")?
+            }
             None => 403,
         };
         Some(Terminal::Reject { status: code, reason: reason.map(|reason| reason.text.clone()) })

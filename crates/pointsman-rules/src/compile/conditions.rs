@@ -82,7 +82,8 @@ impl Compiler<'_> {
         if !left.operand.fold_case || left.value_type() == FieldType::Text {
             return Some(());
         }
-        let message = format!("`lower` takes a text, and `{}` is {}", left.field, type_name(left.value_type()));
+        let message =
+            format!("`lower` takes a text, and `{}` is {}", left.field, type_name(left.value_type()));
         self.error(left.operand.span, message, "leave `lower` out");
         None
     }
@@ -140,7 +141,11 @@ impl Compiler<'_> {
                 Some(Op::IpOrder(order, network.addr()))
             }
             Typed::Network(_) => {
-                self.error(literal.span, "a network is neither above nor below an address", "write `in [10.0.0.0/8]`");
+                self.error(
+                    literal.span,
+                    "a network is neither above nor below an address",
+                    "write `in [10.0.0.0/8]`",
+                );
                 None
             }
             Typed::Boolean(_) => {
@@ -153,7 +158,11 @@ impl Compiler<'_> {
     fn text_test(&mut self, left: &Left<'_>, operator: TextOperator, text: &ast::Quoted) -> Option<Op> {
         if left.value_type() != FieldType::Text {
             let shown = shorten(left.operand.span.of(self.source));
-            let message = format!("`{}` takes a text, and `{shown}` is {}", operator.word(), type_name(left.value_type()));
+            let message = format!(
+                "`{}` takes a text, and `{shown}` is {}",
+                operator.word(),
+                type_name(left.value_type())
+            );
             self.error(left.operand.span, message, "compare it with `==`, `<` or `in`");
             return None;
         }

@@ -32,7 +32,9 @@ impl Compiler<'_> {
                 return self.number(literal.span, number).map(Typed::Number);
             }
             (FieldType::Ip, LiteralKind::Address(address)) => return Some(Typed::Network((*address).into())),
-            (FieldType::Ip, LiteralKind::Network(network)) => return Some(self.network(literal.span, *network)),
+            (FieldType::Ip, LiteralKind::Network(network)) => {
+                return Some(self.network(literal.span, *network));
+            }
             (FieldType::Ip, LiteralKind::Text(text)) => match address_text(text) {
                 Some(network) => return Some(self.network(literal.span, network)),
                 None => "write an address or a network: `10.0.0.1`, `10.0.0.0/8`, `2001:db8::/32`".to_owned(),
@@ -81,7 +83,11 @@ impl Compiler<'_> {
             (Typed::Network(from), Typed::Network(to)) => {
                 let (from, to) = (self.single(at, from)?, self.single(at, to)?);
                 if from.is_ipv4() != to.is_ipv4() {
-                    self.error(at, "the bounds are addresses of two families", "write a range for each family");
+                    self.error(
+                        at,
+                        "the bounds are addresses of two families",
+                        "write a range for each family",
+                    );
                     return None;
                 }
                 (from > to, Entry::IpRange { from, to, exclusive })
@@ -124,9 +130,7 @@ fn unmapped(network: IpNet) -> IpNet {
     let IpNet::V6(v6) = network else { return network };
     let bits = v6.prefix_len().checked_sub(96);
     match (v6.addr().to_ipv4_mapped(), bits) {
-        (Some(address), Some(bits)) => {
-            ipnet::Ipv4Net::new(address, bits).map_or(network, IpNet::V4)
-        }
+        (Some(address), Some(bits)) => ipnet::Ipv4Net::new(address, bits).map_or(network, IpNet::V4),
         _ => network,
     }
 }

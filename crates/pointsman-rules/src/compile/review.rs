@@ -28,12 +28,7 @@ enum Sign {
 }
 
 /// A refusal that rests on `!=` lets a request pass that lacks the field.
-fn absent_differs(
-    condition: &Condition,
-    sign: Sign,
-    asked: &HashSet<&Field>,
-    findings: &mut Findings,
-) {
+fn absent_differs(condition: &Condition, sign: Sign, asked: &HashSet<&Field>, findings: &mut Findings) {
     match condition {
         Condition::Always => {}
         Condition::Not(inner) => {
@@ -50,7 +45,8 @@ fn absent_differs(
             let plain = sign == Sign::Plain && differs && test.over != Over::Count;
             if plain && test.field.may_be_absent() && !asked.contains(&test.field) {
                 let field = &test.field;
-                let message = format!("`!=` is false where `{field}` is absent: such a request is not refused here");
+                let message =
+                    format!("`!=` is false where `{field}` is absent: such a request is not refused here");
                 let help = format!("write `!({field} == …)`, or say `{field} exists` as well");
                 findings.add(Diagnostic::warning(test.span, message).help(help));
             }
@@ -84,7 +80,8 @@ fn intervals(condition: &Condition, findings: &mut Findings) {
             parts.iter().for_each(|part| intervals(part, findings));
             let bounds = parts.iter().filter_map(bound);
             let (lower, upper): (Vec<_>, Vec<_>) = bounds.partition(|(_, is_lower)| *is_lower);
-            let upper: HashMap<&Field, &Test> = upper.into_iter().map(|(test, _)| (&test.field, test)).collect();
+            let upper: HashMap<&Field, &Test> =
+                upper.into_iter().map(|(test, _)| (&test.field, test)).collect();
             for (test, _) in lower {
                 if let Some(other) = upper.get(&test.field) {
                     findings.add(interval(test, other));
@@ -107,12 +104,10 @@ fn bound(condition: &Condition) -> Option<(&Test, bool)> {
 }
 
 fn interval(one: &Test, other: &Test) -> Diagnostic {
-    let span = Span {
-        start: one.span.start.min(other.span.start),
-        end: one.span.end.max(other.span.end),
-    };
+    let span = Span { start: one.span.start.min(other.span.start), end: one.span.end.max(other.span.end) };
     let field = &one.field;
-    let message = format!("`{field}` may have several values, and different ones may satisfy the two comparisons");
+    let message =
+        format!("`{field}` may have several values, and different ones may satisfy the two comparisons");
     let help = format!("write `{field} in (a..b)`, or `in a..b` with the bounds, if one value is meant");
     Diagnostic::warning(span, message).help(help)
 }

@@ -91,7 +91,9 @@ impl<'a> TargetTable<'a> {
         match self.pools_of_server.get(name).map(Vec::as_slice) {
             Some([pool]) => return Ok(one_server(pool, name)),
             Some(pools) => {
-                return Err(NoTarget::Ambiguous(pools.iter().map(|pool| format!("`{pool}.{name}`")).collect()));
+                return Err(NoTarget::Ambiguous(
+                    pools.iter().map(|pool| format!("`{pool}.{name}`")).collect(),
+                ));
             }
             None => {}
         }
@@ -130,14 +132,19 @@ impl Compiler<'_> {
                     (&target.server, self.targets.pools_of_server.get(&*name.text).map(Vec::as_slice))
                 {
                     let help = format!("the server is written `{pool}.{shown}`");
-                    self.warn(name.span, format!("`{shown}` is a pool and a server; the pool is meant"), help);
+                    self.warn(
+                        name.span,
+                        format!("`{shown}` is a pool and a server; the pool is meant"),
+                        help,
+                    );
                 }
                 return Some(self.targets.id(target));
             }
             Err(NoTarget::Unknown) => {
                 let help = match nearest(&name.text, self.targets.names()) {
                     Some(known) => format!("did you mean `{known}`?"),
-                    None => "a target is a pool of the configuration, `pool.server`, or a server with a name".to_owned(),
+                    None => "a target is a pool of the configuration, `pool.server`, or a server with a name"
+                        .to_owned(),
                 };
                 (format!("unknown target `{shown}`"), help)
             }
@@ -149,9 +156,10 @@ impl Compiler<'_> {
                 };
                 (format!("the pool `{pool}` has no server `{}`", shorten(&server)), help)
             }
-            Err(NoTarget::Ambiguous(spellings)) => {
-                (format!("several pools have a server `{shown}`"), format!("write {}", spellings.join(" or ")))
-            }
+            Err(NoTarget::Ambiguous(spellings)) => (
+                format!("several pools have a server `{shown}`"),
+                format!("write {}", spellings.join(" or ")),
+            ),
         };
         self.error(name.span, message, help);
         None

@@ -14,13 +14,17 @@ use super::Compiler;
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
 impl Compiler<'_> {
-    /// A regex over bytes: in Unicode mode `.` would not take a byte that is no UTF-8, and a
-    /// request could dodge a rule with one.
+    /// A regex over bytes, in which `.` takes any of them: in Unicode mode a request could dodge
+    /// a rule with a byte that is no UTF-8, and without `s` with a line feed in a query.
     pub(super) fn regex(&mut self, quoted: &Quoted) -> Option<Regex> {
         if let Some(Some(known)) = self.regexes.get(&quoted.text) {
             return Some(known.clone());
         }
-        let built = RegexBuilder::new(&quoted.text).unicode(false).size_limit(REGEX_BYTES_MAX).build();
+        let built = RegexBuilder::new(&quoted.text)
+            .unicode(false)
+            .dot_matches_new_line(true)
+            .size_limit(REGEX_BYTES_MAX)
+            .build();
         let regex = match built {
             Ok(regex) => Some(regex),
             Err(regex::Error::Syntax(report)) => {

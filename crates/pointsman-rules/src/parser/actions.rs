@@ -69,6 +69,11 @@ impl Parser<'_> {
     }
 
     fn missing_semicolon(&mut self, word: Span) {
+        if self.at(Kind::RightRound) {
+            self.error(self.token.span, "this `)` closes nothing", "remove it");
+            self.skip_action();
+            return;
+        }
         let action = shorten(self.since(word).of(self.source));
         self.error(self.behind(), format!("expected `;` after `{action}`"), "every action ends with `;`");
         // What is left on the line would only be a second error about the same slip.
@@ -289,7 +294,10 @@ impl Parser<'_> {
 
     /// A target: a word, or a text in quotes where the name is no word.
     pub(super) fn target(&mut self) -> Parsed<Name> {
-        self.name("a target", "a target is a pool, `pool.server`, or a server; any other name stands in quotes")
+        self.name(
+            "a target",
+            "a target is a pool, `pool.server`, or a server; any other name stands in quotes",
+        )
     }
 
     pub(super) fn label(&mut self) -> Parsed<Name> {

@@ -4,6 +4,8 @@ use super::Parser;
 use crate::ast::{Block, Condition, Item, Name, Rule};
 use crate::lexer::Kind;
 
+const GUARD_FORM: &str = "a condition stands in round brackets: `if (condition) { … }`";
+
 impl Parser<'_> {
     /// `else: …`
     pub(super) fn fallback(&mut self) -> Item {
@@ -43,13 +45,14 @@ impl Parser<'_> {
     /// `(condition)`
     fn guard(&mut self) -> Condition {
         let start = self.token.span;
-        if self.expect(Kind::LeftRound, "`(`").is_err() {
+        if self.take(Kind::LeftRound).is_none() {
+            self.unexpected_so("`(`", GUARD_FORM);
             self.skip_to_block();
             return Condition::Broken(self.since(start));
         }
         let condition = self.condition();
         if self.take(Kind::RightRound).is_none() {
-            self.unexpected_so("`&&`, `||` or `)`", "a condition stands in round brackets: `if (condition) { … }`");
+            self.unexpected_so("`&&`, `||` or `)`", GUARD_FORM);
             self.skip_to_block();
         }
         condition

@@ -53,12 +53,21 @@ impl Parser<'_> {
         misspelt
     }
 
+    /// Whether `&&` or `||` stands here, or a misspelling of it.
+    pub(super) fn at_joint(&self) -> bool {
+        match self.token.kind {
+            Kind::And | Kind::Or => true,
+            Kind::Stray => matches!(self.text(), "&" | "|"),
+            _ => self.at_word("and") || self.at_word("or"),
+        }
+    }
+
     fn term(&mut self) -> Condition {
-        let start = self.token.span;
+        let (start, round) = (self.token.span, self.round);
         match self.negation() {
             Ok(condition) => condition,
             Err(Broken) => {
-                self.skip_in_condition();
+                self.skip_in_condition(round);
                 Condition::Broken(self.since(start))
             }
         }
@@ -150,9 +159,8 @@ impl Parser<'_> {
             });
         }
         match self.token.kind {
-            Kind::And | Kind::Or | Kind::RightRound => return Ok(Predicate::Bare),
-            Kind::Stray if matches!(self.text(), "&" | "|") => return Ok(Predicate::Bare),
-            Kind::Word if self.at_word("and") || self.at_word("or") => return Ok(Predicate::Bare),
+            Kind::RightRound => return Ok(Predicate::Bare),
+            _ if self.at_joint() => return Ok(Predicate::Bare),
             Kind::Word => {}
             _ => return Err(self.unexpected_so("an operator", operators_help())),
         }
@@ -234,7 +242,9 @@ impl Parser<'_> {
             return Err(Broken);
         };
         if !(self.at(Kind::Number) && self.text() == "0") {
-            return Err(self.unexpected_so("`0`", "`strcmp` is compared with 0; better write `field == \"text\"`"));
+            return Err(
+                self.unexpected_so("`0`", "`strcmp` is compared with 0; better write `field == \"text\"`")
+            );
         }
         self.bump();
         if let Some(warning) = advice::pattern_in_strcmp(&text) {
@@ -269,7 +279,11 @@ impl Parser<'_> {
                 Ok(Condition::Not(whole, Box::new(inner)))
             }
             Some(Relation::Ordered(_)) => {
-                self.error(whole, "`strstr` is only equal to `NULL` or not", "write `field contains \"text\"`");
+                self.error(
+                    whole,
+                    "`strstr` is only equal to `NULL` or not",
+                    "write `field contains \"text\"`",
+                );
                 Err(Broken)
             }
         }

@@ -34,15 +34,11 @@ impl Parser<'_> {
                     self.expect(Kind::RightRound, "`)`")?;
                     return Ok(SettingKind::OnUnknownRouteTo(target));
                 }
-                self.choice(&[
-                    ("reject", SettingKind::OnUnknownReject),
-                    ("skip", SettingKind::OnUnknownSkip),
-                ])
+                self.choice(&[("reject", SettingKind::OnUnknownReject), ("skip", SettingKind::OnUnknownSkip)])
             }
-            "validate" => self.choice(&[
-                ("stream", SettingKind::ValidateStream),
-                ("full", SettingKind::ValidateFull),
-            ]),
+            "validate" => {
+                self.choice(&[("stream", SettingKind::ValidateStream), ("full", SettingKind::ValidateFull)])
+            }
             _ => {
                 let prefix = self.name("a prefix", "it is written `namespace p = \"uri\";`")?;
                 self.expect(Kind::Assign, "`=`")?;

@@ -11,8 +11,7 @@ impl Parser<'_> {
     /// Reports that the token is not `what`.
     pub(crate) fn unexpected(&mut self, what: &str) -> Broken {
         let finding = self.surprise(what);
-        self.findings.add(finding);
-        Broken
+        self.report(finding)
     }
 
     /// The same with a help line, unless the token itself is at fault.
@@ -21,20 +20,29 @@ impl Parser<'_> {
         if finding.help.is_none() {
             finding = finding.help(help);
         }
-        self.findings.add(finding);
+        self.report(finding)
+    }
+
+    fn report(&mut self, finding: Diagnostic) -> Broken {
+        if self.resumed_at != Some(self.token.span.start) {
+            self.findings.add(finding);
+        }
         Broken
+    }
+
+    fn resume(&mut self) {
+        self.resumed_at = Some(self.token.span.start);
     }
 
     fn surprise(&self, what: &str) -> Diagnostic {
         let at = self.token.span;
         match self.token.kind {
-            Kind::OpenText => Diagnostic::error(at, "this text is not closed")
-                .help("a text ends on its line, with the quote it began with; a quote inside it is written `\\\"`"),
-            Kind::Stray => {
-                Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown()))
-                    .help("no part of the language begins like that; texts stand in double quotes")
-            }
-            Kind::End => Diagnostic::error(self.behind(), format!("expected {what}, found the end of the file")),
+            Kind::OpenText => Diagnostic::error(at, "this text is not closed").help(
+                "a text ends on its line, with the quote it began with; a quote inside it is written `\\\"`",
+            ),
+            Kind::Stray => Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown()))
+                .help("no part of the language begins like that; texts stand in double quotes"),
+            Kind::End => Diagnostic::error(self.behind(), format!("expected {what}, found {}", self.end)),
             _ => Diagnostic::error(at, format!("expected {what}, found `{}`", self.shown())),
         }
     }
@@ -85,40 +93,41 @@ impl Parser<'_> {
         start == 0 || self.source.as_bytes().get(start - 1) == Some(&b'\n')
     }
 
-    /// Goes to where an operand can follow or the condition ends.
-    pub(super) fn skip_in_condition(&mut self) {
-        let mut open = 0_usize;
+    /// Goes to where an operand can follow or the condition ends, out of all round brackets but
+    /// the outer `round` ones.
+    pub(super) fn skip_in_condition(&mut self, round: usize) {
         loop {
+            let inside = self.round > round;
             match self.token.kind {
-                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => return,
-                Kind::And | Kind::Or if open == 0 => return,
-                Kind::RightRound if open == 0 => return,
-                Kind::LeftRound => open += 1,
-                Kind::RightRound => open -= 1,
-                _ if self.starts_rule() => return,
+                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => break,
+                Kind::RightRound if !inside => break,
+                _ if !inside && self.at_joint() => return,
+                _ if self.starts_rule() => break,
                 _ => {}
             }
             self.bump();
         }
+        self.resume();
     }
 
     /// Goes to the block that a broken condition guards.
     pub(super) fn skip_to_block(&mut self) {
         loop {
             match self.token.kind {
-                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => return,
-                Kind::Word if self.starts_rule() || self.at_action() => return,
+                Kind::End | Kind::LeftCurly | Kind::RightCurly | Kind::Semicolon => break,
+                Kind::Word if self.starts_rule() || self.at_action() => break,
                 _ => {}
             }
             self.bump();
         }
+        self.resume();
     }
 
     /// Goes behind the semicolon of a broken action, or to the end of its block.
     pub(super) fn skip_action(&mut self) {
         loop {
             match self.token.kind {
-                Kind::End | Kind::RightCurly => return,
+                Kind::End | Kind::RightCurly => break,
                 Kind::Semicolon => {
                     self.bump();
                     return;
@@ -131,12 +140,13 @@ impl Parser<'_> {
                     }
                     continue;
                 }
-                _ if self.starts_rule() => return,
-                Kind::Word if self.token.opens_line && self.at_action() => return,
+                _ if self.starts_rule() => break,
+                Kind::Word if self.token.opens_line && self.at_action() => break,
                 _ => {}
             }
             self.bump();
         }
+        self.resume();
     }
 }
 

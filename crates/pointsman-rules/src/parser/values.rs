@@ -15,7 +15,10 @@ impl Parser<'_> {
     pub(super) fn operand(&mut self) -> Parsed<Operand> {
         let start = self.token.span;
         if !self.at_call(WRAPPERS) {
-            if matches!(self.token.kind, Kind::Text | Kind::Number | Kind::Hex | Kind::Address | Kind::Network) {
+            if matches!(
+                self.token.kind,
+                Kind::Text | Kind::Number | Kind::Hex | Kind::Address | Kind::Network
+            ) {
                 let message = format!("a comparison begins with a field, not with `{}`", self.shown());
                 self.error(start, message, "write the field on the left");
                 return Err(Broken);
@@ -60,10 +63,7 @@ impl Parser<'_> {
         match self.token.kind {
             Kind::Path => {
                 if let Err(fault) = payload::check(text) {
-                    let at = crate::Span {
-                        start: start.start + fault.at.0,
-                        end: start.start + fault.at.1,
-                    };
+                    let at = crate::Span { start: start.start + fault.at.0, end: start.start + fault.at.1 };
                     self.error(at, fault.message, fault.help);
                     return Err(Broken);
                 }
@@ -84,7 +84,10 @@ impl Parser<'_> {
                 let key = if self.at(Kind::LeftSquare) { Some(self.key(text)?) } else { None };
                 Ok(FieldRef { span: self.since(start), name: older::field_name(text).into(), key })
             }
-            _ => Err(self.unexpected_so("a field", "fields are `path`, `host`, `srcip`, `header[\"name\"]` and others")),
+            _ => Err(self.unexpected_so(
+                "a field",
+                "fields are `path`, `host`, `srcip`, `header[\"name\"]` and others",
+            )),
         }
     }
 
@@ -92,7 +95,9 @@ impl Parser<'_> {
         self.bump();
         if !self.at(Kind::Text) {
             let key = shorten(self.text());
-            return Err(self.unexpected_so("a text in quotes", format!("write `{}[\"{key}\"]`", shorten(name))));
+            return Err(
+                self.unexpected_so("a text in quotes", format!("write `{}[\"{key}\"]`", shorten(name)))
+            );
         }
         let key = Quoted { text: meaning(self.text()), span: self.bump() };
         self.expect(Kind::RightSquare, "`]`")?;
@@ -118,7 +123,11 @@ impl Parser<'_> {
                 let help = format!("a text stands in quotes: `\"{}\"`", shorten(text));
                 return Err(self.unexpected_so("a value", help));
             }
-            _ => return Err(self.unexpected_so("a value", "values are `\"text\"`, `99.95`, `10.0.0.1`, `true`")),
+            _ => {
+                return Err(
+                    self.unexpected_so("a value", "values are `\"text\"`, `99.95`, `10.0.0.1`, `true`")
+                );
+            }
         };
         self.bump();
         Ok(Literal { span, kind })
@@ -132,7 +141,11 @@ impl Parser<'_> {
                 return Ok(LiteralKind::Address(IpAddr::V4(Ipv4Addr::from_bits(bits))));
             }
             let message = format!("`{}` is not an IPv4 address in hex", self.shown());
-            self.error(self.token.span, message, "such an address has eight hex digits; better write `10.0.0.1`");
+            self.error(
+                self.token.span,
+                message,
+                "such an address has eight hex digits; better write `10.0.0.1`",
+            );
             return Err(Broken);
         }
         if let Ok(number) = u64::from_str_radix(digits, 16) {
@@ -153,7 +166,8 @@ impl Parser<'_> {
             Ok(network) => Ok(LiteralKind::Network(network)),
             Err(_) => {
                 let message = format!("`{}` is not a network", shorten(text));
-                let help = "a network is `10.0.0.0/8`, with at most 32 bits, or `2001:db8::/32`, with at most 128";
+                let help =
+                    "a network is `10.0.0.0/8`, with at most 32 bits, or `2001:db8::/32`, with at most 128";
                 self.error(self.token.span, message, help);
                 Err(Broken)
             }
@@ -167,7 +181,8 @@ impl Parser<'_> {
             let entry = self.entry(field)?;
             let bare = matches!(entry, Entry::Range { .. });
             if self.at(Kind::Comma) {
-                return Err(self.unexpected_so("the end of the list", "a list stands in square brackets: `in [1, 2]`"));
+                return Err(self
+                    .unexpected_so("the end of the list", "a list stands in square brackets: `in [1, 2]`"));
             }
             return Ok(Predicate::In { span: self.since(start), entries: vec![entry], bare });
         }

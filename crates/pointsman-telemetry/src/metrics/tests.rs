@@ -114,7 +114,7 @@ fn every_event_is_on_the_page() {
     recorder.hear(&Event::IdleRemoved(&server));
     let exchange = Exchange {
         status: 204,
-        rule: Some(&rule),
+        rule: Some(rule.label()),
         server: Some(&server),
         request_bytes: 100,
         response_bytes: 200,

@@ -1,4 +1,4 @@
-//! Hosts.
+//! The normal form of hosts, against the vectors and for any authority.
 
 use pointsman_view::{HOST_BYTES_MAX, normal_host};
 use proptest::prelude::*;

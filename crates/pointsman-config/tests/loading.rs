@@ -1,0 +1,164 @@
+//! What a loaded plan holds, and what a reload keeps.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use pointsman_balance::Algorithm;
+use pointsman_config::{
+    Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, Plan, PoolIndex, PoolLimits,
+    Problems, ServerIndex, Target, changed,
+};
+
+type TestResult = Result<(), Box<dyn Error>>;
+
+#[test]
+fn every_key_arrives() -> TestResult {
+    let Loaded { plan, warnings, files } =
+        shown(Plan::check_only(Path::new("../../testdata/config/everything.toml")))?;
+    assert!(warnings.is_empty(), "{}", warnings.render(Colour::Never));
+    assert_eq!(files.len(), 3);
+    assert!(!changed(&files));
+
+    assert_eq!(plan.threads, Some(4));
+    assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (0, 0, 100));
+    assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
+    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
+    assert_eq!(plan.admin, Some("127.0.0.1:0".parse()?));
+
+    let shop = plan.listener_named("shop").ok_or("no listener `shop`")?;
+    assert_eq!(shop.binds.len(), 4);
+    assert!(shop.tls.is_none());
+    assert_eq!(shop.default_pool, Some(PoolIndex(0)));
+    assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
+    assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
+    assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
+    assert_eq!(
+        shop.limits,
+        ListenerLimits {
+            connections_max: 16,
+            head_bytes_max: 4096,
+            headers_max: 256,
+            target_bytes_max: 1024,
+            body_bytes_max: 1_000_000_000_000,
+            requests_max: 1000,
+            handshake_ms_max: 1,
+            head_ms_max: 2,
+            idle_ms_max: 3,
+            body_ms_max: 4,
+            write_ms_max: 86_400_000,
+        }
+    );
+    let program = shop.program.as_ref().ok_or("no program")?;
+    assert_eq!(program.targets.len(), shop.targets.len());
+    let target =
+        |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
+    assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
+    assert_eq!(plan.listener_named("back").ok_or("no listener `back`")?.default_pool, None);
+
+    let standard = plan.pool(PoolIndex(0));
+    assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
+    let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
+    let big = standard.server(ServerIndex(1));
+    assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
+    assert_eq!(
+        standard.limits,
+        PoolLimits {
+            connect_ms_max: 1,
+            response_ms_max: 2,
+            body_ms_max: 3,
+            write_ms_max: 4,
+            idle_ms_max: 5,
+            idle_connections_max: 0,
+            tries_max: 1,
+            head_bytes_max: 1024,
+            headers_max: 1,
+        }
+    );
+    Ok(())
+}
+
+#[test]
+fn defaults_hold_where_nothing_is_written() -> TestResult {
+    let plan = shown(Plan::check_only(Path::new("../../testdata/config/minimal.toml")))?.plan;
+    assert_eq!((plan.threads, plan.sticky_key), (None, None));
+    assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
+    assert_eq!((plan.access_log, plan.admin), (None, None));
+    let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
+    assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
+    assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
+    assert_eq!(listener.limits, ListenerLimits::default());
+    assert_eq!(listener.default_pool, Some(PoolIndex(0)));
+    let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
+    assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
+    assert_eq!(pool.servers[0].weight, 1);
+    Ok(())
+}
+
+#[test]
+fn every_file_is_watched() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pointsman.toml");
+    let [certificate, key] = ["a.crt", "a.key"].map(|name| folder.path().join(name));
+    let rules = folder.path().join("a.rules");
+    let issued = rcgen::generate_simple_self_signed(["a.example".to_owned()])?;
+    fs::write(&certificate, issued.cert.pem())?;
+    fs::write(&key, issued.signing_key.serialize_pem())?;
+    fs::write(&rules, "else: routeTo(standard);\n")?;
+    fs::write(
+        &path,
+        "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\n\
+         tls = { certificate = \"a.crt\", key = \"a.key\" }\n\
+         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\n",
+    )?;
+    let first = shown(Plan::load(&path, None))?;
+    assert!(first.plan.listeners[0].is_tls());
+    let second = shown(Plan::load(&path, Some(&first.plan)))?;
+    for file in [&path, &certificate, &key, &rules] {
+        assert!(!changed(&second.files));
+        let content = fs::read(file)?;
+        fs::write(file, "something else")?;
+        assert!(changed(&second.files), "{}", file.display());
+
+        let problems = Plan::load(&path, Some(&second.plan)).err().ok_or("loaded in spite of it")?;
+        assert!(!changed(problems.watched()), "a refused plan knows what it was refused for");
+        fs::write(file, content)?;
+        assert!(changed(problems.watched()), "{}", file.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pointsman.toml");
+    for content in [None, Some(&b"\xff"[..]), Some(&[b'#'; 16 * 1024 * 1024 + 1])] {
+        if let Some(content) = content {
+            fs::write(&path, content)?;
+        }
+        let problems = Plan::check_only(&path).err().ok_or("loaded in spite of it")?;
+        assert!(problems.is_unreadable() && problems.has_errors());
+        assert_eq!(problems.diagnostics().count(), 1);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_host_name_that_has_no_address() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pointsman.toml");
+    fs::write(
+        &path,
+        "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"standard\"\n\
+         [pool.standard]\nservers = [\"no-such-host.invalid:80\"]\n",
+    )?;
+    let problems = Plan::check_only(&path).err().ok_or("loaded in spite of it")?;
+    let text = problems.render(Colour::Never);
+    assert!(text.contains("cannot resolve `no-such-host.invalid`"), "{text}");
+    Ok(())
+}
+
+fn shown(loaded: Result<Loaded, Problems>) -> Result<Loaded, String> {
+    loaded.map_err(|problems| problems.render(Colour::Never))
+}

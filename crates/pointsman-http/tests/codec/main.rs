@@ -1,0 +1,9 @@
+//! The codec against vectors in `testdata/http1/` and against its own promises.
+
+mod answers;
+mod bodies;
+mod forwarding;
+mod limits;
+mod own_answers;
+mod requests;
+mod vectors;

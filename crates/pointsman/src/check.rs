@@ -1,0 +1,242 @@
+//! `pointsman check`: everything that is wrong with configurations and rule sets.
+
+mod finding;
+pub(crate) mod input;
+pub(crate) mod terminal;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lexopt::{Arg, ValueExt};
+use pointsman_config::Plan;
+use pointsman_rules::{Colour, Diagnostic, Severity, Targets};
+
+use crate::{WRONG_USE, say, wrong_use};
+use finding::to_json;
+
+const HELP: &str = "\
+pointsman check [--json] [--fail-on LEVEL] FILE...
+
+    FILE               a configuration (.toml), with the rules it names, or rules by themselves (`-`: standard input)
+    --fail-on LEVEL    what makes the exit status 1: error, warning (the default) or note
+    --json             findings as JSON
+
+exit status: 0 fine, 1 findings of that level or above, 2 wrong use or unreadable input
+";
+
+/// Reports what is wrong with each file.
+pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
+    let options = match Options::read(arguments) {
+        Ok(Some(options)) => options,
+        Ok(None) => return say(&mut io::stdout(), HELP, 0),
+        Err(error) => return wrong_use(&error.to_string()),
+    };
+    let mut report = Report::default();
+    for path in &options.files {
+        match look_at(path) {
+            Ok(texts) => report.texts.extend(texts),
+            Err(message) => report.unreadable.push(message),
+        }
+    }
+    let status = report.status(options.fail_on);
+    let findings = if options.json { report.json() } else { report.drawn(terminal::colour(&io::stdout())) };
+    let said = say(&mut io::stdout(), &findings, status);
+    let last_words = format!("{}{}\n", report.complaints(), report.summary(options.files.len()));
+    if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
+}
+
+struct Options {
+    json: bool,
+    fail_on: Severity,
+    files: Vec<PathBuf>,
+}
+
+impl Options {
+    /// Nothing where help is wanted.
+    fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
+        let mut options = Options { json: false, fail_on: Severity::Warning, files: Vec::new() };
+        let mut parser = lexopt::Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("json") => options.json = true,
+                Arg::Long("fail-on") => options.fail_on = parser.value()?.parse_with(level)?,
+                Arg::Long("help") | Arg::Short('h') => return Ok(None),
+                Arg::Value(file) => options.files.push(file.into()),
+                _ => return Err(argument.unexpected()),
+            }
+        }
+        match options.files.is_empty() {
+            true => Err("`check` needs a file: pointsman check FILE...".into()),
+            false => Ok(Some(options)),
+        }
+    }
+}
+
+fn level(word: &str) -> Result<Severity, &'static str> {
+    match word {
+        "error" => Ok(Severity::Error),
+        "warning" => Ok(Severity::Warning),
+        "note" => Ok(Severity::Note),
+        _ => Err("levels are `error`, `warning` and `note`"),
+    }
+}
+
+/// A source text and what was found in it.
+struct Text {
+    name: String,
+    language: Language,
+    source: Arc<str>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Toml,
+    Rules,
+}
+
+/// The texts behind a file of the command line, or why it cannot be read.
+fn look_at(path: &Path) -> Result<Vec<Text>, String> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+        return look_at_configuration(path);
+    }
+    let source = input::text(path)?;
+    let diagnostics = match pointsman_rules::compile(&source, &Targets::Any) {
+        Ok(compiled) => compiled.warnings,
+        Err(diagnostics) => diagnostics,
+    };
+    Ok(vec![Text { name: input::name(path), language: Language::Rules, source: source.into(), diagnostics }])
+}
+
+fn look_at_configuration(path: &Path) -> Result<Vec<Text>, String> {
+    let problems = match Plan::check_only(path) {
+        Ok(loaded) => loaded.warnings,
+        Err(problems) => problems,
+    };
+    if problems.is_unreadable() {
+        let messages: Vec<_> = problems.diagnostics().map(|(_, finding)| finding.message.as_str()).collect();
+        return Err(messages.join("; "));
+    }
+    let configuration = path.display().to_string();
+    let texts = problems.files().iter().map(|file| Text {
+        name: file.name.clone(),
+        language: if file.name == configuration { Language::Toml } else { Language::Rules },
+        source: file.source.clone(),
+        diagnostics: file.diagnostics.clone(),
+    });
+    Ok(texts.collect())
+}
+
+#[derive(Default)]
+struct Report {
+    texts: Vec<Text>,
+    unreadable: Vec<String>,
+}
+
+impl Report {
+    fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.texts.iter().flat_map(|text| &text.diagnostics)
+    }
+
+    /// What cannot be read might hold anything, so it weighs more than what was found.
+    fn status(&self, fail_on: Severity) -> u8 {
+        match self.diagnostics().any(|finding| finding.severity >= fail_on) {
+            _ if !self.unreadable.is_empty() => WRONG_USE,
+            found => u8::from(found),
+        }
+    }
+
+    fn drawn(&self, colour: Colour) -> String {
+        let findings = self.texts.iter().flat_map(|text| {
+            let draw = |finding: &Diagnostic| finding.render(&text.name, &text.source, colour);
+            text.diagnostics.iter().map(draw)
+        });
+        findings.map(|drawing| format!("{}\n\n", drawing.trim_end())).collect()
+    }
+
+    fn json(&self) -> String {
+        let findings: Vec<_> = self.texts.iter().flat_map(to_json).collect();
+        format!("{:#}\n", serde_json::json!({ "version": 1, "findings": findings }))
+    }
+
+    fn complaints(&self) -> String {
+        self.unreadable.iter().map(|message| format!("error: {message}\n")).collect()
+    }
+
+    fn summary(&self, files: usize) -> String {
+        let count = |severity| self.diagnostics().filter(|finding| finding.severity == severity).count();
+        let counted = [
+            (count(Severity::Error), "error"),
+            (count(Severity::Warning), "warning"),
+            (count(Severity::Note), "note"),
+        ];
+        let found: Vec<_> = counted
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| plural(number, what))
+            .collect();
+        let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+        let unreadable = match self.unreadable.len() {
+            0 => String::new(),
+            number => format!(", {number} unreadable"),
+        };
+        format!("{found} in {}{unreadable}", plural(files, "file"))
+    }
+}
+
+fn plural(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use pointsman_rules::Span;
+
+    use super::*;
+
+    fn report(severities: &[Severity]) -> Report {
+        let finding = |severity: &Severity| Diagnostic {
+            severity: *severity,
+            ..Diagnostic::error(Span::default(), "no matter")
+        };
+        let diagnostics = severities.iter().map(finding).collect();
+        let text = Text { name: "a".into(), language: Language::Rules, source: "".into(), diagnostics };
+        Report { texts: vec![text], unreadable: Vec::new() }
+    }
+
+    #[test]
+    fn summaries_count_what_there_is() {
+        use Severity::{Error, Note, Warning};
+        assert_eq!(report(&[]).summary(1), "nothing found in 1 file");
+        assert_eq!(report(&[Error, Warning, Error]).summary(3), "2 errors, 1 warning in 3 files");
+        assert_eq!(report(&[Note]).summary(2), "1 note in 2 files");
+        let unreadable = Report { unreadable: vec!["why".into()], ..report(&[Error]) };
+        assert_eq!(unreadable.summary(2), "1 error in 2 files, 1 unreadable");
+    }
+
+    #[test]
+    fn the_level_says_what_counts() {
+        use Severity::{Error, Note, Warning};
+        assert_eq!(report(&[]).status(Note), 0);
+        assert_eq!(report(&[Note]).status(Note), 1);
+        assert_eq!(report(&[Note]).status(Warning), 0);
+        assert_eq!(report(&[Warning]).status(Warning), 1);
+        assert_eq!(report(&[Warning]).status(Error), 0);
+        assert_eq!(report(&[Warning, Error]).status(Error), 1);
+        assert_eq!(Report { unreadable: vec!["why".into()], ..report(&[]) }.status(Error), WRONG_USE);
+    }
+
+    #[test]
+    fn options_are_read() {
+        let read = |words: &[&str]| Options::read(words.iter().map(OsString::from).collect());
+        let options = read(&["--fail-on", "note", "a", "--json", "b"]).expect("good").expect("no help");
+        assert_eq!((options.fail_on, options.json, options.files.len()), (Severity::Note, true, 2));
+        assert!(read(&["--help", "a"]).expect("good").is_none());
+        for bad in [&[][..], &["--fail-on", "all", "a"], &["--jsn", "a"], &["a", "--fail-on"]] {
+            assert!(read(bad).is_err(), "{bad:?}");
+        }
+    }
+}

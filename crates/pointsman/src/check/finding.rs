@@ -1,0 +1,99 @@
+//! A finding as JSON, for other programs.
+
+use pointsman_rules::ast::Item;
+use pointsman_rules::{Diagnostic, Severity, Span};
+use serde_json::{Value, json};
+
+use super::{Language, Text};
+
+/// The findings of a text, each an object.
+pub(super) fn to_json(text: &Text) -> Vec<Value> {
+    let rules = match text.language {
+        Language::Rules => labels(&text.source),
+        Language::Toml => Vec::new(),
+    };
+    text.diagnostics.iter().map(|finding| object(text, finding, &rules)).collect()
+}
+
+fn object(text: &Text, finding: &Diagnostic, rules: &[(Span, String)]) -> Value {
+    let span = finding.span;
+    let (line, column) = position(&text.source, span.start);
+    let (severity, code) = match finding.severity {
+        Severity::Error => ("error", "invalid"),
+        Severity::Warning => ("warning", "advice"),
+        Severity::Note => ("note", "advice"),
+    };
+    let mut object = json!({
+        "code": code,
+        "severity": severity,
+        "file": text.name,
+        "span": { "start": span.start, "end": span.end, "line": line, "column": column },
+        "message": finding.message,
+    });
+    if let Some(help) = &finding.help {
+        object["help"] = json!(help);
+    }
+    let rule = rules.iter().find(|(place, _)| place.start <= span.start && span.end <= place.end);
+    if let Some((_, label)) = rule {
+        object["rule"] = json!(label);
+    }
+    object
+}
+
+/// The rules of a text with their labels, as far as it can be read.
+fn labels(source: &str) -> Vec<(Span, String)> {
+    let mut number = 0;
+    let mut rules = Vec::new();
+    for item in pointsman_rules::parse(source).0.items {
+        match item {
+            Item::Rule(rule) => {
+                number += 1;
+                let label = rule.label.map_or_else(|| format!("#{number}"), |label| label.text.into());
+                rules.push((rule.span, label));
+            }
+            Item::Fallback(rule) => rules.push((rule.span, "else".to_owned())),
+            Item::Setting(_) | Item::Test(_) | Item::Assert(_) => {}
+        }
+    }
+    rules
+}
+
+/// Line and column of a byte, both from 1; columns count characters.
+fn position(source: &str, at: u32) -> (usize, usize) {
+    let mut at = source.len().min(at as usize);
+    while !source.is_char_boundary(at) {
+        at -= 1;
+    }
+    let head = &source[..at];
+    let start = head.rfind('\n').map_or(0, |feed| feed + 1);
+    (1 + head.matches('\n').count(), 1 + head[start..].chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_lines_and_characters() {
+        let source = "one\nzwölf = 3\n";
+        for (at, expected) in [(0, (1, 1)), (4, (2, 1)), (8, (2, 4)), (11, (2, 7)), (99, (3, 1))] {
+            assert_eq!(position(source, at), expected, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn findings_name_their_rule() {
+        let source = "R1: if (path == \"/\") { reject(); }\n{ routeTo(a); }\nelse: { nothing(); }\n";
+        let Err(diagnostics) = pointsman_rules::compile(source, &pointsman_rules::Targets::Any) else {
+            panic!("it should not compile");
+        };
+        let text =
+            Text { name: "a.rules".into(), language: Language::Rules, source: source.into(), diagnostics };
+        let findings = to_json(&text);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0]["rule"], "else");
+        assert_eq!(findings[0]["code"], "invalid");
+        assert_eq!((&findings[0]["span"]["line"], &findings[0]["file"]), (&json!(3), &json!("a.rules")));
+        assert_eq!(labels(source)[1].1, "#2");
+    }
+}

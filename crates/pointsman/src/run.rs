@@ -1,0 +1,110 @@
+//! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM.
+
+mod control;
+mod notice;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lexopt::Arg;
+use pointsman_config::{Loaded, LogDestination, Plan};
+use pointsman_net::EventLoop;
+use pointsman_relay::{Start, Switch};
+use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
+
+use crate::run::control::Control;
+use crate::{WRONG_USE, wrong_use};
+use notice::notice;
+
+const HELP: &str = "\
+pointsman run [--config FILE]
+
+    --config FILE    the configuration; pointsman.toml where none is named
+
+SIGHUP or a changed file: reload. SIGTERM, SIGINT: drain and end.
+exit status: 0 drained, 1 cannot start or drained with connections left, 2 wrong use or bad configuration
+";
+
+/// Runs the switch until it is told to end.
+pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
+    let config = match config_path(arguments) {
+        Ok(Some(config)) => config,
+        Ok(None) => return crate::say(&mut std::io::stdout(), HELP, 0),
+        Err(error) => return wrong_use(&error.to_string()),
+    };
+    let loaded = match Plan::load(&config, None) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            notice(&problems.render(notice::colour()));
+            return ExitCode::from(WRONG_USE);
+        }
+    };
+    match start(config, loaded) {
+        Ok(control) => control.run(),
+        Err(message) => {
+            notice(&format!("error: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Error> {
+    let mut config = PathBuf::from("pointsman.toml");
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("config") | Arg::Short('c') => config = parser.value()?.into(),
+            Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    Ok(Some(config))
+}
+
+fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
+    notice::warnings(&loaded);
+    let Loaded { plan, files, .. } = loaded;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = plan.threads.unwrap_or(cores);
+    let now = SystemTime::now();
+    let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
+    let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
+    let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
+    let admin = plan.admin;
+    let random = random_keys()?;
+    let fixed = control::Fixed::of(&plan);
+    let switch = Switch::start(
+        plan,
+        Start {
+            threads,
+            metrics: metrics.clone(),
+            log: log.clone(),
+            unix_us: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64,
+            sticky_key: random.0,
+            client_id_key: random.1,
+        },
+    )
+    .map_err(|fault| fault.to_string())?;
+    notice::listening(&switch);
+    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed })
+}
+
+fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {
+    let (target, name) = match to {
+        LogDestination::StandardOutput => (LogTarget::Stdout, "standard output".to_owned()),
+        LogDestination::File(path) => (LogTarget::File(path.clone()), path.display().to_string()),
+    };
+    AccessLog::open(target, metrics)
+        .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
+}
+
+/// A key for stickiness where the operator set none, and one for the ids of clients.
+fn random_keys() -> Result<([u8; 16], [u8; 16]), String> {
+    let mut keys = ([0; 16], [0; 16]);
+    getrandom::fill(&mut keys.0)
+        .and_then(|()| getrandom::fill(&mut keys.1))
+        .map_err(|error| format!("no random numbers: {error}"))?;
+    Ok(keys)
+}

@@ -1,0 +1,231 @@
+//! The control thread: signals, changed files, the admin listener, the drain.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointsman_admin::{Page, Pages};
+use pointsman_config::{Loaded, LogDestination, Plan, WatchedFile, changed};
+use pointsman_net::{EventLoop, Timers, spawn};
+use pointsman_relay::Switch;
+use pointsman_telemetry::{AccessLog, Metrics};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::notice::{self, notice};
+
+/// How often generations that nobody holds any more are freed, and a drain is looked at.
+const HOUSEKEEPING: Duration = Duration::from_millis(250);
+
+/// Everything that the control thread has at hand.
+pub(super) struct Control {
+    pub(super) event_loop: EventLoop,
+    pub(super) switch: Switch,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) log: Option<AccessLog>,
+    pub(super) config: PathBuf,
+    pub(super) files: Vec<WatchedFile>,
+    pub(super) admin: Option<SocketAddr>,
+    pub(super) threads: usize,
+    pub(super) fixed: Fixed,
+}
+
+/// What only a restart can change.
+#[derive(PartialEq)]
+pub(super) struct Fixed {
+    threads: Option<usize>,
+    access_log: Option<LogDestination>,
+    admin: Option<SocketAddr>,
+    upstream_idle_connections_max: u32,
+}
+
+impl Fixed {
+    pub(super) fn of(plan: &Plan) -> Fixed {
+        Fixed {
+            threads: plan.threads,
+            access_log: plan.access_log.clone(),
+            admin: plan.admin,
+            upstream_idle_connections_max: plan.upstream_idle_connections_max,
+        }
+    }
+
+    /// The keys whose change waits for a restart.
+    fn differing(&self, other: &Fixed) -> Vec<&'static str> {
+        let pairs = [
+            ("threads", self.threads != other.threads),
+            ("access_log", self.access_log != other.access_log),
+            ("admin", self.admin != other.admin),
+            (
+                "upstream_idle_connections_max",
+                self.upstream_idle_connections_max != other.upstream_idle_connections_max,
+            ),
+        ];
+        pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
+
+/// What signals ask for.
+struct Signals {
+    hang_up: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            hang_up: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
+/// The pages of the admin listener.
+struct SwitchPages {
+    switch: Rc<RefCell<Switch>>,
+    metrics: Arc<Metrics>,
+    draining: Rc<Cell<bool>>,
+}
+
+impl Pages for SwitchPages {
+    fn page(&self, path: &[u8]) -> Option<Page> {
+        match path {
+            b"/metrics" => {
+                let mut text = String::new();
+                let switch = self.switch.borrow();
+                self.metrics.render(&|pool, server| switch.in_flight(pool, server), &mut text);
+                Some(Page::metrics(text))
+            }
+            b"/health" if self.draining.get() => Some(Page::plain(503, "draining")),
+            b"/health" => Some(Page::plain(200, "ok")),
+            _ => None,
+        }
+    }
+}
+
+impl Control {
+    pub(super) fn run(self) -> ExitCode {
+        let Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed } = self;
+        let switch = Rc::new(RefCell::new(switch));
+        let draining = Rc::new(Cell::new(false));
+        let status = event_loop.run(async {
+            let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+            if let Some(address) = admin {
+                let (switch, metrics, draining) = (switch.clone(), metrics.clone(), draining.clone());
+                serve_admin(address, SwitchPages { switch, metrics, draining })?;
+            }
+            notice(&format!("ready threads={threads}"));
+            let reloads = Reloads { switch: &switch, metrics: &metrics, config, files, fixed };
+            reloads.until_told_to_end(signals, log.as_ref()).await;
+            draining.set(true);
+            Ok(drain(&switch).await)
+        });
+        if let Some(log) = log {
+            log.close();
+        }
+        status.unwrap_or_else(|message: String| {
+            notice(&format!("error: {message}"));
+            ExitCode::FAILURE
+        })
+    }
+}
+
+fn serve_admin(address: SocketAddr, pages: SwitchPages) -> Result<(), String> {
+    let timers = Timers::default();
+    let address = pointsman_admin::serve(address, &timers, Rc::new(pages))
+        .map_err(|error| format!("the admin listener cannot listen on {address}: {error}"))?;
+    spawn(async move { timers.run(|| ControlFlow::Continue(())).await });
+    notice(&format!("admin address={address}"));
+    Ok(())
+}
+
+/// Reloads the configuration when something says so.
+struct Reloads<'a> {
+    switch: &'a RefCell<Switch>,
+    metrics: &'a Metrics,
+    config: PathBuf,
+    files: Vec<WatchedFile>,
+    fixed: Fixed,
+}
+
+impl Reloads<'_> {
+    async fn until_told_to_end(mut self, mut signals: Signals, log: Option<&AccessLog>) {
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let mut looked = tokio::time::Instant::now();
+        loop {
+            tokio::select! {
+                _ = signals.terminate.recv() => return,
+                _ = signals.interrupt.recv() => return,
+                _ = signals.hang_up.recv() => {
+                    log.inspect(|log| log.reopen());
+                    self.reload();
+                }
+                now = housekeeping.tick() => {
+                    self.switch.borrow_mut().free_retired();
+                    let watch_ms = self.switch.borrow().watch_ms();
+                    if watch_ms != 0 && (now - looked).as_millis() >= u128::from(watch_ms) {
+                        looked = now;
+                        if changed(&self.files) {
+                            self.reload();
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Loads the configuration again. A bad one changes nothing and says why.
+    fn reload(&mut self) {
+        let mut switch = self.switch.borrow_mut();
+        let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
+            Ok(loaded) => loaded,
+            Err(problems) => {
+                self.metrics.reload_refused();
+                // Until one of these files changes again there is nothing to try again.
+                self.files = problems.watched().to_vec();
+                return notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
+            }
+        };
+        notice::warnings(&loaded);
+        let Loaded { plan, files, .. } = loaded;
+        self.files = files;
+        for key in self.fixed.differing(&Fixed::of(&plan)) {
+            notice(&format!("warning: the new `{key}` takes effect at the next start"));
+        }
+        match switch.publish(plan) {
+            Ok(generation) => {
+                self.metrics.reloaded(generation);
+                notice::listening(&switch);
+                notice(&format!("reloaded generation={generation}"));
+            }
+            Err(fault) => {
+                self.metrics.reload_refused();
+                notice(&format!("reload refused: {fault}"));
+            }
+        }
+    }
+}
+
+/// Stops accepting and waits for what is open, within its limit.
+async fn drain(switch: &RefCell<Switch>) -> ExitCode {
+    let switch = switch.borrow();
+    notice(&format!("draining connections={}", switch.open_connections()));
+    switch.drain();
+    let until = tokio::time::Instant::now() + Duration::from_millis(switch.drain_ms_max());
+    while !switch.has_ended() {
+        if tokio::time::Instant::now() >= until {
+            let left = switch.open_connections();
+            switch.stop();
+            notice(&format!("drain took too long, connections cut={left}"));
+            return ExitCode::FAILURE;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    notice("drained");
+    ExitCode::SUCCESS
+}
