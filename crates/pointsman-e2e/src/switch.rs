@@ -133,10 +133,18 @@ impl Switch {
         self.log_entry(&format!("an entry of {path}"), |entry| entry["path"] == path)
     }
 
+    /// One request to the admin listener, by its own address: it looks at the Host.
+    #[must_use]
+    pub fn admin_get(&self, path: &str) -> crate::Response {
+        let mut client = Client::plain(self.admin());
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin()));
+        client.response()
+    }
+
     /// What `/metrics` says.
     #[must_use]
     pub fn metrics(&self) -> String {
-        let answer = Client::plain(self.admin()).get("/metrics");
+        let answer = self.admin_get("/metrics");
         assert_eq!(answer.status(), 200);
         answer.text()
     }

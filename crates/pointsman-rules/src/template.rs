@@ -29,6 +29,9 @@ impl Template {
 
     /// The same for a Location: bytes of a value that may not stand in a URI are percent-encoded.
     ///
+    /// A Location that starts with a field's value never starts with two slashes: a path such as
+    /// `//evil.example/` would otherwise name another host (RFC 3986 section 4.2).
+    ///
     /// # Errors
     /// [`ForbiddenByte`] when a value holds CR, LF or NUL; `out` is then as it was.
     pub fn render_location<S: Subject + ?Sized>(
@@ -36,7 +39,13 @@ impl Template {
         subject: &S,
         out: &mut Vec<u8>,
     ) -> Result<(), ForbiddenByte> {
-        self.render_with(subject, out, percent_encode)
+        let start = out.len();
+        self.render_with(subject, out, percent_encode)?;
+        if matches!(self.0.first(), Some(Piece::Field(_))) {
+            let slashes = out[start..].iter().take_while(|byte| **byte == b'/').count();
+            out.drain(start..start + slashes.saturating_sub(1));
+        }
+        Ok(())
     }
 
     fn render_with<S: Subject + ?Sized>(
@@ -139,6 +148,21 @@ mod tests {
         check("/a%2Fb?c=d&e#f[1]'", Ok("/a%2Fb?c=d&e#f[1]'"), Ok("/a%2Fb?c=d&e#f[1]'"));
         check("a b\"<%zz%4", Ok("a b\"<%zz%4"), Ok("a%20b%22%3C%25zz%254"));
         check("\u{e9}\t\u{7f}", Ok("\u{e9}\t\u{7f}"), Ok("%C3%A9%09%7F"));
+    }
+
+    #[test]
+    fn a_location_names_no_other_host_by_its_path() {
+        let location = |path: &str, template: Template| {
+            let subject = MadeUpSubject::of(Field::Path, MadeUpValue::Text(path.into()));
+            let mut out = b"Location: ".to_vec();
+            assert_eq!(template.render_location(&subject, &mut out), Ok(()));
+            String::from_utf8(out).expect("ASCII")
+        };
+        let bare = || Template(vec![Piece::Field(Field::Path)]);
+        assert_eq!(location("//evil.example/", bare()), "Location: /evil.example/");
+        assert_eq!(location("/a//b", bare()), "Location: /a//b");
+        let literal = vec![Piece::Literal(b"//cdn.example"[..].into()), Piece::Field(Field::Path)];
+        assert_eq!(location("/a", Template(literal)), "Location: //cdn.example/a");
     }
 
     #[test]

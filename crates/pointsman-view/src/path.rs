@@ -185,7 +185,7 @@ fn refuse_hidden_dots(path: &mut Vec<u8>) -> Result<(), PathRefusal> {
     let mut start = 0;
     while start < path_bytes {
         let end = memchr::memchr(b'/', &path[start..path_bytes]).map_or(path_bytes, |at| start + at);
-        if memchr::memchr(b'%', &path[start..end]).is_some() {
+        if memchr::memchr2(b'%', b';', &path[start..end]).is_some() {
             // The decoded segment stands for a moment behind the path it comes from.
             decode_fully(path, start..end);
             let hides = has_dot_piece(&path[path_bytes..]);
@@ -217,7 +217,8 @@ fn decode_fully(path: &mut Vec<u8>, segment: std::ops::Range<usize>) {
 }
 
 /// Whether a fully decoded segment holds `.` or `..` between borders that some server knows: slash,
-/// backslash, the NUL that ends a C string. The overlong UTF-8 forms of dot, slash and backslash
+/// backslash, the NUL that ends a C string, the semicolon before path parameters (servlet engines
+/// cut `/..;x/` down to `/../`). The overlong UTF-8 forms of dot, slash and backslash
 /// count too, since lenient decoders take them.
 fn has_dot_piece(decoded: &[u8]) -> bool {
     const OTHER: u8 = b'x';
@@ -229,12 +230,12 @@ fn has_dot_piece(decoded: &[u8]) -> bool {
         [0xc0, 0xae, after @ ..] => Some((b'.', after)),
         [0xc0, 0xaf, after @ ..] | [0xc1, 0x9c, after @ ..] => Some((b'/', after)),
         [b'\\' | 0, after @ ..] => Some((b'/', after)),
-        [byte @ (b'.' | b'/'), after @ ..] => Some((*byte, after)),
+        [byte @ (b'.' | b'/' | b';'), after @ ..] => Some((*byte, after)),
         [_, after @ ..] => Some((OTHER, after)),
     } {
         rest = after;
         match meant {
-            b'/' if others == 0 && matches!(dots, 1 | 2) => return true,
+            b'/' | b';' if others == 0 && matches!(dots, 1 | 2) => return true,
             b'/' => (dots, others) = (0, 0),
             b'.' => dots += 1,
             _ => others += 1,

@@ -1,4 +1,2 @@
-//! Stub.
-pub(crate) fn demo(_: Vec<std::ffi::OsString>) -> std::process::ExitCode {
-    std::process::ExitCode::from(2)
-}
+//! x y
+pub(crate) fn demo(_: Vec<std::ffi::OsString>) -> std::process::ExitCode { std::process::ExitCode::SUCCESS }

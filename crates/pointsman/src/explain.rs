@@ -1,4 +1,119 @@
-//! Stub.
-pub(crate) fn explain(_: Vec<std::ffi::OsString>) -> std::process::ExitCode {
-    std::process::ExitCode::from(2)
+//! `pointsman explain`: what rules say of one request, rule by rule.
+
+mod options;
+mod outcome;
+mod place;
+mod report;
+mod request;
+mod spelling;
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+use pointsman_rules::Colour;
+use pointsman_view::{Connection, RequestView, TlsFacts, normal_form};
+
+use crate::check::{input, terminal};
+use crate::{WRONG_USE, say, wrong_use};
+use options::Options;
+use outcome::Verdict;
+use place::Place;
+use report::{Asked, Report, Step};
+use request::{NoRequest, Request};
+
+const HELP: &str = "\
+pointsman explain RULES REQUEST [OPTION...]
+
+    RULES                  a rule set, or a configuration (.toml) with the rules of a listener
+    REQUEST                a file with the bytes of an HTTP request (`-`: standard input)
+    --listener NAME        which listener of a configuration; the first one where none is named
+    --srcip, --srcport     where the client is; 127.0.0.1 and 40000
+    --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
+    --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
+    --sni NAME             the server name it asked for; its host over TLS
+    --trusted-proxy NET    a network of proxies to believe; may be given several times
+    --json                 all of it as JSON
+
+exit status: 0 decided, 1 the request is refused before or instead of a decision, 2 wrong use or unreadable input
+";
+
+/// Explains a decision.
+pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
+    let options = match Options::read(arguments) {
+        Ok(Some(options)) => options,
+        Ok(None) => return say(&mut io::stdout(), HELP, 0),
+        Err(error) => return wrong_use(&error.to_string()),
+    };
+    let report = match reported(&options, terminal::colour(&io::stderr())) {
+        Ok(report) => report,
+        Err(complaint) => return say(&mut io::stderr(), &complaint, WRONG_USE),
+    };
+    let text = if options.json { report.json() } else { report.text(terminal::colour(&io::stdout())) };
+    say(&mut io::stdout(), &text, u8::from(report.verdict.is_refusal()))
+}
+
+/// The whole explanation; the error is a text for people about input that cannot be read.
+fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
+    let place = Place::load(options, colour)?;
+    let bytes = input::bytes(&options.request).map_err(|message| format!("error: {message}\n"))?;
+    let mut notes = Vec::new();
+    let request = match Request::read(bytes, &place.limits, &mut notes) {
+        Ok(request) => request,
+        Err(NoRequest::Incomplete) => {
+            let name = input::name(&options.request);
+            return Err(format!("error: `{name}` holds no whole head of a request\n"));
+        }
+        Err(NoRequest::Refused(refusal)) => {
+            let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
+            return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+        }
+    };
+    let connection = connection(options, &place, &request);
+    let mut asked = Asked::new(&request, &connection);
+    let mut scratch = Vec::new();
+    let path =
+        match normal_form(request.head.path_and_query(&request.bytes), place.path_options, &mut scratch) {
+            Ok(path) => path,
+            Err(refusal) => {
+                let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
+                return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
+            }
+        };
+    let view = RequestView::new(&request.head, &request.bytes, &connection, path, &place.trusted_proxies);
+    asked.sees(&view);
+    let Some(program) = &place.program else {
+        let verdict = Verdict::default_pool(place.default_pool.as_deref());
+        return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
+    };
+    let explanation = program.explain(&view);
+    let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
+    let verdict = Verdict::new(program, &explanation.decision, &view, place.default_pool.as_deref());
+    Ok(Report { asked: Some(asked), notes, steps, verdict })
+}
+
+/// The connection that the request came over: as the options say, as the listener is, or the usual.
+fn connection(options: &Options, place: &Place, request: &Request) -> Connection {
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let version = options.tls.or(place.is_tls.then_some("1.3")).or(options.sni.as_ref().map(|_| "1.3"));
+    let bind = place.bind;
+    let dst_ip = options.dst_ip.or(bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified()));
+    let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
+    let usual_port = if version.is_some() { 443 } else { 80 };
+    Connection {
+        src: SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000)),
+        dst: SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port)),
+        tls: version.map(|version| TlsFacts {
+            sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
+            version,
+            cipher: match version {
+                "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+                _ => "TLS_AES_256_GCM_SHA384",
+            },
+            alpn: Some(b"http/1.1".to_vec()),
+            resumed: false,
+            client: None,
+        }),
+    }
 }

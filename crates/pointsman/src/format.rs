@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    const OLD: &str = "R1: If (URL = = “/a”) { route_to(\"fast\") } # why\n";
+    const OLD: &str = "R1: If (URL = = “/a”) { route_to(\"fast\"); } # why\n";
 
     #[test]
     fn a_file_is_replaced_with_its_permissions_and_only_when_it_changes() {

@@ -124,7 +124,7 @@ fn metrics(threads: usize) {
     }
     // Threads hand their figures over from time to time.
     let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
-    let by_rule = |rule: &str| switch.metric("pointsman_requests_total", &[("rule", rule)]);
+    let by_rule = |rule: &str| switch.metric("pointsman_rule_hits_total", &[("rule", rule)]);
     while by_rule("R1") < 5.0 || by_rule("R2") < 3.0 {
         assert!(std::time::Instant::now() < until, "{}", switch.metrics());
         std::thread::yield_now();
@@ -142,9 +142,10 @@ fn metrics(threads: usize) {
 fn health(threads: usize) {
     let origin = Origin::new("origin");
     let switch = Setup::new(threads).pool("standard", &[&origin]).start();
-    let mut admin = Client::plain(switch.admin());
-    assert_eq!(admin.get("/health").status(), 200);
-    assert_eq!(Client::plain(switch.admin()).get("/nothing").status(), 404);
+    assert_eq!(switch.admin_get("/health").status(), 200);
+    assert_eq!(switch.admin_get("/nothing").status(), 404);
+    // A page of another site that a browser was told to find here.
+    assert_eq!(Client::plain(switch.admin()).get("/metrics").status(), 403);
 }
 
 /// Every request once, also from many threads at the same time.

@@ -1,0 +1,113 @@
+//! Where a request is decided: a listener of a configuration, or rules by themselves.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use pointsman_config::{Listener, Plan};
+use pointsman_http::HeadLimits;
+use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets};
+use pointsman_view::{EncodedSlash, PathOptions};
+
+use super::options::Options;
+use crate::check::input;
+
+/// What a decision depends on besides the request and its connection.
+pub(super) struct Place {
+    /// Absent where a listener has no rules.
+    pub(super) program: Option<Arc<Program>>,
+    pub(super) limits: HeadLimits,
+    pub(super) path_options: PathOptions,
+    pub(super) trusted_proxies: Vec<IpNet>,
+    pub(super) is_tls: bool,
+    /// Where the listener listens; the first address where it has several.
+    pub(super) bind: Option<SocketAddr>,
+    /// Takes what no rule decides; unknown without a configuration.
+    pub(super) default_pool: Option<String>,
+}
+
+impl Place {
+    /// Reads the rules or the configuration; the error is a text for people.
+    pub(super) fn load(options: &Options, colour: Colour) -> Result<Place, String> {
+        match options.has_configuration() {
+            true => Place::of_configuration(options, colour),
+            false => Place::of_rules(options, colour),
+        }
+    }
+
+    fn of_rules(options: &Options, colour: Colour) -> Result<Place, String> {
+        if options.listener.is_some() {
+            return Err("error: `--listener` needs a configuration, a file that ends in `.toml`\n".to_owned());
+        }
+        let source = input::text(&options.rules).map_err(|message| format!("error: {message}\n"))?;
+        let compiled = pointsman_rules::compile(&source, &Targets::Any).map_err(|findings| {
+            let name = input::name(&options.rules);
+            drawn(findings.iter().map(|finding| (name.as_str(), source.as_str(), finding)), colour)
+        })?;
+        Ok(Place {
+            program: Some(Arc::new(compiled.program)),
+            limits: HeadLimits::default(),
+            path_options: PathOptions::default(),
+            trusted_proxies: options.trusted_proxies.clone(),
+            is_tls: false,
+            bind: None,
+            default_pool: None,
+        })
+    }
+
+    fn of_configuration(options: &Options, colour: Colour) -> Result<Place, String> {
+        let loaded = Plan::check_only(&options.rules).map_err(|problems| {
+            if problems.is_unreadable() {
+                let messages = problems.diagnostics().map(|(_, finding)| &finding.message);
+                return messages.map(|message| format!("error: {message}\n")).collect();
+            }
+            let findings = problems.diagnostics();
+            drawn(findings.map(|(file, finding)| (&*file.name, &*file.source, finding)), colour)
+        })?;
+        let plan = &loaded.plan;
+        let listener = match &options.listener {
+            None => plan.listeners.first().ok_or("error: the configuration has no listener\n".to_owned())?,
+            Some(name) => plan.listener_named(name).ok_or_else(|| {
+                let names: Vec<_> =
+                    plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
+                format!(
+                    "error: there is no listener `{name}`\nhelp: the listeners are {}\n",
+                    names.join(", ")
+                )
+            })?,
+        };
+        let mut trusted_proxies = listener.trusted_proxies.clone();
+        trusted_proxies.extend(&options.trusted_proxies);
+        Ok(Place {
+            program: listener.program.clone(),
+            limits: HeadLimits {
+                head_bytes_max: listener.limits.head_bytes_max as usize,
+                headers_max: listener.limits.headers_max as usize,
+                target_bytes_max: listener.limits.target_bytes_max as usize,
+            },
+            path_options: path_options(listener),
+            trusted_proxies,
+            is_tls: listener.is_tls(),
+            bind: listener.binds.first().copied(),
+            default_pool: listener.default_pool.map(|pool| plan.pool(pool).name.to_string()),
+        })
+    }
+}
+
+fn path_options(listener: &Listener) -> PathOptions {
+    PathOptions {
+        encoded_slash: match listener.encoded_slash {
+            pointsman_config::EncodedSlash::Keep => EncodedSlash::Keep,
+            pointsman_config::EncodedSlash::Refuse => EncodedSlash::Refuse,
+        },
+        merge_slashes: listener.merge_slashes,
+    }
+}
+
+/// The errors under their lines; `check` is there for what is merely odd.
+fn drawn<'a>(findings: impl Iterator<Item = (&'a str, &'a str, &'a Diagnostic)>, colour: Colour) -> String {
+    let errors = findings.filter(|(_, _, finding)| finding.severity == Severity::Error);
+    errors
+        .map(|(name, source, error)| format!("{}\n\n", error.render(name, source, colour).trim_end()))
+        .collect()
+}

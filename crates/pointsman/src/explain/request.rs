@@ -1,0 +1,128 @@
+//! A raw request out of a file, which somebody may have written with an editor.
+
+use std::net::IpAddr;
+
+use pointsman_http::{HeadLimits, Refusal, RequestHead};
+use pointsman_view::{HOST_BYTES_MAX, normal_host};
+
+/// A request with a whole head.
+pub(super) struct Request {
+    /// Head and body, as they would come over the wire.
+    pub(super) bytes: Vec<u8>,
+    pub(super) head: RequestHead,
+}
+
+/// Why there is no request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoRequest {
+    /// The head does not come to its end.
+    Incomplete,
+    /// The switch refuses the head.
+    Refused(Refusal),
+}
+
+impl Request {
+    /// Parses what a file holds. Where an editor has left its marks they are mended, and noted.
+    pub(super) fn read(
+        bytes: Vec<u8>,
+        limits: &HeadLimits,
+        notes: &mut Vec<String>,
+    ) -> Result<Request, NoRequest> {
+        let mut bytes = bytes;
+        if let Some(mended) = with_crlf(&bytes) {
+            notes.push(
+                "the lines of the head end in LF alone; they are read as if they ended in CRLF".to_owned(),
+            );
+            bytes = mended;
+        }
+        let mut head = RequestHead::default();
+        if head.parse(&bytes, limits).map_err(NoRequest::Refused)? {
+            return Ok(Request { bytes, head });
+        }
+        bytes.extend_from_slice(if bytes.ends_with(b"\r\n") { b"\r\n" } else { b"\r\n\r\n" });
+        match head.parse(&bytes, limits) {
+            Ok(true) => {
+                notes.push(
+                    "the empty line that ends the head is missing; it is read as if it were there".to_owned(),
+                );
+                Ok(Request { bytes, head })
+            }
+            Ok(false) | Err(_) => Err(NoRequest::Incomplete),
+        }
+    }
+
+    /// Bytes that stand behind the head.
+    pub(super) fn body_bytes(&self) -> usize {
+        self.bytes.len() - self.head.head_bytes()
+    }
+
+    /// The host, if it is a name: what a client would ask for in its TLS handshake.
+    pub(super) fn host_name(&self) -> Option<String> {
+        let mut scratch = [0; HOST_BYTES_MAX];
+        let host = normal_host(self.head.authority(&self.bytes), &mut scratch)?;
+        let host = std::str::from_utf8(host).ok()?;
+        let is_address = host.starts_with('[') || host.parse::<IpAddr>().is_ok();
+        (!is_address && !host.is_empty()).then(|| host.to_owned())
+    }
+}
+
+/// The same with CRLF in the head, if every line of the head ends in LF alone. A mixture is left as it is:
+/// it may be what somebody wants to have explained.
+fn with_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
+    let start = bytes.iter().take_while(|byte| **byte == b'\n').count();
+    let end = bytes[start..].windows(2).position(|pair| pair == b"\n\n");
+    let (head, body) = bytes.split_at(end.map_or(bytes.len(), |end| start + end + 2));
+    if head.contains(&b'\r') || !head.contains(&b'\n') {
+        return None;
+    }
+    let mut mended = Vec::with_capacity(bytes.len() + 64);
+    for byte in head {
+        if *byte == b'\n' {
+            mended.push(b'\r');
+        }
+        mended.push(*byte);
+    }
+    mended.extend_from_slice(body);
+    Some(mended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Result<String, NoRequest>, usize) {
+        let mut notes = Vec::new();
+        let request = Request::read(text.into(), &HeadLimits::default(), &mut notes);
+        (request.map(|request| String::from_utf8(request.bytes).expect("text")), notes.len())
+    }
+
+    #[test]
+    fn what_an_editor_did_is_mended_and_noted() {
+        let wire = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\na\nb\n";
+        assert_eq!(read(wire), (Ok(wire.to_owned()), 0));
+        let edited = "POST / HTTP/1.1\nHost: a\nContent-Length: 4\n\na\nb\n";
+        assert_eq!(read(edited), (Ok(wire.to_owned()), 1));
+        let bare = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        assert_eq!(read("GET / HTTP/1.1\nHost: a\n"), (Ok(bare.to_owned()), 2));
+        assert_eq!(read("GET / HTTP/1.1\r\nHost: a"), (Ok(bare.to_owned()), 1));
+    }
+
+    #[test]
+    fn what_is_wrong_stays_wrong() {
+        assert_eq!(read("GET / HTTP/1.1\r\nHost: a\n\r\n").0, Err(NoRequest::Refused(Refusal::BareLineFeed)));
+        assert_eq!(read("GET / HTTP/1.1\n\n").0, Err(NoRequest::Refused(Refusal::Host)));
+        assert_eq!(read("").0, Err(NoRequest::Incomplete));
+        assert_eq!(read("GET / HTTP/1.1\r\nHost").0, Err(NoRequest::Incomplete));
+    }
+
+    #[test]
+    fn only_names_are_asked_for() {
+        for (host, expected) in
+            [("A.Example:8443", Some("a.example")), ("127.0.0.1:1", None), ("[::1]:1", None)]
+        {
+            let text = format!("GET / HTTP/1.1\nHost: {host}\n\n");
+            let request = Request::read(text.into(), &HeadLimits::default(), &mut Vec::new());
+            assert_eq!(request.ok().expect("a request").host_name().as_deref(), expected);
+        }
+    }
+}
