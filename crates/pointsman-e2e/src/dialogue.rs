@@ -158,7 +158,7 @@ impl Server {
     /// connects again may be another thread's): whichever speaks first is the current one.
     fn follow(&mut self) -> Result<(), String> {
         let until = Instant::now() + PATIENCE;
-        while self.current.as_mut().is_some_and(|reader| is_silent(reader)) {
+        while self.current.as_mut().is_some_and(is_silent) {
             if let Ok(socket) = self.arrivals.try_recv() {
                 self.current = Some(Reader::new(patient(socket)));
             }
