@@ -9,7 +9,7 @@ pub struct Answer<'a> {
     pub status: u16,
     /// Whole header lines with their CRLF, `Location` for instance.
     pub lines: &'a [u8],
-    /// The body; a line break is added.
+    /// The body.
     pub body: &'a [u8],
     /// Whether the connection closes after it.
     pub closes: bool,
@@ -30,8 +30,7 @@ impl Answer<'_> {
         let has_body = !matches!(self.status, 204 | 304);
         if has_body {
             out.extend_from_slice(b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: ");
-            let body_bytes = if self.body.is_empty() { 0 } else { self.body.len() + 1 };
-            out.extend_from_slice(itoa::Buffer::new().format(body_bytes).as_bytes());
+            out.extend_from_slice(itoa::Buffer::new().format(self.body.len()).as_bytes());
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(self.lines);
@@ -41,9 +40,8 @@ impl Answer<'_> {
             (false, Version::Http11) => {}
         }
         out.extend_from_slice(b"\r\n");
-        if has_body && !self.to_head && !self.body.is_empty() {
+        if has_body && !self.to_head {
             out.extend_from_slice(self.body);
-            out.push(b'\n');
         }
     }
 }

@@ -199,7 +199,7 @@ impl RequestHead {
         self.form
     }
 
-    /// Path and query of the target; empty for an absolute target without a path, which means `/`.
+    /// Path and query of the target. An absolute target may leave the path out, which means `/`.
     pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
         &buffer[self.origin.clone()]
     }

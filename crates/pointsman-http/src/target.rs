@@ -22,7 +22,7 @@ pub(crate) struct TargetParts {
     pub(crate) form: TargetForm,
     /// Empty unless the form is absolute.
     pub(crate) authority: Range<usize>,
-    /// Path and query: what a server is sent. Empty for `http://host`, which means `/`.
+    /// Path and query. The path is empty in `http://host` and `http://host?query`, and means `/`.
     pub(crate) origin: Range<usize>,
 }
 
@@ -48,8 +48,7 @@ pub(crate) fn split(method: Method, target: &[u8]) -> Result<TargetParts, Refusa
     let rest = &target[scheme_bytes..];
     let authority_bytes = rest.iter().position(|&byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let authority = scheme_bytes..scheme_bytes + authority_bytes;
-    // `http://host?query` has an empty path before a query: no two servers agree on it.
-    if !is_authority(&target[authority.clone()]) || rest.get(authority_bytes) == Some(&b'?') {
+    if !is_authority(&target[authority.clone()]) {
         return Err(Refusal::Target);
     }
     Ok(TargetParts { form: TargetForm::Absolute, origin: authority.end..target.len(), authority })
@@ -76,12 +75,16 @@ pub fn is_authority(bytes: &[u8]) -> bool {
     };
     let port_fits = match port {
         [] => true,
-        [b':', digits @ ..] => {
-            !digits.is_empty() && digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit)
-        }
+        [b':', digits @ ..] => is_port(digits),
         _ => false,
     };
     port_fits && is_host(host)
+}
+
+fn is_port(digits: &[u8]) -> bool {
+    // `u16` takes a sign, a port does not.
+    let text = std::str::from_utf8(digits).unwrap_or_default();
+    digits.iter().all(u8::is_ascii_digit) && text.len() <= 5 && text.parse::<u16>().is_ok()
 }
 
 fn is_host(host: &[u8]) -> bool {
@@ -118,7 +121,7 @@ mod tests {
         for bad in ["*", "a", "", "a.example:80", "ftp://a/", "http://", "http:///x", "http://u@a/", "/a#b"] {
             check(Method::Get, bad, Err(Refusal::Target));
         }
-        check(Method::Get, "http://a.example?q", Err(Refusal::Target));
+        check(Method::Get, "http://a.example?q", Ok((Absolute, "a.example", "?q")));
         check(Method::Get, "/a\u{e9}", Err(Refusal::Target));
     }
 
@@ -127,9 +130,10 @@ mod tests {
         for good in ["a", "a.b", "a:80", "127.0.0.1:1", "[::1]", "[::1]:443", "a_b.example."] {
             assert!(is_authority(good.as_bytes()), "{good}");
         }
-        for bad in
-            ["", ":80", "a:", "a:x", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]", "[::1]x", "a/b", "a%20"]
-        {
+        for bad in [
+            "", ":80", "a:", "a:x", "a:65536", "a:+80", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]",
+            "[::1]x", "a/b", "a%20",
+        ] {
             assert!(!is_authority(bad.as_bytes()), "{bad}");
         }
     }

@@ -35,6 +35,12 @@ impl Tcp {
         self.0.local_addr().map(crate::canonical)
     }
 
+    /// Makes closing break the connection off: the peer sees a reset, not an end.
+    pub fn reset_on_close(&self) {
+        // Where the system refuses, the connection is closed all the same.
+        let (Ok(()) | Err(_)) = socket2::SockRef::from(&self.0).set_linger(Some(std::time::Duration::ZERO));
+    }
+
     /// Whether a connection that nothing is expected on is still open and silent.
     ///
     /// Costs no system call unless the event loop has heard something on it.

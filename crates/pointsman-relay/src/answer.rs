@@ -4,14 +4,14 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
-use pointsman_net::{Io, PooledBuffer, read_into};
+use pointsman_net::{PooledBuffer, read_into};
 
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
-use crate::session::{After, Session};
+use crate::session::{After, Session, Transport};
 use crate::shard::Scratch;
 
 /// Interim answers that one request may get; more is a server gone wrong.
@@ -44,7 +44,7 @@ pub(crate) enum Upload<'a> {
     Broken,
 }
 
-impl<C: Io> Session<C> {
+impl<C: Transport> Session<C> {
     /// Relays the answer to a request that the server has in full.
     pub(crate) async fn relay_answer(
         &mut self,

@@ -279,11 +279,12 @@ fn own_answer(
         Terminal::Reject { status, reason } => {
             let phrase = pointsman_http::reason_phrase(*status);
             body.extend_from_slice(reason.as_deref().unwrap_or(phrase).as_bytes());
+            body.push(b'\n');
             *status
         }
         Terminal::Redirect { status, location } => {
             lines.extend_from_slice(b"Location: ");
-            location.render_location(view, &mut lines).map_err(Fault::Substitution)?;
+            location.render_location(view, &mut lines);
             lines.extend_from_slice(b"\r\n");
             *status
         }

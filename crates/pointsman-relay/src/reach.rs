@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pointsman_net::{Io, PooledBuffer, Tcp, read_into, write_all};
+use pointsman_net::{PooledBuffer, Tcp, read_into, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_upstream::ConnectFault;
 
@@ -10,7 +10,7 @@ use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
-use crate::session::Session;
+use crate::session::{Session, Transport};
 use crate::shard::Shard;
 
 /// A server that has taken a request, or as much of it as there is.
@@ -82,7 +82,7 @@ struct Tried {
     again: bool,
 }
 
-impl<C: Io> Session<C> {
+impl<C: Transport> Session<C> {
     /// Brings a request to a server of its target.
     ///
     /// While it is still held whole, which is until more of its body is read, it may be sent again:

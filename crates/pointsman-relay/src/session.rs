@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::Answer;
-use pointsman_net::{Deadline, Io, PooledBuffer, poll_read_into, read_into, write_all};
+use pointsman_net::{Deadline, Io, PooledBuffer, Tcp, poll_read_into, read_into, write_all};
+use pointsman_tls::TlsStream;
 use pointsman_view::{AddressText, Connection};
 use tokio::io::AsyncWriteExt;
 
@@ -53,8 +54,26 @@ pub(crate) enum After {
     Abort,
 }
 
+/// What a session talks through: TCP, or TLS over it.
+pub(crate) trait Transport: Io {
+    /// The connection underneath.
+    fn tcp(&self) -> &Tcp;
+}
+
+impl Transport for Tcp {
+    fn tcp(&self) -> &Tcp {
+        self
+    }
+}
+
+impl Transport for TlsStream<Tcp> {
+    fn tcp(&self) -> &Tcp {
+        self.get_ref()
+    }
+}
+
 /// Serves a client connection until it ends.
-pub(crate) async fn serve<C: Io>(mut session: Session<C>) {
+pub(crate) async fn serve<C: Transport>(mut session: Session<C>) {
     loop {
         let mut exchange = Exchange::new(0);
         let after = match session.next_request(&mut exchange).await {
@@ -65,7 +84,7 @@ pub(crate) async fn serve<C: Io>(mut session: Session<C>) {
                 }
             }
             Ok((Verdict::Answer(answer), received)) => session.answer(answer, received, &mut exchange).await,
-            Ok((Verdict::Discard, _)) => After::Abort,
+            Ok((Verdict::Discard, _)) => After::Close,
             Err(fault) => session.refuse(fault, &mut exchange).await,
         };
         exchange.tell(&session);
@@ -73,12 +92,12 @@ pub(crate) async fn serve<C: Io>(mut session: Session<C>) {
             After::Next => {}
             After::Close => return session.close().await,
             After::Linger => return session.linger().await,
-            After::Abort => return,
+            After::Abort => return session.io.tcp().reset_on_close(),
         }
     }
 }
 
-impl<C: Io> Session<C> {
+impl<C: Transport> Session<C> {
     pub(crate) fn new(
         io: C,
         shard: Rc<Shard>,
@@ -183,11 +202,15 @@ impl<C: Io> Session<C> {
     /// Tells the client what went wrong, where that can still be told.
     async fn refuse(&mut self, fault: Fault, exchange: &mut Exchange) -> After {
         exchange.fault = Some(fault);
+        if exchange.request_bytes == 0 {
+            return After::Close;
+        }
         // A client that has seen the start of an answer must not see another one in it.
         let Some(status) = fault.status().filter(|_| exchange.status == 0) else { return After::Abort };
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
-        self.send_own(status, b"", fault.sentence().as_bytes(), exchange).await
+        let body = format!("{}\n", fault.sentence());
+        self.send_own(status, b"", body.as_bytes(), exchange).await
     }
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {

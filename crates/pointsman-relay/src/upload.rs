@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use pointsman_http::Framing;
-use pointsman_net::{Io, poll_read_into};
+use pointsman_net::poll_read_into;
 
 use crate::answer::FinalHead;
 use crate::decide::Forward;
@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::Reached;
-use crate::session::Session;
+use crate::session::{Session, Transport};
 
 /// How far an exchange is after its upload.
 pub(crate) enum Progress {
@@ -27,7 +27,7 @@ enum Event {
     Answered(std::io::Result<usize>),
 }
 
-impl<C: Io> Session<C> {
+impl<C: Transport> Session<C> {
     /// Sends the rest of the body, unless the server answers before it has it all.
     ///
     /// It may do so to refuse the body, or because it answers while the body goes on. The

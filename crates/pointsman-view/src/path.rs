@@ -95,7 +95,7 @@ impl<'a> NormalPath<'a> {
 /// Percent-codes of unreserved characters are decoded once, the hex digits of the others become
 /// upper case, dot segments are removed, and what a server could read in two ways is refused. The
 /// form is stable: the normal form of a normal form is itself. `*` (OPTIONS) stays `*`, and an
-/// empty path (`http://host`) is `/`. The query is left as it is.
+/// empty path (`http://host`, `http://host?query`) is `/`. The query is left as it is.
 ///
 /// A path that is in normal form already is found so by one scan and borrowed; otherwise `scratch`
 /// holds the new path and query.
@@ -107,6 +107,12 @@ pub fn normal_form<'a>(
     match raw {
         b"*" => return Ok(NormalPath { target: raw, path_bytes: raw.len(), is_rewritten: false }),
         b"" => return Ok(NormalPath { target: b"/", path_bytes: 1, is_rewritten: true }),
+        [b'?', ..] => {
+            scratch.clear();
+            scratch.push(b'/');
+            scratch.extend_from_slice(raw);
+            return Ok(NormalPath { target: scratch, path_bytes: 1, is_rewritten: true });
+        }
         [b'/', ..] => {}
         _ => return Err(PathRefusal::Relative),
     }

@@ -26,13 +26,13 @@ fn check(answer: &Answer<'_>, expected: &str) {
 
 #[test]
 fn with_a_body() {
-    let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 9\r\n";
-    check(&ANSWER, &format!("{head}\r\nno agent\n"));
+    let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 8\r\n";
+    check(&ANSWER, &format!("{head}\r\nno agent"));
     check(&Answer { to_head: true, ..ANSWER }, &format!("{head}\r\n"));
-    check(&Answer { closes: true, ..ANSWER }, &format!("{head}Connection: close\r\n\r\nno agent\n"));
+    check(&Answer { closes: true, ..ANSWER }, &format!("{head}Connection: close\r\n\r\nno agent"));
     check(
         &Answer { version: Version::Http10, ..ANSWER },
-        &format!("{head}Connection: keep-alive\r\n\r\nno agent\n"),
+        &format!("{head}Connection: keep-alive\r\n\r\nno agent"),
     );
 }
 

@@ -156,7 +156,7 @@ fn value_of(terminal: &Terminal, view: &RequestView<'_>) -> Result<Option<String
         Terminal::Respond { body, .. } => render(body, view),
         Terminal::Redirect { location, .. } => {
             let mut value = Vec::new();
-            location.render_location(view, &mut value).map_err(|error| error.to_string())?;
+            location.render_location(view, &mut value);
             Ok(names_fields(location).then(|| shown(&value)))
         }
         Terminal::RouteTo { .. } | Terminal::Reject { .. } | Terminal::Discard => Ok(None),
