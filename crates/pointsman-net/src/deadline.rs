@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -67,56 +67,63 @@ impl Timers {
 
 impl Deadline {
     /// Waits for `future`, at most `ms` milliseconds. Costs nothing where it is ready at once.
-    pub async fn within<F: Future>(&mut self, ms: u32, future: F) -> Result<F::Output, Elapsed> {
-        self.wait(ms, Wait::Busy, future).await
+    pub fn within<F: Future>(&mut self, ms: u32, future: F) -> Within<'_, F> {
+        Within { deadline: self, future, ms, wait: Wait::Busy, armed: false }
     }
 
     /// The same for a wait that may also be ended by draining.
-    pub async fn idle_within<F: Future>(&mut self, ms: u32, future: F) -> Result<F::Output, Elapsed> {
-        self.wait(ms, Wait::Idle, future).await
-    }
-
-    async fn wait<F: Future>(&mut self, ms: u32, wait: Wait, future: F) -> Result<F::Output, Elapsed> {
-        let mut future = pin!(future);
-        let mut armed = false;
-        std::future::poll_fn(|context| match future.as_mut().poll(context) {
-            Poll::Ready(output) => {
-                if armed {
-                    self.wheel.borrow_mut().disarm(self.slot);
-                }
-                Poll::Ready(Ok(output))
-            }
-            Poll::Pending => self.expire_or_wait(&mut armed, ms, wait, context),
-        })
-        .await
-    }
-
-    fn expire_or_wait<T>(
-        &self,
-        armed: &mut bool,
-        ms: u32,
-        wait: Wait,
-        context: &Context<'_>,
-    ) -> Poll<Result<T, Elapsed>> {
-        let mut wheel = self.wheel.borrow_mut();
-        if !*armed {
-            *armed = true;
-            let ticks = u64::from(ms.div_ceil(TICK_MS));
-            wheel.arm(self.slot, ticks, wait == Wait::Idle, context.waker());
-            return Poll::Pending;
-        }
-        if wheel.is_expired(self.slot) {
-            return Poll::Ready(Err(Elapsed));
-        }
-        wheel.refresh(self.slot, context.waker());
-        Poll::Pending
+    pub fn idle_within<F: Future>(&mut self, ms: u32, future: F) -> Within<'_, F> {
+        Within { deadline: self, future, ms, wait: Wait::Idle, armed: false }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+pin_project_lite::pin_project! {
+    /// A future with a deadline. Written by hand, since an async function would keep the future
+    /// twice, and every idle connection pays for the room.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct Within<'d, F> {
+        deadline: &'d mut Deadline,
+        #[pin]
+        future: F,
+        ms: u32,
+        wait: Wait,
+        armed: bool,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Idle,
     Busy,
+}
+
+impl<F: Future> Future for Within<'_, F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let within = self.project();
+        let Deadline { wheel, slot } = &**within.deadline;
+        match within.future.poll(context) {
+            Poll::Ready(output) => {
+                if *within.armed {
+                    wheel.borrow_mut().disarm(*slot);
+                }
+                Poll::Ready(Ok(output))
+            }
+            Poll::Pending if !*within.armed => {
+                *within.armed = true;
+                let ticks = u64::from(within.ms.div_ceil(TICK_MS));
+                wheel.borrow_mut().arm(*slot, ticks, *within.wait == Wait::Idle, context.waker());
+                Poll::Pending
+            }
+            Poll::Pending if wheel.borrow().is_expired(*slot) => Poll::Ready(Err(Elapsed)),
+            Poll::Pending => {
+                wheel.borrow_mut().refresh(*slot, context.waker());
+                Poll::Pending
+            }
+        }
+    }
 }
 
 impl Drop for Deadline {

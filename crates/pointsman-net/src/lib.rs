@@ -14,7 +14,7 @@ mod wheel;
 
 pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
-pub use deadline::{Deadline, Elapsed, Timers};
+pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{Acceptor, Bound, bind};
 pub use stream::{Io, Tcp, connect};

@@ -93,9 +93,9 @@ fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
     let deadline = shard.timers.deadline();
     match &listener.tls {
         None => {
-            let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
+            let mut session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
             spawn(async move {
-                serve(session).await;
+                serve(&mut session).await;
                 drop(counted);
             });
         }
@@ -106,8 +106,9 @@ fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
             spawn(async move {
                 let mut deadline = deadline;
                 if let Some(stream) = finish(&shard, &state, &mut deadline, ms, handshake).await {
-                    connection.tls = Some(facts(&stream));
-                    serve(Session::new(stream, shard, id, state, connection, deadline)).await;
+                    connection.tls = Some(Box::new(facts(&stream)));
+                    let mut session = Session::new(stream, shard, id, state, connection, deadline);
+                    serve(&mut session).await;
                 }
                 drop(counted);
             });

@@ -45,14 +45,14 @@ pub(crate) enum Upload<'a> {
 }
 
 impl<C: Transport> Session<C> {
-    /// Relays the answer to a request that the server has in full.
+    /// Relays the answer to a request that the server has, or as much of it as it will get.
     pub(crate) async fn relay_answer(
         &mut self,
-        mut reached: Reached,
+        reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
-        let head = loop {
-            if let Some(head) = self.final_head(&mut reached, exchange).await? {
+        let mut head = loop {
+            if let Some(head) = self.final_head(reached, exchange).await? {
                 break head;
             }
             let ms = reached.server.server().limits.response_ms_max;
@@ -63,9 +63,8 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
             }
         };
-        drop(reached.answer);
-        let upload = if exchange.has_whole_request { Upload::Over } else { Upload::Broken };
-        self.relay(head, reached.server, upload, exchange).await
+        let mut upload = if exchange.has_whole_request { Upload::Over } else { Upload::Broken };
+        self.relay(&mut head, reached, &mut upload, exchange).await
     }
 
     /// The final answer's head, once it has arrived. Interim answers before it are passed on.
@@ -152,31 +151,30 @@ impl<C: Transport> Session<C> {
     /// Sends a final answer to its end.
     pub(crate) async fn relay(
         &mut self,
-        head: FinalHead,
-        mut server: ServerConnection,
-        mut upload: Upload<'_>,
+        head: &mut FinalHead,
+        reached: &mut Reached,
+        upload: &mut Upload<'_>,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
         exchange.response_bytes += head.message.len() as u64;
         self.send(&head.message).await?;
-        drop(head.message);
-        let mut server_keeps = head.server_keeps;
+        reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
             let buffer = self.shard.buffers.bodies.take();
-            let mut down = Pump::new(buffer, head.body, head.form, u64::MAX);
-            let relayed = self.pump_down(&mut down, &mut server, &mut upload).await;
+            let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
+            let mut down = Pump::new(buffer, body, head.form, u64::MAX);
+            // On the heap: most answers come in one piece, and an idle connection has no room to spare.
+            let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
             exchange.response_bytes += down.read_bytes;
+            reached.is_reusable &= relayed.is_ok() && down.excess.is_empty();
             relayed?;
-            server_keeps &= down.excess.is_empty();
         }
         match upload {
-            Upload::Over => {
-                if server_keeps {
-                    server.give_back(&self.shard);
-                }
-                Ok(if exchange.keeps_client { After::Next } else { After::Close })
+            Upload::Over => Ok(if exchange.keeps_client { After::Next } else { After::Close }),
+            Upload::Running(_) | Upload::Broken => {
+                reached.is_reusable = false;
+                Ok(After::Linger)
             }
-            Upload::Running(_) | Upload::Broken => Ok(After::Linger),
         }
     }
 

@@ -113,7 +113,7 @@ impl Exchange {
         if self.is_empty_connection() {
             return;
         }
-        let tls = session.connection.tls.as_ref();
+        let tls = session.connection.tls.as_deref();
         let facts = self.facts.as_deref();
         let tags: Vec<&str> =
             facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();

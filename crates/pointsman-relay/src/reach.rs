@@ -18,6 +18,8 @@ pub(crate) struct Reached {
     pub(crate) server: ServerConnection,
     /// What has come of the answer: something, where the whole request was sent.
     pub(crate) answer: PooledBuffer,
+    /// Whether the connection can serve again: the answer is over, and nothing is left on it.
+    pub(crate) is_reusable: bool,
 }
 
 /// A connection to a server, with a request on its way there for as long as it lives.
@@ -61,17 +63,22 @@ impl Drop for CountedIdle {
     }
 }
 
+impl Reached {
+    /// Keeps the connection for the next request, if it can serve one.
+    pub(crate) fn settle(self, shard: &Shard) {
+        if !self.is_reusable {
+            return;
+        }
+        let server = self.server.server().clone();
+        let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
+        let now_ms = shard.clock.now_us() / 1000;
+        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), count);
+    }
+}
+
 impl ServerConnection {
     pub(crate) fn server(&self) -> &Rc<LocalServer> {
         &self.in_flight.0
-    }
-
-    /// Keeps the connection for the next request.
-    pub(crate) fn give_back(self, shard: &Shard) {
-        let server = self.server().clone();
-        let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
-        let now_ms = shard.clock.now_us() / 1000;
-        shard.idle.give_back(server.id, self.tcp, now_ms, server.idle_limits(), count);
     }
 }
 
@@ -151,7 +158,7 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(Tried { fault: ServerFault::ResponseTimeout, again: false }),
             }
         }
-        Ok(Reached { server: ServerConnection { tcp, in_flight }, answer })
+        Ok(Reached { server: ServerConnection { tcp, in_flight }, answer, is_reusable: false })
     }
 
     async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {

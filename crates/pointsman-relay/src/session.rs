@@ -12,13 +12,11 @@ use pointsman_tls::TlsStream;
 use pointsman_view::{AddressText, Connection};
 use tokio::io::AsyncWriteExt;
 
-use crate::answer::Upload;
 use crate::decide::{Forward, OwnAnswer, Verdict, decide};
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
 use crate::shard::Shard;
-use crate::upload::Progress;
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
 const LINGER_MS: u32 = 1000;
@@ -73,25 +71,31 @@ impl Transport for TlsStream<Tcp> {
 }
 
 /// Serves a client connection until it ends.
-pub(crate) async fn serve<C: Transport>(mut session: Session<C>) {
+pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
     loop {
         let mut exchange = Exchange::new(0);
         let after = match session.next_request(&mut exchange).await {
-            Ok((Verdict::Forward(forward), received)) => {
-                match session.forward(forward, received, &mut exchange).await {
+            Ok((Verdict::Forward(mut forward), received)) => {
+                exchange.has_whole_request = forward.body.is_done();
+                session.keep_early(received, forward.used, exchange.has_whole_request);
+                match session.forward(&mut forward, &mut exchange).await {
                     Ok(after) => after,
                     Err(fault) => session.refuse(fault, &mut exchange).await,
                 }
             }
-            Ok((Verdict::Answer(answer), received)) => session.answer(answer, received, &mut exchange).await,
+            Ok((Verdict::Answer(answer), received)) => {
+                exchange.has_whole_request = answer.used.is_some();
+                session.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
+                session.answer(&answer, &mut exchange).await
+            }
             Ok((Verdict::Discard, _)) => After::Close,
             Err(fault) => session.refuse(fault, &mut exchange).await,
         };
-        exchange.tell(&session);
+        exchange.tell(session);
         match after {
             After::Next => {}
             After::Close => return session.close().await,
-            After::Linger => return session.linger().await,
+            After::Linger => return Box::pin(session.linger()).await,
             After::Abort => return session.io.tcp().reset_on_close(),
         }
     }
@@ -169,33 +173,20 @@ impl<C: Transport> Session<C> {
     }
 
     /// Sends a request to a server and its answer to the client.
-    async fn forward(
-        &mut self,
-        mut forward: Forward,
-        received: PooledBuffer,
-        exchange: &mut Exchange,
-    ) -> Result<After, Fault> {
-        exchange.has_whole_request = forward.body.is_done();
-        self.keep_early(received, forward.used, exchange.has_whole_request);
-        let mut reached = self.reach(&mut forward, exchange).await?;
-        if exchange.has_whole_request {
-            drop(forward);
-            return self.relay_answer(reached, exchange).await;
-        }
-        match self.upload(forward, &mut reached, exchange).await? {
-            Progress::Uploaded => self.relay_answer(reached, exchange).await,
-            Progress::Answered(answered) => {
-                let (head, mut up) = *answered;
-                self.relay(head, reached.server, Upload::Running(&mut up), exchange).await
-            }
-        }
+    async fn forward(&mut self, forward: &mut Forward, exchange: &mut Exchange) -> Result<After, Fault> {
+        let mut reached = self.reach(forward, exchange).await?;
+        let after = match exchange.has_whole_request {
+            true => self.relay_answer(&mut reached, exchange).await?,
+            // On the heap: most requests come in one piece, and an idle connection has no room to spare.
+            false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
+        };
+        reached.settle(&self.shard);
+        Ok(after)
     }
 
     /// Sends an answer that a rule gave.
-    async fn answer(&mut self, answer: OwnAnswer, received: PooledBuffer, exchange: &mut Exchange) -> After {
-        exchange.has_whole_request = answer.used.is_some();
+    async fn answer(&mut self, answer: &OwnAnswer, exchange: &mut Exchange) -> After {
         exchange.keeps_client &= exchange.has_whole_request;
-        self.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
         self.send_own(answer.status, &answer.lines, &answer.body, exchange).await
     }
 
@@ -268,14 +259,14 @@ impl<C: Transport> Session<C> {
         }
     }
 
-    async fn close(mut self) {
+    async fn close(&mut self) {
         // A peer that is gone takes no farewell.
         let (Ok(_) | Err(_)) = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
     }
 
     /// Closes our side and lets the client finish, within bounds.
-    async fn linger(mut self) {
-        let Session { io, shard, deadline, .. } = &mut self;
+    async fn linger(&mut self) {
+        let Session { io, shard, deadline, .. } = self;
         let drain = async {
             io.shutdown().await.ok()?;
             let mut rest = shard.buffers.heads.take();

@@ -5,20 +5,21 @@ use std::task::Poll;
 use pointsman_http::Framing;
 use pointsman_net::poll_read_into;
 
-use crate::answer::FinalHead;
+use crate::answer::{FinalHead, Upload};
 use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::Reached;
-use crate::session::{Session, Transport};
+use crate::session::{After, Session, Transport};
 
 /// How far an exchange is after its upload.
-pub(crate) enum Progress {
+#[expect(clippy::large_enum_variant, reason = "it lives for one match, and on the heap already")]
+enum Progress {
     /// The server has the request, or all of it that it will take: its answer comes next.
     Uploaded,
     /// The final answer's head is here, and the rest of the body may still follow.
-    Answered(Box<(FinalHead, Pump)>),
+    Answered(FinalHead, Pump),
 }
 
 /// What happened while the body was sent.
@@ -28,13 +29,28 @@ enum Event {
 }
 
 impl<C: Transport> Session<C> {
+    /// Sends the rest of the body, and relays the answer if it comes before the body's end.
+    pub(crate) async fn upload_and_answer(
+        &mut self,
+        forward: &mut Forward,
+        reached: &mut Reached,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
+        match self.upload(forward, reached, exchange).await? {
+            Progress::Uploaded => self.relay_answer(reached, exchange).await,
+            Progress::Answered(mut head, mut up) => {
+                self.relay(&mut head, reached, &mut Upload::Running(&mut up), exchange).await
+            }
+        }
+    }
+
     /// Sends the rest of the body, unless the server answers before it has it all.
     ///
     /// It may do so to refuse the body, or because it answers while the body goes on. The
     /// connection closes after such an answer: whether the client sends the rest is its choice.
-    pub(crate) async fn upload(
+    async fn upload(
         &mut self,
-        mut forward: Forward,
+        forward: &mut Forward,
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<Progress, Fault> {
@@ -52,7 +68,7 @@ impl<C: Transport> Session<C> {
             };
             let step = {
                 let Session { io, deadline, .. } = &mut *self;
-                let Reached { server, answer } = &mut *reached;
+                let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
                     if let Poll::Ready(read) = poll_read_into(context, &mut server.tcp, answer) {
                         return Poll::Ready(Event::Answered(read));
@@ -72,7 +88,7 @@ impl<C: Transport> Session<C> {
                     exchange.keeps_client = false;
                     if let Some(head) = self.final_head(reached, exchange).await? {
                         exchange.request_bytes += up.read_bytes;
-                        return Ok(Progress::Answered(Box::new((head, up))));
+                        return Ok(Progress::Answered(head, up));
                     }
                     exchange.keeps_client = kept;
                     waits_for_continue &= exchange.interims == 0;

@@ -73,7 +73,7 @@ impl<'a> RequestView<'a> {
     /// One arm a field and no catch-all: a field that is added to the language is missed here.
     fn each_until_break(&self, field: &Field, see: See<'_>) -> ControlFlow<()> {
         let connection = self.connection;
-        let tls = connection.tls.as_ref();
+        let tls = connection.tls.as_deref();
         let client = tls.and_then(|tls| tls.client.as_ref());
         match field {
             Field::SrcIp => see(Value::Ip(connection.src.ip().to_canonical())),

@@ -104,16 +104,18 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
     Connection {
         src: SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000)),
         dst: SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port)),
-        tls: version.map(|version| TlsFacts {
-            sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
-            version,
-            cipher: match version {
-                "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-                _ => "TLS_AES_256_GCM_SHA384",
-            },
-            alpn: Some(b"http/1.1".to_vec()),
-            resumed: false,
-            client: None,
+        tls: version.map(|version| {
+            Box::new(TlsFacts {
+                sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
+                version,
+                cipher: match version {
+                    "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+                    _ => "TLS_AES_256_GCM_SHA384",
+                },
+                alpn: Some(b"http/1.1".to_vec()),
+                resumed: false,
+                client: None,
+            })
         }),
     }
 }

@@ -149,23 +149,57 @@ fn wrong_use() {
     ends(folder.path(), &["--version"], 0, &["pointsman", "0.1.0"]);
 }
 
-/// The demo sends requests through a switch of its own, says which rule took each, and stays up.
+/// The demo sends requests through a switch of its own, and says which rule took each where.
 #[test]
-fn demo() {
+fn demo_once() {
+    let folder = folder(&[]);
+    let finished = ends(folder.path(), &["demo", "--once"], 0, &["TLS 1.3", "plain", "connected in"]);
+    let row = |request: &str| {
+        let row = finished.stdout.lines().find(|line| line.trim_start().starts_with(request));
+        row.unwrap_or_else(|| panic!("no `{request}` in:\n{}", finished.stdout)).to_owned()
+    };
+    for (request, words) in [
+        ("GET / ", &["else", "standard/server", "200"][..]),
+        ("GET /logo.png", &["images", "images/server2", "200"]),
+        ("GET /  cookie customer=gold", &["gold", "fast/server3", "200"]),
+        ("POST /api/orders", &["api", "fast/server3", "200"]),
+        ("GET /cart  cookie pm_route", &["cart", "standard/server", "200"]),
+        ("GET /old/shelf", &["moved", "redirected", "308"]),
+        ("GET /hello", &["hello", "answered here", "200"]),
+        ("GET /  no user agent", &["robots", "refused here", "403"]),
+    ] {
+        let row = row(request);
+        assert!(words.iter().all(|word| row.contains(word)), "{words:?} in: {row}");
+        assert!(row.ends_with("µs") || row.ends_with(" ms") || row.ends_with(" s"), "how long: {row}");
+    }
+    assert!(!finished.stdout.contains("curl"), "it does not stay up, so there is nothing to try");
+    ends(folder.path(), &["demo", "--twice"], 2, &["--twice"]);
+}
+
+/// Without `--once` it stays up until it is told to end, and then leaves nothing behind.
+#[test]
+fn demo_stays_up() {
+    let folder = folder(&[]);
     let mut command = Command::new(program());
-    command.arg("demo").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("demo").env("TMPDIR", folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
-    let (stdout, stderr) = (Lines::of(child.stdout.take().expect("piped")), child.stderr.take());
-    let _stderr = Lines::of(stderr.expect("piped"));
+    let stdout = Lines::of(child.stdout.take().expect("piped"));
+    let stderr = Lines::of(child.stderr.take().expect("piped"));
     let waited = std::panic::catch_unwind(|| {
-        stdout.wait_for("a curl line", |line| line.contains("curl ").then_some(()));
+        stdout.wait_for("the last line before it waits", |line| line.contains("Ctrl-C").then_some(()));
     });
     let goes_on = child.try_wait().expect("it is ours").is_none();
-    child.kill().expect("it is ours");
-    child.wait().expect("it is ours");
-    assert!(waited.is_ok() && goes_on, "{}", stdout.text());
-    let text = stdout.text();
-    assert!(text.contains("R1") && (text.contains("µs") || text.contains("ms")), "{text}");
+    let kill = format!("kill -TERM {}", child.id());
+    let told = Command::new("sh").args(["-c", &kill]).status().expect("a shell").success();
+    if waited.is_err() || !told || !stdout.wait_for_end() {
+        child.kill().expect("it is ours");
+    }
+    let status = child.wait().expect("it is ours");
+    assert!(waited.is_ok() && goes_on && status.success(), "{}\n{}", stdout.text(), stderr.text());
+    assert!(stdout.text().contains("curl --cacert "), "{}", stdout.text());
+    let left = std::fs::read_dir(folder.path()).expect("it is there").count();
+    assert_eq!(left, 0, "the demo's folder is removed");
 }
 
 /// What the repository shows as an example is a good one. Certificates are nobody's example: those that

@@ -58,7 +58,7 @@ fn a_plain_request() {
 #[test]
 fn a_tls_request() {
     let mut connection = connection_from("[2001:db8::1]:40000");
-    connection.tls = Some(TlsFacts {
+    connection.tls = Some(Box::new(TlsFacts {
         sni: Some("a.example".to_owned()),
         version: "1.3",
         cipher: "TLS_AES_128_GCM_SHA256",
@@ -69,7 +69,7 @@ fn a_tls_request() {
             sans: vec!["a.example".to_owned(), "192.0.2.9".to_owned()],
             fingerprint: "00ff".to_owned(),
         }),
-    });
+    }));
     check(
         &connection,
         b"GET /? HTTP/1.0\r\n\r\n",

@@ -1,6 +1,7 @@
 //! The folder of the demo: a configuration, rules, and a certificate that is thrown away with it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
@@ -26,7 +27,9 @@ pub(super) struct Site(TempDir);
 impl Site {
     /// Writes everything that the switch and its visitors need.
     pub(super) fn create(origins: &[Origin; 3]) -> Result<Site, Stop> {
-        let folder = tempfile::Builder::new().prefix("pointsman-demo-").tempdir();
+        // The key is nobody else's business, thrown away or not.
+        let owner_only = fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("pointsman-demo-").permissions(owner_only).tempdir();
         let site = Site(folder.map_err(Stop::because("no temporary folder"))?);
         let certificates =
             Certificates::issue().map_err(|error| Stop::Failed(format!("no certificate: {error}")))?;

@@ -6,6 +6,7 @@ use pointsman_http::{HeadLimits, Refusal, RequestHead};
 use pointsman_view::{HOST_BYTES_MAX, normal_host};
 
 /// A request with a whole head.
+#[derive(Debug)]
 pub(super) struct Request {
     /// Head and body, as they would come over the wire.
     pub(super) bytes: Vec<u8>,
@@ -122,7 +123,7 @@ mod tests {
         {
             let text = format!("GET / HTTP/1.1\nHost: {host}\n\n");
             let request = Request::read(text.into(), &HeadLimits::default(), &mut Vec::new());
-            assert_eq!(request.ok().expect("a request").host_name().as_deref(), expected);
+            assert_eq!(request.expect("a request").host_name().as_deref(), expected);
         }
     }
 }

@@ -213,14 +213,13 @@ impl Reloads<'_> {
 
 /// Stops accepting and waits for what is open, within its limit.
 async fn drain(switch: &RefCell<Switch>) -> ExitCode {
-    let switch = switch.borrow();
-    notice(&format!("draining connections={}", switch.open_connections()));
-    switch.drain();
-    let until = tokio::time::Instant::now() + Duration::from_millis(switch.drain_ms_max());
-    while !switch.has_ended() {
+    notice(&format!("draining connections={}", switch.borrow().open_connections()));
+    switch.borrow().drain();
+    let until = tokio::time::Instant::now() + Duration::from_millis(switch.borrow().drain_ms_max());
+    while !switch.borrow().has_ended() {
         if tokio::time::Instant::now() >= until {
-            let left = switch.open_connections();
-            switch.stop();
+            let left = switch.borrow().open_connections();
+            switch.borrow().stop();
             notice(&format!("drain took too long, connections cut={left}"));
             return ExitCode::FAILURE;
         }
