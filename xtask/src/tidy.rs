@@ -9,7 +9,6 @@ mod machine_paths;
 mod names;
 mod purity;
 mod readme;
-mod reference;
 mod sleeps;
 mod tree;
 
@@ -33,7 +32,6 @@ const CHECKS: &[Check] = &[
     sleeps::check,
     machine_paths::check,
     links::check,
-    reference::check,
 ];
 
 /// Something to mend.

@@ -10,6 +10,6 @@ mod sticky;
 
 pub use algorithm::Algorithm;
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
-pub use load::{InFlight, ServerLoad};
+pub use load::ServerLoad;
 pub use picker::Picker;
 pub use sticky::{StickyHash, rendezvous};

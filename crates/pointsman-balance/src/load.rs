@@ -1,6 +1,5 @@
 //! What a server is doing right now, as all threads see it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The load of one server. A cache line of its own, so that threads that use different servers
@@ -29,13 +28,6 @@ impl ServerLoad {
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Ordering::Relaxed)
     }
-
-    /// Counts a request in until the guard is dropped.
-    #[must_use]
-    pub fn track(self: &Arc<Self>) -> InFlight {
-        self.begin();
-        InFlight(Arc::clone(self))
-    }
 }
 
 impl AsRef<ServerLoad> for ServerLoad {
@@ -44,34 +36,19 @@ impl AsRef<ServerLoad> for ServerLoad {
     }
 }
 
-/// A request in flight: counted out when dropped, however it ends.
-#[derive(Debug)]
-pub struct InFlight(Arc<ServerLoad>);
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_counts_in_and_out() {
-        let load = Arc::new(ServerLoad::default());
-        let first = load.track();
-        let second = load.track();
+    fn requests_are_counted_in_and_out() {
+        let load = ServerLoad::default();
+        load.begin();
+        load.begin();
         assert_eq!(load.in_flight(), 2);
-        drop(first);
+        load.end();
         assert_eq!(load.in_flight(), 1);
-        drop(second);
+        load.end();
         assert_eq!(load.in_flight(), 0);
-    }
-
-    #[test]
-    fn a_load_fills_one_cache_line() {
-        assert_eq!((size_of::<ServerLoad>(), align_of::<ServerLoad>()), (64, 64));
     }
 }

@@ -1,5 +1,5 @@
 //! Dialogues in text files: what the client sends, what the server sees, what it answers, and what
-//! the client sees. This file runs them; [`script`] reads them and describes how they are written.
+//! the client sees. This file runs them; `script.rs` reads them and describes how they are written.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
