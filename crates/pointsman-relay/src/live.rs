@@ -89,12 +89,22 @@ pub(crate) struct Registry {
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<(Arc<str>, Arc<str>, SocketAddr), LiveServer>,
+    /// How many numbers were given to listeners and servers: none is given twice.
+    listeners_numbered: u32,
+    servers_numbered: u32,
 }
 
 impl Registry {
     /// `sticky_key` stands in where a plan names none.
     pub(crate) fn new(metrics: Arc<Metrics>, sticky_key: [u8; 16]) -> Registry {
-        Registry { metrics, sticky_key, listeners: HashMap::new(), servers: HashMap::new() }
+        Registry {
+            metrics,
+            sticky_key,
+            listeners: HashMap::new(),
+            servers: HashMap::new(),
+            listeners_numbered: 0,
+            servers_numbered: 0,
+        }
     }
 
     /// Joins a plan with its state.
@@ -114,13 +124,14 @@ impl Registry {
     }
 
     fn listener(&mut self, listener: &Listener) -> LiveListener {
-        let next = ListenerId(self.listeners.len() as u32);
         let (id, state) = self
             .listeners
             .entry(listener.name.clone())
             .or_insert_with(|| {
+                self.listeners_numbered += 1;
                 let metrics = self.metrics.listener(&listener.name);
-                (next, Arc::new(ListenerState { metrics, open: AtomicU32::new(0) }))
+                let state = ListenerState { metrics, open: AtomicU32::new(0) };
+                (ListenerId(self.listeners_numbered), Arc::new(state))
             })
             .clone();
         let program = listener.program.as_deref();
@@ -137,19 +148,29 @@ impl Registry {
     fn pool(&mut self, pool: &Pool) -> Vec<LiveServer> {
         let mut servers = Vec::with_capacity(pool.servers.len());
         for server in &pool.servers {
-            let next = ServerId(self.servers.len() as u32);
             let key = (pool.name.clone(), server.name.clone(), server.address);
-            let live = self.servers.entry(key).or_insert_with(|| LiveServer {
-                id: next,
-                load: Arc::default(),
-                metrics: self.metrics.server(&pool.name, &server.name),
+            let live = self.servers.entry(key).or_insert_with(|| {
+                self.servers_numbered += 1;
+                LiveServer {
+                    id: ServerId(self.servers_numbered),
+                    load: Arc::default(),
+                    metrics: self.metrics.server(&pool.name, &server.name),
+                }
             });
             servers.push(live.clone());
         }
         servers
     }
 
-    /// Every server that was ever named, with what is on its way there.
+    /// Forgets what no generation, thread or connection holds any more, so that reloads with ever
+    /// new names do not add up.
+    pub(crate) fn forget_unused(&mut self) {
+        self.listeners.retain(|_, (_, state)| Arc::strong_count(state) > 1);
+        self.servers.retain(|_, server| Arc::strong_count(&server.load) > 1);
+        self.metrics.forget_unused();
+    }
+
+    /// Every server that a generation names, with what is on its way there.
     pub(crate) fn loads(&self) -> impl Iterator<Item = (&ServerMetrics, u32)> {
         self.servers.values().map(|server| (&*server.metrics, server.load.in_flight()))
     }

@@ -157,7 +157,11 @@ impl Switch {
 
     /// Frees the generations that no thread holds any more. Call it now and then.
     pub fn free_retired(&mut self) {
+        let before = self.retired.len();
         self.retired.retain(|live| Arc::strong_count(live) > 1);
+        if self.retired.len() < before {
+            self.registry.forget_unused();
+        }
     }
 
     /// Every address that is listened on, in the order of the configuration.

@@ -45,8 +45,8 @@ impl Template {
     /// The same for a Location: bytes of a value that may not stand in a URI are percent-encoded,
     /// CR, LF and NUL among them.
     ///
-    /// A Location that starts with a field's value never starts with two slashes: a path such as
-    /// `//evil.example/` would otherwise name another host (RFC 3986 section 4.2).
+    /// Only a template that itself starts with two slashes gives a Location that does: a value such
+    /// as `//evil.example/` would otherwise name another host (RFC 3986 section 4.2).
     pub fn render_location<S: Subject + ?Sized>(&self, subject: &S, out: &mut Vec<u8>) {
         let start = out.len();
         for piece in &self.0 {
@@ -55,7 +55,8 @@ impl Template {
                 Piece::Field(field) => with_first_value(field, subject, |value| percent_encode(value, out)),
             }
         }
-        if matches!(self.0.first(), Some(Piece::Field(_))) {
+        let names_host = matches!(self.0.first(), Some(Piece::Literal(start)) if start.starts_with(b"//"));
+        if !names_host {
             let slashes = out[start..].iter().take_while(|byte| **byte == b'/').count();
             out.drain(start..start + slashes.saturating_sub(1));
         }
@@ -144,6 +145,8 @@ mod tests {
         let bare = || Template(vec![Piece::Field(Field::Path)]);
         assert_eq!(location("//evil.example/", bare()), "Location: /evil.example/");
         assert_eq!(location("/a//b", bare()), "Location: /a//b");
+        let slash = vec![Piece::Literal(b"/"[..].into()), Piece::Field(Field::Path)];
+        assert_eq!(location("/evil.example", Template(slash)), "Location: /evil.example");
         let literal = vec![Piece::Literal(b"//cdn.example"[..].into()), Piece::Field(Field::Path)];
         assert_eq!(location("/a", Template(literal)), "Location: //cdn.example/a");
     }

@@ -1,8 +1,15 @@
 //! One connection of a client, several servers; and how many connections there may be.
 
-use pointsman_e2e::{Client, Origin, Setup};
+use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient};
 
-pointsman_e2e::for_threads!(several_servers, connections_max, ipv6, several_addresses, many_clients);
+pointsman_e2e::for_threads!(
+    several_servers,
+    discarded,
+    connections_max,
+    ipv6,
+    several_addresses,
+    many_clients
+);
 
 /// Every request of a connection is routed by itself.
 fn several_servers(threads: usize) {
@@ -23,6 +30,30 @@ fn several_servers(threads: usize) {
         }
     }
     assert_eq!(origins[3].connections(), 1, "the connection to a server is kept");
+}
+
+/// `discard()` ends the connection without a byte, also after an answer, and cleanly: without a reset,
+/// and on TLS with a close_notify.
+fn discarded(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let setup =
+        Setup::new(threads).rules("if (path == \"/gone\") { discard(); }").pool("standard", &[&origin]);
+    let (plain, pair) = (setup.clone().start(), authority.server(&["shop.example"]));
+    let tls = setup.tls(&pair, "").start();
+    for after_an_answer in [false, true] {
+        let secret = tls.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
+        for mut client in [plain.client(), secret] {
+            if after_an_answer {
+                assert_eq!(client.get("/").status(), 200);
+            }
+            client.send("GET /gone HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+            let error = client.try_response().expect_err("no answer");
+            // What the client of these tests says of an orderly end; others are errors of TCP or TLS.
+            assert_eq!(error.to_string(), "closed before an answer");
+        }
+    }
+    assert_eq!(origin.count(), 2);
+    assert_eq!(plain.log_of("/gone")["rule"], "#1");
 }
 
 /// The limit holds over all threads, and a connection that ends makes room.

@@ -17,7 +17,7 @@ pointsman_e2e::for_threads!(
 );
 
 /// An origin that answers when it is told to.
-fn held() -> (Origin, Sender<()>) {
+pub(crate) fn held() -> (Origin, Sender<()>) {
     let (go, may_go) = channel::<()>();
     let may_go = Mutex::new(may_go);
     let origin = Origin::answering("held", move |exchange| {

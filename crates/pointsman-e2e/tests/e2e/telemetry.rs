@@ -1,6 +1,10 @@
 //! The access log, the metrics and the health of the admin listener.
 
-use pointsman_e2e::{Client, Origin, Setup};
+use std::time::Instant;
+
+use pointsman_e2e::{Client, Origin, PATIENCE, Setup, Switch};
+
+use crate::drain::held;
 
 pointsman_e2e::for_threads!(
     access_log,
@@ -8,6 +12,7 @@ pointsman_e2e::for_threads!(
     access_log_of_failures,
     access_log_in_a_file,
     metrics,
+    gauges_fall_to_zero,
     health,
     one_line_each
 );
@@ -123,10 +128,10 @@ fn metrics(threads: usize) {
         }
     }
     // Threads hand their figures over from time to time.
-    let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
+    let until = Instant::now() + PATIENCE;
     let by_rule = |rule: &str| switch.metric("pointsman_rule_hits_total", &[("rule", rule)]);
     while by_rule("R1") < 5.0 || by_rule("R2") < 3.0 {
-        assert!(std::time::Instant::now() < until, "{}", switch.metrics());
+        assert!(Instant::now() < until, "{}", switch.metrics());
         std::thread::yield_now();
     }
     assert!((by_rule("R1") - 5.0).abs() < 0.5 && (by_rule("R2") - 3.0).abs() < 0.5, "{}", switch.metrics());
@@ -135,6 +140,47 @@ fn metrics(threads: usize) {
         let (name, value) = line.rsplit_once(' ').expect("a sample");
         assert!(name.starts_with("pointsman_") || name.starts_with("process_"), "{line}");
         assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+}
+
+/// What is counted up is counted down: by an answer, by a client that leaves, by a server that does.
+fn gauges_fall_to_zero(threads: usize) {
+    let (origin, go) = held();
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    wait_for_gauges(&switch, 0, 0);
+    let (mut staying, mut leaving) = ([switch.client(), switch.client()], switch.client());
+    for client in &mut staying {
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    }
+    // In the middle of its body: one that has said everything may still be waiting for its answer.
+    leaving.send("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\nhalf");
+    origin.wait_for_requests(3);
+    wait_for_gauges(&switch, 3, 0);
+    drop(leaving);
+    wait_for_gauges(&switch, 2, 0);
+    for _ in 0..3 {
+        go.send(()).expect("the origin is there");
+    }
+    for client in &mut staying {
+        assert_eq!(client.response().status(), 200);
+    }
+    wait_for_gauges(&switch, 0, 2);
+    drop(origin);
+    wait_for_gauges(&switch, 0, 0);
+}
+
+/// Threads hand their figures over from time to time.
+fn wait_for_gauges(switch: &Switch, in_flight: u32, idle: u32) {
+    let until = Instant::now() + PATIENCE;
+    let reads = |name: &str, wanted: u32| {
+        let gauge = switch.metric(name, &[("pool", "standard"), ("server", "held")]);
+        (gauge - f64::from(wanted)).abs() < 0.5
+    };
+    while !reads("pointsman_server_in_flight_requests", in_flight)
+        || !reads("pointsman_server_idle_connections", idle)
+    {
+        assert!(Instant::now() < until, "{in_flight} in flight, {idle} idle\n{}", switch.metrics());
+        std::thread::yield_now();
     }
 }
 

@@ -5,6 +5,7 @@ mod forwarding;
 mod head;
 mod headers;
 mod hosts;
+mod papers;
 mod parameters;
 mod paths;
 mod vectors;
