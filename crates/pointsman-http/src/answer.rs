@@ -2,14 +2,17 @@
 
 use crate::Version;
 
-/// An answer with a plain-text body that no server gave.
+/// The media type of what the switch says itself.
+pub const PLAIN_TEXT_LINE: &[u8] = b"Content-Type: text/plain; charset=utf-8\r\n";
+
+/// An answer that no server gave.
 #[derive(Clone, Debug)]
 pub struct Answer<'a> {
     /// The status code.
     pub status: u16,
-    /// Whole header lines with their CRLF, `Location` for instance.
+    /// Whole header lines with their CRLF, `Content-Type` and `Location` for instance.
     pub lines: &'a [u8],
-    /// The body.
+    /// The body. Never sent with 204 and 304.
     pub body: &'a [u8],
     /// Whether the connection closes after it.
     pub closes: bool,
@@ -29,7 +32,7 @@ impl Answer<'_> {
         out.extend_from_slice(b"\r\n");
         let has_body = !matches!(self.status, 204 | 304);
         if has_body {
-            out.extend_from_slice(b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: ");
+            out.extend_from_slice(b"Content-Length: ");
             out.extend_from_slice(itoa::Buffer::new().format(self.body.len()).as_bytes());
             out.extend_from_slice(b"\r\n");
         }

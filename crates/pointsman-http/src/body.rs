@@ -21,6 +21,8 @@ pub enum Framing {
 pub enum BodyFault {
     /// A chunk's size line (RFC 9112 section 7.1).
     ChunkSize,
+    /// More chunk extensions than anybody needs.
+    ChunkExtensions,
     /// No CRLF after a chunk's data.
     ChunkEnd,
     /// A trailer line, or a name that may not stand in trailers (RFC 9110 section 6.5.1).
@@ -32,6 +34,7 @@ impl BodyFault {
     pub fn sentence(self) -> &'static str {
         match self {
             BodyFault::ChunkSize => "malformed chunk size",
+            BodyFault::ChunkExtensions => "too many chunk extensions",
             BodyFault::ChunkEnd => "chunk data without CRLF at its end",
             BodyFault::Trailer => "malformed or forbidden trailer",
         }
@@ -80,15 +83,6 @@ impl BodyReader {
         matches!(self.0, State::UntilClose)
     }
 
-    /// Bytes still to come, where that is known.
-    pub fn remaining(&self) -> Option<u64> {
-        match self.0 {
-            State::Length(bytes) => Some(bytes),
-            State::Done => Some(0),
-            _ => None,
-        }
-    }
-
     /// Follows `bytes`, which are to be forwarded as they are.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
         self.follow(bytes, &mut |_| {})
@@ -127,7 +121,7 @@ struct ChunkReader {
     place: Place,
     left: u64,
     digits: u8,
-    extension_bytes: u16,
+    extensions_bytes: u16,
     trailers: TrailerReader,
 }
 
@@ -145,8 +139,8 @@ enum Place {
 
 /// 15 hex digits keep the sum below 2^60.
 const SIZE_DIGITS_MAX: u8 = 15;
-/// Nobody uses extensions; long ones are an attack (RFC 9112 section 7.1.1).
-const EXTENSION_BYTES_MAX: u16 = 256;
+/// Extensions of all chunks of a body together (RFC 9112 section 7.1.1 asks for a limit on the sum).
+const EXTENSIONS_BYTES_MAX: u16 = 4096;
 
 impl ChunkReader {
     fn follow(&mut self, bytes: &[u8], data: &mut impl FnMut(&[u8])) -> Result<Fed, BodyFault> {
@@ -190,9 +184,12 @@ impl ChunkReader {
             }
             (Place::Extension, b'\r') => Place::SizeLineFeed,
             (Place::Extension, _) => {
-                self.extension_bytes += 1;
-                if !crate::header::is_value_byte(byte) || self.extension_bytes > EXTENSION_BYTES_MAX {
+                self.extensions_bytes += 1;
+                if !crate::header::is_value_byte(byte) {
                     return Err(BodyFault::ChunkSize);
+                }
+                if self.extensions_bytes > EXTENSIONS_BYTES_MAX {
+                    return Err(BodyFault::ChunkExtensions);
                 }
                 Place::Extension
             }

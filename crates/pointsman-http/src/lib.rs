@@ -19,7 +19,7 @@ mod response;
 mod target;
 mod trailer;
 
-pub use answer::{Answer, reason_phrase};
+pub use answer::{Answer, PLAIN_TEXT_LINE, reason_phrase};
 pub use body::{BodyFault, BodyReader, Fed, Framing};
 pub use header::{HeaderKind, HeaderLine, is_field_value, is_token};
 pub use limits::{HEADERS_MAX, HeadLimits};

@@ -20,8 +20,9 @@ impl BufferPool {
 
     /// An empty buffer. It goes back when it is dropped.
     pub fn take(&self) -> PooledBuffer {
-        let bytes = self.shelf.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(self.bytes));
-        PooledBuffer { bytes, pool: self.clone() }
+        let mut buffer = PooledBuffer { bytes: Vec::new(), pool: self.clone() };
+        buffer.refill();
+        buffer
     }
 }
 
@@ -46,15 +47,31 @@ impl DerefMut for PooledBuffer {
     }
 }
 
-impl Drop for PooledBuffer {
-    fn drop(&mut self) {
+impl PooledBuffer {
+    /// Gives the room back early. The buffer is empty then, and takes room again when it is read into.
+    pub fn release(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
         let mut shelf = self.pool.shelf.borrow_mut();
         // A buffer that had to grow is let go, or one large head would be paid for until the end.
-        if shelf.len() < self.pool.kept_max && self.bytes.capacity() <= 2 * self.pool.bytes {
-            let mut bytes = std::mem::take(&mut self.bytes);
+        let is_usual = (1..=2 * self.pool.bytes).contains(&bytes.capacity());
+        if is_usual && shelf.len() < self.pool.kept_max {
             bytes.clear();
             shelf.push(bytes);
         }
+    }
+
+    /// Makes sure that there is room, after [`PooledBuffer::release`].
+    pub fn refill(&mut self) {
+        if self.bytes.capacity() == 0 {
+            let shelved = self.pool.shelf.borrow_mut().pop();
+            self.bytes = shelved.unwrap_or_else(|| Vec::with_capacity(self.pool.bytes));
+        }
+    }
+}
+
+impl Drop for PooledBuffer {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
@@ -74,6 +91,12 @@ mod tests {
         assert_eq!(again.as_ptr(), at);
         again.extend_from_slice(&[0; 1024]);
         drop(again);
-        assert_eq!(pool.take().capacity(), 16);
+        let mut other = pool.take();
+        assert_eq!(other.capacity(), 16);
+        other.push(1);
+        other.release();
+        assert_eq!((other.len(), other.capacity()), (0, 0));
+        other.refill();
+        assert_eq!((other.len(), other.capacity()), (0, 16));
     }
 }

@@ -1,6 +1,6 @@
 //! Time since the start, in whole units.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A monotonic clock that counts from when it was made.
 #[derive(Clone, Copy, Debug)]
@@ -17,5 +17,10 @@ impl Clock {
     /// Microseconds since the start.
     pub fn now_us(&self) -> u64 {
         self.start.elapsed().as_micros() as u64
+    }
+
+    /// Microseconds since 1970, as the wall's clock says now.
+    pub fn unix_us(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
     }
 }

@@ -19,9 +19,14 @@ pub struct Timers {
     wheel: Rc<RefCell<Wheel>>,
 }
 
-/// The time is over, or the wait was idle and the thread drains.
+/// Why a wait ended without what it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elapsed;
+pub enum Elapsed {
+    /// Its time is over.
+    Time,
+    /// It was idle, and [`Timers::end_idle_waits`] ended it.
+    Ended,
+}
 
 /// One connection's deadline. It can wait for one thing at a time.
 #[derive(Debug)]
@@ -43,7 +48,7 @@ impl Timers {
         Deadline { wheel: self.wheel.clone(), slot }
     }
 
-    /// Lets every idle wait end now: the thread drains.
+    /// Lets every idle wait end now.
     pub fn end_idle_waits(&self) {
         let woken = self.wheel.borrow_mut().expire_idle();
         woken.into_iter().for_each(std::task::Waker::wake);
@@ -71,7 +76,7 @@ impl Deadline {
         Within { deadline: self, future, ms, wait: Wait::Busy, armed: false }
     }
 
-    /// The same for a wait that may also be ended by draining.
+    /// The same for a wait that [`Timers::end_idle_waits`] may end.
     pub fn idle_within<F: Future>(&mut self, ms: u32, future: F) -> Within<'_, F> {
         Within { deadline: self, future, ms, wait: Wait::Idle, armed: false }
     }
@@ -117,10 +122,15 @@ impl<F: Future> Future for Within<'_, F> {
                 wheel.borrow_mut().arm(*slot, ticks, *within.wait == Wait::Idle, context.waker());
                 Poll::Pending
             }
-            Poll::Pending if wheel.borrow().is_expired(*slot) => Poll::Ready(Err(Elapsed)),
             Poll::Pending => {
-                wheel.borrow_mut().refresh(*slot, context.waker());
-                Poll::Pending
+                let mut wheel = wheel.borrow_mut();
+                match wheel.expired(*slot) {
+                    Some(why) => Poll::Ready(Err(why)),
+                    None => {
+                        wheel.refresh(*slot, context.waker());
+                        Poll::Pending
+                    }
+                }
             }
         }
     }
@@ -142,7 +152,7 @@ mod tests {
         let mut deadline = timers.deadline();
         let waits = async {
             assert_eq!(deadline.within(50, std::future::ready(7)).await, Ok(7));
-            assert_eq!(deadline.within(50, std::future::pending::<()>()).await, Err(Elapsed));
+            assert_eq!(deadline.within(50, std::future::pending::<()>()).await, Err(Elapsed::Time));
             let short = tokio::time::sleep(Duration::from_millis(60));
             assert_eq!(deadline.within(200, short).await, Ok(()));
         };
@@ -158,7 +168,7 @@ mod tests {
         let mut idle = timers.deadline();
         let mut ticks = 0;
         tokio::select! {
-            end = idle.idle_within(60_000, std::future::pending::<()>()) => assert_eq!(end, Err(Elapsed)),
+            end = idle.idle_within(60_000, std::future::pending::<()>()) => assert_eq!(end, Err(Elapsed::Ended)),
             () = timers.run(|| { ticks += 1; if ticks == 3 { timers.end_idle_waits() } ControlFlow::Continue(()) }) => unreachable!(),
         }
     }

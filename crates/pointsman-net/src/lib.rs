@@ -16,7 +16,7 @@ pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
-pub use listen::{Acceptor, Bound, bind};
+pub use listen::{Acceptor, Bound, bind, is_free};
 pub use stream::{Io, Tcp, connect};
 pub use transfer::{poll_read_into, read_into, write_all};
 

@@ -19,6 +19,18 @@ pub struct Bound {
     pub sockets: Vec<TcpListener>,
 }
 
+/// Unsent bytes that a socket takes before it has enough. A slow reader then holds this much of the
+/// kernel's memory, not megabytes, and a deadline on it sees each step that it makes.
+const UNSENT_BYTES_MAX: u32 = 128 * 1024;
+
+/// Whether `address` is free: a second process that bound it with `SO_REUSEPORT` would share its
+/// connections in silence.
+pub fn is_free(address: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())
+}
+
 /// Binds `threads` sockets to `address` with `SO_REUSEPORT`.
 pub fn bind(address: SocketAddr, threads: usize) -> io::Result<Bound> {
     let first = socket(address)?;
@@ -35,6 +47,8 @@ fn socket(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
+    // Accepted sockets inherit it.
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())

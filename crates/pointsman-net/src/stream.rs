@@ -41,12 +41,23 @@ impl Tcp {
         let (Ok(()) | Err(_)) = socket2::SockRef::from(&self.0).set_linger(Some(std::time::Duration::ZERO));
     }
 
-    /// Whether a connection that nothing is expected on is still open and silent.
-    ///
-    /// Costs no system call unless the event loop has heard something on it.
-    pub fn is_quiet(&self) -> bool {
+    /// Whether a connection that nothing is expected on is still open and silent, as far as the
+    /// event loop has heard. Costs no system call unless it has heard something.
+    pub fn sounds_quiet(&self) -> bool {
         let mut byte = [0];
         matches!(self.0.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// The same, as the socket itself says now.
+    pub fn is_quiet(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let peeked = socket2::SockRef::from(&self.0).peek(&mut byte);
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Waits until there is something to read, or the end.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.0.readable().await
     }
 }
 

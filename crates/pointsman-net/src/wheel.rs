@@ -4,6 +4,8 @@ use std::task::Waker;
 
 use slab::Slab;
 
+use crate::Elapsed;
+
 /// Buckets of one turn. Later deadlines wait a turn and are filed again.
 const BUCKETS: u64 = 1024;
 const NEVER: u64 = u64::MAX;
@@ -25,7 +27,7 @@ struct Slot {
     due: u64,
     /// The tick of the slot's earliest entry in the buckets; other entries of it are stale.
     filed: u64,
-    expired: bool,
+    expired: Option<Elapsed>,
     idle: bool,
     waker: Waker,
 }
@@ -39,7 +41,7 @@ impl Wheel {
         self.slots.insert(Slot {
             due: NEVER,
             filed: NEVER,
-            expired: false,
+            expired: None,
             idle: false,
             waker: Waker::noop().clone(),
         })
@@ -56,7 +58,7 @@ impl Wheel {
         let entry = &mut self.slots[slot];
         entry.due = due;
         entry.idle = idle;
-        entry.expired = false;
+        entry.expired = None;
         entry.waker.clone_from(waker);
         if due < entry.filed {
             self.file(slot, due);
@@ -73,7 +75,7 @@ impl Wheel {
         self.slots[slot].idle = false;
     }
 
-    pub(crate) fn is_expired(&self, slot: usize) -> bool {
+    pub(crate) fn expired(&self, slot: usize) -> Option<Elapsed> {
         self.slots[slot].expired
     }
 
@@ -106,7 +108,7 @@ impl Wheel {
                 let due = entry.due;
                 self.file(slot, due);
             } else {
-                woken.push(entry.expire());
+                woken.push(entry.expire(Elapsed::Time));
             }
         }
         woken
@@ -114,15 +116,16 @@ impl Wheel {
 
     /// Lets every wait that is idle end now.
     pub(crate) fn expire_idle(&mut self) -> Vec<Waker> {
-        self.slots.iter_mut().filter(|(_, slot)| slot.idle).map(|(_, slot)| slot.expire()).collect()
+        let idle = self.slots.iter_mut().filter(|(_, slot)| slot.idle);
+        idle.map(|(_, slot)| slot.expire(Elapsed::Ended)).collect()
     }
 }
 
 impl Slot {
-    fn expire(&mut self) -> Waker {
+    fn expire(&mut self, why: Elapsed) -> Waker {
         self.due = NEVER;
         self.idle = false;
-        self.expired = true;
+        self.expired = Some(why);
         self.waker.clone()
     }
 }
@@ -133,7 +136,7 @@ mod tests {
 
     fn fired(wheel: &mut Wheel, now: u64, slots: &[usize]) -> Vec<bool> {
         wheel.advance(now);
-        slots.iter().map(|&slot| wheel.is_expired(slot)).collect()
+        slots.iter().map(|&slot| wheel.expired(slot).is_some()).collect()
     }
 
     #[test]
@@ -168,9 +171,9 @@ mod tests {
         for now in 1..=5 * BUCKETS {
             wheel.advance(now);
         }
-        assert!(!wheel.is_expired(far));
+        assert!(wheel.expired(far).is_none());
         wheel.advance(5 * BUCKETS + 1);
-        assert!(wheel.is_expired(far));
+        assert_eq!(wheel.expired(far), Some(Elapsed::Time));
         wheel.arm(far, 10, false, Waker::noop());
         assert_eq!(fired(&mut wheel, 100 * BUCKETS, &[far]), [true]);
     }
@@ -185,7 +188,7 @@ mod tests {
         wheel.remove(removed);
         assert!(wheel.advance(10).is_empty());
         assert!(wheel.expire_idle().is_empty());
-        assert!(!wheel.is_expired(kept));
+        assert!(wheel.expired(kept).is_none());
     }
 
     #[test]
@@ -195,6 +198,6 @@ mod tests {
         wheel.arm(idle, 100, true, Waker::noop());
         wheel.arm(busy, 100, false, Waker::noop());
         assert_eq!(wheel.expire_idle().len(), 1);
-        assert!(wheel.is_expired(idle) && !wheel.is_expired(busy));
+        assert_eq!((wheel.expired(idle), wheel.expired(busy)), (Some(Elapsed::Ended), None));
     }
 }

@@ -1,11 +1,12 @@
 //! From an accepted connection to its session: limits, the TLS handshake, facts.
 
+use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pointsman_net::{Acceptor, Deadline, Task, Tcp, spawn};
+use pointsman_net::{Acceptor, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
@@ -19,33 +20,40 @@ const PAUSE_MS: u32 = 100;
 /// The task that accepts on one socket.
 pub(crate) struct Accepting {
     acceptor: Option<Rc<Acceptor>>,
-    listener: ListenerId,
+    listener: Rc<Cell<ListenerId>>,
     task: Task,
 }
 
 impl Accepting {
     pub(crate) fn start(shard: &Rc<Shard>, listener: ListenerId, socket: TcpListener) -> Accepting {
         let acceptor = Acceptor::new(socket).ok().map(Rc::new);
-        let task = spawn(accept_all(shard.clone(), listener, acceptor.clone()));
+        let listener = Rc::new(Cell::new(listener));
+        let task = spawn(accept_all(shard.clone(), listener.clone(), acceptor.clone()));
         Accepting { acceptor, listener, task }
     }
 
-    /// Takes what the kernel has accepted already, then closes the socket.
+    /// Accepts for another listener from now on.
+    pub(crate) fn hand_to(&self, listener: ListenerId) {
+        self.listener.set(listener);
+    }
+
+    /// Takes what the kernel has accepted already, then closes the socket. Where the listener has left the
+    /// plan there is nothing to serve such connections by, and they close.
     pub(crate) fn close(self, shard: &Rc<Shard>) {
         self.task.abort();
         let Some(acceptor) = self.acceptor else { return };
         while let Some(tcp) = acceptor.accept_waiting() {
-            open(shard, self.listener, tcp);
+            open(shard, self.listener.get(), tcp);
         }
     }
 }
 
-async fn accept_all(shard: Rc<Shard>, listener: ListenerId, acceptor: Option<Rc<Acceptor>>) {
+async fn accept_all(shard: Rc<Shard>, listener: Rc<Cell<ListenerId>>, acceptor: Option<Rc<Acceptor>>) {
     let Some(acceptor) = acceptor else { return };
     let mut pause = shard.timers.deadline();
     loop {
         match acceptor.accept().await {
-            Ok(tcp) => open(&shard, listener, tcp),
+            Ok(tcp) => open(&shard, listener.get(), tcp),
             // Out of descriptors: what is open goes on, and accepting starts again when some close.
             Err(_) => {
                 let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
@@ -100,12 +108,12 @@ fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
             });
         }
         Some(acceptor) => {
-            let handshake = acceptor.accept(tcp);
+            let acceptor = acceptor.clone();
             let ms = listener.limits.handshake_ms_max;
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                if let Some(stream) = finish(&shard, &state, &mut deadline, ms, handshake).await {
+                if let Some(stream) = handshake(&shard, &state, &mut deadline, ms, &acceptor, tcp).await {
                     connection.tls = Some(Box::new(facts(&stream)));
                     let mut session = Session::new(stream, shard, id, state, connection, deadline);
                     serve(&mut session).await;
@@ -118,20 +126,26 @@ fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
 
 type TlsStream = pointsman_tls::TlsStream<Tcp>;
 
-async fn finish(
+async fn handshake(
     shard: &Shard,
     listener: &ListenerState,
     deadline: &mut Deadline,
     ms: u32,
-    handshake: impl Future<Output = std::io::Result<TlsStream>>,
+    acceptor: &pointsman_tls::Acceptor,
+    tcp: Tcp,
 ) -> Option<TlsStream> {
-    // The handshake's state is large and short-lived: it must not stay part of the session's task.
-    let outcome = deadline.within(ms, Box::pin(handshake)).await;
+    // Until it says something it is idle, and a drain need not wait for it.
+    let outcome = match deadline.idle_within(ms, tcp.readable()).await {
+        // The handshake's state is large and short-lived: it must not stay part of the session's task.
+        Ok(_) => deadline.within(ms, Box::pin(acceptor.accept(tcp))).await,
+        Err(elapsed) => Err(elapsed),
+    };
     let (told, stream) = match outcome {
         Ok(Ok(stream)) if stream.is_resumed() => (Handshake::Resumed, Some(stream)),
         Ok(Ok(stream)) => (Handshake::Full, Some(stream)),
         Ok(Err(_)) => (Handshake::Failed, None),
-        Err(_) => {
+        Err(Elapsed::Ended) => return None,
+        Err(Elapsed::Time) => {
             shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HandshakeTimeout));
             (Handshake::Failed, None)
         }

@@ -55,7 +55,7 @@ impl<C: Transport> Session<C> {
             if let Some(head) = self.final_head(reached, exchange).await? {
                 break head;
             }
-            let ms = reached.server.server().limits.response_ms_max;
+            let ms = self.ms_until(reached.answer_until_us);
             let read = read_into(&mut reached.server.tcp, &mut reached.answer);
             match self.deadline.within(ms, read).await {
                 Ok(Ok(1..)) => {}
@@ -116,7 +116,8 @@ impl<C: Transport> Session<C> {
         };
         let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
         exchange.keeps_client &= !ends_at_close && !self.shard.is_draining();
-        if form == BodyForm::Unchunked {
+        if exchange.version == Version::Http10 {
+            // HTTP/1.0 knows no transfer codings, not even in an answer to HEAD.
             let codings =
                 head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
             codings.for_each(|line| line.dropped = true);
@@ -157,9 +158,12 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
         exchange.response_bytes += head.message.len() as u64;
+        self.is_amid_answer = true;
         self.send(&head.message).await?;
+        head.message.release();
         reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
+            reached.answer.release();
             let buffer = self.shard.buffers.bodies.take();
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
             let mut down = Pump::new(buffer, body, head.form, u64::MAX);
@@ -169,11 +173,17 @@ impl<C: Transport> Session<C> {
             reached.is_reusable &= relayed.is_ok() && down.excess.is_empty();
             relayed?;
         }
+        self.is_amid_answer = false;
         match upload {
             Upload::Over => Ok(if exchange.keeps_client { After::Next } else { After::Close }),
-            Upload::Running(_) | Upload::Broken => {
+            Upload::Running(up) => {
                 reached.is_reusable = false;
-                Ok(After::Linger)
+                self.finish_upload(up, &mut reached.server).await;
+                Ok(After::Close)
+            }
+            Upload::Broken => {
+                reached.is_reusable = false;
+                Ok(After::Close)
             }
         }
     }

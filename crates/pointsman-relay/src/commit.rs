@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pointsman_http::HeaderLine;
 use pointsman_rules::{Effect, HeaderEdit, Side, rewrite_path};
-use pointsman_view::RequestView;
+use pointsman_view::{PathOptions, RequestView, normal_form};
 
 use crate::fault::Fault;
 
@@ -30,7 +30,11 @@ struct NamedEdit<'r> {
 
 impl<'r> Committed<'r> {
     /// Renders `effects` in order. Values and matches see the request as the client sent it.
-    pub(crate) fn render(effects: &[&'r Effect], view: &RequestView<'_>) -> Result<Committed<'r>, Fault> {
+    pub(crate) fn render(
+        effects: &[&'r Effect],
+        view: &RequestView<'_>,
+        options: PathOptions,
+    ) -> Result<Committed<'r>, Fault> {
         let mut committed = Committed::default();
         for effect in effects {
             match effect {
@@ -44,7 +48,10 @@ impl<'r> Committed<'r> {
                     let mut rewritten = Vec::new();
                     let path = committed.path.as_deref().unwrap_or(view.path().path());
                     rewrite_path(regex, replacement, path, &mut rewritten).map_err(Fault::Rewrite)?;
-                    committed.path = Some(rewritten);
+                    // What a client may not ask for, a rule may not make of what it asked for.
+                    let mut scratch = Vec::new();
+                    let normal = normal_form(&rewritten, options, &mut scratch).map_err(Fault::Path)?;
+                    committed.path = Some(normal.path().to_vec());
                 }
                 Effect::Tag(tag) => committed.tags.push(tag),
             }
@@ -103,10 +110,28 @@ impl<'r> HeaderEdits<'r> {
 
     /// Takes away the lines that an edit replaces or removes.
     pub(crate) fn drop_lines(&self, lines: &mut [HeaderLine], buffer: &[u8]) {
-        for edit in self.0.iter().filter(|edit| edit.takes_away) {
-            let named = |line: &&mut HeaderLine| line.name(buffer).eq_ignore_ascii_case(edit.name.as_bytes());
-            lines.iter_mut().filter(named).for_each(|line| line.dropped = true);
+        for line in lines {
+            line.dropped |= self.takes_away(line.name(buffer));
         }
+    }
+
+    /// Takes the same away from `lines`, whole header lines that the switch adds itself.
+    pub(crate) fn strip(&self, lines: &mut Vec<u8>) {
+        let mut start = 0;
+        while let Some(length) = memchr::memchr(b'\n', &lines[start..]).map(|at| at + 1) {
+            let line = &lines[start..start + length];
+            let name = line.split(|&byte| byte == b':').next().unwrap_or_default();
+            match self.takes_away(name) {
+                true => drop(lines.drain(start..start + length)),
+                false => start += length,
+            }
+        }
+    }
+
+    /// Whether an edit replaces or removes the lines of that name.
+    pub(crate) fn takes_away(&self, name: &[u8]) -> bool {
+        let names = |edit: &NamedEdit<'_>| edit.takes_away && name.eq_ignore_ascii_case(edit.name.as_bytes());
+        self.0.iter().any(names)
     }
 
     /// Appends the lines that the edits add.

@@ -4,14 +4,14 @@
 
 use pointsman_config::{EncodedSlash, ForwardedMode, Listener, Target};
 use pointsman_http::{
-    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, RequestHead, TargetForm,
+    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, PLAIN_TEXT_LINE, RequestHead, TargetForm,
 };
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal};
-use pointsman_telemetry::Event;
+use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView, add_forwarding_lines,
-    is_trusted, normal_form, without_cookie,
+    Forwarding, ForwardingModes, HOST_BYTES_MAX, NormalPath, PathOptions, Peer, RequestView,
+    add_forwarding_lines, is_trusted, normal_form, normal_host, without_cookie,
 };
 
 use crate::commit::Committed;
@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
 use crate::pick::{Choice, ROUTE_COOKIE, sticky_key};
-use crate::session::Session;
+use crate::session::{Session, Transport};
 use crate::shard::{Scratch, Shard};
 
 /// What is to be done with a request.
@@ -58,7 +58,7 @@ pub(crate) struct OwnAnswer {
 }
 
 /// Decides about the request whose bytes so far are `received`. `None` asks for more of the head.
-pub(crate) fn decide<C>(
+pub(crate) fn decide<C: Transport>(
     session: &Session<C>,
     received: &[u8],
     exchange: &mut Exchange,
@@ -135,7 +135,7 @@ impl<'a> Place<'a> {
         }
         let mut committed = match decision.effects.is_empty() {
             true => Committed::default(),
-            false => Committed::render(&decision.effects, view)?,
+            false => Committed::render(&decision.effects, view, path_options(self.listener))?,
         };
         if let Some(facts) = exchange.facts_mut() {
             facts.tags = committed.tags.iter().map(|&tag| tag.into()).collect();
@@ -147,8 +147,15 @@ impl<'a> Place<'a> {
             Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
                 (self.listener.target(*target), sticky)
             }
-            Outcome::Terminal(Terminal::Discard) => return Ok(Decided::Discard),
-            Outcome::Terminal(own) => return own_answer(own, &committed, view).map(Decided::Answer),
+            Outcome::Terminal(own) => {
+                if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
+                    self.shard.recorder.hear(&Event::Refused(&self.live.state.metrics, Refusal::Rule));
+                }
+                return match own {
+                    Terminal::Discard => Ok(Decided::Discard),
+                    _ => own_answer(own, &committed, view).map(Decided::Answer),
+                };
+            }
         };
         let pool = self.local.pool(target.pool);
         let live = &self.local.live;
@@ -183,7 +190,7 @@ impl<'a> Place<'a> {
             return Err(Fault::BodyTooLarge);
         }
         let mut message = self.shard.buffers.heads.take();
-        request.write_head(self.listener, self.live.uses_route_cookie, committed, &mut message);
+        request.write_head(self.listener, self.local.live.uses_route_cookie, committed, &mut message);
         let mut body = BodyReader::new(request.head.framing());
         let head_bytes = request.head.head_bytes();
         let fed = body.feed(&request.received[head_bytes..]).map_err(Fault::Body)?;
@@ -219,6 +226,7 @@ impl Request<'_> {
         }
         if !committed.request.is_empty() {
             committed.request.drop_lines(self.head.lines_mut(), self.received);
+            committed.request.strip(self.lines);
             committed.request.write(self.lines);
         }
         let as_received = !self.normal.is_rewritten() && self.head.form() == TargetForm::Origin;
@@ -273,7 +281,7 @@ fn own_answer(
     committed: &Committed<'_>,
     view: &RequestView<'_>,
 ) -> Result<OwnAnswer, Fault> {
-    let mut lines = Vec::new();
+    let mut lines = PLAIN_TEXT_LINE.to_vec();
     let mut body = Vec::new();
     let status = match terminal {
         Terminal::Reject { status, reason } => {
@@ -283,6 +291,7 @@ fn own_answer(
             *status
         }
         Terminal::Redirect { status, location } => {
+            lines.clear();
             lines.extend_from_slice(b"Location: ");
             location.render_location(view, &mut lines);
             lines.extend_from_slice(b"\r\n");
@@ -297,6 +306,7 @@ fn own_answer(
             500
         }
     };
+    committed.response.strip(&mut lines);
     committed.response.write(&mut lines);
     Ok(OwnAnswer { status, lines, body, used: None })
 }
@@ -309,11 +319,13 @@ fn note_facts(
     exchange: &mut Exchange,
 ) {
     if shard.recorder.is_logging() {
+        let mut scratch = [0; HOST_BYTES_MAX];
+        let host = normal_host(head.authority(received), &mut scratch).unwrap_or_default();
         let path = view.map_or(head.path_and_query(received), |view| view.path().path());
         exchange.keep(Facts {
             client_ip: view.map(RequestView::client_ip),
             method: head.method_name(received).to_vec(),
-            host: head.authority(received).to_vec(),
+            host: host.to_vec(),
             path: path.to_vec(),
             ..Facts::default()
         });
@@ -346,7 +358,7 @@ fn forwarding(mode: ForwardedMode) -> Forwarding {
     }
 }
 
-impl<C> Session<C> {
+impl<C: Transport> Session<C> {
     fn peer(&self, listener: &Listener) -> Peer {
         Peer {
             address: self.peer_text,

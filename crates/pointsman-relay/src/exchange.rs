@@ -6,10 +6,12 @@ use std::rc::Rc;
 use pointsman_http::{AnswerTo, Method, Version};
 use pointsman_telemetry::Event;
 
+use pointsman_upstream::Check;
+
 use crate::commit::HeaderEdits;
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
-use crate::session::Session;
+use crate::session::{Session, Transport};
 
 /// What an exchange is and what came of it.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(crate) struct Exchange {
     pub(crate) keeps_client: bool,
     /// Whether the request has been read to its end: only then does the next one follow.
     pub(crate) has_whole_request: bool,
+    /// Whether its bytes were there before the answer before it was sent.
+    pub(crate) came_early: bool,
+    /// Whether a server has taken it: what fails from then on is told here, not by each try.
+    pub(crate) is_reached: bool,
     /// Edits of the answer's head, where rules or stickiness ask for any.
     pub(crate) response_edits: Option<HeaderEdits<'static>>,
     pub(crate) server: Option<Rc<LocalServer>>,
@@ -59,6 +65,8 @@ impl Exchange {
             to: AnswerTo::Other,
             keeps_client: false,
             has_whole_request: false,
+            came_early: false,
+            is_reached: false,
             response_edits: None,
             server: None,
             status: 0,
@@ -85,34 +93,46 @@ impl Exchange {
         self.facts.as_deref_mut()
     }
 
+    /// How closely a kept connection is looked at before it gets this request: by the socket itself
+    /// where the request cannot be sent again, or where the event loop has not listened since the
+    /// connection was last used.
+    pub(crate) fn check(&self) -> Check {
+        if self.came_early || !self.method.is_idempotent() { Check::Socket } else { Check::Heard }
+    }
+
     /// Times of steps are taken only for the access log: each is a look at the clock.
-    fn step_us<C>(&self, session: &Session<C>) -> Option<u64> {
+    fn step_us<C: Transport>(&self, session: &Session<C>) -> Option<u64> {
         let logs = session.shard.recorder.is_logging();
         logs.then(|| session.shard.clock.now_us().saturating_sub(self.started_us))
     }
 
-    pub(crate) fn is_decided<C>(&mut self, session: &Session<C>) {
+    pub(crate) fn is_decided<C: Transport>(&mut self, session: &Session<C>) {
         self.decided_us = self.step_us(session);
     }
 
-    pub(crate) fn is_connected<C>(&mut self, session: &Session<C>) {
+    pub(crate) fn is_connected<C: Transport>(&mut self, session: &Session<C>) {
         self.connected_us = self.step_us(session);
     }
 
-    pub(crate) fn has_first_byte<C>(&mut self, session: &Session<C>) {
+    pub(crate) fn has_first_byte<C: Transport>(&mut self, session: &Session<C>) {
         self.first_byte_us = self.step_us(session);
     }
 
     /// Tells telemetry that it is over.
-    pub(crate) fn tell<C>(&self, session: &Session<C>) {
+    pub(crate) fn tell<C: Transport>(&self, session: &Session<C>) {
         let shard = &session.shard;
         let listener = &*session.listener.metrics;
         if let Some(reason) = self.fault.and_then(Fault::refusal) {
             shard.recorder.hear(&Event::Refused(listener, reason));
         }
+        if let (Some(Fault::Server(fault)), Some(server), true) = (self.fault, &self.server, self.is_reached)
+        {
+            shard.recorder.hear(&Event::ServerFailed(&server.metrics, fault.kind()));
+        }
         if self.is_empty_connection() {
             return;
         }
+        let now_us = shard.clock.now_us();
         let tls = session.connection.tls.as_deref();
         let facts = self.facts.as_deref();
         let tags: Vec<&str> =
@@ -120,7 +140,7 @@ impl Exchange {
         let text = |part: fn(&Facts) -> &Vec<u8>| facts.map(|facts| part(facts).as_slice());
         shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
             listener,
-            now_us: shard.clock.now_us(),
+            now_us,
             client: session.connection.src,
             client_ip: facts.and_then(|facts| facts.client_ip).unwrap_or(session.connection.src.ip()),
             tls: tls.map(|tls| tls.version),
@@ -138,7 +158,7 @@ impl Exchange {
             decided_us: self.decided_us,
             connected_us: self.connected_us,
             first_byte_us: self.first_byte_us,
-            total_us: shard.clock.now_us().saturating_sub(self.started_us),
+            total_us: now_us.saturating_sub(self.started_us),
             tries: self.tries,
             reused: self.reused,
             tags: &tags,

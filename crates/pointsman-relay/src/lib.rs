@@ -22,4 +22,4 @@ mod shard;
 mod switch;
 mod upload;
 
-pub use switch::{Address, BindFault, Start, Switch};
+pub use switch::{Address, BindFault, Start, StartFault, Switch};

@@ -11,6 +11,9 @@ use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Termina
 use pointsman_telemetry::{ListenerMetrics, Metrics, RuleMetrics, ServerMetrics};
 use pointsman_upstream::ServerId;
 
+/// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
+const NO_RULE: &str = "(default)";
+
 /// A listener's number, given once by name and kept over reloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerId(u32);
@@ -25,6 +28,9 @@ pub(crate) struct Live {
     /// Parallel to the plan's pools.
     pools: Vec<Vec<LiveServer>>,
     by_id: HashMap<ListenerId, usize>,
+    /// Whether some rule keeps clients by the switch's own cookie. It is host-wide, whatever the port, so
+    /// servers behind other listeners must not see it either.
+    pub(crate) uses_route_cookie: bool,
 }
 
 /// The state of a listener.
@@ -33,8 +39,6 @@ pub(crate) struct LiveListener {
     pub(crate) state: Arc<ListenerState>,
     /// The rules in order, then the final `else:` if there is one, then the default pool.
     rules: Vec<Arc<RuleMetrics>>,
-    /// Whether some rule keeps clients by the switch's own cookie, which servers must not see.
-    pub(crate) uses_route_cookie: bool,
 }
 
 /// What a listener's connections share.
@@ -113,7 +117,10 @@ impl Registry {
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
         let pools = plan.pools.iter().map(|pool| self.pool(pool)).collect();
         let by_id = listeners.iter().enumerate().map(|(index, listener)| (listener.id, index)).collect();
+        let programs = plan.listeners.iter().filter_map(|listener| listener.program.as_deref());
+        let uses_route_cookie = programs.flat_map(all_rules).any(uses_route_cookie);
         Live {
+            uses_route_cookie,
             sticky: StickyHash::new(key),
             route_cookie: RouteCookie::new(key),
             listeners,
@@ -136,12 +143,11 @@ impl Registry {
             .clone();
         let program = listener.program.as_deref();
         let rules = program.into_iter().flat_map(all_rules);
-        let labels = rules.map(|rule| &*rule.label).chain(["default"]);
+        let labels = rules.map(|rule| &*rule.label).chain([NO_RULE]);
         LiveListener {
             id,
             state,
             rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
-            uses_route_cookie: program.is_some_and(|program| all_rules(program).any(uses_route_cookie)),
         }
     }
 

@@ -36,12 +36,15 @@ impl Choice {
     /// The next server to try; none when all have failed.
     pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
         let usable = |server: usize| !self.failed.contains(&server);
+        let by_hash = |key| {
+            let servers = self.pool.servers.iter().enumerate();
+            rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight, usable(at))))
+        };
         let index = match (self.fixed, self.sticky) {
             (Some(fixed), _) => Some(fixed).filter(|&server| usable(server)),
-            (None, Some(key)) => {
-                let servers = self.pool.servers.iter().enumerate();
-                rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight, usable(at))))
-            }
+            (None, Some(key)) => by_hash(key),
+            // A second try takes no turn: it would hand the next client the server that failed this one.
+            (None, None) if !self.failed.is_empty() => by_hash(shard.random()),
             (None, None) => self.pool.picker.borrow_mut().pick(&self.pool.loads, usable, shard.random()),
         }?;
         self.pool.servers.get(index).cloned()

@@ -65,8 +65,9 @@ impl Pump {
         Pump { buffer, written: 0, body, form, left, read_bytes: 0, excess: Vec::new() }
     }
 
+    /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
-        if self.written < self.buffer.len() { Waiting::Write } else { Waiting::Read }
+        if self.written < self.buffer.len() || self.body.is_done() { Waiting::Write } else { Waiting::Read }
     }
 
     /// Moves something once: one write, or one read.
@@ -93,6 +94,7 @@ impl Pump {
             });
         }
         self.buffer.clear();
+        self.buffer.refill();
         self.written = 0;
         let read = match poll_read_into(context, from, &mut self.buffer) {
             Poll::Ready(read) => read,
@@ -101,6 +103,8 @@ impl Pump {
                 if let Poll::Ready(Err(_)) = Pin::new(to).poll_flush(context) {
                     return Poll::Ready(Err(PumpFault::Sink));
                 }
+                // An event stream is silent for most of its life: it holds no room meanwhile.
+                self.buffer.release();
                 return Poll::Pending;
             }
         };

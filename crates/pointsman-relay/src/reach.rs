@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use pointsman_http::AnswerTo;
 use pointsman_net::{PooledBuffer, Tcp, read_into, write_all};
 use pointsman_telemetry::{Event, Recorder};
-use pointsman_upstream::ConnectFault;
+use pointsman_upstream::{Check, ConnectFault};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
@@ -18,6 +19,8 @@ pub(crate) struct Reached {
     pub(crate) server: ServerConnection,
     /// What has come of the answer: something, where the whole request was sent.
     pub(crate) answer: PooledBuffer,
+    /// When the answer's head must be here, on the shard's clock.
+    pub(crate) answer_until_us: u64,
     /// Whether the connection can serve again: the answer is over, and nothing is left on it.
     pub(crate) is_reusable: bool,
 }
@@ -65,14 +68,17 @@ impl Drop for CountedIdle {
 
 impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
-    pub(crate) fn settle(self, shard: &Shard) {
+    pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange) {
         if !self.is_reusable {
             return;
         }
+        // A body where none may be is the classic way for an answer to reach the wrong request.
+        let has_no_body = exchange.to == AnswerTo::Head || matches!(exchange.status, 204 | 304);
+        let check = if has_no_body { Check::Socket } else { Check::Heard };
         let server = self.server.server().clone();
         let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
         let now_ms = shard.clock.now_us() / 1000;
-        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), count);
+        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), check, count);
     }
 }
 
@@ -108,12 +114,15 @@ impl<C: Transport> Session<C> {
             exchange.tries += 1;
             exchange.server = Some(server.clone());
             let tried = match self.try_server(&server, forward, exchange).await {
-                Ok(reached) => return Ok(reached),
+                Ok(reached) => {
+                    exchange.is_reached = true;
+                    return Ok(reached);
+                }
                 Err(tried) => tried,
             };
             fault = Fault::Server(tried.fault);
             // A kept connection that its server has closed says nothing about the server.
-            let stale = exchange.reused == Some(true);
+            let stale = exchange.reused == Some(true) && tried.fault == ServerFault::Closed;
             if !stale {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.fault.kind()));
                 forward.choice.exclude(&server);
@@ -132,7 +141,10 @@ impl<C: Transport> Session<C> {
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
         // After a stale connection the others of its age are likely stale too.
-        let kept = if exchange.tries > 1 { None } else { self.shard.idle.take(server.id) };
+        let kept = match exchange.tries {
+            1 => self.shard.idle.take(server.id, self.shard.clock.now_us() / 1000, exchange.check()),
+            _ => None,
+        };
         exchange.reused = Some(kept.is_some());
         let mut tcp = match kept {
             Some(tcp) => tcp,
@@ -149,6 +161,7 @@ impl<C: Transport> Session<C> {
             }
             Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
         }
+        let answer_until_us = self.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.heads.take();
         if forward.body.is_done() {
             let read = read_into(&mut tcp, &mut answer);
@@ -158,7 +171,8 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(Tried { fault: ServerFault::ResponseTimeout, again: false }),
             }
         }
-        Ok(Reached { server: ServerConnection { tcp, in_flight }, answer, is_reusable: false })
+        let server = ServerConnection { tcp, in_flight };
+        Ok(Reached { server, answer, answer_until_us, is_reusable: false })
     }
 
     async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {

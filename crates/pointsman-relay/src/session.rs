@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_config::{Listener, ListenerLimits};
-use pointsman_http::Answer;
-use pointsman_net::{Deadline, Io, PooledBuffer, Tcp, poll_read_into, read_into, write_all};
+use pointsman_http::{Answer, PLAIN_TEXT_LINE};
+use pointsman_net::{Deadline, Elapsed, Io, PooledBuffer, Tcp, poll_read_into, read_into, write_all};
 use pointsman_tls::TlsStream;
 use pointsman_view::{AddressText, Connection};
 use tokio::io::AsyncWriteExt;
@@ -19,12 +19,12 @@ use crate::live::{ListenerId, ListenerState};
 use crate::shard::Shard;
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
-const LINGER_MS: u32 = 1000;
+const LINGER_MS: u32 = 2000;
 /// And how much it may still say.
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
 /// One client connection.
-pub(crate) struct Session<C> {
+pub(crate) struct Session<C: Transport> {
     pub(crate) io: C,
     pub(crate) shard: Rc<Shard>,
     pub(crate) listener_id: ListenerId,
@@ -37,6 +37,8 @@ pub(crate) struct Session<C> {
     requests: u32,
     /// Bytes of the next request that came with the last one.
     early: Option<PooledBuffer>,
+    /// Whether an answer has begun and is not over: whoever ends the connection now breaks it off.
+    pub(crate) is_amid_answer: bool,
 }
 
 /// What becomes of the connection after an exchange.
@@ -44,12 +46,10 @@ pub(crate) struct Session<C> {
 pub(crate) enum After {
     /// It waits for the next request.
     Next,
-    /// It closes: everything that was to be sent is sent.
+    /// It closes behind an answer, which must arrive whole although the client may still be sending.
     Close,
-    /// It closes while the client may still be sending.
-    Linger,
-    /// It breaks off, so that nobody takes what was sent for the whole.
-    Abort,
+    /// It closes, and nothing that was sent is on its way.
+    Leave,
 }
 
 /// What a session talks through: TCP, or TLS over it.
@@ -76,6 +76,7 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
         let mut exchange = Exchange::new(0);
         let after = match session.next_request(&mut exchange).await {
             Ok((Verdict::Forward(mut forward), received)) => {
+                exchange.request_bytes = forward.used as u64;
                 exchange.has_whole_request = forward.body.is_done();
                 session.keep_early(received, forward.used, exchange.has_whole_request);
                 match session.forward(&mut forward, &mut exchange).await {
@@ -88,15 +89,14 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
                 session.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
                 session.answer(&answer, &mut exchange).await
             }
-            Ok((Verdict::Discard, _)) => After::Close,
+            Ok((Verdict::Discard, _)) => After::Leave,
             Err(fault) => session.refuse(fault, &mut exchange).await,
         };
         exchange.tell(session);
         match after {
             After::Next => {}
-            After::Close => return session.close().await,
-            After::Linger => return Box::pin(session.linger()).await,
-            After::Abort => return session.io.tcp().reset_on_close(),
+            After::Close => return Box::pin(session.linger()).await,
+            After::Leave => return session.leave().await,
         }
     }
 }
@@ -123,6 +123,7 @@ impl<C: Transport> Session<C> {
             limits,
             requests: 0,
             early: None,
+            is_amid_answer: false,
         };
         session.refresh_limits();
         session
@@ -136,6 +137,7 @@ impl<C: Transport> Session<C> {
 
     /// Waits for a request, reads its head and decides about it.
     async fn next_request(&mut self, exchange: &mut Exchange) -> Result<(Verdict, PooledBuffer), Fault> {
+        exchange.came_early = self.early.is_some();
         let mut received = match self.early.take() {
             Some(early) => early,
             None => self.first_bytes().await?,
@@ -149,9 +151,9 @@ impl<C: Transport> Session<C> {
             if let Some(verdict) = decide(self, &received, exchange)? {
                 return Ok((verdict, received));
             }
-            let left_us = until_us.saturating_sub(self.shard.clock.now_us());
+            let ms = self.ms_until(until_us);
             let more = read_into(&mut self.io, &mut received);
-            match self.deadline.within((left_us / 1000) as u32, more).await {
+            match self.deadline.within(ms, more).await {
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Err(Fault::Client(ClientFault::Closed)),
                 Err(_) => return Err(Fault::HeadTimeout),
@@ -161,14 +163,18 @@ impl<C: Transport> Session<C> {
 
     /// Waits for the first bytes of a request. No buffer is held while nothing comes.
     async fn first_bytes(&mut self) -> Result<PooledBuffer, Fault> {
-        let Session { io, shard, deadline, limits, .. } = self;
-        let read = std::future::poll_fn(|context| {
-            let mut buffer = shard.buffers.heads.take();
-            poll_read_into(context, io, &mut buffer).map(|read| read.map(|_| buffer))
-        });
-        match deadline.idle_within(limits.idle_ms_max, read).await {
-            Ok(Ok(buffer)) if !buffer.is_empty() => Ok(buffer),
-            _ => Err(Fault::Client(ClientFault::Closed)),
+        loop {
+            let Session { io, shard, deadline, limits, .. } = &mut *self;
+            let read = std::future::poll_fn(|context| {
+                let mut buffer = shard.buffers.heads.take();
+                poll_read_into(context, io, &mut buffer).map(|read| read.map(|_| buffer))
+            });
+            match deadline.idle_within(limits.idle_ms_max, read).await {
+                Ok(Ok(buffer)) if !buffer.is_empty() => return Ok(buffer),
+                // Some listener was removed, and it is not this one: the wait begins anew.
+                Err(Elapsed::Ended) if !self.shard.is_draining() && self.has_listener() => {}
+                _ => return Err(Fault::Client(ClientFault::Closed)),
+            }
         }
     }
 
@@ -180,7 +186,7 @@ impl<C: Transport> Session<C> {
             // On the heap: most requests come in one piece, and an idle connection has no room to spare.
             false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
         };
-        reached.settle(&self.shard);
+        reached.settle(&self.shard, exchange);
         Ok(after)
     }
 
@@ -193,15 +199,12 @@ impl<C: Transport> Session<C> {
     /// Tells the client what went wrong, where that can still be told.
     async fn refuse(&mut self, fault: Fault, exchange: &mut Exchange) -> After {
         exchange.fault = Some(fault);
-        if exchange.request_bytes == 0 {
-            return After::Close;
-        }
         // A client that has seen the start of an answer must not see another one in it.
-        let Some(status) = fault.status().filter(|_| exchange.status == 0) else { return After::Abort };
+        let Some(status) = fault.status().filter(|_| exchange.status == 0) else { return After::Leave };
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
         let body = format!("{}\n", fault.sentence());
-        self.send_own(status, b"", body.as_bytes(), exchange).await
+        self.send_own(status, PLAIN_TEXT_LINE, body.as_bytes(), exchange).await
     }
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
@@ -218,11 +221,12 @@ impl<C: Transport> Session<C> {
         answer.write(&mut out);
         exchange.status = status;
         exchange.response_bytes = out.len() as u64;
-        match self.send(&out).await {
-            Ok(()) if keeps => After::Next,
-            Ok(()) => After::Linger,
-            Err(_) => After::Abort,
+        self.is_amid_answer = true;
+        if self.send(&out).await.is_err() {
+            return After::Leave;
         }
+        self.is_amid_answer = false;
+        if keeps { After::Next } else { After::Close }
     }
 
     /// Sends bytes to the client.
@@ -259,7 +263,10 @@ impl<C: Transport> Session<C> {
         }
     }
 
-    async fn close(&mut self) {
+    async fn leave(&mut self) {
+        if self.is_amid_answer {
+            return;
+        }
         // A peer that is gone takes no farewell.
         let (Ok(_) | Err(_)) = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
     }
@@ -285,10 +292,34 @@ impl<C: Transport> Session<C> {
     }
 }
 
-impl<C> Session<C> {
+impl<C: Transport> Session<C> {
     /// Whether the connection closes after this request.
     pub(crate) fn is_last_request(&self, listener: &Listener) -> bool {
         let max = listener.limits.requests_max;
         max != 0 && self.requests >= max
+    }
+
+    fn has_listener(&self) -> bool {
+        self.shard.local().live.listener(self.listener_id).is_some()
+    }
+
+    /// The shard's clock, so many milliseconds from now.
+    pub(crate) fn after_ms(&self, ms: u32) -> u64 {
+        self.shard.clock.now_us() + u64::from(ms) * 1000
+    }
+
+    /// Milliseconds from now until then.
+    pub(crate) fn ms_until(&self, until_us: u64) -> u32 {
+        (until_us.saturating_sub(self.shard.clock.now_us()) / 1000) as u32
+    }
+}
+
+/// However a session ends, by a fault or because the switch stops: half an answer is never followed by an
+/// orderly close, which some clients take for its end.
+impl<C: Transport> Drop for Session<C> {
+    fn drop(&mut self) {
+        if self.is_amid_answer {
+            self.io.tcp().reset_on_close();
+        }
     }
 }

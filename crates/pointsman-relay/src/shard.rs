@@ -6,12 +6,12 @@ use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
 use pointsman_net::{Clock, EventLoop, Timers};
-use pointsman_telemetry::Recorder;
+use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
@@ -65,6 +65,8 @@ impl Shared {
 pub(crate) enum Command {
     /// Accept on this socket for that listener.
     Listen { listener: ListenerId, socket: u32, accepts: TcpListener },
+    /// Accept on that socket for another listener.
+    HandOver { listener: ListenerId, socket: u32 },
     /// Close that socket; its connections go on.
     Close { socket: u32 },
 }
@@ -106,6 +108,8 @@ pub(crate) struct Shard {
     random: Cell<u64>,
     accepting: RefCell<Vec<(u32, Accepting)>>,
     ticks: Cell<u32>,
+    /// A listener has left the plan, and its idle connections are to end.
+    listener_left: Cell<bool>,
 }
 
 /// Reused by every head that this thread parses; nobody holds it across a wait.
@@ -130,15 +134,23 @@ pub(crate) struct ShardStart {
     pub(crate) seed: u64,
 }
 
-/// Runs a thread until it is drained.
-pub(crate) fn run(start: ShardStart) -> std::io::Result<()> {
-    let event_loop = EventLoop::new()?;
+/// Runs a thread until it is drained. `started` hears whether it could start.
+pub(crate) fn run(start: ShardStart, started: &mpsc::Sender<std::io::Result<()>>) {
+    let event_loop = match EventLoop::new() {
+        Ok(event_loop) => event_loop,
+        Err(error) => return tell(started, Err(error)),
+    };
+    tell(started, Ok(()));
     let inbox = start.inbox.clone();
     let shard = Rc::new(Shard::new(start));
     let timers = shard.timers.clone();
     event_loop.run(timers.run(|| shard.tick(&inbox)));
     shard.recorder.flush();
-    Ok(())
+}
+
+fn tell(started: &mpsc::Sender<std::io::Result<()>>, result: std::io::Result<()>) {
+    // Whoever started the thread waits for this, or has given up and ends the process.
+    let (Ok(()) | Err(_)) = started.send(result);
 }
 
 impl Shard {
@@ -160,6 +172,7 @@ impl Shard {
             random: Cell::new(start.seed | 1),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
+            listener_left: Cell::new(false),
         }
     }
 
@@ -168,8 +181,11 @@ impl Shard {
         let generation = self.shared.generation();
         if generation != self.seen.get() {
             self.seen.set(generation);
-            let fresh = Local::new(self.shared.live(), self.thread, Some(&self.local.borrow()));
-            self.local.replace(Rc::new(fresh));
+            let fresh = Rc::new(Local::new(self.shared.live(), self.thread, Some(&self.local.borrow())));
+            let previous = self.local.replace(fresh.clone());
+            if previous.live.listeners().any(|(_, listener)| fresh.live.listener(listener.id).is_none()) {
+                self.listener_left.set(true);
+            }
         }
         self.local.borrow().clone()
     }
@@ -197,7 +213,13 @@ impl Shard {
         self.recorder.flush();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
-            self.idle.sweep(self.clock.now_us() / 1000, |server| local.names(server));
+            let now_us = self.clock.now_us();
+            self.idle.sweep(now_us / 1000, |server| local.names(server));
+            // The wall's clock may be set, and drifts from ours.
+            self.recorder.set_wall_base(WallBase { unix_us: self.clock.unix_us(), monotonic_us: now_us });
+        }
+        if self.listener_left.replace(false) {
+            self.timers.end_idle_waits();
         }
         if !self.is_draining() {
             return ControlFlow::Continue(());
@@ -213,6 +235,12 @@ impl Shard {
             Command::Listen { listener, socket, accepts } => {
                 let accepting = Accepting::start(self, listener, accepts);
                 self.accepting.borrow_mut().push((socket, accepting));
+            }
+            Command::HandOver { listener, socket } => {
+                let all = self.accepting.borrow();
+                if let Some((_, accepting)) = all.iter().find(|(number, _)| *number == socket) {
+                    accepting.hand_to(listener);
+                }
             }
             Command::Close { socket } => {
                 let mut all = self.accepting.borrow_mut();

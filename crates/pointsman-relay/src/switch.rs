@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
 use pointsman_config::Plan;
-use pointsman_net::{Bound, Clock, bind};
+use pointsman_net::{Bound, Clock, bind, is_free};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{ListenerId, Live, Registry};
@@ -23,8 +23,6 @@ pub struct Start {
     pub metrics: Arc<Metrics>,
     /// Where they log.
     pub log: Option<AccessLog>,
-    /// Microseconds since 1970, now.
-    pub unix_us: u64,
     /// Keys stickiness where the plan names no key.
     pub sticky_key: [u8; 16],
     /// Keys the ids of clients; never the same twice.
@@ -36,7 +34,7 @@ pub struct Switch {
     shared: Arc<Shared>,
     registry: Registry,
     inboxes: Vec<Arc<Inbox>>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
     sockets: Vec<OpenSocket>,
     sockets_opened: u32,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
@@ -61,6 +59,26 @@ pub struct Address {
     /// Whether clients speak TLS there.
     pub tls: bool,
 }
+
+/// Why a switch cannot start.
+#[derive(Debug)]
+pub enum StartFault {
+    /// An address cannot be listened on.
+    Bind(BindFault),
+    /// The system gives no thread or event loop.
+    Thread(io::Error),
+}
+
+impl fmt::Display for StartFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartFault::Bind(fault) => fault.fmt(f),
+            StartFault::Thread(error) => write!(f, "no event loop for a thread: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartFault {}
 
 /// An address that cannot be listened on.
 #[derive(Debug)]
@@ -92,13 +110,11 @@ impl Switch {
     /// Binds every listener and starts the threads.
     ///
     /// # Errors
-    /// The first address that cannot be listened on; nothing is left behind.
-    pub fn start(plan: Plan, start: Start) -> Result<Switch, BindFault> {
-        let clock = Clock::start();
-        let idle_connections_max = plan.upstream_idle_connections_max / start.threads as u32;
+    /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
+    pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
         let live = registry.attach(plan);
-        let opening = open(&live, &[], start.threads)?;
+        let opening = open(&live, &[], start.threads).map_err(StartFault::Bind)?;
         let shared = Arc::new(Shared::new(Arc::new(live)));
         let mut switch = Switch {
             shared,
@@ -109,21 +125,39 @@ impl Switch {
             sockets_opened: 0,
             retired: Vec::new(),
         };
-        let base = WallBase { unix_us: start.unix_us, monotonic_us: 0 };
-        for thread in 0..start.threads {
-            let inbox = Arc::new(Inbox::default());
-            switch.inboxes.push(inbox.clone());
-            let Some(recorder) = start.metrics.recorder(start.log.as_ref(), base) else { break };
-            let shared = switch.shared.clone();
-            let client_ids = ClientIds::new(start.client_id_key, thread as u64);
-            let seed = u64::from_le_bytes(*start.client_id_key.first_chunk().unwrap_or(&[1; 8]));
-            let seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread as u64 + 1));
-            let start =
-                ShardStart { shared, inbox, thread, recorder, clock, client_ids, idle_connections_max, seed };
-            switch.threads.push(std::thread::spawn(move || run(start)));
-        }
+        switch.start_threads(&start).map_err(StartFault::Thread)?;
         switch.accept_on(opening);
         Ok(switch)
+    }
+
+    fn start_threads(&mut self, start: &Start) -> io::Result<()> {
+        let clock = Clock::start();
+        let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
+        let idle_connections_max =
+            self.with_plan(|plan| plan.upstream_idle_connections_max) / start.threads as u32;
+        let (started, starts) = mpsc::channel();
+        for thread in 0..start.threads {
+            let inbox = Arc::new(Inbox::default());
+            self.inboxes.push(inbox.clone());
+            let Some(recorder) = start.metrics.recorder(start.log.as_ref(), base) else {
+                return Err(io::Error::other("the metrics were made for fewer threads"));
+            };
+            let shard = ShardStart {
+                shared: self.shared.clone(),
+                inbox,
+                thread,
+                recorder,
+                clock,
+                client_ids: ClientIds::new(start.client_id_key, thread as u64),
+                idle_connections_max,
+                seed: seed(start.client_id_key, thread as u64),
+            };
+            let started = started.clone();
+            let name = format!("shard-{thread}");
+            self.threads.push(std::thread::Builder::new().name(name).spawn(move || run(shard, &started))?);
+        }
+        drop(started);
+        starts.iter().take(start.threads).collect()
     }
 
     /// Puts a new plan in the place of the live one. Open connections go on.
@@ -132,16 +166,52 @@ impl Switch {
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
         let live = Arc::new(self.registry.attach(plan));
-        let opening = open(&live, &self.sockets, self.inboxes.len())?;
+        let handed = self.handed_over(&live);
+        let opening = match open(&live, &self.sockets, self.inboxes.len()) {
+            Ok(opening) => opening,
+            Err(fault) => {
+                Self::take_back(&mut self.sockets, &handed);
+                return Err(fault);
+            }
+        };
         let gone = self.sockets.extract_if(.., |socket| !wants(&live, socket)).collect::<Vec<_>>();
         self.retired.push(self.shared.publish(live));
         self.accept_on(opening);
+        for &(number, _, listener) in &handed {
+            for inbox in &self.inboxes {
+                inbox.put(Command::HandOver { listener, socket: number });
+            }
+        }
         for socket in gone {
             for inbox in &self.inboxes {
                 inbox.put(Command::Close { socket: socket.number });
             }
         }
         Ok(self.shared.generation())
+    }
+
+    /// Sockets whose listener leaves the plan and whose address another listener now asks for go to that
+    /// one, with the connections that wait on them: a listener can be renamed and nobody is turned away.
+    fn handed_over(&mut self, live: &Live) -> Vec<(u32, ListenerId, ListenerId)> {
+        let mut handed = Vec::new();
+        // Port 0 is another port each time.
+        let leaving = |socket: &&mut OpenSocket| socket.asked.port() != 0 && !wants(live, socket);
+        for socket in self.sockets.iter_mut().filter(leaving) {
+            let mut takers = live.listeners().filter(|(listener, _)| listener.binds.contains(&socket.asked));
+            if let Some((_, taker)) = takers.next() {
+                handed.push((socket.number, socket.listener, taker.id));
+                socket.listener = taker.id;
+            }
+        }
+        handed
+    }
+
+    fn take_back(sockets: &mut [OpenSocket], handed: &[(u32, ListenerId, ListenerId)]) {
+        for &(number, from, _) in handed {
+            if let Some(socket) = sockets.iter_mut().find(|socket| socket.number == number) {
+                socket.listener = from;
+            }
+        }
     }
 
     fn accept_on(&mut self, opening: Vec<Opening>) {
@@ -232,7 +302,10 @@ fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Openi
             if sockets.iter().any(|socket| socket.listener == state.id && socket.asked == asked) {
                 continue;
             }
-            let bound = bind(asked, threads).map_err(|error| BindFault {
+            // Ours is a second socket only while one listener takes an address over from another.
+            let is_ours = sockets.iter().any(|socket| socket.asked == asked);
+            let free = if asked.port() == 0 || is_ours { Ok(()) } else { is_free(asked) };
+            let bound = free.and_then(|()| bind(asked, threads)).map_err(|error| BindFault {
                 listener: listener.name.clone(),
                 address: asked,
                 error,
@@ -241,6 +314,12 @@ fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Openi
         }
     }
     Ok(opening)
+}
+
+/// Where a thread's choices by chance begin.
+fn seed(key: [u8; 16], thread: u64) -> u64 {
+    let [low @ .., _, _, _, _, _, _, _, _] = key;
+    u64::from_le_bytes(low).wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread + 1))
 }
 
 fn wants(live: &Live, socket: &OpenSocket) -> bool {

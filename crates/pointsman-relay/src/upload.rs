@@ -2,24 +2,24 @@
 
 use std::task::Poll;
 
-use pointsman_http::Framing;
+use pointsman_http::{BodyReader, Framing};
 use pointsman_net::poll_read_into;
+use tokio::io::AsyncWriteExt;
 
 use crate::answer::{FinalHead, Upload};
 use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
-use crate::reach::Reached;
+use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session, Transport};
 
 /// How far an exchange is after its upload.
-#[expect(clippy::large_enum_variant, reason = "it lives for one match, and on the heap already")]
 enum Progress {
     /// The server has the request, or all of it that it will take: its answer comes next.
     Uploaded,
     /// The final answer's head is here, and the rest of the body may still follow.
-    Answered(FinalHead, Pump),
+    Answered(FinalHead),
 }
 
 /// What happened while the body was sent.
@@ -29,35 +29,40 @@ enum Event {
 }
 
 impl<C: Transport> Session<C> {
-    /// Sends the rest of the body, and relays the answer if it comes before the body's end.
+    /// Sends the rest of the body, and relays the answer, which may come before the body's end.
     pub(crate) async fn upload_and_answer(
         &mut self,
         forward: &mut Forward,
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
-        match self.upload(forward, reached, exchange).await? {
-            Progress::Uploaded => self.relay_answer(reached, exchange).await,
-            Progress::Answered(mut head, mut up) => {
+        // From here on the request is not held whole any more, and cannot be sent again.
+        forward.message.release();
+        let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
+        let buffer = self.shard.buffers.bodies.take();
+        let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
+        let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
+            Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
+            Ok(Progress::Answered(mut head)) => {
                 self.relay(&mut head, reached, &mut Upload::Running(&mut up), exchange).await
             }
-        }
+            Err(fault) => Err(fault),
+        };
+        exchange.request_bytes += up.read_bytes;
+        after
     }
 
     /// Sends the rest of the body, unless the server answers before it has it all.
     ///
-    /// It may do so to refuse the body, or because it answers while the body goes on. The
-    /// connection closes after such an answer: whether the client sends the rest is its choice.
+    /// It may do so to refuse the body, or because it answers while the body goes on. Whether the
+    /// client sends the rest is its choice, so its connection closes after such an answer.
     async fn upload(
         &mut self,
-        forward: &mut Forward,
+        up: &mut Pump,
+        mut waits_for_continue: bool,
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<Progress, Fault> {
-        let body = std::mem::replace(&mut forward.body, pointsman_http::BodyReader::new(Framing::None));
-        let buffer = self.shard.buffers.bodies.take();
-        let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
-        let mut waits_for_continue = forward.expects_continue;
         let limits = reached.server.server().limits;
         let uploaded = loop {
             let ms = match up.waiting() {
@@ -70,8 +75,12 @@ impl<C: Transport> Session<C> {
                 let Session { io, deadline, .. } = &mut *self;
                 let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
+                    answer.refill();
                     if let Poll::Ready(read) = poll_read_into(context, &mut server.tcp, answer) {
                         return Poll::Ready(Event::Answered(read));
+                    }
+                    if answer.is_empty() {
+                        answer.release();
                     }
                     up.poll_step(context, io, &mut server.tcp).map(Event::Uploaded)
                 });
@@ -87,17 +96,16 @@ impl<C: Transport> Session<C> {
                     let kept = exchange.keeps_client;
                     exchange.keeps_client = false;
                     if let Some(head) = self.final_head(reached, exchange).await? {
-                        exchange.request_bytes += up.read_bytes;
-                        return Ok(Progress::Answered(head, up));
+                        return Ok(Progress::Answered(head));
                     }
                     exchange.keeps_client = kept;
                     waits_for_continue &= exchange.interims == 0;
                 }
                 Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
-                Err(_) => return Err(stalled(&up, waits_for_continue)),
+                Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
-        exchange.request_bytes += up.read_bytes;
+        reached.answer_until_us = self.after_ms(limits.response_ms_max);
         match uploaded {
             Ok(()) => {
                 exchange.has_whole_request = true;
@@ -110,6 +118,28 @@ impl<C: Transport> Session<C> {
                 Ok(Progress::Uploaded)
             }
             Err(fault) => Err(fault_of(fault)),
+        }
+    }
+
+    /// Sends on what a client still sends after its answer, as long as the server takes it.
+    ///
+    /// Our side closes first: a client that waits for the answer's end, or for leave to go on, sees it.
+    pub(crate) async fn finish_upload(&mut self, up: &mut Pump, server: &mut ServerConnection) {
+        let ms = self.limits.write_ms_max;
+        if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
+            return;
+        }
+        let server_ms = server.server().limits.write_ms_max;
+        loop {
+            let ms = match up.waiting() {
+                Waiting::Read => self.limits.body_ms_max,
+                Waiting::Write => server_ms,
+            };
+            let Session { io, deadline, .. } = &mut *self;
+            let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.tcp));
+            if !matches!(deadline.within(ms, step).await, Ok(Ok(Step::Moved))) {
+                return;
+            }
         }
     }
 }

@@ -15,15 +15,6 @@ pub enum Event<'a> {
     Handshake(&'a ListenerMetrics, Handshake),
     /// A client was refused. If it was answered, [`Event::Done`] follows; this one says why.
     Refused(&'a ListenerMetrics, Refusal),
-    /// Bytes that belong to no exchange: those of an upgraded connection, told now and then as they pass.
-    Tunnelled {
-        /// The listener.
-        listener: &'a ListenerMetrics,
-        /// From the client.
-        received_bytes: u64,
-        /// To the client.
-        sent_bytes: u64,
-    },
     /// An attempt at a server failed.
     ServerFailed(&'a ServerMetrics, ServerFailure),
     /// A request goes to this server after an attempt that failed, at this server or another.

@@ -51,11 +51,6 @@ impl Recorder {
             Event::ConnectionClosed(listener) => listener.slots.of(thread).closed.add(1),
             Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
             Event::Refused(listener, why) => listener.slots.of(thread).refusals[why as usize].add(1),
-            Event::Tunnelled { listener, received_bytes, sent_bytes } => {
-                let slot = listener.slots.of(thread);
-                slot.received_bytes.add(received_bytes);
-                slot.sent_bytes.add(sent_bytes);
-            }
             Event::ServerFailed(server, how) => server.slots.of(thread).failures[how as usize].add(1),
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
             Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),

@@ -8,6 +8,15 @@ use pointsman_net::Tcp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerId(pub u32);
 
+/// How closely a kept connection is looked at before it is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Check {
+    /// By what the event loop has heard: free, and late by as long as the thread has been busy.
+    Heard,
+    /// By asking the socket: a system call, for requests that could not be sent again.
+    Socket,
+}
+
 /// How many idle connections of a server are kept, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct IdleLimits {
@@ -30,6 +39,7 @@ pub struct IdleConnections<T> {
 struct Idle<T> {
     connection: Tcp,
     until_ms: u64,
+    check: Check,
     _counted: T,
 }
 
@@ -42,25 +52,31 @@ impl<T> IdleConnections<T> {
     /// The connection to `server` that was used last, if it is still open and silent.
     ///
     /// The last used is the likeliest to be alive, and lets the others grow old and go.
-    pub fn take(&self, server: ServerId) -> Option<Tcp> {
+    pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Tcp> {
         let mut servers = self.servers.borrow_mut();
         let kept = servers.get_mut(server.0 as usize)?;
         while let Some(idle) = kept.pop() {
             self.count.set(self.count.get() - 1);
-            if idle.connection.is_quiet() {
+            let is_quiet = match check.max(idle.check) {
+                Check::Heard => idle.connection.sounds_quiet(),
+                Check::Socket => idle.connection.is_quiet(),
+            };
+            if is_quiet && idle.until_ms > now_ms {
                 return Some(idle.connection);
             }
         }
         None
     }
 
-    /// Keeps a connection for the next request, unless a limit says to close it.
+    /// Keeps a connection for the next request, unless a limit says to close it. `check` is how closely it
+    /// is to be looked at then, at the least.
     pub fn give_back(
         &self,
         server: ServerId,
         connection: Tcp,
         now_ms: u64,
         limits: IdleLimits,
+        check: Check,
         count: impl FnOnce() -> T,
     ) {
         let mut servers = self.servers.borrow_mut();
@@ -73,7 +89,7 @@ impl<T> IdleConnections<T> {
             return;
         }
         let until_ms = now_ms + u64::from(limits.idle_ms_max);
-        kept.push(Idle { connection, until_ms, _counted: count() });
+        kept.push(Idle { connection, until_ms, check, _counted: count() });
         self.count.set(self.count.get() + 1);
     }
 
@@ -86,7 +102,7 @@ impl<T> IdleConnections<T> {
                 continue;
             }
             let wanted = is_wanted(ServerId(index as u32));
-            kept.retain(|idle| wanted && idle.until_ms > now_ms && idle.connection.is_quiet());
+            kept.retain(|idle| wanted && idle.until_ms > now_ms && idle.connection.sounds_quiet());
             count += kept.len() as u32;
         }
         self.count.set(count);
@@ -120,21 +136,21 @@ mod tests {
             let (ours, theirs) = pair(&listener).await;
             last = Some(ours.local().expect("open"));
             if servers_ends.len() < 2 {
-                idle.give_back(ServerId(1), ours, 0, LIMITS, || ());
+                idle.give_back(ServerId(1), ours, 0, LIMITS, Check::Heard, || ());
             } else {
-                idle.give_back(ServerId(4), ours, 500, LIMITS, || ());
+                idle.give_back(ServerId(4), ours, 500, LIMITS, Check::Heard, || ());
             }
             servers_ends.push(theirs);
         }
         let (fourth, _open) = pair(&listener).await;
-        idle.give_back(ServerId(7), fourth, 0, LIMITS, || ());
+        idle.give_back(ServerId(7), fourth, 0, LIMITS, Check::Heard, || ());
         assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
-        assert!(idle.take(ServerId(9)).is_none());
+        assert!(idle.take(ServerId(9), 0, Check::Heard).is_none());
         idle.sweep(1200, |_| true);
         assert_eq!(idle.count(), 1, "two were idle too long");
-        let kept = idle.take(ServerId(4)).expect("kept");
+        let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
         assert_eq!(kept.local().ok(), last);
-        idle.give_back(ServerId(4), kept, 0, LIMITS, || ());
+        idle.give_back(ServerId(4), kept, 0, LIMITS, Check::Heard, || ());
         idle.sweep(1, |server| server != ServerId(4));
         assert_eq!(idle.count(), 0, "its server is no longer wanted");
     }
@@ -144,16 +160,19 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
         let idle = IdleConnections::new(8);
         let (ours, theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS, || ());
+        idle.give_back(ServerId(0), ours, 0, LIMITS, Check::Heard, || ());
         drop(theirs);
-        // The event loop must hear of the close before anyone can know.
-        while idle.take(ServerId(0)).is_some_and(|connection| {
-            let quiet = connection.is_quiet();
-            idle.give_back(ServerId(0), connection, 0, LIMITS, || ());
-            quiet
-        }) {
-            tokio::task::yield_now().await;
-        }
-        assert!(idle.take(ServerId(0)).is_none());
+        // The event loop has not run since: only the socket can know.
+        assert!(idle.take(ServerId(0), 0, Check::Socket).is_none());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_that_lay_too_long_is_not_handed_out() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let idle = IdleConnections::new(8);
+        let (ours, _theirs) = pair(&listener).await;
+        idle.give_back(ServerId(0), ours, 0, LIMITS, Check::Heard, || ());
+        assert!(idle.take(ServerId(0), 1000, Check::Heard).is_none());
+        assert_eq!(idle.count(), 0);
     }
 }

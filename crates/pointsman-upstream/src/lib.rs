@@ -6,4 +6,4 @@ mod connect;
 mod idle;
 
 pub use connect::{ConnectFault, connect};
-pub use idle::{IdleConnections, IdleLimits, ServerId};
+pub use idle::{Check, IdleConnections, IdleLimits, ServerId};

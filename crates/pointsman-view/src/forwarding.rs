@@ -13,8 +13,8 @@ pub enum Forwarding {
     Append,
     /// Earlier values are replaced by the peer.
     Replace,
-    /// The switch neither adds nor removes any: a server then sees what the client wrote, forged or
-    /// not, and must not believe it.
+    /// The switch adds none, and takes away what anyone but a trusted proxy wrote: a server never
+    /// sees a forged one.
     Off,
 }
 
@@ -51,6 +51,9 @@ pub fn add_forwarding_lines(
     modes: ForwardingModes,
     added: &mut Vec<u8>,
 ) {
+    if !peer.is_trusted {
+        drop_what_nobody_replaces(head, modes);
+    }
     let x_chain = peer.is_trusted && has(head, HeaderKind::XForwardedFor);
     let chain = peer.is_trusted && has(head, HeaderKind::Forwarded);
     if let Some(keeps) = keeps_earlier(modes.x_forwarded, peer) {
@@ -71,6 +74,17 @@ pub fn add_forwarding_lines(
         && (!keeps || chain || !x_chain)
     {
         forwarded(head, buffer, peer, keeps, added);
+    }
+}
+
+fn drop_what_nobody_replaces(head: &mut RequestHead, modes: ForwardingModes) {
+    if modes.x_forwarded == Forwarding::Off {
+        for kind in [HeaderKind::XForwardedFor, HeaderKind::XForwardedProto, HeaderKind::XForwardedHost] {
+            drop_lines(head, kind);
+        }
+    }
+    if modes.forwarded == Forwarding::Off {
+        drop_lines(head, HeaderKind::Forwarded);
     }
 }
 

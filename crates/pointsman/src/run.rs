@@ -6,7 +6,7 @@ mod notice;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use lexopt::Arg;
 use pointsman_config::{Loaded, LogDestination, Plan};
@@ -81,7 +81,6 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             threads,
             metrics: metrics.clone(),
             log: log.clone(),
-            unix_us: now.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64,
             sticky_key: random.0,
             client_id_key: random.1,
         },

@@ -35,12 +35,9 @@ fn by_length() {
     assert_eq!(read(Framing::Length(5), b"hellonext", &[]), Ok((b"hello".to_vec(), 5, true)));
     assert_eq!(read(Framing::Length(5), b"hel", &[1]), Ok((b"hel".to_vec(), 3, false)));
     let mut reader = BodyReader::new(Framing::Length(5));
-    assert_eq!(reader.remaining(), Some(5));
     assert_eq!(reader.feed(b"hel"), Ok(Fed { used: 3, done: false }));
-    assert_eq!(reader.remaining(), Some(2));
     assert_eq!(reader.feed(b""), Ok(Fed { used: 0, done: false }));
     assert_eq!(reader.feed(b"lonext"), Ok(Fed { used: 2, done: true }));
-    assert_eq!(reader.remaining(), Some(0));
     assert_eq!(reader.feed(b"next"), Ok(Fed { used: 0, done: true }));
 }
 
@@ -50,7 +47,6 @@ fn none_and_until_close() {
     assert!(none.is_done() && !none.ends_at_close());
     let mut until_close = BodyReader::new(Framing::UntilClose);
     assert!(until_close.ends_at_close() && !until_close.is_done());
-    assert_eq!(until_close.remaining(), None);
     let mut data = Vec::new();
     assert_eq!(until_close.feed_unchunked(b"abc", &mut data), Ok(Fed { used: 3, done: false }));
     assert_eq!(data, b"abc");
@@ -175,10 +171,10 @@ fn names_that_may_not_trail() {
 #[test]
 fn extensions_are_bounded_over_the_whole_body() {
     let extension = |bytes: usize| format!(";{}", "x".repeat(bytes));
-    let body = format!("1{}\r\na\r\n0{}\r\n\r\n", extension(200), extension(56));
+    let body = format!("1{}\r\na\r\n0{}\r\n\r\n", extension(200), extension(3896));
     check_chunked(&body, Ok(("a", body.len(), true)));
-    let body = format!("1{}\r\na\r\n0{}\r\n\r\n", extension(200), extension(57));
-    check_chunked(&body, Err(BodyFault::ChunkSize));
+    let body = format!("1{}\r\na\r\n0{}\r\n\r\n", extension(200), extension(3897));
+    check_chunked(&body, Err(BodyFault::ChunkExtensions));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn check(answer: &Answer<'_>, expected: &str) {
 
 #[test]
 fn with_a_body() {
-    let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 8\r\n";
+    let head = "HTTP/1.1 403 Forbidden\r\nContent-Length: 8\r\n";
     check(&ANSWER, &format!("{head}\r\nno agent"));
     check(&Answer { to_head: true, ..ANSWER }, &format!("{head}\r\n"));
     check(&Answer { closes: true, ..ANSWER }, &format!("{head}Connection: close\r\n\r\nno agent"));
@@ -40,7 +40,7 @@ fn with_a_body() {
 fn without_a_body() {
     check(
         &Answer { status: 302, lines: b"Location: /a\r\n", body: b"", ..ANSWER },
-        "HTTP/1.1 302 Found\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 0\r\n\
+        "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\
             Location: /a\r\n\r\n",
     );
     check(&Answer { status: 204, ..ANSWER }, "HTTP/1.1 204 No Content\r\n\r\n");
@@ -52,6 +52,6 @@ fn a_status_without_a_phrase_is_still_an_answer() {
     assert_eq!(reason_phrase(599), "");
     check(
         &Answer { status: 599, body: b"", ..ANSWER },
-        "HTTP/1.1 599 \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n",
     );
 }

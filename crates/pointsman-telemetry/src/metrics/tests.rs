@@ -106,12 +106,14 @@ fn every_event_is_on_the_page() {
     recorder.hear(&Event::Handshake(&shop, Handshake::Full));
     recorder.hear(&Event::Handshake(&shop, Handshake::Resumed));
     recorder.hear(&Event::Refused(&shop, Refusal::HeadTimeout));
-    recorder.hear(&Event::Tunnelled { listener: &shop, received_bytes: 5, sent_bytes: 7 });
     recorder.hear(&Event::ServerFailed(&server, ServerFailure::Connect));
     recorder.hear(&Event::Retried(&server));
     recorder.hear(&Event::IdleAdded(&server));
     recorder.hear(&Event::IdleAdded(&server));
     recorder.hear(&Event::IdleRemoved(&server));
+    for _ in 0..3 {
+        recorder.hear(&Event::Decided(&rule));
+    }
     let exchange = Exchange {
         status: 204,
         rule: Some(rule.label()),
@@ -143,8 +145,8 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_requests_total{listener="shop",status="2xx"}"#, 1.0),
         (r#"pointsman_requests_total{listener="shop",status="none"}"#, 2.0),
         (r#"pointsman_refusals_total{listener="shop",reason="head_timeout"}"#, 1.0),
-        (r#"pointsman_received_bytes_total{listener="shop"}"#, 305.0),
-        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 607.0),
+        (r#"pointsman_received_bytes_total{listener="shop"}"#, 300.0),
+        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 600.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.000064"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.001024"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.002048"}"#, 2.0),

@@ -21,6 +21,9 @@ use super::notice::{self, notice};
 /// How often generations that nobody holds any more are freed, and a drain is looked at.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
+/// How long threads may take to end when they are told to at once.
+const STOP_MAX: Duration = Duration::from_secs(2);
+
 /// Everything that the control thread has at hand.
 pub(super) struct Control {
     pub(super) event_loop: EventLoop,
@@ -114,16 +117,16 @@ impl Control {
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
-            let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+            let mut signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
             if let Some(address) = admin {
                 let (switch, metrics, draining) = (switch.clone(), metrics.clone(), draining.clone());
                 serve_admin(address, SwitchPages { switch, metrics, draining })?;
             }
             notice(&format!("ready threads={threads}"));
             let reloads = Reloads { switch: &switch, metrics: &metrics, config, files, fixed };
-            reloads.until_told_to_end(signals, log.as_ref()).await;
+            reloads.until_told_to_end(&mut signals, log.as_ref()).await;
             draining.set(true);
-            Ok(drain(&switch).await)
+            Ok(drain(&switch, &mut signals).await)
         });
         if let Some(log) = log {
             log.close();
@@ -154,7 +157,7 @@ struct Reloads<'a> {
 }
 
 impl Reloads<'_> {
-    async fn until_told_to_end(mut self, mut signals: Signals, log: Option<&AccessLog>) {
+    async fn until_told_to_end(mut self, signals: &mut Signals, log: Option<&AccessLog>) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut looked = tokio::time::Instant::now();
         loop {
@@ -211,20 +214,30 @@ impl Reloads<'_> {
     }
 }
 
-/// Stops accepting and waits for what is open, within its limit.
-async fn drain(switch: &RefCell<Switch>) -> ExitCode {
+/// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
+async fn drain(switch: &RefCell<Switch>, signals: &mut Signals) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
     switch.borrow().drain();
-    let until = tokio::time::Instant::now() + Duration::from_millis(switch.borrow().drain_ms_max());
+    let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
+    let drained = tokio::select! {
+        drained = tokio::time::timeout(drain_max, ended(switch)) => drained.is_ok(),
+        _ = signals.terminate.recv() => false,
+        _ = signals.interrupt.recv() => false,
+    };
+    if drained {
+        notice("drained");
+        return ExitCode::SUCCESS;
+    }
+    notice(&format!("drain cut connections={}", switch.borrow().open_connections()));
+    switch.borrow().stop();
+    // Threads that end break off what they cut; a process that ends first would close it in good order.
+    match tokio::time::timeout(STOP_MAX, ended(switch)).await {
+        Ok(()) | Err(_) => ExitCode::FAILURE,
+    }
+}
+
+async fn ended(switch: &RefCell<Switch>) {
     while !switch.borrow().has_ended() {
-        if tokio::time::Instant::now() >= until {
-            let left = switch.borrow().open_connections();
-            switch.borrow().stop();
-            notice(&format!("drain took too long, connections cut={left}"));
-            return ExitCode::FAILURE;
-        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    notice("drained");
-    ExitCode::SUCCESS
 }
