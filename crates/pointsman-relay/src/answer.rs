@@ -11,8 +11,9 @@ use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
-use crate::session::{After, Session, Transport};
+use crate::session::{After, Session};
 use crate::shard::Scratch;
+use crate::transport::Transport;
 
 /// Interim answers that one request may get; more is a server gone wrong.
 const INTERIM_MAX: u8 = 16;

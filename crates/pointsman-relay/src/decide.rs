@@ -20,8 +20,9 @@ use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
 use crate::pick::{Choice, ROUTE_COOKIE, sticky_key};
-use crate::session::{Session, Transport};
+use crate::session::Session;
 use crate::shard::{Scratch, Shard};
+use crate::transport::Transport;
 
 /// What is to be done with a request.
 pub(crate) enum Verdict {

@@ -11,7 +11,8 @@ use pointsman_upstream::Check;
 use crate::commit::HeaderEdits;
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
-use crate::session::{Session, Transport};
+use crate::session::Session;
+use crate::transport::Transport;
 
 /// What an exchange is and what came of it.
 #[derive(Debug)]

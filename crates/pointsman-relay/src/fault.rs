@@ -50,6 +50,10 @@ pub(crate) enum ClientFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerFault {
     /// It refused the connection.
+    Refused,
+    /// There is no way to it.
+    Unreachable,
+    /// No connection for another reason: no descriptors left, for instance.
     Connect,
     /// No connection in time.
     ConnectTimeout,
@@ -78,7 +82,11 @@ impl Fault {
             Fault::Unknown(cause) => cause.status(),
             Fault::NoListener | Fault::NoServer => 503,
             Fault::Server(fault) => match fault {
-                ServerFault::Connect | ServerFault::Closed | ServerFault::Protocol => 502,
+                ServerFault::Refused
+                | ServerFault::Unreachable
+                | ServerFault::Connect
+                | ServerFault::Closed
+                | ServerFault::Protocol => 502,
                 ServerFault::ConnectTimeout
                 | ServerFault::WriteTimeout
                 | ServerFault::ResponseTimeout
@@ -104,6 +112,8 @@ impl Fault {
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",
             Fault::Server(fault) => match fault {
+                ServerFault::Refused => "the server refused the connection",
+                ServerFault::Unreachable => "no route to the server",
                 ServerFault::Connect => "no connection to the server",
                 ServerFault::ConnectTimeout => "no connection to the server in time",
                 ServerFault::WriteTimeout => "the server took nothing of the request in time",
@@ -141,7 +151,7 @@ impl ServerFault {
     /// Under which kind the server failed, for the metrics.
     pub(crate) fn kind(self) -> ServerFailure {
         match self {
-            ServerFault::Connect => ServerFailure::Connect,
+            ServerFault::Refused | ServerFault::Unreachable | ServerFault::Connect => ServerFailure::Connect,
             ServerFault::ConnectTimeout
             | ServerFault::WriteTimeout
             | ServerFault::ResponseTimeout

@@ -20,6 +20,7 @@ mod reach;
 mod session;
 mod shard;
 mod switch;
+mod transport;
 mod upload;
 
 pub use switch::{Address, BindFault, Start, StartFault, Switch};

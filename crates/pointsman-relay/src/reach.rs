@@ -1,5 +1,6 @@
 //! Getting a request to a server: pick, connect or reuse, send, and the first bytes of the answer.
 
+use std::io::ErrorKind;
 use std::rc::Rc;
 
 use pointsman_http::AnswerTo;
@@ -11,8 +12,9 @@ use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
-use crate::session::{Session, Transport};
+use crate::session::Session;
 use crate::shard::Shard;
+use crate::transport::Transport;
 
 /// A server that has taken a request, or as much of it as there is.
 pub(crate) struct Reached {
@@ -179,7 +181,11 @@ impl<C: Transport> Session<C> {
         let ms = server.limits.connect_ms_max;
         pointsman_upstream::connect(server.address, &mut self.deadline, ms).await.map_err(|fault| match fault
         {
-            ConnectFault::Io(_) => ServerFault::Connect,
+            ConnectFault::Io(error) => match error.kind() {
+                ErrorKind::ConnectionRefused => ServerFault::Refused,
+                ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ServerFault::Unreachable,
+                _ => ServerFault::Connect,
+            },
             ConnectFault::Timeout => ServerFault::ConnectTimeout,
         })
     }

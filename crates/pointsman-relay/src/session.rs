@@ -7,21 +7,15 @@ use std::sync::Arc;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{Answer, PLAIN_TEXT_LINE};
-use pointsman_net::{Deadline, Elapsed, Io, PooledBuffer, Tcp, poll_read_into, read_into, write_all};
-use pointsman_tls::TlsStream;
+use pointsman_net::{Deadline, Elapsed, PooledBuffer, poll_read_into, read_into, write_all};
 use pointsman_view::{AddressText, Connection};
-use tokio::io::AsyncWriteExt;
 
 use crate::decide::{Forward, OwnAnswer, Verdict, decide};
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
 use crate::shard::Shard;
-
-/// How long a closing connection is listened to, so that the last answer is not lost to a reset.
-const LINGER_MS: u32 = 2000;
-/// And how much it may still say.
-const LINGER_BYTES_MAX: usize = 256 * 1024;
+use crate::transport::Transport;
 
 /// One client connection.
 pub(crate) struct Session<C: Transport> {
@@ -50,24 +44,6 @@ pub(crate) enum After {
     Close,
     /// It closes, and nothing that was sent is on its way.
     Leave,
-}
-
-/// What a session talks through: TCP, or TLS over it.
-pub(crate) trait Transport: Io {
-    /// The connection underneath.
-    fn tcp(&self) -> &Tcp;
-}
-
-impl Transport for Tcp {
-    fn tcp(&self) -> &Tcp {
-        self
-    }
-}
-
-impl Transport for TlsStream<Tcp> {
-    fn tcp(&self) -> &Tcp {
-        self.get_ref()
-    }
 }
 
 /// Serves a client connection until it ends.
@@ -262,34 +238,6 @@ impl<C: Transport> Session<C> {
             self.early = Some(early);
         }
     }
-
-    async fn leave(&mut self) {
-        if self.is_amid_answer {
-            return;
-        }
-        // A peer that is gone takes no farewell.
-        let (Ok(_) | Err(_)) = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
-    }
-
-    /// Closes our side and lets the client finish, within bounds.
-    async fn linger(&mut self) {
-        let Session { io, shard, deadline, .. } = self;
-        let drain = async {
-            io.shutdown().await.ok()?;
-            let mut rest = shard.buffers.heads.take();
-            let mut bytes = 0;
-            while bytes < LINGER_BYTES_MAX {
-                rest.clear();
-                match read_into(io, &mut rest).await.ok()? {
-                    0 => break,
-                    more => bytes += more,
-                }
-            }
-            Some(())
-        };
-        // However it ends: the connection is over.
-        let (Ok(_) | Err(_)) = deadline.within(LINGER_MS, drain).await;
-    }
 }
 
 impl<C: Transport> Session<C> {
@@ -311,15 +259,5 @@ impl<C: Transport> Session<C> {
     /// Milliseconds from now until then.
     pub(crate) fn ms_until(&self, until_us: u64) -> u32 {
         (until_us.saturating_sub(self.shard.clock.now_us()) / 1000) as u32
-    }
-}
-
-/// However a session ends, by a fault or because the switch stops: half an answer is never followed by an
-/// orderly close, which some clients take for its end.
-impl<C: Transport> Drop for Session<C> {
-    fn drop(&mut self) {
-        if self.is_amid_answer {
-            self.io.tcp().reset_on_close();
-        }
     }
 }

@@ -12,7 +12,8 @@ use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
-use crate::session::{After, Session, Transport};
+use crate::session::{After, Session};
+use crate::transport::Transport;
 
 /// How far an exchange is after its upload.
 enum Progress {
