@@ -94,11 +94,16 @@ impl Exchange {
         self.facts.as_deref_mut()
     }
 
-    /// How closely a kept connection is looked at before it gets this request: by the socket itself
-    /// where the request cannot be sent again, or where the event loop has not listened since the
-    /// connection was last used.
-    pub(crate) fn check(&self) -> Check {
-        if self.came_early || !self.method.is_idempotent() { Check::Socket } else { Check::Heard }
+    /// How closely a kept connection is looked at before it gets this request; `None` wants a new one.
+    ///
+    /// A request that cannot be sent again asks the socket itself. If it also follows the one before it at
+    /// once, even the socket cannot know yet whether the server closes behind that answer.
+    pub(crate) fn check(&self) -> Option<Check> {
+        match (self.method.is_idempotent(), self.came_early) {
+            (true, false) => Some(Check::Heard),
+            (true, true) | (false, false) => Some(Check::Socket),
+            (false, true) => None,
+        }
     }
 
     /// Times of steps are taken only for the access log: each is a look at the clock.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pointsman_http::AnswerTo;
 use pointsman_net::{PooledBuffer, Tcp, read_into, write_all};
 use pointsman_telemetry::{Event, Recorder};
-use pointsman_upstream::{Check, ConnectFault};
+use pointsman_upstream::{ConnectFault, Trust};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
@@ -74,13 +74,12 @@ impl Reached {
         if !self.is_reusable {
             return;
         }
-        // A body where none may be is the classic way for an answer to reach the wrong request.
-        let has_no_body = exchange.to == AnswerTo::Head || matches!(exchange.status, 204 | 304);
-        let check = if has_no_body { Check::Socket } else { Check::Heard };
+        // A body behind an answer to HEAD is how an answer reaches the wrong request: some servers send one.
+        let trust = if exchange.to == AnswerTo::Head { Trust::Probation } else { Trust::Full };
         let server = self.server.server().clone();
         let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
         let now_ms = shard.clock.now_us() / 1000;
-        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), check, count);
+        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), trust, count);
     }
 }
 
@@ -143,8 +142,10 @@ impl<C: Transport> Session<C> {
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
         // After a stale connection the others of its age are likely stale too.
-        let kept = match exchange.tries {
-            1 => self.shard.idle.take(server.id, self.shard.clock.now_us() / 1000, exchange.check()),
+        let kept = match exchange.check() {
+            Some(check) if exchange.tries == 1 => {
+                self.shard.idle.take(server.id, self.shard.clock.now_us() / 1000, check)
+            }
             _ => None,
         };
         exchange.reused = Some(kept.is_some());

@@ -9,13 +9,25 @@ use pointsman_net::Tcp;
 pub struct ServerId(pub u32);
 
 /// How closely a kept connection is looked at before it is used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// By what the event loop has heard: free, and late by as long as the thread has been busy.
     Heard,
     /// By asking the socket: a system call, for requests that could not be sent again.
     Socket,
 }
+
+/// How far a connection is trusted that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It may be used at once.
+    Full,
+    /// Its server may say more than it should, so it is listened to for [`PROBATION_MS`] first.
+    Probation,
+}
+
+/// How long a connection is listened to that is on probation.
+pub const PROBATION_MS: u64 = 100;
 
 /// How many idle connections of a server are kept, and how long.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +51,7 @@ pub struct IdleConnections<T> {
 struct Idle<T> {
     connection: Tcp,
     until_ms: u64,
-    check: Check,
+    usable_from_ms: u64,
     _counted: T,
 }
 
@@ -55,9 +67,10 @@ impl<T> IdleConnections<T> {
     pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Tcp> {
         let mut servers = self.servers.borrow_mut();
         let kept = servers.get_mut(server.0 as usize)?;
-        while let Some(idle) = kept.pop() {
+        while let Some(at) = kept.iter().rposition(|idle| idle.usable_from_ms <= now_ms) {
+            let idle = kept.remove(at);
             self.count.set(self.count.get() - 1);
-            let is_quiet = match check.max(idle.check) {
+            let is_quiet = match check {
                 Check::Heard => idle.connection.sounds_quiet(),
                 Check::Socket => idle.connection.is_quiet(),
             };
@@ -68,15 +81,15 @@ impl<T> IdleConnections<T> {
         None
     }
 
-    /// Keeps a connection for the next request, unless a limit says to close it. `check` is how closely it
-    /// is to be looked at then, at the least.
+    /// Keeps a connection for the next request, unless a limit says to close it. One on
+    /// probation is not used before that is over.
     pub fn give_back(
         &self,
         server: ServerId,
         connection: Tcp,
         now_ms: u64,
         limits: IdleLimits,
-        check: Check,
+        trust: Trust,
         count: impl FnOnce() -> T,
     ) {
         let mut servers = self.servers.borrow_mut();
@@ -89,7 +102,11 @@ impl<T> IdleConnections<T> {
             return;
         }
         let until_ms = now_ms + u64::from(limits.idle_ms_max);
-        kept.push(Idle { connection, until_ms, check, _counted: count() });
+        let usable_from_ms = match trust {
+            Trust::Full => now_ms,
+            Trust::Probation => now_ms + PROBATION_MS,
+        };
+        kept.push(Idle { connection, until_ms, usable_from_ms, _counted: count() });
         self.count.set(self.count.get() + 1);
     }
 
@@ -136,21 +153,21 @@ mod tests {
             let (ours, theirs) = pair(&listener).await;
             last = Some(ours.local().expect("open"));
             if servers_ends.len() < 2 {
-                idle.give_back(ServerId(1), ours, 0, LIMITS, Check::Heard, || ());
+                idle.give_back(ServerId(1), ours, 0, LIMITS, Trust::Full, || ());
             } else {
-                idle.give_back(ServerId(4), ours, 500, LIMITS, Check::Heard, || ());
+                idle.give_back(ServerId(4), ours, 500, LIMITS, Trust::Full, || ());
             }
             servers_ends.push(theirs);
         }
         let (fourth, _open) = pair(&listener).await;
-        idle.give_back(ServerId(7), fourth, 0, LIMITS, Check::Heard, || ());
+        idle.give_back(ServerId(7), fourth, 0, LIMITS, Trust::Full, || ());
         assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
         assert!(idle.take(ServerId(9), 0, Check::Heard).is_none());
         idle.sweep(1200, |_| true);
         assert_eq!(idle.count(), 1, "two were idle too long");
         let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
         assert_eq!(kept.local().ok(), last);
-        idle.give_back(ServerId(4), kept, 0, LIMITS, Check::Heard, || ());
+        idle.give_back(ServerId(4), kept, 0, LIMITS, Trust::Full, || ());
         idle.sweep(1, |server| server != ServerId(4));
         assert_eq!(idle.count(), 0, "its server is no longer wanted");
     }
@@ -160,7 +177,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
         let idle = IdleConnections::new(8);
         let (ours, theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS, Check::Heard, || ());
+        idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
         drop(theirs);
         // The event loop has not run since: only the socket can know.
         assert!(idle.take(ServerId(0), 0, Check::Socket).is_none());
@@ -171,8 +188,24 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
         let idle = IdleConnections::new(8);
         let (ours, _theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS, Check::Heard, || ());
+        idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
         assert!(idle.take(ServerId(0), 1000, Check::Heard).is_none());
         assert_eq!(idle.count(), 0);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_on_probation_waits_and_the_one_before_it_serves() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let idle = IdleConnections::new(8);
+        let (trusted, _first) = pair(&listener).await;
+        let (probed, _second) = pair(&listener).await;
+        let addresses = [trusted.local().expect("open"), probed.local().expect("open")];
+        idle.give_back(ServerId(0), trusted, 0, LIMITS, Trust::Full, || ());
+        idle.give_back(ServerId(0), probed, 0, LIMITS, Trust::Probation, || ());
+        let taken = idle.take(ServerId(0), 0, Check::Heard).expect("the trusted one");
+        assert_eq!(taken.local().ok(), Some(addresses[0]));
+        assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
+        let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
+        assert_eq!(taken.local().ok(), Some(addresses[1]));
     }
 }

@@ -6,4 +6,4 @@ mod connect;
 mod idle;
 
 pub use connect::{ConnectFault, connect};
-pub use idle::{Check, IdleConnections, IdleLimits, ServerId};
+pub use idle::{Check, IdleConnections, IdleLimits, PROBATION_MS, ServerId, Trust};
