@@ -6,6 +6,7 @@
 //! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
 //! at for changes, never on the way of a request.
 
+mod binds;
 mod findings;
 mod keys;
 mod limits;
@@ -14,11 +15,11 @@ mod lower;
 mod notation;
 mod plan;
 mod problems;
+mod reading;
 mod reference;
 mod rules;
 mod section;
 mod spec;
-mod suggest;
 mod syntax;
 mod tls;
 mod watch;
@@ -26,10 +27,10 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    EncodedSlash, ForwardedMode, Listener, ListenerIndex, LogDestination, Plan, Pool, PoolIndex, Server,
-    ServerIndex, Target,
+    EncodedSlash, ForwardedMode, Listener, LogDestination, Plan, Pool, PoolIndex, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
+pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use watch::{WatchedFile, changed};
 // Whoever shows problems says whether they may have colours.

@@ -1,6 +1,5 @@
 //! From a file to a plan, or to everything that is wrong with it.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use pointsman_rules::{Diagnostic, Span};
 
 use crate::findings::Findings;
 use crate::lower::{Lowered, Lowering};
+use crate::reading::{reason, text};
 use crate::spec::Spec;
 use crate::{Plan, Problems, WatchedFile, syntax};
 
@@ -63,22 +63,4 @@ impl Plan {
     pub fn check_only(path: &Path) -> Result<Loaded, Problems> {
         Self::load(path, None)
     }
-}
-
-/// The text of a file.
-pub(crate) fn text(content: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(content).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let head = &error.as_bytes()[..at];
-        let line = 1 + head.iter().filter(|byte| **byte == b'\n').count();
-        io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 on line {line}"))
-    })
-}
-
-/// What the system says, as the end of a sentence.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let said = error.to_string();
-    let said = said.split(" (os error").next().unwrap_or_default();
-    let mut letters = said.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

@@ -5,13 +5,13 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use pointsman_rules::Span;
+use pointsman_rules::{Exit, Span};
 
+use crate::binds::Bound;
 use crate::findings::{Findings, Spanned};
 use crate::notation::ServerAddress;
 use crate::rules::{Compiled, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
-use crate::suggest::did_you_mean;
 use crate::{Listener, LogDestination, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
 
 /// A plan in the making.
@@ -24,6 +24,8 @@ pub(crate) struct Lowering<'a> {
     /// What is wrong with the configuration itself.
     findings: &'a Findings<'a>,
     rules: RulesFiles<'a>,
+    pool_names: Vec<&'a str>,
+    pools_by_name: HashMap<&'a str, PoolIndex>,
     /// Every file that was read, besides the configuration.
     files: Vec<WatchedFile>,
 }
@@ -43,8 +45,17 @@ impl<'a> Lowering<'a> {
         previous: Option<&'a Plan>,
         findings: &'a Findings<'a>,
     ) -> Self {
-        let rules = RulesFiles::new(&spec.pools);
-        Self { spec, folder, previous, findings, rules, files: Vec::new() }
+        let pool_names: Vec<_> = spec.pools.iter().map(|pool| pool.name.value.as_str()).collect();
+        Self {
+            spec,
+            folder,
+            previous,
+            findings,
+            rules: RulesFiles::new(&spec.pools),
+            pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
+            pool_names,
+            files: Vec::new(),
+        }
     }
 
     /// Looks at everything, whatever is found wrong on the way.
@@ -88,9 +99,17 @@ impl<'a> Lowering<'a> {
 
     fn check_binds(&self) {
         let binds = self.spec.listeners.iter().flat_map(|listener| &listener.binds).chain(&self.spec.admin);
+        let mut bound = Bound::default();
         // Port 0 is another port each time.
-        let binds = binds.filter(|bind| bind.value.port() != 0);
-        self.check_unique(binds, |address| format!("`{address}` is bound twice"));
+        for bind in binds.filter(|bind| bind.value.port() != 0) {
+            let Some(first) = bound.add(bind) else { continue };
+            let message = match first.value == bind.value {
+                true => format!("`{}` is bound twice", bind.value),
+                false => format!("`{}` and `{}` overlap", bind.value, first.value),
+            };
+            let help = format!("the first one is on line {}", self.findings.line(first.span));
+            self.findings.error(bind.span, message, help);
+        }
     }
 
     fn check_unique<'s, T: Eq + std::hash::Hash + 's>(
@@ -161,13 +180,13 @@ impl<'a> Lowering<'a> {
     }
 
     fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {
-        let names: Vec<&str> = self.spec.pools.iter().map(|pool| pool.name.value.as_str()).collect();
-        let Some(position) = names.iter().position(|name| *name == written.value) else {
+        let found = self.pools_by_name.get(written.value.as_str()).copied();
+        if found.is_none() {
             let message = format!("there is no pool `{}`", written.value);
-            self.findings.error(written.span, message, did_you_mean(&written.value, &names, "pools"));
-            return None;
-        };
-        u32::try_from(position).ok().map(PoolIndex)
+            let help = self.findings.did_you_mean(&written.value, &self.pool_names, "pools");
+            self.findings.error(written.span, message, help);
+        }
+        found
     }
 
     fn rules(&mut self, path: &Spanned<String>, has_pool: bool) -> Option<Compiled> {
@@ -180,12 +199,14 @@ impl<'a> Lowering<'a> {
                 return None;
             }
         };
-        if !has_pool && compiled.program.fallback.is_none() {
-            self.findings.error(
-                path.span,
-                format!("nothing takes a request that `{}` does not decide", path.value),
-                "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`",
-            );
+        let fallback = compiled.program.fallback.as_ref();
+        if !has_pool && !fallback.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(_))) {
+            let message = match fallback {
+                None => format!("nothing takes a request that `{}` does not decide", path.value),
+                Some(_) => format!("the `else:` of `{}` decides nothing", path.value),
+            };
+            let help = "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`";
+            self.findings.error(path.span, message, help);
         }
         Some(compiled)
     }

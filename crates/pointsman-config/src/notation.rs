@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
+use pointsman_rules::unmapped;
 
 /// Why a string was refused.
 #[derive(Debug)]
@@ -86,12 +87,16 @@ fn is_host_name(host: &str) -> bool {
 /// A network, or an address as the network of it alone.
 pub(crate) fn network(text: &str) -> Result<IpNet, Refusal> {
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok(address.into());
+        return Ok(address.to_canonical().into());
     }
-    match text.parse::<IpNet>() {
-        Ok(network) if network.trunc() == network => Ok(network),
+    match text.parse().map(unmapped) {
+        Ok(Err(_)) => Err(Refusal {
+            message: format!("`{text}` is wider than the IPv4-mapped addresses"),
+            help: "write the IPv4 network, or one of at least 96 bits".to_owned(),
+        }),
+        Ok(Ok(network)) if network.trunc() == network => Ok(network),
         // Whether the address alone or its network was meant cannot be known.
-        Ok(network) => {
+        Ok(Ok(network)) => {
             refuse(text, "a network", format!("did you mean `{}` or `{}`?", network.trunc(), network.addr()))
         }
         Err(_) => refuse(text, "a network", "write a network or an address, as in `10.0.0.0/8` or `::1`"),
@@ -162,6 +167,10 @@ mod tests {
             ("10.0.0.0/8", Some("10.0.0.0/8")),
             ("10.0.0.1", Some("10.0.0.1/32")),
             ("::1", Some("::1/128")),
+            ("::ffff:10.0.0.0/104", Some("10.0.0.0/8")),
+            ("::ffff:10.0.0.1", Some("10.0.0.1/32")),
+            ("::ffff:10.0.0.0/95", None),
+            ("::ffff:10.0.0.1/104", None),
             ("10.0.0.1/8", None),
             ("10.0.0.0/33", None),
             ("ten", None),

@@ -26,7 +26,7 @@ pub struct Plan {
     pub access_log: Option<LogDestination>,
     /// Where metrics and health are served; nowhere when absent.
     pub admin: Option<SocketAddr>,
-    /// In the order of the file; [`ListenerIndex`] is a position here.
+    /// In the order of the file.
     pub listeners: Vec<Listener>,
     /// In the order of the file; [`PoolIndex`] is a position here.
     pub pools: Vec<Pool>,
@@ -94,10 +94,6 @@ pub struct Server {
     pub weight: u32,
 }
 
-/// Position of a listener in [`Plan::listeners`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListenerIndex(pub u32);
-
 /// Position of a pool in [`Plan::pools`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolIndex(pub u32);
@@ -141,12 +137,6 @@ impl Plan {
     /// The pool at a position that this plan gave out.
     pub fn pool(&self, index: PoolIndex) -> &Pool {
         &self.pools[index.0 as usize]
-    }
-
-    /// The pool of that name.
-    pub fn pool_named(&self, name: &str) -> Option<PoolIndex> {
-        let position = self.pools.iter().position(|pool| &*pool.name == name)?;
-        u32::try_from(position).ok().map(PoolIndex)
     }
 
     /// The listener of that name.

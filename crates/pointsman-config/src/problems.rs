@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Colour, Diagnostic, Severity};
+use pointsman_rules::{Colour, Diagnostic, Severity, draw};
 
 use crate::watch::WatchedFile;
 
@@ -65,12 +65,7 @@ impl Problems {
 
     /// Every finding drawn under its line, an empty line after each.
     pub fn render(&self, colour: Colour) -> String {
-        let mut text = String::new();
-        for (file, diagnostic) in self.diagnostics() {
-            text.push_str(&diagnostic.render(&file.name, &file.source, colour));
-            text.push_str("\n\n");
-        }
-        text
+        self.files.iter().map(|file| draw(&file.diagnostics, &file.name, &file.source, colour)).collect()
     }
 
     /// Adds the findings of a file.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pointsman_rules::{Program, TargetName, Targets};
 
-use crate::load::{reason, text};
+use crate::reading::{reason, text};
 use crate::spec::PoolSpec;
 use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 
@@ -21,6 +21,7 @@ pub(crate) struct Compiled {
 /// The rules files of one configuration.
 pub(crate) struct RulesFiles<'a> {
     pools: &'a [PoolSpec],
+    positions: HashMap<&'a str, usize>,
     /// The same pools, as the compiler asks for them.
     names: Targets,
     /// What became of each file; several listeners may share one.
@@ -34,6 +35,7 @@ impl<'a> RulesFiles<'a> {
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
         Self {
             pools,
+            positions: pools.iter().map(|pool| pool.name.value.as_str()).zip(0..).collect(),
             names: Targets::known::<_, &str>(names),
             compiled: HashMap::new(),
             problems: Problems::default(),
@@ -82,7 +84,7 @@ impl<'a> RulesFiles<'a> {
 
     /// What a target of a program stands for.
     fn target(&self, name: &TargetName) -> Option<Target> {
-        let pool = self.pools.iter().position(|pool| *pool.name.value == *name.pool)?;
+        let pool = *self.positions.get(&*name.pool)?;
         let server = match &name.server {
             Some(server) => {
                 let position = server_names(&self.pools[pool]).position(|name| name == Some(&**server))?;

@@ -7,7 +7,6 @@ use toml::de::{DeTable, DeValue};
 use crate::findings::{Findings, Spanned, span};
 use crate::keys::{Default, Key, Kind, ROOT, Table};
 use crate::notation::Refusal;
-use crate::suggest::did_you_mean;
 
 /// A value of the source.
 type Value<'t> = toml::Spanned<DeValue<'t>>;
@@ -38,7 +37,7 @@ impl<'t> Section<'t> {
         let section = Self { schema, table, at, findings };
         for key in table.keys().filter(|key| schema.key(key.get_ref()).is_none()) {
             let message = format!("unknown key `{}` {}", key.get_ref(), schema.place());
-            findings.error(span(key.span()), message, unknown_key_help(schema, key.get_ref()));
+            findings.error(span(key.span()), message, unknown_key_help(schema, key.get_ref(), findings));
         }
         for key in schema.keys().filter(|key| matches!(key.default, Default::Required)) {
             if !table.contains_key(key.name) {
@@ -113,7 +112,8 @@ impl<'t> Section<'t> {
         let Some(text) = value.and_then(|value| self.string(key, value)) else { return default };
         words.iter().find(|word| **word == text.value).copied().unwrap_or_else(|| {
             let message = format!("`{}` is no value of `{name}`", text.value);
-            self.findings.error(text.span, message, did_you_mean(&text.value, words, "values"));
+            let help = self.findings.did_you_mean(&text.value, words, "values");
+            self.findings.error(text.span, message, help);
             default
         })
     }
@@ -329,14 +329,17 @@ fn key_names(table: &Table) -> String {
 }
 
 /// A key that another table has is rather misplaced than misspelled.
-fn unknown_key_help(schema: &'static Table, written: &str) -> String {
+fn unknown_key_help(schema: &'static Table, written: &str, findings: &Findings<'_>) -> String {
+    if findings.overflowed() {
+        return String::new();
+    }
     let tables = ROOT.with_descendants();
     let owners: Vec<&str> =
         tables.iter().filter(|table| table.key(written).is_some()).map(|table| table.header).collect();
     match owners.as_slice() {
         [] => {
             let names: Vec<&str> = schema.keys().map(|key| key.name).collect();
-            did_you_mean(written, &names, "keys")
+            findings.did_you_mean(written, &names, "keys")
         }
         [""] => format!("`{written}` stands at the top of the file, before the first table"),
         owners => format!("it is a key of `{}`", owners.join("` and `")),

@@ -1,6 +1,6 @@
 //! TOML's own syntax: a table with spans, and what could not be read.
 
-use pointsman_rules::Diagnostic;
+use pointsman_rules::{Diagnostic, Lines};
 use toml::de::DeTable;
 
 use crate::findings::span;
@@ -11,10 +11,8 @@ pub(crate) fn parse(source: &str) -> (toml::Spanned<DeTable<'_>>, Vec<Diagnostic
     let mut diagnostics: Vec<Diagnostic> = errors.iter().map(|error| diagnostic(source, error)).collect();
     diagnostics.sort_by_key(|error| error.span.start);
     // The parser goes on inside a torn line, and says more about the same tear.
-    diagnostics.dedup_by(|later, earlier| {
-        let between = source.get(earlier.span.start as usize..later.span.start as usize);
-        between.is_some_and(|text| !text.contains('\n'))
-    });
+    let lines = Lines::of(source);
+    diagnostics.dedup_by_key(|error| lines.line(error.span.start));
     (table, diagnostics)
 }
 

@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// No file of a configuration is larger.
-pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+use crate::reading::bounded;
 
 /// A file as it was when a plan was made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +31,7 @@ impl WatchedFile {
 
     /// Reads a file for its content's sake, and remembers it.
     pub(crate) fn read(path: &Path) -> (WatchedFile, io::Result<Vec<u8>>) {
-        let content = read(path);
+        let content = File::open(path).and_then(bounded);
         let digest = content.as_ref().ok().filter(|_| path.is_file()).map(|content| digest(content));
         (WatchedFile { path: path.to_owned(), digest }, content)
     }
@@ -47,16 +46,6 @@ impl WatchedFile {
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        let reason = format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20);
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
-    }
-    Ok(content)
-}
-
 /// Tells changes apart from none; the operator's own files need no stronger hash.
 fn digest(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -69,6 +58,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::reading::FILE_BYTES_MAX;
 
     #[test]
     fn content_counts() -> io::Result<()> {

@@ -107,7 +107,7 @@ impl Fault {
             Fault::Client(ClientFault::Closed) => "the client closed the connection",
             Fault::Client(ClientFault::Stalled) => "the client took nothing of the answer in time",
             Fault::Unknown(_) => "a rule could not be decided",
-            Fault::Substitution(_) => "a substituted value holds CR, LF or NUL",
+            Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",

@@ -116,29 +116,21 @@ fn number(value: Value<'_>, literal: &Decimal, holds: impl FnOnce(Ordering) -> b
     }
 }
 
+/// The compiler lets only address fields stand beside addresses, and their values are of no other type.
 fn address(value: Value<'_>, holds: impl FnOnce(IpAddr) -> bool) -> Truth {
-    let ip = match value {
-        Value::Ip(ip) => Some(ip),
-        Value::Text(text) => {
-            std::str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse::<IpAddr>().ok())
-        }
-        Value::Integer(_) | Value::Boolean(_) => None,
+    let Value::Ip(ip) = value else {
+        debug_assert!(false, "{value:?} beside an address");
+        return Truth::False;
     };
-    match ip {
-        Some(ip) => holds(ip.to_canonical()).into(),
-        None => Truth::Unknown(Cause::NotAnAddress),
-    }
+    holds(ip.to_canonical()).into()
 }
 
-/// `ip` is canonical; a network that was written in the IPv4-mapped form counts as IPv4 too.
+/// `ip` is canonical, and so is the network: a mapped one was compiled to the IPv4 network.
 fn in_network(network: &IpNet, ip: IpAddr) -> bool {
     match (network, ip) {
         (IpNet::V4(network), IpAddr::V4(ip)) => network.contains(&ip),
         (IpNet::V6(network), IpAddr::V6(ip)) => network.contains(&ip),
-        (IpNet::V6(network), IpAddr::V4(ip)) => {
-            network.prefix_len() >= 96 && network.contains(&ip.to_ipv6_mapped())
-        }
-        (IpNet::V4(_), IpAddr::V6(_)) => false,
+        (IpNet::V6(_), IpAddr::V4(_)) | (IpNet::V4(_), IpAddr::V6(_)) => false,
     }
 }
 
@@ -159,7 +151,6 @@ mod tests {
     use super::*;
 
     const NOT_A_NUMBER: Truth = Truth::Unknown(Cause::NotANumber);
-    const NOT_AN_ADDRESS: Truth = Truth::Unknown(Cause::NotAnAddress);
 
     fn check(op: &Op, value: Value<'_>, expected: impl Into<Truth>) {
         assert_eq!(op.holds(value, false), expected.into(), "{op:?} on {value:?}");
@@ -232,13 +223,8 @@ mod tests {
     fn addresses_by_family() {
         check(&Op::IpIn(network("10.0.0.0/8")), ip("10.1.2.3"), true);
         check(&Op::IpIn(network("10.0.0.0/8")), ip("::ffff:10.1.2.3"), true);
-        check(&Op::IpIn(network("::ffff:10.0.0.0/104")), ip("10.1.2.3"), true);
         check(&Op::IpIn(network("::/0")), ip("10.1.2.3"), false);
         check(&Op::IpNotIn(network("::/0")), ip("10.1.2.3"), true);
-        check(&Op::IpIn(network("10.0.0.0/8")), text("10.1.2.3"), true);
-        check(&Op::IpIn(network("10.0.0.0/8")), text("10.1.2.03"), NOT_AN_ADDRESS);
-        check(&Op::IpNotIn(network("10.0.0.0/8")), text("10.1.2.3, 1.1.1.1"), NOT_AN_ADDRESS);
-        check(&Op::IpIn(network("0.0.0.80/32")), Value::Integer(80), NOT_AN_ADDRESS);
         let literal = "10.0.0.5".parse().expect("an address");
         check(&Op::IpOrder(Order::Less, literal), ip("9.255.255.255"), true);
         check(&Op::IpOrder(Order::Less, literal), ip("::1"), false);

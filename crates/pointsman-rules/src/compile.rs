@@ -3,19 +3,23 @@
 mod actions;
 mod conditions;
 mod literals;
+mod paths;
 mod review;
 mod targets;
 mod texts;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use regex::bytes::Regex;
 
 use crate::ast::{self, FieldRef, Item, SettingKind};
-use crate::diagnostic::{Findings, line_of, nearest};
 use crate::parser::{parse_into, shorten};
 use crate::schema::{self, NoField};
-use crate::{Block, Condition, Diagnostic, Field, OnUnknown, Program, Rule, RuleIndex, Span};
+use crate::{
+    Block, Condition, Diagnostic, Field, Findings, Lines, OnUnknown, Program, Rule, RuleIndex, Span,
+    Suggestions,
+};
 
 use targets::TargetTable;
 pub use targets::Targets;
@@ -47,22 +51,27 @@ pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnost
 
 struct Compiler<'a> {
     source: &'a str,
+    /// Looked up for errors only.
+    lines: OnceCell<Lines<'a>>,
     findings: Findings,
     targets: TargetTable<'a>,
     /// Where each label is, and which rule it calls.
     labels: HashMap<&'a str, (RuleIndex, Span)>,
     /// Each regex is built once, however many rules name it; `None` is one that is none.
     regexes: HashMap<Box<str>, Option<Regex>>,
+    on_unknown: OnUnknown,
 }
 
 impl<'a> Compiler<'a> {
     fn new(source: &'a str, targets: &'a Targets, findings: Findings) -> Self {
         Compiler {
             source,
+            lines: OnceCell::new(),
             findings,
             targets: TargetTable::new(targets),
             labels: HashMap::new(),
             regexes: HashMap::new(),
+            on_unknown: OnUnknown::default(),
         }
     }
 
@@ -70,9 +79,13 @@ impl<'a> Compiler<'a> {
         self.gather_labels(file);
         self.check_order(file);
         let on_unknown = self.settings(file);
+        self.on_unknown = on_unknown.unwrap_or_default();
         let (mut rules, mut fallback, mut sound) = (Vec::new(), None, true);
         let mut index = 0;
         for item in &file.items {
+            if self.findings.overflowed() {
+                break;
+            }
             match item {
                 Item::Rule(rule) => {
                     let rule = self.rule(RuleIndex(index), rule, None);
@@ -95,7 +108,7 @@ impl<'a> Compiler<'a> {
         (sound && on_unknown.is_some()).then(|| Program {
             rules,
             fallback,
-            on_unknown: on_unknown.unwrap_or_default(),
+            on_unknown: self.on_unknown,
             targets,
         })
     }
@@ -108,7 +121,7 @@ impl<'a> Compiler<'a> {
         for (index, rule) in (0..).zip(rules) {
             let Some(label) = &rule.label else { continue };
             if let Some((_, first)) = self.labels.get(&*label.text) {
-                let line = line_of(self.source, first.start);
+                let line = self.line(*first);
                 let message = format!("the label `{}` is taken", shorten(&label.text));
                 self.error(label.span, message, format!("line {line} has it; labels are unique"));
                 continue;
@@ -165,7 +178,7 @@ impl<'a> Compiler<'a> {
                 SettingKind::Namespace(prefix, _) => format!("namespace {}", shorten(&prefix.text)),
             };
             if let Some(first) = seen.get(&what) {
-                let line = line_of(self.source, first.start);
+                let line = self.line(*first);
                 self.error(
                     setting.span,
                     format!("`{what}` is set twice"),
@@ -203,7 +216,7 @@ impl<'a> Compiler<'a> {
             (None, None) => format!("#{}", index.0 + 1).into(),
         };
         let rule = Rule { label, span: rule.span, condition: condition?, then: then?, otherwise: otherwise? };
-        review::rule(&rule, &mut self.findings);
+        review::rule(&rule, self.on_unknown, &mut self.findings);
         Some(rule)
     }
 
@@ -226,7 +239,7 @@ impl<'a> Compiler<'a> {
         if let Some((index, _)) = self.labels.get(&*label.text) {
             return Some(*index);
         }
-        let help = match nearest(&label.text, self.labels.keys().copied()) {
+        let help = match self.nearest(&label.text, self.labels.keys().copied()) {
             Some(known) => format!("did you mean `{known}`?"),
             None => "a label stands before a rule: `R1: if (…) { … }`".to_owned(),
         };
@@ -236,15 +249,23 @@ impl<'a> Compiler<'a> {
 
     /// The field that a name means.
     fn field(&mut self, named: &FieldRef) -> Option<Field> {
-        let key = named.key.as_ref();
-        match schema::resolve(&named.name, key.map(|key| &*key.text)) {
-            Ok(field) => Some(field),
-            Err(why) => {
-                let finding = no_field(named, &why);
-                self.findings.add(finding);
-                None
-            }
-        }
+        self.resolved(named).map_err(|finding| self.findings.add(finding)).ok()
+    }
+
+    /// The same, or what is wrong with the name.
+    fn resolved(&self, named: &FieldRef) -> Result<Field, Diagnostic> {
+        let key = named.key.as_ref().map(|key| &*key.text);
+        schema::resolve(&named.name, key).map_err(|why| no_field(named, &why, self.findings.suggestions()))
+    }
+
+    /// What `word` was probably meant to be.
+    fn nearest<'c>(&self, word: &str, known: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+        self.findings.suggestions().nearest(word, known)
+    }
+
+    /// The line on which something begins.
+    fn line(&self, span: Span) -> usize {
+        self.lines.get_or_init(|| Lines::of(self.source)).line(span.start)
     }
 
     fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
@@ -261,13 +282,13 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn no_field(named: &FieldRef, why: &NoField) -> Diagnostic {
+fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagnostic {
     let name = shorten(&named.name);
     let error = |message: String| Diagnostic::error(named.span, message);
     match why {
         NoField::Unknown => {
             let known = schema::ENTRIES.iter().map(|entry| entry.name);
-            let help = match nearest(&named.name, known) {
+            let help = match suggestions.nearest(&named.name, known) {
                 Some(known) => format!("did you mean `{known}`?"),
                 None if named.name.contains('.') => {
                     "values of the body are named `xml.PATH`, `json.PATH` or `form[\"name\"]`".to_owned()

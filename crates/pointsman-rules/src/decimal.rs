@@ -47,13 +47,13 @@ impl Decimal {
     ///
     /// # Errors
     /// [`NotANumber`] where [`Decimal::parse`] would refuse the text.
-    pub fn cmp_text(&self, text: &[u8]) -> Result<Ordering, NotANumber> {
+    pub(crate) fn cmp_text(&self, text: &[u8]) -> Result<Ordering, NotANumber> {
         Ok(self.as_numeral().cmp(&Numeral::parse(text)?))
     }
 
     /// How this number stands to a whole number, without allocating.
     #[must_use]
-    pub fn cmp_integer(&self, integer: u64) -> Ordering {
+    pub(crate) fn cmp_integer(&self, integer: u64) -> Ordering {
         let mut buffer = [0; 20];
         let digits = integer_digits(integer, &mut buffer);
         self.as_numeral().cmp(&Numeral::new(false, digits, b"", 0))

@@ -1,6 +1,10 @@
 //! Errors, warnings and notes about a source text, for people.
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::borrow::Cow;
+
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+
+use crate::Lines;
 
 /// A range of bytes in a source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,7 +68,11 @@ impl Diagnostic {
 
     /// The finding drawn under its line of `source`, which `name` calls.
     pub fn render(&self, name: &str, source: &str, colour: Colour) -> String {
-        let excerpt = Excerpt::around(self.span, source);
+        self.draw(name, &Lines::of(source), colour)
+    }
+
+    fn draw(&self, name: &str, lines: &Lines<'_>, colour: Colour) -> String {
+        let excerpt = Excerpt::around(self.span, lines);
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -72,9 +80,16 @@ impl Diagnostic {
         };
         let snippet = Snippet::source(excerpt.text)
             .line_start(excerpt.line)
-            .path(name)
             .annotation(AnnotationKind::Primary.span(excerpt.start..excerpt.end));
-        let mut group = level.primary_title(&self.message).element(snippet);
+        let title = level.primary_title(&self.message);
+        let mut group = match excerpt.column {
+            // Counted in what is drawn it would be another one.
+            Some(column) => {
+                let origin = Origin::path(name).line(excerpt.line).char_column(column);
+                title.element(origin).element(snippet)
+            }
+            None => title.element(snippet.path(name)),
+        };
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help));
         }
@@ -84,6 +99,18 @@ impl Diagnostic {
         };
         renderer.render(&[group])
     }
+}
+
+/// Findings drawn under their lines of `source`, which `name` calls, an empty line after each.
+pub fn draw<'d>(
+    findings: impl IntoIterator<Item = &'d Diagnostic>,
+    name: &str,
+    source: &str,
+    colour: Colour,
+) -> String {
+    let lines = Lines::of(source);
+    let drawings = findings.into_iter().map(|finding| finding.draw(name, &lines, colour));
+    drawings.map(|drawing| format!("{}\n\n", drawing.trim_end())).collect()
 }
 
 impl Span {
@@ -98,107 +125,50 @@ impl Span {
     }
 }
 
-/// The number of the line, from 1, in which byte `at` stands.
-pub(crate) fn line_of(source: &str, at: u32) -> usize {
-    let head = source.as_bytes().get(..at as usize).unwrap_or(source.as_bytes());
-    1 + head.iter().filter(|b| **b == b'\n').count()
-}
-
 /// The lines a span touches. Only they are drawn, so that only they are laid out: a file may
-/// have a million lines and ten thousand findings.
+/// have a million lines and a thousand findings.
 struct Excerpt<'a> {
-    text: &'a str,
+    text: Cow<'a, str>,
     line: usize,
     start: usize,
     end: usize,
+    /// Where the span begins in its line, if the text is not the whole line.
+    column: Option<usize>,
 }
 
 /// A span over more lines than this is drawn at its first line only.
 const EXCERPT_LINES_MAX: usize = 8;
 
+/// Of longer lines only what is around the span is drawn. Laying out a line costs more than its length.
+const EXCERPT_BYTES_MAX: usize = 2_000;
+
+/// How much of a long line is drawn on each side of its span, and of the span itself.
+const WINDOW_BYTES: usize = 100;
+
 impl<'a> Excerpt<'a> {
-    fn around(span: Span, source: &'a str) -> Self {
-        let start = floor_boundary(source, span.start as usize);
-        let mut end = floor_boundary(source, span.end as usize).max(start);
-        let first = source[..start].rfind('\n').map_or(0, |at| at + 1);
-        if source[start..end].bytes().filter(|b| *b == b'\n').count() >= EXCERPT_LINES_MAX {
-            end = source[start..].find('\n').map_or(source.len(), |at| start + at);
+    fn around(span: Span, lines: &Lines<'a>) -> Self {
+        let start = lines.boundary(span.start as usize);
+        let end = lines.boundary(span.end as usize).max(start);
+        let (line, last_line) = (lines.line_of(start), lines.line_of(end));
+        let first = lines.bytes_of(line);
+        let last = lines.bytes_of(last_line);
+        if last_line - line < EXCERPT_LINES_MAX && last.end - first.start <= EXCERPT_BYTES_MAX {
+            let text = Cow::from(&lines.source()[first.start..last.end]);
+            return Excerpt { text, line, start: start - first.start, end: end - first.start, column: None };
         }
-        let last = source[end..].find('\n').map_or(source.len(), |at| end + at);
-        Excerpt {
-            text: &source[first..last],
-            line: line_of(source, u32::try_from(first).unwrap_or(u32::MAX)),
-            start: start - first,
-            end: end - first,
+        let end = end.min(first.end);
+        if first.len() <= EXCERPT_BYTES_MAX {
+            let text = Cow::from(&lines.source()[first.clone()]);
+            return Excerpt { text, line, start: start - first.start, end: end - first.start, column: None };
         }
+        let end = lines.boundary(end.min(start + WINDOW_BYTES)).max(start);
+        let from = lines.boundary(start.saturating_sub(WINDOW_BYTES)).max(first.start);
+        let to = lines.boundary(end + WINDOW_BYTES).min(first.end);
+        let cut = |is_cut| if is_cut { "\u{2026}" } else { "" };
+        let head = cut(from > first.start);
+        let text = format!("{head}{}{}", &lines.source()[from..to], cut(to < first.end));
+        let column = lines.position(u32::try_from(start).unwrap_or(u32::MAX)).1;
+        let shifted = |at: usize| at - from + head.len();
+        Excerpt { text: text.into(), line, start: shifted(start), end: shifted(end), column: Some(column) }
     }
-}
-
-fn floor_boundary(source: &str, at: usize) -> usize {
-    let mut at = at.min(source.len());
-    while !source.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-/// After so many errors the rest of a file is not worth reading.
-const ERRORS_MAX: usize = 1_000;
-
-/// Findings as they are made.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    list: Vec<Diagnostic>,
-    errors: usize,
-}
-
-impl Findings {
-    /// Keeps a finding, up to a bound that no reader reaches.
-    pub(crate) fn add(&mut self, finding: Diagnostic) {
-        let is_error = finding.severity == Severity::Error;
-        self.errors += usize::from(is_error);
-        if self.errors > ERRORS_MAX {
-            if self.errors == ERRORS_MAX + 1 && is_error {
-                let message = format!("more than {ERRORS_MAX} errors: the rest is not reported");
-                self.list.push(Diagnostic::error(finding.span, message));
-            }
-            return;
-        }
-        if self.list.len() < 10 * ERRORS_MAX {
-            self.list.push(finding);
-        }
-    }
-
-    /// Whether there is an error.
-    pub(crate) fn any_error(&self) -> bool {
-        self.errors > 0
-    }
-
-    /// Whether there are more errors than are reported.
-    pub(crate) fn overflowed(&self) -> bool {
-        self.errors > ERRORS_MAX
-    }
-
-    /// Every finding in the order of the text.
-    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
-        self.list.sort_by_key(|finding| (finding.span.start, finding.span.end));
-        self.list
-    }
-}
-
-/// The candidate that `word` was probably meant to be.
-pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    // Longer words are no slips of the finger, and the distance costs the product of the lengths.
-    const WORD_BYTES_MAX: usize = 64;
-    if word.len() > WORD_BYTES_MAX {
-        return None;
-    }
-    let folded = word.to_lowercase();
-    candidates
-        .into_iter()
-        .filter(|candidate| candidate.len() <= WORD_BYTES_MAX)
-        .map(|candidate| (strsim::damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(word.len()) / 3)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }

@@ -6,7 +6,7 @@ use crate::{Cause, Condition, Over, Subject, Test, Truth, Value};
 
 impl Condition {
     /// What the condition comes to. The nesting was bounded when the text was read.
-    pub fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+    pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
         match self {
             Condition::Always => Truth::True,
             Condition::Not(inner) => !inner.eval(subject),
@@ -37,7 +37,7 @@ impl Condition {
 
 impl Test {
     /// What the comparison comes to over the field's values.
-    pub fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+    pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
         match self.over {
             Over::Any => self.any(subject),
             Over::All => self.all(subject),

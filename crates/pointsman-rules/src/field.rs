@@ -61,7 +61,7 @@ pub enum Field {
 
 /// What a field's values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
+pub(crate) enum FieldType {
     /// Bytes.
     Text,
     /// A whole number.

@@ -72,7 +72,12 @@ fn fields() -> Vec<Field> {
 }
 
 pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
-    let one_field = (select(fields()), vec(values(), 0..4));
+    let one_field = (select(fields()), vec(values(), 0..4)).prop_map(|(field, mut values)| {
+        if field == Field::SrcIp {
+            values.retain(|value| matches!(value, MadeUpValue::Ip(_)));
+        }
+        (field, values)
+    });
     let causes = select(vec![Cause::Limit, Cause::Malformed, Cause::Encoding]);
     let unsettled = vec((select(fields()), causes), 0..3);
     (vec(one_field, 0..6), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
@@ -82,7 +87,7 @@ fn values() -> impl Strategy<Value = MadeUpValue> {
     prop_oneof![
         4 => texts().prop_map(|text| MadeUpValue::Text(text.into_vec())),
         2 => (0u64..4).prop_map(MadeUpValue::Integer),
-        1 => addresses().prop_map(MadeUpValue::Ip),
+        2 => addresses().prop_map(MadeUpValue::Ip),
         1 => any::<bool>().prop_map(MadeUpValue::Boolean),
         1 => vec(any::<u8>(), 0..6).prop_map(MadeUpValue::Text),
     ]
@@ -176,12 +181,23 @@ fn tests() -> impl Strategy<Value = Test> {
     (select(fields()), overs, any::<bool>(), ops(), orders(), decimals(), 0u32..1000).prop_map(
         |(field, over, fold_case, op, order, number, start)| Test {
             span: Span { start, end: start + 1 },
-            field,
+            field: if takes_addresses(&op) { Field::SrcIp } else { field },
             over,
             fold_case,
             op: if over == Over::Count { Op::NumberOrder(order, number) } else { op },
         },
     )
+}
+
+/// Whether an address stands in it, as beside address fields only.
+fn takes_addresses(op: &Op) -> bool {
+    match op {
+        Op::IpIn(_) | Op::IpNotIn(_) | Op::IpOrder(..) => true,
+        Op::In(entries) => {
+            entries.iter().any(|entry| matches!(entry, Entry::Network(_) | Entry::IpRange { .. }))
+        }
+        _ => false,
+    }
 }
 
 pub(crate) fn conditions() -> impl Strategy<Value = Condition> {

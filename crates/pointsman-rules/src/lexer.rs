@@ -295,32 +295,53 @@ pub(crate) fn unescape(raw: &str) -> Box<str> {
     unescaped(raw).map(|(_, c)| c).collect::<String>().into()
 }
 
-/// Each character of the meaning with the place in `raw` it comes from.
-fn unescaped(raw: &str) -> impl Iterator<Item = (usize, char)> {
-    let mut chars = raw.char_indices().peekable();
+/// Each character of the meaning, and whether it is escaped in `raw`.
+fn unescaped(raw: &str) -> impl Iterator<Item = (bool, char)> {
+    let mut chars = raw.chars().peekable();
     std::iter::from_fn(move || {
-        let (at, c) = chars.next()?;
+        let c = chars.next()?;
         if c == '\\'
-            && let Some((_, escaped)) = chars.next_if(|(_, next)| matches!(next, '"' | '\\'))
+            && let Some(escaped) = chars.next_if(|next| matches!(next, '"' | '\\'))
         {
-            return Some((at, escaped));
+            return Some((true, escaped));
         }
-        Some((at, c))
+        Some((false, c))
     })
 }
 
-/// The place in the source of byte `at` of a quoted text's meaning.
-pub(crate) fn source_offset(source: &str, quoted: Span, at: usize) -> u32 {
-    let text = quoted.of(source);
-    let open = text.chars().next().map_or(0, char::len_utf8);
-    let mut meant = 0;
-    for (raw, c) in unescaped(&text[open..]) {
-        if meant >= at {
-            return quoted.start + len32(open + raw);
+/// Where in the source the bytes of a quoted text's meaning stand.
+#[derive(Debug)]
+pub(crate) struct Meaning {
+    /// The first byte behind the opening quote.
+    start: usize,
+    /// One past the closing quote.
+    end: usize,
+    /// The bytes of the meaning that are escaped in the source.
+    escapes: Vec<usize>,
+}
+
+impl Meaning {
+    pub(crate) fn of(source: &str, quoted: Span) -> Meaning {
+        let text = quoted.of(source);
+        let open = text.chars().next().map_or(0, char::len_utf8);
+        let (mut meant, mut escapes) = (0, Vec::new());
+        for (is_escape, c) in unescaped(&text[open..]) {
+            if is_escape {
+                escapes.push(meant);
+            }
+            meant += c.len_utf8();
         }
-        meant += c.len_utf8();
+        Meaning { start: quoted.start as usize + open, end: quoted.end as usize, escapes }
     }
-    quoted.end
+
+    /// The place of a range of the meaning.
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
+        let place = |at: usize| {
+            let before = self.escapes.partition_point(|escape| *escape < at);
+            (self.start + at + before).min(self.end)
+        };
+        span(place(start), place(end))
+    }
 }
 
 /// What a quoted text means, quotes and escapes resolved.

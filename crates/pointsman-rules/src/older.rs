@@ -1,8 +1,5 @@
 //! The spellings of the papers, and what they are called today.
 
-use crate::ast::{Literal, LiteralKind, Predicate, Quoted};
-use crate::parser::Relation;
-
 /// The modern name of an action.
 pub(crate) fn action_name(word: &str) -> &str {
     match word {
@@ -38,14 +35,4 @@ pub(crate) fn path(text: &str) -> String {
         None => step.to_owned(),
     });
     format!("xml.{}", steps.collect::<Vec<_>>().join("/"))
-}
-
-/// `strcmp(field, text)` in a relation to 0 is the field in that relation to the text.
-pub(crate) fn strcmp(relation: Relation, text: Quoted) -> Predicate {
-    let literal = Literal { span: text.span, kind: LiteralKind::Text(text.text) };
-    match relation {
-        Relation::Equal => Predicate::Equals(literal),
-        Relation::Differ => Predicate::Differs(literal),
-        Relation::Ordered(order) => Predicate::Ordered(order, literal),
-    }
 }

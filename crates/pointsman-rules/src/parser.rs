@@ -7,16 +7,14 @@ mod declarations;
 mod recovery;
 mod values;
 
-pub(crate) use conditions::Relation;
 pub(crate) use recovery::shorten;
 
 use crate::ast::{FieldRef, Item, RuleFile};
-use crate::diagnostic::Findings;
 use crate::lexer::{Kind, Lexer, Token};
-use crate::{Diagnostic, Span};
+use crate::{Diagnostic, Findings, Span};
 
-/// Longest rule file that is read.
-const SOURCE_BYTES_MAX: usize = 64 << 20;
+/// Longest text that is read: a rule file, or a configuration.
+pub const SOURCE_BYTES_MAX: usize = 16 << 20;
 
 /// Most rules in a file.
 const RULES_MAX: usize = 1_000_000;
@@ -40,9 +38,26 @@ pub(crate) fn parse_into(source: &str) -> (RuleFile, Findings) {
         return (RuleFile::default(), findings);
     }
     let mut parser = Parser::new(source, "the end of the file");
+    if let Some(finding) = lone_return(source) {
+        parser.findings.add(finding);
+    }
     let items = parser.items();
     let comments = std::mem::take(&mut parser.lexer.comments);
     (RuleFile { items, comments }, parser.findings)
+}
+
+/// A carriage return that no line feed follows. Many editors show a line break there, and the lexer sees none:
+/// what looks like a rule below a comment would be the comment's end.
+fn lone_return(source: &str) -> Option<Diagnostic> {
+    let bytes = source.as_bytes();
+    let mut lone = memchr::memchr_iter(b'\r', bytes).filter(|at| bytes.get(at + 1) != Some(&b'\n'));
+    let first = u32::try_from(lone.next()?).unwrap_or(u32::MAX);
+    let message = match lone.count() {
+        0 => "a carriage return without a line feed behind it".to_owned(),
+        more => format!("a carriage return without a line feed behind it, and {more} more of them"),
+    };
+    let help = "lines end in LF or CRLF; a text cannot hold a line break";
+    Some(Diagnostic::error(Span { start: first, end: first + 1 }, message).help(help))
 }
 
 /// Reads one field and nothing else, as a template names it.
@@ -206,6 +221,11 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn rise(&mut self) {
         self.depth -= 1;
+    }
+
+    /// What `word` was probably meant to be.
+    pub(crate) fn nearest(&self, word: &str, known: &[&'static str]) -> Option<&'static str> {
+        self.findings.suggestions().nearest(word, known.iter().copied())
     }
 
     pub(crate) fn error(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {

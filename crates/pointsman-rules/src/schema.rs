@@ -102,7 +102,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
 
 /// The field that a name and a key spell.
 pub(crate) fn resolve(name: &str, key: Option<&str>) -> Result<Field, NoField> {
-    if name.starts_with("xml.") || name.starts_with("json") && name != "json" {
+    if ["xml.", "json.", "json["].iter().any(|head| name.starts_with(head)) {
         return Err(NoField::Payload);
     }
     let entry = ENTRIES.iter().find(|e| e.name == name).ok_or(NoField::Unknown)?;
@@ -175,7 +175,7 @@ pub(crate) fn is_address(name: &str) -> bool {
 
 impl Field {
     /// What the field's values are.
-    pub fn value_type(&self) -> FieldType {
+    pub(crate) fn value_type(&self) -> FieldType {
         match self {
             Field::SrcIp | Field::DstIp | Field::ClientIp => FieldType::Ip,
             Field::SrcPort | Field::DstPort | Field::ContentLength => FieldType::Integer,
@@ -185,7 +185,7 @@ impl Field {
     }
 
     /// Whether a request can have several values of it.
-    pub fn is_many_valued(&self) -> bool {
+    pub(crate) fn is_many_valued(&self) -> bool {
         matches!(
             self,
             Field::TlsClientSan
@@ -197,7 +197,7 @@ impl Field {
     }
 
     /// Whether a request can have no value of it.
-    pub fn may_be_absent(&self) -> bool {
+    pub(crate) fn may_be_absent(&self) -> bool {
         !matches!(
             self,
             Field::SrcIp

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::subject::TextRoom;
 use crate::{Field, Piece, Subject, Template};
 
-/// A substituted value holds CR, LF or NUL, which would end a header before its time.
+/// A substituted value holds a control character: no header may hold one but TAB (RFC 9110 section 5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForbiddenByte(pub u8);
 
@@ -22,7 +22,8 @@ impl Template {
     /// Appends the text to `out`, with each field's first value in its place.
     ///
     /// # Errors
-    /// [`ForbiddenByte`] when a value holds CR, LF or NUL; `out` is then as it was.
+    /// [`ForbiddenByte`] when a value holds a control character other than TAB; `out` is then as it was. An
+    /// answer's body could hold one, and is not worth a rule of its own.
     pub fn render<S: Subject + ?Sized>(&self, subject: &S, out: &mut Vec<u8>) -> Result<(), ForbiddenByte> {
         let start = out.len();
         for piece in &self.0 {
@@ -30,7 +31,7 @@ impl Template {
             match piece {
                 Piece::Literal(bytes) => out.extend_from_slice(bytes),
                 Piece::Field(field) => with_first_value(field, subject, |value| {
-                    forbidden = value.iter().find(|byte| matches!(byte, b'\r' | b'\n' | 0)).copied();
+                    forbidden = value.iter().find(|byte| byte.is_ascii_control() && **byte != b'\t').copied();
                     out.extend_from_slice(value);
                 }),
             }
@@ -43,7 +44,7 @@ impl Template {
     }
 
     /// The same for a Location: bytes of a value that may not stand in a URI are percent-encoded,
-    /// CR, LF and NUL among them.
+    /// control characters among them.
     ///
     /// Only a template that itself starts with two slashes gives a Location that does: a value such
     /// as `//evil.example/` would otherwise name another host (RFC 3986 section 4.2).
@@ -131,7 +132,7 @@ mod tests {
         check("a.example", Ok("a.example"), "a.example");
         check("/a%2Fb?c=d&e#f[1]'", Ok("/a%2Fb?c=d&e#f[1]'"), "/a%2Fb?c=d&e#f[1]'");
         check("a b\"<%zz%4", Ok("a b\"<%zz%4"), "a%20b%22%3C%25zz%254");
-        check("\u{e9}\t\u{7f}", Ok("\u{e9}\t\u{7f}"), "%C3%A9%09%7F");
+        check("\u{e9}\t\u{80}", Ok("\u{e9}\t\u{80}"), "%C3%A9%09%C2%80");
     }
 
     #[test]
@@ -152,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_and_nul_are_refused_or_encoded() {
-        for byte in [b'\r', b'\n', 0] {
+    fn control_characters_are_refused_or_encoded() {
+        for byte in (0..=31).chain([127]).filter(|byte| *byte != b'\t') {
             let value = format!("a{}b", byte as char);
             check(&value, Err(ForbiddenByte(byte)), &format!("a%{byte:02X}b"));
         }

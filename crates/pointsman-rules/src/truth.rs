@@ -18,8 +18,6 @@ pub enum Truth {
 pub enum Cause {
     /// A value that is compared with a number is none.
     NotANumber,
-    /// A value that is compared with an address is none.
-    NotAnAddress,
     /// `once(field)` found a second value.
     Duplicate,
     /// An object of the body repeats a key that a rule names.
@@ -39,11 +37,7 @@ impl Cause {
         match self {
             Cause::Limit => 413,
             Cause::Encoding => 415,
-            Cause::NotANumber
-            | Cause::NotAnAddress
-            | Cause::Duplicate
-            | Cause::DuplicateKey
-            | Cause::Malformed => 400,
+            Cause::NotANumber | Cause::Duplicate | Cause::DuplicateKey | Cause::Malformed => 400,
         }
     }
 }
@@ -52,7 +46,6 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Cause::NotANumber => "not a number",
-            Cause::NotAnAddress => "not an address",
             Cause::Duplicate => "duplicate",
             Cause::DuplicateKey => "duplicate key",
             Cause::Malformed => "malformed",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lexopt::{Arg, ValueExt};
 use pointsman_config::Plan;
-use pointsman_rules::{Colour, Diagnostic, Severity, Targets};
+use pointsman_rules::{Colour, Diagnostic, Severity, Targets, draw};
 
 use crate::{WRONG_USE, say, wrong_use};
 use finding::to_json;
@@ -150,11 +150,8 @@ impl Report {
     }
 
     fn drawn(&self, colour: Colour) -> String {
-        let findings = self.texts.iter().flat_map(|text| {
-            let draw = |finding: &Diagnostic| finding.render(&text.name, &text.source, colour);
-            text.diagnostics.iter().map(draw)
-        });
-        findings.map(|drawing| format!("{}\n\n", drawing.trim_end())).collect()
+        let drawn = |text: &Text| draw(&text.diagnostics, &text.name, &text.source, colour);
+        self.texts.iter().map(drawn).collect()
     }
 
     fn json(&self) -> String {

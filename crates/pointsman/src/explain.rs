@@ -84,12 +84,12 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, &place.trusted_proxies);
     asked.sees(&view);
     let Some(program) = &place.program else {
-        let verdict = Verdict::default_pool(place.default_pool.as_deref());
+        let verdict = Verdict::default_pool(&place.default_pool);
         return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
     };
     let explanation = program.explain(&view);
     let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
-    let verdict = Verdict::new(program, &explanation.decision, &view, place.default_pool.as_deref());
+    let verdict = Verdict::new(program, &explanation.decision, &view, &place.default_pool);
     Ok(Report { asked: Some(asked), notes, steps, verdict })
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::Arg;
-use pointsman_rules::{Colour, Diagnostic};
+use pointsman_rules::Colour;
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
@@ -87,17 +87,15 @@ enum Outcome {
 fn format_file(path: &Path, mode: Mode, colour: Colour) -> Result<Outcome, String> {
     let complaint = |message: String| format!("error: {message}\n");
     let source = input::text(path).map_err(complaint)?;
-    let formatted = pointsman_rules::format(&source).map_err(|findings| {
-        let draw = |finding: &Diagnostic| finding.render(&input::name(path), &source, colour);
-        findings.iter().map(|finding| format!("{}\n\n", draw(finding).trim_end())).collect::<String>()
-    })?;
+    let formatted = pointsman_rules::format(&source)
+        .map_err(|findings| pointsman_rules::draw(&findings, &input::name(path), &source, colour))?;
     match mode {
         Mode::Check if formatted == source => Ok(Outcome::Same),
         Mode::Check => Ok(Outcome::WouldChange),
         Mode::Rewrite if input::is_standard(path) => Ok(Outcome::Printed(formatted)),
         Mode::Rewrite if formatted == source => Ok(Outcome::Same),
         Mode::Rewrite => replace(path, &formatted).map(|()| Outcome::Same).map_err(|error| {
-            complaint(format!("cannot write `{}`: {}", path.display(), input::reason(&error)))
+            complaint(format!("cannot write `{}`: {}", path.display(), pointsman_config::reason(&error)))
         }),
     }
 }

@@ -173,6 +173,7 @@ impl Compiler<'_> {
             Some(value) => self.template(value),
             None => Some(Template::default()),
         };
+        let sets = matches!(edit(Template::default()), HeaderEdit::Set(_));
         if !is_token(&lower) {
             let help = "header names are letters, digits and a few signs such as `-`, without white space";
             self.error(name.span, format!("`{shown}` cannot be the name of a header"), help);
@@ -181,6 +182,11 @@ impl Compiler<'_> {
         if OWN_HEADERS.contains(&lower.as_str()) {
             let help = "it says how a message or a connection is framed";
             self.error(name.span, format!("the header `{shown}` is written by the switch alone"), help);
+            return None;
+        }
+        if side == Side::Request && lower == "host" && !sets {
+            let help = "write `setHeader(\"host\", …)` to send another one";
+            self.error(name.span, "a request has exactly one `host`", help);
             return None;
         }
         Some(Step::Effect(Effect::Header { side, name: lower.into(), edit: edit(value?) }))

@@ -6,6 +6,7 @@ use crate::{Condition, Entry, Field, FieldType, Op, Order, Over, Span, Test};
 
 use super::Compiler;
 use super::literals::Typed;
+use super::paths::Part;
 
 /// The left side of a comparison, resolved.
 pub(super) struct Left<'o> {
@@ -102,6 +103,7 @@ impl Compiler<'_> {
                 Some(match value {
                     Typed::Text(text) => {
                         self.check_case(left, literal.span, &text);
+                        self.check_path(left, literal.span, &text, Part::Whole);
                         Op::TextEquals(text)
                     }
                     Typed::Number(number) => Op::NumberEquals(number),
@@ -111,7 +113,10 @@ impl Compiler<'_> {
                 })
             }
             Predicate::Differs(literal) => Some(match self.typed(left, literal)? {
-                Typed::Text(text) => Op::TextDiffers(text),
+                Typed::Text(text) => {
+                    self.check_path(left, literal.span, &text, Part::Whole);
+                    Op::TextDiffers(text)
+                }
                 Typed::Number(number) => Op::NumberDiffers(number),
                 Typed::Network(network) => Op::IpNotIn(network),
                 Typed::Boolean(true) => Op::IsFalse,
@@ -170,6 +175,11 @@ impl Compiler<'_> {
         if operator != TextOperator::Matches {
             self.check_case(left, text.span, &bytes);
         }
+        // What is no path to be under is an error, below.
+        if let Some(part) = Part::of(operator).filter(|part| *part == Part::Start || bytes.starts_with(b"/"))
+        {
+            self.check_path(left, text.span, &bytes, part);
+        }
         match operator {
             TextOperator::Contains => Some(Op::Contains(bytes)),
             TextOperator::StartsWith => Some(Op::StartsWith(bytes)),
@@ -203,6 +213,7 @@ impl Compiler<'_> {
             ast::Entry::Value(literal) => match self.typed(left, literal)? {
                 Typed::Text(text) => {
                     self.check_case(left, literal.span, &text);
+                    self.check_path(left, literal.span, &text, Part::Whole);
                     Some(Entry::Text(text))
                 }
                 Typed::Number(number) => Some(Entry::Number(number)),

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::ast::{Literal, LiteralKind};
 use crate::parser::shorten;
-use crate::{Decimal, Entry, FieldType, Span};
+use crate::{Decimal, Entry, FieldType, Span, unmapped};
 
 use super::Compiler;
 use super::conditions::{Left, type_name};
@@ -33,10 +33,10 @@ impl Compiler<'_> {
             }
             (FieldType::Ip, LiteralKind::Address(address)) => return Some(Typed::Network((*address).into())),
             (FieldType::Ip, LiteralKind::Network(network)) => {
-                return Some(self.network(literal.span, *network));
+                return self.network(literal.span, *network);
             }
             (FieldType::Ip, LiteralKind::Text(text)) => match address_text(text) {
-                Some(network) => return Some(self.network(literal.span, network)),
+                Some(network) => return self.network(literal.span, network),
                 None => "write an address or a network: `10.0.0.1`, `10.0.0.0/8`, `2001:db8::/32`".to_owned(),
             },
             (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(Typed::Boolean(*value)),
@@ -64,13 +64,17 @@ impl Compiler<'_> {
         None
     }
 
-    fn network(&mut self, at: Span, network: IpNet) -> Typed {
-        let network = unmapped(network);
+    fn network(&mut self, at: Span, network: IpNet) -> Option<Typed> {
+        let Ok(network) = unmapped(network) else {
+            let help = "write the IPv4 network, or one of at least 96 bits";
+            self.error(at, format!("`{network}` is wider than the IPv4-mapped addresses"), help);
+            return None;
+        };
         let whole = network.trunc();
         if whole != network {
             self.warn(at, format!("`{network}` has bits behind its prefix"), format!("it means `{whole}`"));
         }
-        Typed::Network(whole)
+        Some(Typed::Network(whole))
     }
 
     /// `from..to`, in one type and in this order.
@@ -122,15 +126,5 @@ fn address_text(text: &str) -> Option<IpNet> {
     match text.parse::<IpAddr>() {
         Ok(address) => Some(address.to_canonical().into()),
         Err(_) => text.parse().ok(),
-    }
-}
-
-/// IPv4-mapped addresses count as IPv4, and so do networks of nothing else.
-fn unmapped(network: IpNet) -> IpNet {
-    let IpNet::V6(v6) = network else { return network };
-    let bits = v6.prefix_len().checked_sub(96);
-    match (v6.addr().to_ipv4_mapped(), bits) {
-        (Some(address), Some(bits)) => ipnet::Ipv4Net::new(address, bits).map_or(network, IpNet::V4),
-        _ => network,
     }
 }

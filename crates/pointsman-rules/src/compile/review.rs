@@ -2,12 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::diagnostic::Findings;
-use crate::{Block, Condition, Diagnostic, Exit, Field, Op, Order, Over, Rule, Span, Terminal, Test};
+use crate::{
+    Block, Condition, Diagnostic, Entry, Exit, Field, FieldType, Findings, OnUnknown, Op, Order, Over, Rule,
+    Span, Terminal, Test,
+};
 
 /// Looks at one rule.
-pub(super) fn rule(rule: &Rule, findings: &mut Findings) {
+pub(super) fn rule(rule: &Rule, on_unknown: OnUnknown, findings: &mut Findings) {
     intervals(&rule.condition, findings);
+    if on_unknown == OnUnknown::Skip && (refuses(&rule.then) || refuses(&rule.otherwise)) {
+        findings.extend(may_end_unknown(&rule.condition).map(skipped_refusal));
+    }
     let signs = [(Sign::Plain, &rule.then), (Sign::Denied, &rule.otherwise)];
     for (sign, _) in signs.into_iter().filter(|(_, block)| refuses(block)) {
         let mut asked = HashSet::new();
@@ -16,8 +21,46 @@ pub(super) fn rule(rule: &Rule, findings: &mut Findings) {
     }
 }
 
+/// The first test of a condition that a client can keep from being true or false.
+fn may_end_unknown(condition: &Condition) -> Option<&Test> {
+    match condition {
+        Condition::Always => None,
+        Condition::Not(inner) => may_end_unknown(inner),
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().find_map(may_end_unknown),
+        Condition::Test(test) => {
+            let repeats = test.over == Over::Once && test.field.is_many_valued();
+            let reads_number = test.over != Over::Count && test.field.value_type() == FieldType::Text;
+            (repeats || reads_number && test.op.takes_number()).then_some(test)
+        }
+    }
+}
+
+/// `on_unknown skip` lets a request pass that could not be judged.
+fn skipped_refusal(test: &Test) -> Diagnostic {
+    let field = &test.field;
+    let why = match test.op.takes_number() {
+        true => format!("`{field}` is no number"),
+        false => format!("`{field}` comes twice"),
+    };
+    let message = format!("where {why} this rule is skipped, and refuses nothing");
+    Diagnostic::warning(test.span, message).help("`on_unknown reject;` refuses what cannot be judged")
+}
+
 fn refuses(block: &Block) -> bool {
     matches!(block.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard))
+}
+
+impl Op {
+    /// Whether a value is read as a number, which a text need not be.
+    fn takes_number(&self) -> bool {
+        match self {
+            Op::NumberEquals(_) | Op::NumberDiffers(_) | Op::NumberOrder(..) => true,
+            Op::In(entries) => {
+                entries.iter().any(|entry| matches!(entry, Entry::Number(_) | Entry::NumberRange { .. }))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Whether the condition itself must hold for the block in question, or its opposite.

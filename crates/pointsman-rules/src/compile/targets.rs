@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ast::Name;
-use crate::diagnostic::nearest;
 use crate::parser::shorten;
 use crate::{TargetId, TargetName};
 
@@ -141,7 +140,7 @@ impl Compiler<'_> {
                 return Some(self.targets.id(target));
             }
             Err(NoTarget::Unknown) => {
-                let help = match nearest(&name.text, self.targets.names()) {
+                let help = match self.nearest(&name.text, self.targets.names()) {
                     Some(known) => format!("did you mean `{known}`?"),
                     None => "a target is a pool of the configuration, `pool.server`, or a server with a name"
                         .to_owned(),
@@ -150,7 +149,7 @@ impl Compiler<'_> {
             }
             Err(NoTarget::NoServer { pool, server }) => {
                 let servers = self.targets.servers(&pool);
-                let help = match nearest(&server, servers.iter().map(|server| &**server)) {
+                let help = match self.nearest(&server, servers.iter().map(|server| &**server)) {
                     Some(known) => format!("did you mean `{pool}.{known}`?"),
                     None => "only a server that the configuration gives a name can be a target".to_owned(),
                 };

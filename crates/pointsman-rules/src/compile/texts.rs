@@ -1,9 +1,11 @@
 //! Texts that mean more than their bytes: regexes, replacements and templates.
 
+use std::cell::OnceCell;
+
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::ast::Quoted;
-use crate::lexer::source_offset;
+use crate::lexer::Meaning;
 use crate::parser::{parse_field, shorten};
 use crate::rewrite::{Reference, reference};
 use crate::{Diagnostic, Piece, Span, Template};
@@ -48,6 +50,7 @@ impl Compiler<'_> {
     pub(super) fn check_replacement(&mut self, regex: &Regex, quoted: &Quoted) -> Option<()> {
         let text = quoted.text.as_bytes();
         let (mut at, mut sound) = (0, Some(()));
+        let place = OnceCell::new();
         while let Some(dollar) = memchr::memchr(b'$', &text[at..]) {
             let start = at + dollar;
             let (named, len) = reference(&text[start + 1..]);
@@ -61,7 +64,8 @@ impl Compiler<'_> {
                 let group = quoted.text.get(start..at).unwrap_or("$");
                 let message = format!("the regex has no group for `{}`", shorten(group));
                 let help = "groups are counted by their `(`, from 1; `$$` is a dollar sign";
-                self.error(self.inside(quoted, (start, at)), message, help);
+                let place = place.get_or_init(|| Meaning::of(self.source, quoted.span));
+                self.error(place.span(start, at), message, help);
                 sound = None;
             }
         }
@@ -78,6 +82,8 @@ impl Compiler<'_> {
             return None;
         }
         let (mut pieces, mut sound, mut at) = (Vec::new(), true, 0);
+        // Looked up for errors only: a text of a megabyte may have fifty thousand sound fields.
+        let place = OnceCell::new();
         while let Some(found) = text[at..].find("${") {
             let open = at + found;
             if open > at {
@@ -89,7 +95,7 @@ impl Compiler<'_> {
                 return None;
             };
             let name = (open + 2, open + close);
-            match self.template_field(quoted, name) {
+            match self.template_field(quoted, &place, name) {
                 Some(piece) => pieces.push(piece),
                 None => sound = false,
             }
@@ -101,32 +107,31 @@ impl Compiler<'_> {
         sound.then_some(Template(pieces))
     }
 
-    fn template_field(&mut self, quoted: &Quoted, (start, end): (usize, usize)) -> Option<Piece> {
-        let shift = |span: Span, compiler: &Self| {
-            compiler.inside(quoted, (start + span.start as usize, start + span.end as usize))
+    fn template_field(
+        &mut self,
+        quoted: &Quoted,
+        place: &OnceCell<Meaning>,
+        (start, end): (usize, usize),
+    ) -> Option<Piece> {
+        let findings = match parse_field(&quoted.text[start..end]) {
+            Ok(named) => match self.resolved(&named) {
+                Ok(field) => return Some(Piece::Field(field)),
+                Err(finding) => vec![finding],
+            },
+            Err(findings) => findings,
         };
-        match parse_field(&quoted.text[start..end]) {
-            Ok(mut named) => {
-                named.span = shift(named.span, self);
-                if let Some(key) = &mut named.key {
-                    key.span = shift(key.span, self);
-                }
-                self.field(&named).map(Piece::Field)
-            }
-            Err(findings) => {
-                for finding in findings {
-                    let span = shift(finding.span, self);
-                    self.findings.add(Diagnostic { span, ..finding });
-                }
-                None
-            }
+        let place = place.get_or_init(|| Meaning::of(self.source, quoted.span));
+        for finding in findings {
+            let Span { start: from, end: to } = finding.span;
+            let span = place.span(start + from as usize, start + to as usize);
+            self.findings.add(Diagnostic { span, ..finding });
         }
+        None
     }
 
     /// The place in the source of a range of a quoted text's meaning.
     fn inside(&self, quoted: &Quoted, (start, end): (usize, usize)) -> Span {
-        let start = source_offset(self.source, quoted.span, start);
-        Span { start, end: source_offset(self.source, quoted.span, end).max(start) }
+        Meaning::of(self.source, quoted.span).span(start, end)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
 use crate::ast::{Action, ActionKind, Name, Quoted, Share, Status, Sticky, StickyKind, Target};
-use crate::diagnostic::nearest;
 use crate::lexer::{Kind, meaning};
 use crate::{Side, Span, older};
 
@@ -138,7 +137,7 @@ impl Parser<'_> {
 
     fn unknown_action(&mut self, word: &str) -> Broken {
         let known = SIGNATURES.iter().map(|(name, _)| *name);
-        let help = match nearest(word, known) {
+        let help = match self.findings.suggestions().nearest(word, known) {
             Some(name) => format!("did you mean `{name}`?"),
             None => {
                 "the actions are routeTo, reject, discard, redirect, respond, goto, setHeader, addHeader, \
@@ -227,7 +226,7 @@ impl Parser<'_> {
                 StickyKind::Field(field)
             }
             other => {
-                let help = match nearest(other, STICKINESSES.iter().copied()) {
+                let help = match self.nearest(other, STICKINESSES) {
                     Some(name) => format!("did you mean `{name}`?"),
                     None => format!("there are {}", STICKINESSES.join(", ")),
                 };

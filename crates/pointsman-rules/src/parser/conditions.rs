@@ -2,10 +2,9 @@
 
 use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
-use crate::ast::{Comparison, Condition, Operand, Predicate, TextOperator};
-use crate::diagnostic::nearest;
+use crate::ast::{Comparison, Condition, Literal, LiteralKind, Operand, Predicate, TextOperator};
 use crate::lexer::Kind;
-use crate::{Order, Span, advice, older};
+use crate::{Order, Span, advice};
 
 const WORD_OPERATORS: &[&str] =
     &["exists", "contains", "startsWith", "endsWith", "like", "matches", "under", "in"];
@@ -149,14 +148,7 @@ impl Parser<'_> {
     fn predicate(&mut self, operand: &Operand) -> Parsed<Predicate> {
         if let Some(relation) = self.relation()? {
             let literal = self.literal(&operand.field)?;
-            if let Some(warning) = advice::pattern_compared(relation, &literal) {
-                self.findings.add(warning);
-            }
-            return Ok(match relation {
-                Relation::Equal => Predicate::Equals(literal),
-                Relation::Differ => Predicate::Differs(literal),
-                Relation::Ordered(order) => Predicate::Ordered(order, literal),
-            });
+            return Ok(self.related(relation, literal));
         }
         match self.token.kind {
             Kind::RightRound => return Ok(Predicate::Bare),
@@ -180,7 +172,7 @@ impl Parser<'_> {
             "matches" => TextOperator::Matches,
             "under" => TextOperator::Under,
             word => {
-                let help = match nearest(word, WORD_OPERATORS.iter().copied()) {
+                let help = match self.nearest(word, WORD_OPERATORS) {
                     Some(operator) => format!("did you mean `{operator}`?"),
                     None => operators_help(),
                 };
@@ -191,6 +183,18 @@ impl Parser<'_> {
         let spelled = self.text();
         self.bump();
         Ok(Predicate::Text(operator, self.quoted(&format!("`{spelled}` compares with a text"))?))
+    }
+
+    /// A value in a relation; a text that looks like a pattern is hardly meant to be equal.
+    fn related(&mut self, relation: Relation, literal: Literal) -> Predicate {
+        if !matches!(relation, Relation::Ordered(_)) {
+            self.findings.extend(advice::pattern_compared(&literal));
+        }
+        match relation {
+            Relation::Equal => Predicate::Equals(literal),
+            Relation::Differ => Predicate::Differs(literal),
+            Relation::Ordered(order) => Predicate::Ordered(order, literal),
+        }
     }
 
     /// `==`, `!=`, `<` and so on, if one stands here. Typesetters pull them apart: `= =`.
@@ -247,10 +251,9 @@ impl Parser<'_> {
             );
         }
         self.bump();
-        if let Some(warning) = advice::pattern_in_strcmp(&text) {
-            self.findings.add(warning);
-        }
-        let predicate = older::strcmp(relation, text);
+        // The field in that relation to the text is what `strcmp` in that relation to 0 says.
+        let literal = Literal { span: text.span, kind: LiteralKind::Text(text.text) };
+        let predicate = self.related(relation, literal);
         Ok(Comparison { span: self.since(start), operand, predicate })
     }
 

@@ -6,7 +6,7 @@ use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
 use crate::ast::{Entry, FieldRef, Literal, LiteralKind, Operand, Predicate, Quoted};
 use crate::lexer::{Kind, meaning};
-use crate::{Over, older, payload, schema};
+use crate::{Over, advice, older, payload, schema};
 
 const WRAPPERS: &[&str] = &["all", "count", "first", "once", "lower", "atoi"];
 
@@ -202,6 +202,7 @@ impl Parser<'_> {
         let exclusive = self.take(Kind::LeftRound).is_some();
         let from = self.literal(field)?;
         if !exclusive && !self.at(Kind::DotDot) {
+            self.findings.extend(advice::pattern_compared(&from));
             return Ok(Entry::Value(from));
         }
         if self.take(Kind::DotDot).is_none() {

@@ -1,7 +1,7 @@
 //! A finding as JSON, for other programs.
 
 use pointsman_rules::ast::Item;
-use pointsman_rules::{Diagnostic, Severity, Span};
+use pointsman_rules::{Diagnostic, Lines, Severity, Span};
 use serde_json::{Value, json};
 
 use super::{Language, Text};
@@ -12,12 +12,13 @@ pub(super) fn to_json(text: &Text) -> Vec<Value> {
         Language::Rules => labels(&text.source),
         Language::Toml => Vec::new(),
     };
-    text.diagnostics.iter().map(|finding| object(text, finding, &rules)).collect()
+    let lines = Lines::of(&text.source);
+    text.diagnostics.iter().map(|finding| object(text, finding, &lines, &rules)).collect()
 }
 
-fn object(text: &Text, finding: &Diagnostic, rules: &[(Span, String)]) -> Value {
+fn object(text: &Text, finding: &Diagnostic, lines: &Lines<'_>, rules: &[(Span, String)]) -> Value {
     let span = finding.span;
-    let (line, column) = position(&text.source, span.start);
+    let (line, column) = lines.position(span.start);
     let (severity, code) = match finding.severity {
         Severity::Error => ("error", "invalid"),
         Severity::Warning => ("warning", "advice"),
@@ -33,7 +34,8 @@ fn object(text: &Text, finding: &Diagnostic, rules: &[(Span, String)]) -> Value 
     if let Some(help) = &finding.help {
         object["help"] = json!(help);
     }
-    let rule = rules.iter().find(|(place, _)| place.start <= span.start && span.end <= place.end);
+    let before = rules.partition_point(|(place, _)| place.start <= span.start);
+    let rule = rules[..before].last().filter(|(place, _)| span.end <= place.end);
     if let Some((_, label)) = rule {
         object["rule"] = json!(label);
     }
@@ -58,28 +60,9 @@ fn labels(source: &str) -> Vec<(Span, String)> {
     rules
 }
 
-/// Line and column of a byte, both from 1; columns count characters.
-fn position(source: &str, at: u32) -> (usize, usize) {
-    let mut at = source.len().min(at as usize);
-    while !source.is_char_boundary(at) {
-        at -= 1;
-    }
-    let head = &source[..at];
-    let start = head.rfind('\n').map_or(0, |feed| feed + 1);
-    (1 + head.matches('\n').count(), 1 + head[start..].chars().count())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn positions_are_lines_and_characters() {
-        let source = "one\nzwölf = 3\n";
-        for (at, expected) in [(0, (1, 1)), (4, (2, 1)), (8, (2, 4)), (11, (2, 7)), (99, (3, 1))] {
-            assert_eq!(position(source, at), expected, "byte {at}");
-        }
-    }
 
     #[test]
     fn findings_name_their_rule() {

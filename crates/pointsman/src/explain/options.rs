@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use lexopt::{Arg, ValueExt};
+use pointsman_rules::unmapped;
 
 /// What is to be explained.
 #[derive(Debug, Default)]
@@ -71,8 +72,9 @@ fn tls_version(word: &str) -> Result<&'static str, &'static str> {
 
 /// A network, or a single address.
 fn network(text: &str) -> Result<IpNet, &'static str> {
-    let address = || text.parse::<IpAddr>().map(IpNet::from);
-    text.parse::<IpNet>().or_else(|_| address()).map_err(|_| "networks are written as `10.0.0.0/8`")
+    let address = || text.parse::<IpAddr>().map(|address| address.to_canonical().into());
+    let network = text.parse().or_else(|_| address()).ok();
+    network.and_then(|network| unmapped(network).ok()).ok_or("networks are written as `10.0.0.0/8`")
 }
 
 #[cfg(test)]
@@ -86,7 +88,7 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let words = "a.toml r --listener shop --srcip ::1 --srcport 1 --dstip 10.0.0.1 --dstport 2 --tls 1.2 \
-                     --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy 192.0.2.1 --json";
+                     --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --json";
         let options = read(&words.split(' ').collect::<Vec<_>>()).expect("good").expect("no help");
         assert!(options.has_configuration() && options.json);
         assert_eq!((options.src_port, options.dst_port, options.tls), (Some(1), Some(2), Some("1.2")));

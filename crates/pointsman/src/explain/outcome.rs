@@ -6,6 +6,7 @@ use pointsman_rules::{
 use pointsman_view::RequestView;
 use serde_json::{Value, json};
 
+use super::place::DefaultPool;
 use super::report::shown;
 use super::spelling;
 
@@ -48,12 +49,16 @@ impl Verdict {
     }
 
     /// No rule decides.
-    pub(super) fn default_pool(pool: Option<&str>) -> Verdict {
-        let text = match pool {
-            Some(pool) => format!("the default pool `{pool}` takes it"),
-            None => "the listener's default pool takes it".to_owned(),
+    pub(super) fn default_pool(pool: &DefaultPool) -> Verdict {
+        let (text, target) = match pool {
+            DefaultPool::Named(pool) => (format!("the default pool `{pool}` takes it"), Some(pool.clone())),
+            DefaultPool::Unknown => ("the listener's default pool takes it, if it has one".to_owned(), None),
+            DefaultPool::None => {
+                let reason = "no rule decides, and the listener has no default pool";
+                return Verdict::refused(503, reason.to_owned());
+            }
         };
-        let end = End::Decided { action: Action { text, value: None }, target: pool.map(str::to_owned) };
+        let end = End::Decided { action: Action { text, value: None }, target };
         Verdict { rule: None, end, effects: Vec::new() }
     }
 
@@ -62,7 +67,7 @@ impl Verdict {
         program: &Program,
         decision: &Decision<'_>,
         view: &RequestView<'_>,
-        default_pool: Option<&str>,
+        default_pool: &DefaultPool,
     ) -> Verdict {
         let rule = decision.by.label().map(str::to_owned);
         let effects = match rendered(&decision.effects, view) {
@@ -172,4 +177,19 @@ fn render(template: &Template, view: &RequestView<'_>) -> Result<Option<String>,
 
 fn names_fields(template: &Template) -> bool {
     template.0.iter().any(|piece| matches!(piece, Piece::Field(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_without_a_default_pool_is_told_from_an_unknown_one() {
+        let unknown = Verdict::default_pool(&DefaultPool::Unknown);
+        assert!(!unknown.is_refusal());
+        let none = Verdict::default_pool(&DefaultPool::None);
+        assert!(matches!(none.end, End::Refused { status: 503, .. }), "{none:?}");
+        let named = Verdict::default_pool(&DefaultPool::Named("fast".to_owned()));
+        assert!(matches!(named.end, End::Decided { target: Some(pool), .. } if pool == "fast"));
+    }
 }

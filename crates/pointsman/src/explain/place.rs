@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use pointsman_config::{Listener, Plan};
 use pointsman_http::HeadLimits;
-use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets};
+use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 use pointsman_view::{EncodedSlash, PathOptions};
 
 use super::options::Options;
@@ -22,8 +22,18 @@ pub(super) struct Place {
     pub(super) is_tls: bool,
     /// Where the listener listens; the first address where it has several.
     pub(super) bind: Option<SocketAddr>,
-    /// Takes what no rule decides; unknown without a configuration.
-    pub(super) default_pool: Option<String>,
+    /// Takes what no rule decides.
+    pub(super) default_pool: DefaultPool,
+}
+
+/// What takes a request that no rule decides.
+pub(super) enum DefaultPool {
+    /// Nobody can say without a configuration.
+    Unknown,
+    /// Nothing: the rules decide every request.
+    None,
+    /// The pool of this name.
+    Named(String),
 }
 
 impl Place {
@@ -40,10 +50,8 @@ impl Place {
             return Err("error: `--listener` needs a configuration, a file that ends in `.toml`\n".to_owned());
         }
         let source = input::text(&options.rules).map_err(|message| format!("error: {message}\n"))?;
-        let compiled = pointsman_rules::compile(&source, &Targets::Any).map_err(|findings| {
-            let name = input::name(&options.rules);
-            drawn(findings.iter().map(|finding| (name.as_str(), source.as_str(), finding)), colour)
-        })?;
+        let compiled = pointsman_rules::compile(&source, &Targets::Any)
+            .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
         Ok(Place {
             program: Some(Arc::new(compiled.program)),
             limits: HeadLimits::default(),
@@ -51,7 +59,7 @@ impl Place {
             trusted_proxies: options.trusted_proxies.clone(),
             is_tls: false,
             bind: None,
-            default_pool: None,
+            default_pool: DefaultPool::Unknown,
         })
     }
 
@@ -59,10 +67,10 @@ impl Place {
         let loaded = Plan::check_only(&options.rules).map_err(|problems| {
             if problems.is_unreadable() {
                 let messages = problems.diagnostics().map(|(_, finding)| &finding.message);
-                return messages.map(|message| format!("error: {message}\n")).collect();
+                return messages.map(|message| format!("error: {message}\n")).collect::<String>();
             }
-            let findings = problems.diagnostics();
-            drawn(findings.map(|(file, finding)| (&*file.name, &*file.source, finding)), colour)
+            let files = problems.files().iter();
+            files.map(|file| drawn(&file.name, &file.source, &file.diagnostics, colour)).collect()
         })?;
         let plan = &loaded.plan;
         let listener = match &options.listener {
@@ -89,7 +97,10 @@ impl Place {
             trusted_proxies,
             is_tls: listener.is_tls(),
             bind: listener.binds.first().copied(),
-            default_pool: listener.default_pool.map(|pool| plan.pool(pool).name.to_string()),
+            default_pool: match listener.default_pool {
+                Some(pool) => DefaultPool::Named(plan.pool(pool).name.to_string()),
+                None => DefaultPool::None,
+            },
         })
     }
 }
@@ -105,9 +116,7 @@ fn path_options(listener: &Listener) -> PathOptions {
 }
 
 /// The errors under their lines; `check` is there for what is merely odd.
-fn drawn<'a>(findings: impl Iterator<Item = (&'a str, &'a str, &'a Diagnostic)>, colour: Colour) -> String {
-    let errors = findings.filter(|(_, _, finding)| finding.severity == Severity::Error);
-    errors
-        .map(|(name, source, error)| format!("{}\n\n", error.render(name, source, colour).trim_end()))
-        .collect()
+fn drawn(name: &str, source: &str, findings: &[Diagnostic], colour: Colour) -> String {
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    draw(errors, name, source, colour)
 }

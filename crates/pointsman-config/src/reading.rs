@@ -1,0 +1,41 @@
+//! How files are read: whole, within a limit, as text, and what is said where that fails.
+
+use std::io::{self, Read};
+
+/// No configuration, rule set or request is larger.
+pub(crate) const FILE_BYTES_MAX: u64 = pointsman_rules::SOURCE_BYTES_MAX as u64;
+
+/// All bytes of a source.
+///
+/// # Errors
+/// What the system says, or that there are more bytes than a file may have.
+pub fn bounded(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > FILE_BYTES_MAX {
+        let reason = format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(content)
+}
+
+/// The text that the bytes of a file are.
+///
+/// # Errors
+/// That they are none, with the first line that is no UTF-8.
+pub fn text(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let head = &error.as_bytes()[..at];
+        let line = 1 + head.iter().filter(|byte| **byte == b'\n').count();
+        io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 on line {line}"))
+    })
+}
+
+/// What the system says, as the end of a sentence.
+pub fn reason(error: &io::Error) -> String {
+    let said = error.to_string();
+    let said = said.split(" (os error").next().unwrap_or_default();
+    let mut letters = said.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
