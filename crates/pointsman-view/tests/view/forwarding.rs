@@ -90,8 +90,9 @@ fn a_chain_goes_on_in_the_form_it_came_in() {
 }
 
 #[test]
-fn switched_off_the_lines_are_left_alone() {
-    check("192.0.2.1", FORGED, BOTH_OFF, FORGED);
+fn switched_off_only_a_trusted_proxy_is_passed_on() {
+    check("192.0.2.1", FORGED, BOTH_OFF, "Accept: */*\r\n");
+    check("10.0.0.9", FORGED, BOTH_OFF, FORGED);
     check("10.0.0.9", "", BOTH_OFF, "");
 }
 
