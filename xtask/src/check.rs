@@ -18,8 +18,8 @@ const TOOLS: &[Tool] = &[
 
 /// Runs every step even when an earlier one failed, so that one run shows all there is to mend.
 pub(crate) fn run(project: &Project) -> Result<()> {
-    packages::ensure(TOOLS)?;
     let mut report = Report { started: Instant::now(), failures: Vec::new() };
+    report.step("programs that tests call", || packages::ensure(TOOLS));
     report.step("cargo fmt --check", || succeed(project.cargo().args(["fmt", "--all", "--check"])));
     report.step("cargo clippy", || {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -61,17 +61,20 @@ impl Report {
         }
     }
 
-    /// The last line counts tests; a step other than the tests that failed counts as one.
+    /// The last line counts tests; a step other than the tests that failed counts as one. It always comes.
     fn finish(self, tally: Tally) -> Result<()> {
         println!("== {:.1} s in all", self.started.elapsed().as_secs_f64());
         for failure in &self.failures {
             println!("failed: {failure}");
         }
+        println!("{} passed, {} failed", tally.passed, self.failed(tally));
+        if self.failures.is_empty() { Ok(()) } else { Err(Failure::new("check failed")) }
+    }
+
+    fn failed(&self, tally: Tally) -> usize {
         let without_tests = self.failures.iter().filter(|failure| !failure.starts_with("cargo test")).count();
         let tests_did_not_end = self.failures.len() > without_tests && tally.failed == 0;
-        let failed = tally.failed + without_tests + usize::from(tests_did_not_end);
-        println!("{} passed, {failed} failed", tally.passed);
-        if self.failures.is_empty() { Ok(()) } else { Err(Failure::new("check failed")) }
+        tally.failed + without_tests + usize::from(tests_did_not_end)
     }
 }
 
@@ -135,6 +138,25 @@ mod tests {
             tally.read(line);
         }
         assert_eq!(tally, Tally { passed: 13, failed: 2 });
+    }
+
+    #[test]
+    fn a_step_that_fails_counts_and_stops_no_other() {
+        let mut report = Report { started: Instant::now(), failures: Vec::new() };
+        let tally = Tally { passed: 7, failed: 2 };
+        assert_eq!(report.failed(Tally { failed: 0, ..tally }), 0);
+        report.step("programs that tests call", || Err(Failure::new("missing: nginx")));
+        assert_eq!(report.failed(Tally { failed: 0, ..tally }), 1);
+        let mut ran = false;
+        report.step("cargo test", || {
+            ran = true;
+            Err(Failure::new("2 failed"))
+        });
+        assert!(ran);
+        assert_eq!(report.failed(tally), 3);
+        // Tests that could not even be built count as one.
+        assert_eq!(report.failed(Tally { failed: 0, ..tally }), 2);
+        assert!(report.finish(tally).is_err());
     }
 
     #[test]

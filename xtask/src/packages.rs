@@ -1,11 +1,26 @@
 //! Programs that a command needs beyond cargo, and the Debian packages they come from.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
 use crate::project::succeed;
+
+/// What Debian's maintainer scripts ask before they start a service.
+const SERVICE_POLICY: &str = "/usr/sbin/policy-rc.d";
+
+/// Runs a command while the policy, its first argument, forbids to start services. A policy that is there
+/// is the machine's own, and stays; ours goes again however the command ends.
+const WITHOUT_SERVICES: &str = r#"
+policy=$1; shift
+if ! [ -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    trap 'exit 130' HUP INT TERM
+    printf '#!/bin/sh\nexit 101\n' > "$policy" && chmod 755 "$policy" || exit 1
+fi
+"$@"
+"#;
 
 /// A program and the Debian package that brings it.
 #[derive(Clone, Copy)]
@@ -29,8 +44,9 @@ pub(crate) fn ensure(tools: &[Tool]) -> Result<()> {
     }
     println!("== installing {packages}");
     succeed(&mut apt(&["update", "--quiet"]))?;
-    let words = ["install", "--quiet", "--yes", "--no-install-recommends"];
-    succeed(apt(&words).args(missing.iter().map(|tool| tool.package)))
+    let mut install = apt(&["install", "--quiet", "--yes", "--no-install-recommends"]);
+    install.args(missing.iter().map(|tool| tool.package));
+    succeed(&mut without_services(Path::new(SERVICE_POLICY), &install))
 }
 
 /// Where a program stands. Servers are in `sbin`, which is not on everybody's path.
@@ -56,6 +72,21 @@ fn apt(words: &[&str]) -> Command {
     command
 }
 
+/// The same command, under a policy by which no package starts a service: a web server is installed here
+/// to be started by a test on a port of its own.
+fn without_services(policy: &Path, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", WITHOUT_SERVICES, "sh"]).arg(policy).arg(command.get_program());
+    shell.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
@@ -63,6 +94,24 @@ fn is_root() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// While the command runs services are forbidden (101, as Debian defines it), and then nothing is left.
+    #[test]
+    fn no_service_starts_and_no_policy_stays() {
+        let policy = std::env::temp_dir().join(format!("policy-rc.d.{}", std::process::id()));
+        for (ends_with, is_fine) in [("exit 0", true), ("exit 3", false)] {
+            let mut command = Command::new("sh");
+            let script = format!("\"$POLICY\"; test $? = 101 || exit 0; {ends_with}");
+            command.args(["-c", &script]).env("POLICY", &policy);
+            let status = without_services(&policy, &command).status().expect("a shell");
+            assert_eq!(status.success(), is_fine, "{ends_with}");
+            assert!(!policy.exists());
+        }
+        std::fs::write(&policy, "the machine's own").expect("a temporary folder");
+        assert!(without_services(&policy, &Command::new("true")).status().expect("a shell").success());
+        assert_eq!(std::fs::read_to_string(&policy).expect("still there"), "the machine's own");
+        std::fs::remove_file(&policy).expect("still there");
+    }
 
     #[test]
     fn only_what_is_not_there_is_missing() {

@@ -82,6 +82,7 @@ impl Options {
 }
 
 pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
+    machine::cores()?;
     packages::ensure(TOOLS)?;
     let binaries = Binaries::ready(project, options.build)?;
     let machine = Machine::look(project, binaries.switch.is_some())?;

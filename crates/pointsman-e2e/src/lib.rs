@@ -20,7 +20,7 @@ mod wire;
 
 use std::time::Duration;
 
-pub use binary::{Finished, installed, pointsman, program, tool};
+pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspace};
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response};
 pub use lines::Lines;

@@ -86,6 +86,13 @@ impl Setup {
         self.pair(&name, pair)
     }
 
+    /// The current listener under another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.current().name);
+        self
+    }
+
     /// Starts another listener; what follows is about it.
     #[must_use]
     pub fn another_listener(mut self, name: &str) -> Self {

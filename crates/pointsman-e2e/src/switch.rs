@@ -27,6 +27,15 @@ impl Switch {
     pub fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         setup.write(folder.path());
+        Self::run(folder)
+    }
+
+    /// Starts the switch in a folder that holds a `pointsman.toml`, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready; prints what it said.
+    #[must_use]
+    pub fn run(folder: TempDir) -> Self {
         let mut command = Command::new(binary::program());
         // From another folder, so that every path must be taken relative to the configuration.
         command.arg("run").arg("--config").arg(folder.path().join("pointsman.toml")).current_dir("/");

@@ -10,6 +10,25 @@ use crate::failure::{Because, Failure, Result};
 use crate::packages::located;
 use crate::project::{Project, written};
 
+/// The cores there are for us: enough of them, or there is nothing to measure.
+pub(super) fn cores() -> Result<usize> {
+    let cores = std::thread::available_parallelism().because(|| "cannot count the cores".into())?;
+    enough(cores.get())
+}
+
+fn enough(cores: usize) -> Result<usize> {
+    // Cores are counted from 0.
+    let needed = LOAD_CORE + 1;
+    const { assert!(PROXY_CORE < LOAD_CORE) }
+    if cores >= needed {
+        return Ok(cores);
+    }
+    Err(Failure::new(format!(
+        "bench-peers needs {needed} cores, one for the proxy and one for the load, and this machine gives it {cores}: \
+         on a shared core the figures would mean nothing"
+    )))
+}
+
 /// The machine and the programs.
 pub(super) struct Machine {
     cpu: String,
@@ -20,10 +39,7 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn look(project: &Project, has_switch: bool) -> Result<Self> {
-        let cores = std::thread::available_parallelism().because(|| "cannot count the cores".into())?.get();
-        if [PROXY_CORE, LOAD_CORE].iter().any(|core| *core >= cores) {
-            return Err(Failure::new("the proxy and the load need a core each; there is only one"));
-        }
+        let cores = cores()?;
         let cpuinfo =
             std::fs::read_to_string("/proc/cpuinfo").because(|| "cannot read `/proc/cpuinfo`".into())?;
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -62,5 +78,18 @@ impl Machine {
         let versions: serde_json::Map<_, _> =
             self.versions.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
         json!({"cpu": self.cpu, "cores": self.cores, "kernel": self.kernel, "versions": versions})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::enough;
+
+    #[test]
+    fn one_core_is_too_few() {
+        let refused = enough(1).expect_err("one is not two").to_string();
+        assert!(refused.contains("needs 2 cores") && refused.contains("gives it 1"), "{refused}");
+        assert_eq!(enough(2).ok(), Some(2));
+        assert_eq!(enough(64).ok(), Some(64));
     }
 }

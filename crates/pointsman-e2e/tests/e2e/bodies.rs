@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, Then, TlsClient};
+use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, Then, TlsClient};
 
 pointsman_e2e::for_threads!(
     large_both_ways,
@@ -11,6 +12,10 @@ pointsman_e2e::for_threads!(
     backpressure,
     streamed_over_tls,
     many_chunks,
+    chunk_extensions,
+    early_answer_to_a_large_body,
+    slow_reader,
+    stray_bytes_behind_the_last_request,
     client_takes_nothing,
     server_takes_nothing
 );
@@ -128,6 +133,94 @@ fn many_chunks(threads: usize) {
         client.send(packet);
     }
     assert_eq!(client.response().body.bytes, body);
+}
+
+/// Extensions mean nothing to anybody: some pass, thousands of bytes of them do not.
+fn chunk_extensions(threads: usize) {
+    let origin = Origin::answering("origin", mirror);
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let request = |count: usize| {
+        let chunks = "1;name=0123456789a\r\nx\r\n".repeat(count);
+        let head = "Host: shop.example\r\nTransfer-Encoding: chunked";
+        format!("POST /{count} HTTP/1.1\r\n{head}\r\n\r\n{chunks}0\r\n\r\n")
+    };
+    let mut client = switch.client();
+    client.send(request(20));
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.text()), (200, "x".repeat(20)));
+    // 257 times 16 bytes are more than 4096.
+    client.send(request(257));
+    assert_eq!(client.response().status(), 400);
+    assert!(client.closes());
+    let whole = |request: &pointsman_e2e::Request| request.target() == "/257" && request.complete;
+    assert!(!origin.requests().iter().any(whole));
+}
+
+/// A server that answers before it has read a large body, and reads on, gets all of it.
+fn early_answer_to_a_large_body(threads: usize) {
+    let origin = Origin::answering("origin", |exchange| {
+        exchange.piece();
+        exchange.answer("200 OK", "early");
+        exchange.body();
+        Then::KeepAlive
+    });
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let (mut client, body) = (switch.client(), noise(LARGE));
+    client.send(format!("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {LARGE}\r\n\r\n"));
+    client.send(&body);
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.text().as_str()), (200, "early"));
+    assert!(client.closes());
+    origin.wait_for_body();
+    assert!(origin.last().body.bytes == body, "the request's body changed on its way");
+}
+
+/// The limit is on taking nothing: a client that reads slowly and steadily may take longer in all.
+fn slow_reader(threads: usize) {
+    let (body, other) = (noise(LARGE), Origin::new("other"));
+    let answer = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes(), &body].concat();
+    let origin = Origin::saying("origin", answer, Then::KeepAlive);
+    let setup = Setup::new(threads).rules("if (path == \"/other\") { routeTo(quick); }");
+    let setup = setup.limits("write_ms_max = 300").pool("standard", &[&origin]).pool("quick", &[&other]);
+    let switch = setup.start();
+    let mut client = switch.client();
+    client.send("GET /large HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert_eq!(client.head().word(1), "200");
+    assert!(read_slowly(&mut client, &switch, LARGE, 3000) == body, "the answer's body changed on its way");
+}
+
+/// Bytes behind the last request of a connection do no harm to its answer, however slowly that is read: a
+/// socket that is closed with unread bytes in it is reset, and what is on its way is lost.
+fn stray_bytes_behind_the_last_request(threads: usize) {
+    const LENGTH: usize = 3 * 1024 * 1024;
+    let (body, other) = (noise(LENGTH), Origin::new("other"));
+    let answer = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n").as_bytes(), &body].concat();
+    let origin = Origin::saying("origin", answer, Then::KeepAlive);
+    let setup = Setup::new(threads).rules("if (path == \"/other\") { routeTo(quick); }");
+    let switch = setup.pool("standard", &[&origin]).pool("quick", &[&other]).start();
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+    assert_eq!(client.head().word(1), "200");
+    client.send("\r\n");
+    // Longer than the switch listens to a connection that it closes.
+    assert!(read_slowly(&mut client, &switch, LENGTH, 2600) == body, "the answer's body changed on its way");
+    assert!(client.closes());
+}
+
+/// Reads a body piece by piece, so that all of it takes about so many milliseconds. Between two pieces
+/// others are served.
+fn read_slowly(client: &mut Client, switch: &Switch, length: usize, ms: usize) -> Vec<u8> {
+    let (started, mut others, mut came) = (Instant::now(), switch.client(), Vec::new());
+    while came.len() < length {
+        let due = Duration::from_millis((ms * came.len() / length) as u64);
+        while started.elapsed() < due {
+            assert_eq!(others.get("/other").server(), "other");
+        }
+        let piece = client.piece().unwrap_or_else(|error| panic!("{error} after {} bytes", came.len()));
+        came.extend(piece.unwrap_or_else(|| panic!("the end after {} bytes", came.len())));
+    }
+    assert_eq!(client.piece().expect("the end of the body"), None);
+    came
 }
 
 /// A client that takes nothing of its answer is let go, and its server, too.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pointsman_e2e::{Authority, Finished, Lines, Origin, Setup, pointsman, program};
+use pointsman_e2e::{Finished, Lines, Origin, Setup, pointsman, program};
 use tempfile::TempDir;
 
 const GOOD: &str = "R1: if (path under \"/a\") { routeTo(fast); }\nelse: routeTo(standard);\n";
@@ -200,43 +200,4 @@ fn demo_stays_up() {
     assert!(stdout.text().contains("curl --cacert "), "{}", stdout.text());
     let left = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0, "the demo's folder is removed");
-}
-
-/// What the repository shows as an example is a good one. Certificates are nobody's example: those that
-/// a configuration names are made here.
-#[test]
-fn examples() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/pointsman-e2e");
-    let mut folders = vec![workspace.join("examples")];
-    while let Some(folder) = folders.pop() {
-        let copy = tempfile::tempdir().expect("a temporary folder");
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                std::fs::copy(path, copy.path().join(&name)).expect("a writable folder");
-                names.push(name);
-            }
-        }
-        for name in names {
-            if name.ends_with(".rules") {
-                ends(copy.path(), &["fmt", "--check", &name], 0, &[]);
-            } else if name.ends_with(".toml") {
-                make_certificates(copy.path(), &name);
-                ends(copy.path(), &["check", &name], 0, &[]);
-            }
-        }
-    }
-}
-
-fn make_certificates(folder: &Path, configuration: &str) {
-    let text = std::fs::read_to_string(folder.join(configuration)).expect("it was just copied");
-    let authority = Authority::new("example CA");
-    for stem in text.split('"').filter_map(|word| word.strip_suffix(".crt")) {
-        let pair = authority.server(&["shop.example"]);
-        std::fs::write(folder.join(format!("{stem}.crt")), pair.certificate).expect("a writable folder");
-        std::fs::write(folder.join(format!("{stem}.key")), pair.key).expect("a writable folder");
-    }
 }

@@ -131,6 +131,21 @@ fn address_in_use() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
     let finished = run(&good().listener(&format!("bind = \"{address}\"")));
-    assert_ne!(finished.code, 0);
+    assert_eq!(finished.code, 1, "{}", finished.output());
     assert!(finished.stderr.contains(&address), "{}", finished.stderr);
+}
+
+/// A second switch does not share the address of the first one: half of the connections would be lost to
+/// whoever started it.
+#[test]
+fn address_of_another_switch() {
+    let first = good().start();
+    let address = first.address("shop").to_string();
+    let finished = run(&good().listener(&format!("bind = \"{address}\"")));
+    assert_eq!(finished.code, 1, "{}", finished.output());
+    for word in [&address, "shop", "in use"] {
+        assert!(finished.stderr.contains(word), "`{word}` is missing in:\n{}", finished.stderr);
+    }
+    // Nobody is behind it, but it still answers.
+    assert_eq!(first.get("/").status(), 502);
 }

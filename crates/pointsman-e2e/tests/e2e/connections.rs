@@ -1,6 +1,6 @@
 //! One connection of a client, several servers; and how many connections there may be.
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient};
+use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, skipped};
 
 pointsman_e2e::for_threads!(
     several_servers,
@@ -87,7 +87,7 @@ fn connections_max(threads: usize) {
 /// A listener on IPv6, where an address is written in brackets.
 fn ipv6(threads: usize) {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
-        return; // A machine without IPv6.
+        return skipped("no IPv6 on this machine");
     }
     let origin = Origin::new("origin");
     let rules = "if (srcip == ::1 && dstip in [::/64]) { setHeader(\"x-rule\", \"six\"); }";

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
-use pointsman_e2e::{Authority, Origin, Setup, TlsClient, ok};
+use pointsman_e2e::{Authority, Origin, Setup, Then, TlsClient, ok};
 
 pointsman_e2e::for_threads!(
     idle,
@@ -13,6 +13,8 @@ pointsman_e2e::for_threads!(
     open_exchange_over_tls,
     body_on_its_way,
     over_the_limit,
+    cut_until_close,
+    health,
     interrupted
 );
 
@@ -103,7 +105,45 @@ fn over_the_limit(threads: usize) {
     origin.wait_for_requests(1);
     switch.signal("TERM");
     assert!(client.closes());
-    assert!(switch.wait_for_exit().is_some());
+    assert_eq!(switch.wait_for_exit(), Some(1));
+}
+
+/// An answer without a length that the drain cuts ends in a reset, or it would look whole.
+fn cut_until_close(threads: usize) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\n\r\nhalf");
+        // Until the test ends.
+        may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        Then::Close
+    });
+    let mut switch = Setup::new(threads).top("drain_ms_max = 200").pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert_eq!(client.head().word(1), "200");
+    client.expect_body(b"half");
+    switch.signal("TERM");
+    let error = client.rest().expect_err("an answer that was cut looks whole");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(switch.wait_for_exit(), Some(1));
+    drop(go);
+}
+
+/// Who asks for the health of a switch that drains is told to go elsewhere.
+fn health(threads: usize) {
+    let (origin, go) = held();
+    let mut switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    origin.wait_for_requests(1);
+    assert_eq!(switch.admin_get("/health").status(), 200);
+    switch.signal("TERM");
+    switch.wait_for_line("draining connections=");
+    assert_eq!(switch.admin_get("/health").status(), 503);
+    go.send(()).expect("the origin is there");
+    assert_eq!(client.response().status(), 200);
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
 /// SIGINT, as a terminal sends it, drains too.

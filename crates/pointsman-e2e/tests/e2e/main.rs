@@ -8,6 +8,7 @@ mod configuration;
 mod connections;
 mod curl;
 mod dialogues;
+mod documents;
 mod drain;
 mod nginx;
 mod normal_forms;

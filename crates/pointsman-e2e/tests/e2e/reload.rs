@@ -15,6 +15,7 @@ pointsman_e2e::for_threads!(
     kept_alive_connection,
     request_on_its_way,
     listener_added_and_removed,
+    listener_renamed,
     pool_changed,
     certificate_renewed,
     bad_certificate,
@@ -150,7 +151,8 @@ fn listener_added_and_removed(threads: usize) {
     let mut other = Client::plain(second);
     assert_eq!(other.get("/").status(), 200);
     switch.reload(&one, 3);
-    // New connections to it are refused; the open one may end its request or be closed, as it likes.
+    // New connections to it are refused, and the idle one ends.
+    assert!(other.closes());
     let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
     while TcpStream::connect(second).is_ok() {
         assert!(std::time::Instant::now() < until, "the removed listener still listens");
@@ -158,6 +160,42 @@ fn listener_added_and_removed(threads: usize) {
     }
     assert_eq!(client.get("/").status(), 200);
     assert_eq!(switch.get("/").status(), 200);
+}
+
+/// A listener of another name on the same address: its socket goes on accepting all the while, for the new
+/// one, and the idle connections of the old one end.
+fn listener_renamed(threads: usize) {
+    let origin = Origin::new("origin");
+    let bind = format!("bind = \"{}\"", Origin::dead_address());
+    let shop = Setup::new(threads).listener(&bind).pool("standard", &[&origin]);
+    let store = shop.clone().named("store");
+    let switch = shop.start();
+    let address = switch.address("shop");
+    for generation in 2..8 {
+        let mut idle: Vec<Client> = (0..8).map(|_| Client::plain(address)).collect();
+        for client in &mut idle {
+            assert_eq!(client.get("/").status(), 200);
+        }
+        let (new, name) = if generation % 2 == 0 { (&store, "store") } else { (&shop, "shop") };
+        std::thread::scope(|scope| {
+            let (stop, stopped) = channel::<()>();
+            scope.spawn(move || {
+                while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                    drop(TcpStream::connect(address).expect("it listens all the while"));
+                }
+            });
+            switch.reload(new, generation);
+            drop(stop);
+        });
+        for client in &mut idle {
+            assert!(client.closes());
+        }
+        for number in 0..8 {
+            let path = format!("/{generation}-{number}");
+            assert_eq!(Client::plain(address).get(&path).status(), 200);
+            assert_eq!(switch.log_of(&path)["listener"], name);
+        }
+    }
 }
 
 /// Servers come and go; those that stay keep their connections.

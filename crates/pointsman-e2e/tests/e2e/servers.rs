@@ -1,8 +1,9 @@
 //! Connections to servers: kept, shared, retried, given up.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pointsman_e2e::{Client, Origin, Setup, Then, ok};
 
@@ -17,6 +18,9 @@ pointsman_e2e::for_threads!(
     busy_connections_are_not_shared,
     large_head,
     idle_connections_are_capped,
+    head_that_dribbles,
+    posts_to_a_server_that_closes,
+    body_behind_an_answer_to_head,
     bare_addresses
 );
 
@@ -175,6 +179,66 @@ fn idle_connections_are_capped(threads: usize) {
     }
     // Three at first; then two more at least, for one was kept.
     assert!(origin.connections() >= 5, "{} connections", origin.connections());
+}
+
+/// `response_ms_max` runs from the last byte of a request to the end of the answer's head, however often
+/// a byte of that head comes.
+fn head_that_dribbles(threads: usize) {
+    let (enough, wait) = channel::<()>();
+    let wait = Mutex::new(wait);
+    let origin = Origin::answering("origin", move |exchange| {
+        let wait = wait.lock().expect("no panic under the lock");
+        exchange.send("HTTP/1.1 200 OK\r\nX-Long: ");
+        while wait.recv_timeout(Duration::from_millis(20)) == Err(RecvTimeoutError::Timeout) {
+            exchange.send("x");
+        }
+        Then::Close
+    });
+    let switch = Setup::new(threads).pool_with("standard", "response_ms_max = 300", &[&origin]).start();
+    assert_eq!(switch.client().ask("POST", "/", "Content-Length: 0\r\n").status(), 504);
+    drop(enough);
+}
+
+/// A server that closes after each answer without a word about it: a request that is already there and
+/// cannot be sent twice goes over another connection. The GET before them may find the connection of the
+/// round before it closed, and is sent again.
+fn posts_to_a_server_that_closes(threads: usize) {
+    let origin = Origin::answering("origin", |exchange| {
+        ok(exchange);
+        Then::Close
+    });
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let post = "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n\r\nbody";
+    for round in 1..=20 {
+        let mut client = switch.client();
+        client.send(["GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n", post, post].concat());
+        let statuses = [(); 3].map(|()| client.response().status());
+        assert_eq!(statuses, [200, 200, 200], "round {round}");
+        assert_eq!((origin.count(), origin.connections()), (3 * round, 3 * round));
+    }
+}
+
+/// A body behind the answer to HEAD, in a packet of its own, is never taken for the answer to the next
+/// request, which is already there.
+fn body_behind_an_answer_to_head(threads: usize) {
+    let stray = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    let origin = Origin::answering("origin", move |exchange| {
+        if exchange.method() != "HEAD" {
+            return ok(exchange);
+        }
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", stray.len()));
+        exchange.send(stray);
+        Then::KeepAlive
+    });
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    for round in 0..20 {
+        let mut client = switch.client();
+        let fields = "HTTP/1.1\r\nHost: shop.example";
+        client.send(format!("HEAD / {fields}\r\n\r\nGET / {fields}\r\n\r\n"));
+        assert_eq!(client.response_to_head().status(), 200);
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "origin"), "round {round}");
+    }
 }
 
 /// A server may be written as an address only, which is then its name, or by a host name.

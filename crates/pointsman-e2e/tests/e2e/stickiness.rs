@@ -13,6 +13,7 @@ pointsman_e2e::for_threads!(
     on_cookie_over_tls,
     forged_cookies,
     cookie_of_another_target,
+    cookie_is_hidden_from_servers,
     on_field,
     rules_come_first,
     over_a_reload,
@@ -142,16 +143,55 @@ fn forged_cookies(threads: usize) {
     }
 }
 
-/// A cookie counts for the target it was made for: another rule's pool makes its own choice.
+/// A cookie counts inside the target of each rule: another rule's pool makes a choice of its own, which
+/// stays, too.
 fn cookie_of_another_target(threads: usize) {
-    let (origins, other) = (six(), Origin::new("other"));
+    let (origins, others) = (six(), [0, 1, 2, 3, 4, 5].map(|number| Origin::new(&format!("t{number}"))));
     let rules = "R1: if (path == \"/other\") { routeTo(second, STICKY_ON_COOKIE); }
                  R2: { routeTo(standard, STICKY_ON_COOKIE); }";
-    let setup = setup(threads, "STICKY_ON_COOKIE", &origins).rules(rules).pool("second", &[&other]);
+    let others: Vec<&Origin> = others.iter().collect();
+    let setup = setup(threads, "STICKY_ON_COOKIE", &origins).rules(rules).pool("second", &others);
     let switch = setup.start();
-    let real = cookie(&switch.get("/")).map(pair).expect("a cookie").to_owned();
-    let answer = switch.client().ask("GET", "/other", &format!("Cookie: {real}\r\n"));
-    assert_eq!((answer.status(), answer.server()), (200, "other"));
+    let mut choices = HashSet::new();
+    for _ in 0..12 {
+        let first = switch.get("/");
+        let fields = format!("Cookie: {}\r\n", cookie(&first).map(pair).expect("a cookie"));
+        let ask = |path: &str| {
+            let answer = switch.client().ask("GET", path, &fields);
+            assert_eq!(cookie(&answer), None, "a good cookie is not set again");
+            answer.server().to_owned()
+        };
+        let other = ask("/other");
+        assert!(other.starts_with('t'), "`{other}` is not of the second pool");
+        for _ in 0..3 {
+            assert_eq!((ask("/"), ask("/other")), (first.server().to_owned(), other.clone()));
+        }
+        choices.insert((first.server()[1..].to_owned(), other[1..].to_owned()));
+    }
+    // By chance alone all twelve would agree once in two thousand million runs.
+    assert!(choices.iter().any(|(first, other)| first != other), "one choice for both: {choices:?}");
+}
+
+/// The cookie is the switch's own: no server sees it, whatever listener the request came in by.
+fn cookie_is_hidden_from_servers(threads: usize) {
+    let origins = six();
+    let setup = setup(threads, "STICKY_ON_COOKIE", &origins);
+    let rules = "if (path == \"/gone\") { discard(); }";
+    let switch = setup.another_listener("plain").another_listener("ruled").rules(rules).start();
+    let set = switch.get("/");
+    let own = pair(cookie(&set).expect("a cookie"));
+    for listener in ["shop", "plain", "ruled"] {
+        for own in [own, "pm_route=forged"] {
+            for (fields, kept) in [("", None), ("a=1; ", Some("a=1"))] {
+                let mut client = Client::plain(switch.address(listener));
+                let answer = client.ask("GET", "/", &format!("Cookie: {fields}{own}\r\n"));
+                assert_eq!(answer.status(), 200);
+                let server = origins.iter().find(|origin| origin.name() == answer.server());
+                let seen = server.expect("one of the six").last().head;
+                assert_eq!(seen.field("cookie"), kept, "{listener}: {seen:?}");
+            }
+        }
+    }
 }
 
 /// By any field, here an application's own cookie; without it nothing sticks.

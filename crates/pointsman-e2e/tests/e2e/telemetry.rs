@@ -11,7 +11,10 @@ pointsman_e2e::for_threads!(
     access_log_escapes,
     access_log_of_failures,
     access_log_in_a_file,
+    access_log_reopened,
+    bytes_of_pipelined_requests,
     metrics,
+    failures_and_refusals_are_counted,
     gauges_fall_to_zero,
     health,
     one_line_each
@@ -68,6 +71,7 @@ fn access_log(threads: usize) {
     assert_eq!(client.get("/nobody").server(), "server2");
     let entry = switch.log_of("/nobody");
     assert_eq!((&entry["pool"], &entry["server"]), (&"standard".into(), &"server2".into()), "{entry}");
+    assert_eq!(entry["rule"], "(default)");
 }
 
 /// A line stays a line and JSON stays JSON, whatever the client sends.
@@ -117,6 +121,69 @@ fn access_log_in_a_file(threads: usize) {
     assert_eq!(entry["path"], "/logged");
 }
 
+/// SIGHUP opens the log again: who moved the file away gets a new one.
+fn access_log_reopened(threads: usize) {
+    let origin = Origin::new("origin");
+    let setup = Setup::new(threads).top("[access_log]\npath = \"access.log\"");
+    let setup = setup.pool("standard", &[&origin]);
+    let mut switch = setup.start();
+    assert_eq!(switch.get("/before").status(), 200);
+    let log = switch.folder().join("access.log");
+    std::fs::rename(&log, switch.folder().join("access.log.1")).expect("it is there");
+    switch.reload(&setup, 2);
+    assert_eq!(switch.get("/after").status(), 200);
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    let text = std::fs::read_to_string(log).expect("a new log");
+    assert!(text.contains("\"/after\""), "{text}");
+}
+
+/// Requests that came in one packet are each counted by their own bytes.
+fn bytes_of_pipelined_requests(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let request = |number: usize| {
+        let (path, body) =
+            (format!("/{number}{}", "-".repeat(number * 13 % 50)), "x".repeat(number * 7 % 40));
+        let head = format!("Host: shop.example\r\nContent-Length: {}", body.len());
+        (format!("POST {path} HTTP/1.1\r\n{head}\r\n\r\n{body}"), path)
+    };
+    let requests: Vec<(String, String)> = (0..50).map(request).collect();
+    let mut client = switch.client();
+    client.send(requests.iter().map(|(text, _)| text.as_str()).collect::<String>());
+    for _ in &requests {
+        assert_eq!(client.response().status(), 200);
+    }
+    for (text, path) in &requests {
+        let entry = switch.log_of(path);
+        assert_eq!(entry["request_bytes"], text.len(), "{entry}");
+    }
+}
+
+/// A server that speaks no HTTP, and a client that a rule refuses.
+fn failures_and_refusals_are_counted(threads: usize) {
+    let origin = Origin::saying("origin", "SSH-2.0-OpenSSH_9.2\r\n", pointsman_e2e::Then::Close);
+    let rules = "if (path == \"/no\") { reject(); }";
+    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
+    for _ in 0..3 {
+        assert_eq!(switch.client().ask("POST", "/", "Content-Length: 0\r\n").status(), 502);
+        assert_eq!(switch.get("/no").status(), 403);
+    }
+    let failed = [("pool", "standard"), ("server", "origin"), ("kind", "protocol")];
+    wait_for_metric(&switch, "pointsman_server_failures_total", &failed, 3.0);
+    let refused = [("listener", "shop"), ("reason", "rule")];
+    wait_for_metric(&switch, "pointsman_refusals_total", &refused, 3.0);
+}
+
+/// Threads hand their figures over from time to time.
+fn wait_for_metric(switch: &Switch, name: &str, labels: &[(&str, &str)], value: f64) {
+    let until = Instant::now() + PATIENCE;
+    while (switch.metric(name, labels) - value).abs() > 0.5 {
+        assert!(Instant::now() < until, "{name} {labels:?} is not {value}\n{}", switch.metrics());
+        std::thread::yield_now();
+    }
+}
+
 /// Counters by rule and by server, in Prometheus' text format.
 fn metrics(threads: usize) {
     let (fast, slow) = (Origin::new("server1"), Origin::new("server2"));
@@ -135,6 +202,7 @@ fn metrics(threads: usize) {
         std::thread::yield_now();
     }
     assert!((by_rule("R1") - 5.0).abs() < 0.5 && (by_rule("R2") - 3.0).abs() < 0.5, "{}", switch.metrics());
+    wait_for_metric(&switch, "pointsman_rule_hits_total", &[("rule", "(default)")], 2.0);
     let text = switch.metrics();
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').expect("a sample");

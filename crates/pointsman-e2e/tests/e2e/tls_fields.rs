@@ -13,6 +13,8 @@ if (tls.cipher startsWith "TLS_") { setHeader("x-cipher", "${tls.cipher}"); }
 if (tls.alpn == "http/1.1") { setHeader("x-alpn", "${tls.alpn}"); }
 if (tls.resumed == true) { setHeader("x-resumed", "yes"); }
 if (tls.resumed == false) { setHeader("x-resumed", "no"); }
+if (tls.resumed) { setHeader("x-bare", "yes"); }
+if (!tls.resumed) { addHeader("x-bare", "no"); }
 if (proto == "https" && scheme == "https") { setHeader("x-scheme", "https"); }
 "#;
 
@@ -31,6 +33,7 @@ fn of_the_session(threads: usize) {
             assert_eq!(head.field("x-cipher"), client.cipher().as_deref());
             assert_eq!(head.field("x-alpn"), Some("http/1.1"));
             assert_eq!(head.field("x-resumed"), Some(resumed), "TLS {version}");
+            assert_eq!(head.all("x-bare"), [resumed], "TLS {version}");
             assert_eq!(head.field("x-scheme"), Some("https"));
             assert_eq!(head.field("x-forwarded-proto"), Some("https"));
             let entry = switch.log_entry("an entry of this version", |entry| entry["tls"] == version);

@@ -1,0 +1,194 @@
+//! What the documents show is true: the commands of their pages are run, the examples are started.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use pointsman_e2e::{Client, Finished, Origin, Switch, pointsman, program, tool, workspace};
+use tempfile::TempDir;
+
+/// A block of a page between fences.
+struct Block {
+    line: usize,
+    language: String,
+    text: String,
+    /// Whether it stands directly below the block before: then it shows what that one prints.
+    follows: bool,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let (mut blocks, mut open, mut follows): (Vec<Block>, bool, bool) = (Vec::new(), false, false);
+    for (index, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), open) {
+            (Some(language), false) => {
+                let (language, text) = (language.to_owned(), String::new());
+                blocks.push(Block { line: index + 1, language, text, follows });
+                open = true;
+            }
+            (Some(_), true) => (open, follows) = (false, true),
+            (None, true) => {
+                let block = blocks.last_mut().expect("one is open");
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, false) => follows &= line.is_empty(),
+        }
+    }
+    blocks
+}
+
+fn read(path: &str) -> String {
+    let path = workspace().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A copy of the files of a folder and of the folders in it.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a writable folder");
+    for entry in std::fs::read_dir(from).expect("a readable folder").flatten() {
+        let (path, copied) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &copied);
+        } else {
+            std::fs::copy(path, copied).expect("a writable folder");
+        }
+    }
+}
+
+/// Runs a block as somebody would who pastes it, with the binary under test on the path.
+fn run(folder: &Path, block: &Block) -> Finished {
+    let script = format!("PATH=\"$PWD/bin:$PATH\"\n{}", block.text);
+    tool(folder, "sh", &["-e", "-c", &script]).expect("every machine has a shell")
+}
+
+/// Every command of the page ends well and prints what stands below it.
+#[test]
+fn commands_of_the_reference() {
+    let page = "docs/reference/commands.md";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    copy(&workspace().join("examples"), &folder.path().join("examples"));
+    std::fs::create_dir(folder.path().join("bin")).expect("a writable folder");
+    symlink(program(), folder.path().join("bin/pointsman")).expect("a writable folder");
+    let (mut ran, mut last) = (0, None);
+    for block in blocks(&read(page)) {
+        let line = block.line;
+        if block.language == "sh" {
+            let finished = run(folder.path(), &block);
+            assert_eq!(finished.code, 0, "{page}:{line}: {}\n{}", block.text, finished.output());
+            ran += block.text.lines().count();
+            last = Some(finished);
+        } else if block.follows {
+            let printed = last.take().expect("a command above").stdout;
+            assert_eq!(printed.trim_end(), block.text.trim_end(), "{page}:{line} is not what is printed");
+        }
+    }
+    assert!(ran >= 10, "{ran} commands in {page}");
+}
+
+/// The options of a command are those that its page lists.
+#[test]
+fn options_of_the_reference() {
+    let page = read("docs/reference/commands.md");
+    for command in ["run", "check", "fmt", "explain", "demo"] {
+        let help = pointsman(Path::new("."), &[command, "--help"]).stdout;
+        let words = help.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
+        for option in words.filter(|word| word.starts_with("--")) {
+            assert!(page.contains(option), "`{command} {option}` is missing in commands.md");
+        }
+    }
+}
+
+/// A folder of `examples` as its README says: with a certificate beside the configuration, which is called
+/// `pointsman.toml`. Ports that are written down become free ones, servers the tests' own.
+fn example(name: &str) -> Option<(TempDir, Vec<Origin>)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    copy(&workspace().join("examples").join(name), folder.path());
+    let path = folder.path().join("pointsman.toml");
+    let mut text = std::fs::read_to_string(&path).expect("each example has one");
+    if text.contains("tls = ") {
+        let readme = blocks(&read("examples/README.md"));
+        let makes = readme.iter().find(|block| block.text.starts_with("openssl req"));
+        let words = ["-e", "-c", &makes.expect("the README says how").text];
+        if !pointsman_e2e::installed("openssl") {
+            return None;
+        }
+        let made = tool(folder.path(), "sh", &words).expect("every machine has a shell");
+        assert_eq!(made.code, 0, "{}", made.output());
+    }
+    check(folder.path());
+    let mut origins = Vec::new();
+    for port in 9001..9090 {
+        let written = format!("127.0.0.1:{port}\"");
+        if text.contains(&written) {
+            let origin = Origin::new(&port.to_string());
+            text = text.replace(&written, &format!("{}\"", origin.address()));
+            origins.push(origin);
+        }
+    }
+    let bound = |line: &str| match line.strip_prefix("bind = ") {
+        Some(_) => "bind = \"127.0.0.1:0\"\n".to_owned(),
+        None => format!("{line}\n"),
+    };
+    std::fs::write(path, text.lines().map(bound).collect::<String>()).expect("a writable folder");
+    Some((folder, origins))
+}
+
+/// As it stands the configuration has no findings, and its rules are in their form.
+fn check(folder: &Path) {
+    let entries = std::fs::read_dir(folder).expect("a readable folder").flatten();
+    for name in entries.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+        let words = match name.rsplit_once('.') {
+            Some((_, "toml")) => vec!["check", "--fail-on", "note", &name],
+            Some((_, "rules")) => vec!["fmt", "--check", &name],
+            _ => continue,
+        };
+        let finished = pointsman(folder, &words);
+        assert_eq!(finished.code, 0, "{words:?}\n{}", finished.output());
+    }
+}
+
+/// Nobody adds an example that is not started here.
+#[test]
+fn every_example_is_known() {
+    let entries = std::fs::read_dir(workspace().join("examples")).expect("a readable folder").flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["plain", "shop"]);
+}
+
+#[test]
+fn plain_example() {
+    let Some((folder, _origins)) = example("plain") else { return };
+    let switch = Switch::run(folder);
+    let mut client = Client::plain(switch.address("web"));
+    assert!(["9001", "9002"].contains(&client.get("/").server()));
+    assert_eq!(client.get("/static/a").server(), "9003");
+    assert_eq!(client.ask("TRACE", "/", "").status(), 405);
+}
+
+#[test]
+fn shop_example() {
+    let Some((folder, _origins)) = example("shop") else { return };
+    let switch = Switch::run(folder);
+    let answer = Client::plain(switch.address("redirect")).get("/a");
+    assert_eq!(answer.head.field("location"), Some("https://shop.example/a"));
+    // A certificate that signs itself is nothing for the tests' own TLS client.
+    let address = switch.address("shop");
+    let resolve = format!("shop.example:{}:{}", address.port(), address.ip());
+    let ask = |path: &str| {
+        let url = format!("https://shop.example:{}{path}", address.port());
+        let words = ["-sSi", "--max-time", "10", "--cacert", "shop.crt", "--resolve", &resolve, &url];
+        let finished = tool(switch.folder(), "curl", &words)?;
+        assert_eq!(finished.code, 0, "{}", finished.output());
+        Some(finished.stdout)
+    };
+    for (path, words) in [
+        ("/", &["HTTP/1.1 200", "X-Server: 900", "strict-transport-security: max-age"][..]),
+        ("/cart", &["HTTP/1.1 200", "X-Server: 901", "pm_route="]),
+        ("/a.png", &["HTTP/1.1 200", "X-Server: 9021"]),
+        ("/office", &["HTTP/1.1 403"]),
+    ] {
+        let Some(answer) = ask(path) else { return };
+        assert!(words.iter().all(|word| answer.contains(word)), "{path}: {words:?} in:\n{answer}");
+    }
+}
