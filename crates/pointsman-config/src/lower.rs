@@ -1,6 +1,7 @@
 //! From what was written to what it means: names looked up, files read, host names resolved.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -75,10 +76,7 @@ impl<'a> Lowering<'a> {
             watch_ms: spec.watch_ms,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             sticky_key: spec.sticky_key,
-            access_log: spec.access_log.as_ref().map(|path| match path.value.as_str() {
-                "-" => LogDestination::StandardOutput,
-                path => LogDestination::File(self.folder.join(path)),
-            }),
+            access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
             admin: spec.admin.as_ref().map(|bind| bind.value),
             listeners,
             pools,
@@ -126,6 +124,24 @@ impl<'a> Lowering<'a> {
                 seen.insert(&value.value, value.span);
             }
         }
+    }
+
+    fn access_log(&self, written: &Spanned<String>) -> LogDestination {
+        if written.value == "-" {
+            return LogDestination::StandardOutput;
+        }
+        let path = self.folder.join(&written.value);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Somebody else may be allowed to look where this process is not, so other errors say nothing.
+        let is_missing = match fs::metadata(folder) {
+            Ok(found) => !found.is_dir(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_missing {
+            let message = format!("there is no folder `{}` for the access log", folder.display());
+            self.findings.error(written.span, message, "make it: the switch makes only the file");
+        }
+        LogDestination::File(path)
     }
 
     fn pool(&self, spec: &PoolSpec) -> Pool {

@@ -63,8 +63,11 @@ impl Problems {
         &self.watched
     }
 
-    /// Every finding drawn under its line, an empty line after each.
+    /// Every finding drawn under its line, an empty line after each; a sentence where there are no lines.
     pub fn render(&self, colour: Colour) -> String {
+        if self.unreadable {
+            return self.diagnostics().map(|(_, finding)| format!("error: {}\n", finding.message)).collect();
+        }
         self.files.iter().map(|file| draw(&file.diagnostics, &file.name, &file.source, colour)).collect()
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Section<'t> {
     schema: &'static Table,
     table: &'t DeTable<'t>,
     at: Span,
+    /// Which of the tables with that header it is, or is in: what stands for `NAME`.
+    name: Option<&'t str>,
     findings: &'t Findings<'t>,
 }
 
@@ -27,25 +29,34 @@ pub(crate) enum TextOrSection<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// Takes a table, and reports the keys in it that are unknown and those that are missing.
-    pub(crate) fn new(
-        schema: &'static Table,
-        table: &'t DeTable<'t>,
-        at: Span,
-        findings: &'t Findings<'t>,
-    ) -> Self {
-        let section = Self { schema, table, at, findings };
+    /// Takes the whole of a configuration.
+    pub(crate) fn root(table: &'t DeTable<'t>, findings: &'t Findings<'t>) -> Self {
+        Self { schema: &ROOT, table, at: Span::default(), name: None, findings }.looked_at()
+    }
+
+    /// Reports the keys in the table that are unknown and those that are missing.
+    fn looked_at(self) -> Self {
+        let Self { schema, table, findings, .. } = self;
         for key in table.keys().filter(|key| schema.key(key.get_ref()).is_none()) {
-            let message = format!("unknown key `{}` {}", key.get_ref(), schema.place());
+            let message = format!("unknown key `{}` {}", key.get_ref(), self.written_place());
             findings.error(span(key.span()), message, unknown_key_help(schema, key.get_ref(), findings));
         }
         for key in schema.keys().filter(|key| matches!(key.default, Default::Required)) {
             if !table.contains_key(key.name) {
-                let message = format!("`{}` is missing {}", key.name, schema.place());
-                section.missing(message, format!("it must be {}", key.kind.expected()));
+                let message = format!("`{}` is missing {}", key.name, self.written_place());
+                self.missing(message, format!("it must be {}", key.kind.expected()));
             }
         }
-        section
+        self
+    }
+
+    /// Where its keys stand, as a phrase, with the name that was written.
+    fn written_place(&self) -> String {
+        let place = self.schema.place();
+        match self.name {
+            Some(name) => place.replace("NAME", name),
+            None => place,
+        }
     }
 
     /// Reports that something is not there. Where the text is torn it may only have gone unread.
@@ -193,8 +204,8 @@ impl<'t> Section<'t> {
         let mut named: Vec<_> = table
             .iter()
             .filter_map(|(name, value)| {
-                let name = Spanned { value: name.get_ref().to_string(), span: span(name.span()) };
-                Some((name, self.subsection(key, value)?))
+                let spanned = Spanned { value: name.get_ref().to_string(), span: span(name.span()) };
+                Some((spanned, Self { name: Some(name.get_ref()), ..*self }.subsection(key, value)?))
             })
             .collect();
         // The parser keeps keys sorted by name; people read them in the order they wrote them.
@@ -237,7 +248,7 @@ impl<'t> Section<'t> {
     fn subsection(&self, key: &'static Key, value: &'t Value<'t>) -> Option<Section<'t>> {
         match (key.kind.table(), value.get_ref()) {
             (Some(schema), DeValue::Table(table)) => {
-                Some(Section::new(schema, table, span(value.span()), self.findings))
+                Some(Section { schema, table, at: span(value.span()), ..*self }.looked_at())
             }
             _ => {
                 self.wrong_type(key, value);

@@ -10,7 +10,6 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
-use crate::keys::ROOT;
 use crate::notation::{self, ServerAddress};
 use crate::section::{Section, TextOrSection};
 use crate::{EncodedSlash, ForwardedMode, ListenerLimits, PoolLimits};
@@ -87,7 +86,7 @@ impl Spec {
     /// Reads a configuration's table. Where something is wrong with it the specification holds what could be
     /// read, so that more can be found wrong with it.
     pub(crate) fn read(table: &DeTable<'_>, findings: &Findings<'_>) -> Spec {
-        let root = Section::new(&ROOT, table, Span::default(), findings);
+        let root = Section::root(table, findings);
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),

@@ -140,6 +140,8 @@ fn a_configuration_that_cannot_be_read() -> TestResult {
         let problems = Plan::check_only(&path).err().ok_or("loaded in spite of it")?;
         assert!(problems.is_unreadable() && problems.has_errors());
         assert_eq!(problems.diagnostics().count(), 1);
+        let text = problems.render(Colour::Never);
+        assert!(text.starts_with("error: cannot read `") && text.lines().count() == 1, "{text}");
     }
     Ok(())
 }

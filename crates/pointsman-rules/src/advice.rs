@@ -11,7 +11,7 @@ pub(crate) fn pattern_compared(literal: &Literal) -> Option<Diagnostic> {
     let shown = shorten(text);
     if is_regex_like(text) {
         let message = format!("`\"{shown}\"` is compared literally, and looks like a regex");
-        return Some(Diagnostic::warning(literal.span, message).help("did you mean match()?"));
+        return Some(Diagnostic::warning(literal.span, message).help("did you mean `matches`?"));
     }
     // `*` is a request target, and `*/*` stands in Accept headers.
     if &**text == "*" || text.contains("*/*") || !text.contains('*') {

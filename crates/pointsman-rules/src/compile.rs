@@ -104,6 +104,9 @@ impl<'a> Compiler<'a> {
                 Item::Setting(_) => {}
             }
         }
+        if sound {
+            review::order(&rules, self.source, &mut self.findings);
+        }
         let targets = self.targets.take_named();
         (sound && on_unknown.is_some()).then(|| Program {
             rules,
@@ -287,6 +290,9 @@ fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagn
     let error = |message: String| Diagnostic::error(named.span, message);
     match why {
         NoField::Unknown => {
+            if let Some(help) = key_behind_dot(&named.name) {
+                return error(format!("unknown field `{name}`")).help(help);
+            }
             let known = schema::ENTRIES.iter().map(|entry| entry.name);
             let help = match suggestions.nearest(&named.name, known) {
                 Some(known) => format!("did you mean `{known}`?"),
@@ -315,6 +321,13 @@ fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagn
         NoField::Mail => error(format!("mail fields are not evaluated yet, and `{name}` is one"))
             .help("a rule set that names one is refused; there are no mail listeners yet"),
     }
+}
+
+/// Other languages write `header.host`.
+fn key_behind_dot(name: &str) -> Option<String> {
+    let (field, key) = name.split_once('.')?;
+    let takes_key = schema::ENTRIES.iter().any(|entry| entry.name == field && entry.key != schema::Key::None);
+    takes_key.then(|| format!("write `{field}[\"{}\"]`", shorten(key)))
 }
 
 /// The first line of a span: enough to point at.

@@ -4,6 +4,7 @@ mod finding;
 pub(crate) mod input;
 pub(crate) mod terminal;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     let mut report = Report::default();
     for path in &options.files {
         match look_at(path) {
-            Ok(texts) => report.texts.extend(texts),
+            Ok(looked) => report.add(looked),
             Err(message) => report.unreadable.push(message),
         }
     }
@@ -62,7 +63,7 @@ impl Options {
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("json") => options.json = true,
-                Arg::Long("fail-on") => options.fail_on = parser.value()?.parse_with(level)?,
+                Arg::Long("fail-on") => options.fail_on = level(&parser.value()?.string()?)?,
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => options.files.push(file.into()),
                 _ => return Err(argument.unexpected()),
@@ -75,12 +76,12 @@ impl Options {
     }
 }
 
-fn level(word: &str) -> Result<Severity, &'static str> {
+fn level(word: &str) -> Result<Severity, String> {
     match word {
         "error" => Ok(Severity::Error),
         "warning" => Ok(Severity::Warning),
         "note" => Ok(Severity::Note),
-        _ => Err("levels are `error`, `warning` and `note`"),
+        _ => Err(format!("`--fail-on` takes `error`, `warning` or `note`, not `{word}`")),
     }
 }
 
@@ -98,9 +99,18 @@ enum Language {
     Rules,
 }
 
-/// The texts behind a file of the command line, or why it cannot be read.
-fn look_at(path: &Path) -> Result<Vec<Text>, String> {
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+/// What stands behind a file of the command line.
+struct Looked {
+    /// Of a configuration only the texts that something was found in.
+    texts: Vec<Text>,
+    is_configuration: bool,
+    /// How many were compiled; not known of a configuration that has errors.
+    rule_sets: usize,
+}
+
+/// What was found behind a file of the command line, or why it cannot be read.
+fn look_at(path: &Path) -> Result<Looked, String> {
+    if input::is_configuration(path) {
         return look_at_configuration(path);
     }
     let source = input::text(path)?;
@@ -108,13 +118,15 @@ fn look_at(path: &Path) -> Result<Vec<Text>, String> {
         Ok(compiled) => compiled.warnings,
         Err(diagnostics) => diagnostics,
     };
-    Ok(vec![Text { name: input::name(path), language: Language::Rules, source: source.into(), diagnostics }])
+    let text =
+        Text { name: input::name(path), language: Language::Rules, source: source.into(), diagnostics };
+    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1 })
 }
 
-fn look_at_configuration(path: &Path) -> Result<Vec<Text>, String> {
-    let problems = match Plan::check_only(path) {
-        Ok(loaded) => loaded.warnings,
-        Err(problems) => problems,
+fn look_at_configuration(path: &Path) -> Result<Looked, String> {
+    let (problems, rule_sets) = match Plan::check_only(path) {
+        Ok(loaded) => (loaded.warnings, rule_sets(&loaded.plan)),
+        Err(problems) => (problems, 0),
     };
     if problems.is_unreadable() {
         let messages: Vec<_> = problems.diagnostics().map(|(_, finding)| finding.message.as_str()).collect();
@@ -127,16 +139,30 @@ fn look_at_configuration(path: &Path) -> Result<Vec<Text>, String> {
         source: file.source.clone(),
         diagnostics: file.diagnostics.clone(),
     });
-    Ok(texts.collect())
+    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets })
+}
+
+/// How many rules files a plan was made of: listeners may share one.
+fn rule_sets(plan: &Plan) -> usize {
+    let programs = plan.listeners.iter().filter_map(|listener| listener.program.as_ref());
+    programs.map(Arc::as_ptr).collect::<HashSet<_>>().len()
 }
 
 #[derive(Default)]
 struct Report {
     texts: Vec<Text>,
     unreadable: Vec<String>,
+    configurations: usize,
+    rule_sets: usize,
 }
 
 impl Report {
+    fn add(&mut self, looked: Looked) {
+        self.texts.extend(looked.texts);
+        self.configurations += usize::from(looked.is_configuration);
+        self.rule_sets += looked.rule_sets;
+    }
+
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         self.texts.iter().flat_map(|text| &text.diagnostics)
     }
@@ -175,15 +201,27 @@ impl Report {
             .filter(|(number, _)| *number > 0)
             .map(|(number, what)| plural(number, what))
             .collect();
-        let found = if found.is_empty() { "nothing found".to_owned() } else { found.join(", ") };
+        if found.is_empty() && self.unreadable.is_empty() {
+            return self.all_clear();
+        }
+        let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
         let unreadable = match self.unreadable.len() {
             0 => String::new(),
             number => format!(", {number} unreadable"),
         };
         format!("{found} in {}{unreadable}", plural(files, "file"))
     }
+
+    /// `ok: 1 configuration, 2 rule sets, no findings`
+    fn all_clear(&self) -> String {
+        let read = [(self.configurations, "configuration"), (self.rule_sets, "rule set")];
+        let read = read.into_iter().filter(|(number, _)| *number > 0);
+        let read: Vec<_> = read.map(|(number, what)| plural(number, what)).collect();
+        format!("ok: {}, no findings", read.join(", "))
+    }
 }
 
+/// How many there are of something.
 fn plural(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -201,13 +239,17 @@ mod tests {
         };
         let diagnostics = severities.iter().map(finding).collect();
         let text = Text { name: "a".into(), language: Language::Rules, source: "".into(), diagnostics };
-        Report { texts: vec![text], unreadable: Vec::new() }
+        Report { texts: vec![text], rule_sets: 1, ..Report::default() }
     }
 
     #[test]
     fn summaries_count_what_there_is() {
         use Severity::{Error, Note, Warning};
-        assert_eq!(report(&[]).summary(1), "nothing found in 1 file");
+        assert_eq!(report(&[]).summary(1), "ok: 1 rule set, no findings");
+        let both = Report { configurations: 1, rule_sets: 2, ..report(&[]) };
+        assert_eq!(both.summary(2), "ok: 1 configuration, 2 rule sets, no findings");
+        let unread = Report { unreadable: vec!["why".into()], ..Report::default() };
+        assert_eq!(unread.summary(1), "no findings in 1 file, 1 unreadable");
         assert_eq!(report(&[Error, Warning, Error]).summary(3), "2 errors, 1 warning in 3 files");
         assert_eq!(report(&[Note]).summary(2), "1 note in 2 files");
         let unreadable = Report { unreadable: vec!["why".into()], ..report(&[Error]) };

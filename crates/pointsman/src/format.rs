@@ -86,6 +86,9 @@ enum Outcome {
 /// Formats a file; the error is a text for people.
 fn format_file(path: &Path, mode: Mode, colour: Colour) -> Result<Outcome, String> {
     let complaint = |message: String| format!("error: {message}\n");
+    if input::is_configuration(path) {
+        return Err(complaint(format!("`{}` is a configuration; `fmt` is for rules files", path.display())));
+    }
     let source = input::text(path).map_err(complaint)?;
     let formatted = pointsman_rules::format(&source)
         .map_err(|findings| pointsman_rules::draw(&findings, &input::name(path), &source, colour))?;
@@ -141,6 +144,13 @@ mod tests {
         assert_eq!(run(&path, Mode::Rewrite), Ok(Outcome::Same));
         assert_eq!(fs::metadata(&path).expect("it is there").ino(), written.ino(), "nothing was to be done");
         assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_configuration_is_no_rule_set() {
+        let complaint = format_file(Path::new("pm.toml"), Mode::Check, Colour::Never);
+        let expected = "error: `pm.toml` is a configuration; `fmt` is for rules files\n";
+        assert_eq!(complaint, Err(expected.to_owned()));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(loaded) => loaded,
         Err(problems) => {
             notice(&problems.render(notice::colour()));
+            if problems.is_unreadable() {
+                notice("help: name one with `--config FILE`");
+            }
             return ExitCode::from(WRONG_USE);
         }
     };
@@ -57,6 +60,10 @@ fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Erro
         match argument {
             Arg::Long("config") | Arg::Short('c') => config = parser.value()?.into(),
             Arg::Long("help") | Arg::Short('h') => return Ok(None),
+            Arg::Value(file) => {
+                let file = file.to_string_lossy();
+                return Err(format!("unexpected argument `{file}`; write `run --config {file}`").into());
+            }
             _ => return Err(argument.unexpected()),
         }
     }
@@ -106,4 +113,18 @@ fn random_keys() -> Result<([u8; 16], [u8; 16]), String> {
         .and_then(|()| getrandom::fill(&mut keys.1))
         .map_err(|error| format!("no random numbers: {error}"))?;
     Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_named_by_its_option() {
+        let read = |words: &[&str]| config_path(words.iter().map(OsString::from).collect());
+        assert_eq!(read(&[]).expect("good"), Some(PathBuf::from("pointsman.toml")));
+        assert_eq!(read(&["--config", "x.toml"]).expect("good"), Some(PathBuf::from("x.toml")));
+        let error = read(&["x.toml"]).expect_err("it is wrong").to_string();
+        assert_eq!(error, "unexpected argument `x.toml`; write `run --config x.toml`");
+    }
 }

@@ -50,8 +50,5 @@ fn without_a_body() {
 #[test]
 fn a_status_without_a_phrase_is_still_an_answer() {
     assert_eq!(reason_phrase(599), "");
-    check(
-        &Answer { status: 599, body: b"", ..ANSWER },
-        "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n",
-    );
+    check(&Answer { status: 599, body: b"", ..ANSWER }, "HTTP/1.1 599 \r\nContent-Length: 0\r\n\r\n");
 }

@@ -130,6 +130,10 @@ impl Compiler<'_> {
             }
             None => 403,
         };
+        if let Some(reason) = reason.filter(|reason| reason.text.contains("${")) {
+            let help = "`respond` takes a text with fields in it";
+            self.warn(reason.span, "a reason is taken as it is, without fields", help);
+        }
         Some(Terminal::Reject { status: code, reason: reason.map(|reason| reason.text.clone()) })
     }
 

@@ -230,8 +230,19 @@ impl Compiler<'_> {
         }
     }
 
-    /// Folded and lower-case values never equal a text with capitals.
+    /// Folded and lower-case values never equal a text with capitals, nor a host one with a port.
     fn check_case(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
+        if left.field == Field::Host
+            && let Some(name) = without_port(text)
+        {
+            let name = shorten(&String::from_utf8_lossy(name).to_ascii_lowercase());
+            let help = match name.trim_matches('*') {
+                "" => "compare `dstport` with the port".to_owned(),
+                _ => format!("write `\"{name}\"`"),
+            };
+            self.warn(at, "`host` is in lower case and has no port, so this is never true", help);
+            return;
+        }
         if !left.is_lower_case() || !text.iter().any(u8::is_ascii_uppercase) {
             return;
         }
@@ -240,6 +251,16 @@ impl Compiler<'_> {
         let message = format!("`{shown}` is always in lower case, so this is never true");
         self.warn(at, message, format!("write `\"{lower}\"`"));
     }
+}
+
+/// What stands before the port, if there is one: `a:80`, `[::1]:80`.
+fn without_port(text: &[u8]) -> Option<&[u8]> {
+    let colon = text.iter().rposition(|byte| *byte == b':')?;
+    let (name, port) = (&text[..colon], &text[colon + 1..]);
+    let is_port = port.iter().all(|byte| byte.is_ascii_digit() || *byte == b'*');
+    // `[::1` is cut out of an address, and `::1` is one.
+    let is_name = name.ends_with(b"]") || !name.iter().any(|byte| b"[:".contains(byte));
+    (is_port && is_name).then_some(name)
 }
 
 /// A type in words.

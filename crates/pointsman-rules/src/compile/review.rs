@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::head_of;
+use crate::parser::shorten;
 use crate::{
     Block, Condition, Diagnostic, Entry, Exit, Field, FieldType, Findings, OnUnknown, Op, Order, Over, Rule,
     Span, Terminal, Test,
@@ -18,6 +20,25 @@ pub(super) fn rule(rule: &Rule, on_unknown: OnUnknown, findings: &mut Findings) 
         let mut asked = HashSet::new();
         asked_for(&rule.condition, &mut asked);
         absent_differs(&rule.condition, sign, &asked, findings);
+    }
+}
+
+/// Warns where a rule takes every request, and others stand behind it. Jumps over it are the way around it.
+pub(super) fn order(rules: &[Rule], source: &str, findings: &mut Findings) {
+    let mut furthest = 0;
+    for ((index, rule), next) in (0..).zip(rules).zip(rules.iter().skip(1)) {
+        for block in [&rule.then, &rule.otherwise] {
+            if let Exit::Goto(to) = block.exit {
+                furthest = furthest.max(to.0);
+            }
+        }
+        let takes_all = matches!((&rule.condition, &rule.then.exit), (Condition::Always, Exit::Terminal(_)));
+        if takes_all && furthest <= index {
+            let message = format!("no request gets past `{}`", shorten(&rule.label));
+            let help = format!("`{}` and what follows is never asked; move it up", shorten(&next.label));
+            findings.add(Diagnostic::warning(head_of(next.span, source), message).help(help));
+            return;
+        }
     }
 }
 

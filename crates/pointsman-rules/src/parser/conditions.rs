@@ -146,6 +146,7 @@ impl Parser<'_> {
     }
 
     fn predicate(&mut self, operand: &Operand) -> Parsed<Predicate> {
+        self.refuse_tilde(operand)?;
         if let Some(relation) = self.relation()? {
             let literal = self.literal(&operand.field)?;
             return Ok(self.related(relation, literal));
@@ -183,6 +184,25 @@ impl Parser<'_> {
         let spelled = self.text();
         self.bump();
         Ok(Predicate::Text(operator, self.quoted(&format!("`{spelled}` compares with a text"))?))
+    }
+
+    /// `~`, `=~` and `!~` are how other languages spell `matches`.
+    fn refuse_tilde(&mut self, operand: &Operand) -> Parsed<()> {
+        let is_pair = matches!(self.token.kind, Kind::Assign | Kind::Not)
+            && self.ahead.kind == Kind::Stray
+            && self.ahead.span.of(self.source) == "~";
+        let is_single = self.at(Kind::Stray) && self.text() == "~";
+        if !is_pair && !is_single {
+            return Ok(());
+        }
+        let field = shorten(operand.span.of(self.source));
+        let help = match self.token.kind {
+            Kind::Not => format!("write `!({field} matches \"…\")`"),
+            _ => format!("write `{field} matches \"…\"`"),
+        };
+        let at = if is_pair { self.token.span.to(self.ahead.span) } else { self.token.span };
+        self.error(at, format!("`{}` is not an operator", at.of(self.source)), help);
+        Err(Broken)
     }
 
     /// A value in a relation; a text that looks like a pattern is hardly meant to be equal.

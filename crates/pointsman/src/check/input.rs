@@ -16,6 +16,11 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Whether a path is that of a configuration; every other file holds rules.
+pub(crate) fn is_configuration(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+}
+
 /// The bytes of a file, or of standard input where the path is `-`.
 pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     let read =

@@ -3,10 +3,13 @@
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use ipnet::IpNet;
-use lexopt::{Arg, ValueExt};
+use lexopt::{Arg, Parser, ValueExt};
 use pointsman_rules::unmapped;
+
+use crate::check::input;
 
 /// What is to be explained.
 #[derive(Debug, Default)]
@@ -31,18 +34,22 @@ impl Options {
     pub(super) fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
         let mut options = Options::default();
         let mut files = Vec::new();
-        let mut parser = lexopt::Parser::from_args(arguments);
+        let mut parser = Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
-                Arg::Long("srcip") => options.src_ip = Some(parser.value()?.parse()?),
-                Arg::Long("srcport") => options.src_port = Some(parser.value()?.parse()?),
-                Arg::Long("dstip") => options.dst_ip = Some(parser.value()?.parse()?),
-                Arg::Long("dstport") => options.dst_port = Some(parser.value()?.parse()?),
-                Arg::Long("tls") => options.tls = Some(parser.value()?.parse_with(tls_version)?),
+                Arg::Long("srcip") => options.src_ip = Some(value(&mut parser, "--srcip", ADDRESS)?),
+                Arg::Long("srcport") => options.src_port = Some(value(&mut parser, "--srcport", PORT)?),
+                Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
+                Arg::Long("dstport") => options.dst_port = Some(value(&mut parser, "--dstport", PORT)?),
+                Arg::Long("tls") => {
+                    options.tls = Some(value::<TlsVersion>(&mut parser, "--tls", "`1.2` or `1.3`")?.0)
+                }
                 Arg::Long("sni") => options.sni = Some(parser.value()?.string()?.to_ascii_lowercase()),
                 Arg::Long("trusted-proxy") => {
-                    options.trusted_proxies.push(parser.value()?.parse_with(network)?);
+                    let network: Network =
+                        value(&mut parser, "--trusted-proxy", "a network such as `10.0.0.0/8`")?;
+                    options.trusted_proxies.push(network.0);
                 }
                 Arg::Long("json") => options.json = true,
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
@@ -53,28 +60,55 @@ impl Options {
         let Ok([rules, request]) = <[PathBuf; 2]>::try_from(files) else {
             return Err("`explain` needs two files: pointsman explain RULES REQUEST".into());
         };
+        if input::is_configuration(&request) {
+            let name = request.display();
+            let message =
+                format!("`{name}` is a configuration, and no request: pointsman explain RULES REQUEST");
+            return Err(message.into());
+        }
         Ok(Some(Options { rules, request, ..options }))
     }
 
     /// Whether the rules are those of a configuration.
     pub(super) fn has_configuration(&self) -> bool {
-        self.rules.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
+        input::is_configuration(&self.rules)
     }
 }
 
-fn tls_version(word: &str) -> Result<&'static str, &'static str> {
-    match word {
-        "1.2" => Ok("1.2"),
-        "1.3" => Ok("1.3"),
-        _ => Err("versions of TLS are `1.2` and `1.3`"),
+const ADDRESS: &str = "an address such as `10.0.0.1`";
+const PORT: &str = "a port from 0 to 65535";
+
+/// The value of an option; where it is wrong, the message names both.
+fn value<T: FromStr>(parser: &mut Parser, option: &str, expected: &str) -> Result<T, lexopt::Error> {
+    let text = parser.value()?.string()?;
+    text.parse().map_err(|_| format!("`{option}` takes {expected}, not `{text}`").into())
+}
+
+struct TlsVersion(&'static str);
+
+impl FromStr for TlsVersion {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        match word {
+            "1.2" => Ok(TlsVersion("1.2")),
+            "1.3" => Ok(TlsVersion("1.3")),
+            _ => Err(()),
+        }
     }
 }
 
 /// A network, or a single address.
-fn network(text: &str) -> Result<IpNet, &'static str> {
-    let address = || text.parse::<IpAddr>().map(|address| address.to_canonical().into());
-    let network = text.parse().or_else(|_| address()).ok();
-    network.and_then(|network| unmapped(network).ok()).ok_or("networks are written as `10.0.0.0/8`")
+struct Network(IpNet);
+
+impl FromStr for Network {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let address = || text.parse::<IpAddr>().map(|address| address.to_canonical().into());
+        let network = text.parse().or_else(|_| address()).map_err(|_| ())?;
+        unmapped(network).map(Network).map_err(|_| ())
+    }
 }
 
 #[cfg(test)]
@@ -108,5 +142,18 @@ mod tests {
             assert!(read(&words).is_err(), "{words:?}");
         }
         assert!(read(&["--help"]).expect("good").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (words, expected) in [
+            (["a", "b", "--srcip", "banana"], "`--srcip` takes an address such as `10.0.0.1`, not `banana`"),
+            (["a", "b", "--dstport", "65536"], "`--dstport` takes a port from 0 to 65535, not `65536`"),
+            (["a", "b", "--tls", "1.1"], "`--tls` takes `1.2` or `1.3`, not `1.1`"),
+        ] {
+            assert_eq!(read(&words).expect_err("it is wrong").to_string(), expected);
+        }
+        let swapped = read(&["r.txt", "a.toml"]).expect_err("it is wrong").to_string();
+        assert_eq!(swapped, "`a.toml` is a configuration, and no request: pointsman explain RULES REQUEST");
     }
 }

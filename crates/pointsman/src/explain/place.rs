@@ -50,6 +50,12 @@ impl Place {
             return Err("error: `--listener` needs a configuration, a file that ends in `.toml`\n".to_owned());
         }
         let source = input::text(&options.rules).map_err(|message| format!("error: {message}\n"))?;
+        if is_request(&source) {
+            let name = input::name(&options.rules);
+            return Err(format!(
+                "error: `{name}` is a request, and no rule set\nhelp: pointsman explain RULES REQUEST\n"
+            ));
+        }
         let compiled = pointsman_rules::compile(&source, &Targets::Any)
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
         Ok(Place {
@@ -105,6 +111,12 @@ impl Place {
     }
 }
 
+/// Whether a text begins with a request line, as no rule set does.
+fn is_request(text: &str) -> bool {
+    let words: Vec<_> = text.lines().next().unwrap_or_default().split(' ').collect();
+    matches!(words.as_slice(), [_, _, version] if version.starts_with("HTTP/"))
+}
+
 fn path_options(listener: &Listener) -> PathOptions {
     PathOptions {
         encoded_slash: match listener.encoded_slash {
@@ -119,4 +131,16 @@ fn path_options(listener: &Listener) -> PathOptions {
 fn drawn(name: &str, source: &str, findings: &[Diagnostic], colour: Colour) -> String {
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
     draw(errors, name, source, colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_request;
+
+    #[test]
+    fn a_request_is_no_rule_set() {
+        assert!(is_request("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+        assert!(!is_request("# GET / HTTP/1.1\nelse: routeTo(a);\n"));
+        assert!(!is_request(""));
+    }
 }

@@ -209,7 +209,7 @@ impl Report {
         for effect in &self.verdict.effects {
             text.push_str(&format!("  with {}\n", line_of(effect)));
         }
-        if let Some(asked) = &self.asked {
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.body_bytes > 0) {
             text.push_str(&format!("  0 of {} body bytes were needed\n", asked.body_bytes));
         }
         text
@@ -263,4 +263,31 @@ pub(super) fn shown(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_spoken_of_where_there_is_one() {
+        for (body_bytes, expected) in [(0, false), (2, true)] {
+            let asked = Asked {
+                line: "POST / HTTP/1.1".to_owned(),
+                host: None,
+                path: None,
+                client: "127.0.0.1:40000".to_owned(),
+                server: "127.0.0.1:80".to_owned(),
+                client_ip: None,
+                tls: None,
+                sni: None,
+                body_bytes,
+            };
+            let verdict = Verdict::refused(400, "why".to_owned());
+            let report = Report { asked: Some(asked), notes: Vec::new(), steps: Vec::new(), verdict };
+            let text = report.text(Colour::Never);
+            assert_eq!(text.contains("0 of 2 body bytes were needed"), expected, "{text}");
+            assert_eq!(text.contains("body bytes"), expected, "{text}");
+        }
+    }
 }

@@ -40,16 +40,19 @@ impl Request {
         if head.parse(&bytes, limits).map_err(NoRequest::Refused)? {
             return Ok(Request { bytes, head });
         }
-        bytes.extend_from_slice(if bytes.ends_with(b"\r\n") { b"\r\n" } else { b"\r\n\r\n" });
-        match head.parse(&bytes, limits) {
-            Ok(true) => {
-                notes.push(
-                    "the empty line that ends the head is missing; it is read as if it were there".to_owned(),
-                );
-                Ok(Request { bytes, head })
-            }
-            Ok(false) | Err(_) => Err(NoRequest::Incomplete),
+        let has_whole_lines = bytes.ends_with(b"\r\n");
+        bytes.extend_from_slice(if has_whole_lines { b"\r\n" } else { b"\r\n\r\n" });
+        let parsed = head.parse(&bytes, limits);
+        // A last line that is cut off may be wrong only for that; a request line alone lacks its host.
+        let is_mended = match parsed {
+            Ok(whole) => whole,
+            Err(refusal) => has_whole_lines || refusal == Refusal::Host,
+        };
+        if !is_mended {
+            return Err(NoRequest::Incomplete);
         }
+        notes.push("the empty line that ends the head is missing; it is read as if it were there".to_owned());
+        parsed.map(|_| Request { bytes, head }).map_err(NoRequest::Refused)
     }
 
     /// Bytes that stand behind the head.
@@ -112,6 +115,9 @@ mod tests {
     fn what_is_wrong_stays_wrong() {
         assert_eq!(read("GET / HTTP/1.1\r\nHost: a\n\r\n").0, Err(NoRequest::Refused(Refusal::BareLineFeed)));
         assert_eq!(read("GET / HTTP/1.1\n\n").0, Err(NoRequest::Refused(Refusal::Host)));
+        let only_a_line = (Err(NoRequest::Refused(Refusal::Host)), 2);
+        assert_eq!(read("GET / HTTP/1.1\n"), only_a_line);
+        assert_eq!(read("GET / HTTP/1.1\r\n"), (Err(NoRequest::Refused(Refusal::Host)), 1));
         assert_eq!(read("").0, Err(NoRequest::Incomplete));
         assert_eq!(read("GET / HTTP/1.1\r\nHost").0, Err(NoRequest::Incomplete));
     }
