@@ -48,12 +48,13 @@ impl DerefMut for PooledBuffer {
 }
 
 impl PooledBuffer {
-    /// Gives the room back early. The buffer is empty then, and takes room again when it is read into.
+    /// Gives the room back early. The buffer is empty then; [`PooledBuffer::refill`] comes before the next read.
     pub fn release(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
         let mut shelf = self.pool.shelf.borrow_mut();
-        // A buffer that had to grow is let go, or one large head would be paid for until the end.
-        let is_usual = (1..=2 * self.pool.bytes).contains(&bytes.capacity());
+        // A buffer that had to grow is let go, or one large head would be paid for until the end; one that
+        // is too small would cost whoever gets it several reads.
+        let is_usual = (self.pool.bytes..=2 * self.pool.bytes).contains(&bytes.capacity());
         if is_usual && shelf.len() < self.pool.kept_max {
             bytes.clear();
             shelf.push(bytes);
@@ -98,5 +99,9 @@ mod tests {
         assert_eq!((other.len(), other.capacity()), (0, 0));
         other.refill();
         assert_eq!((other.len(), other.capacity()), (0, 16));
+        other.release();
+        other.push(1);
+        drop(other);
+        assert_eq!(pool.take().capacity(), 16, "a small buffer is not kept");
     }
 }

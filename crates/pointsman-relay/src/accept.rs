@@ -1,6 +1,5 @@
 //! From an accepted connection to its session: limits, the TLS handshake, facts.
 
-use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use pointsman_net::{Acceptor, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
-use crate::live::{ListenerId, ListenerState};
+use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 
@@ -20,21 +19,15 @@ const PAUSE_MS: u32 = 100;
 /// The task that accepts on one socket.
 pub(crate) struct Accepting {
     acceptor: Option<Rc<Acceptor>>,
-    listener: Rc<Cell<ListenerId>>,
+    socket: SocketId,
     task: Task,
 }
 
 impl Accepting {
-    pub(crate) fn start(shard: &Rc<Shard>, listener: ListenerId, socket: TcpListener) -> Accepting {
-        let acceptor = Acceptor::new(socket).ok().map(Rc::new);
-        let listener = Rc::new(Cell::new(listener));
-        let task = spawn(accept_all(shard.clone(), listener.clone(), acceptor.clone()));
-        Accepting { acceptor, listener, task }
-    }
-
-    /// Accepts for another listener from now on.
-    pub(crate) fn hand_to(&self, listener: ListenerId) {
-        self.listener.set(listener);
+    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> Accepting {
+        let acceptor = Acceptor::new(accepts).ok().map(Rc::new);
+        let task = spawn(accept_all(shard.clone(), socket, acceptor.clone()));
+        Accepting { acceptor, socket, task }
     }
 
     /// Takes what the kernel has accepted already, then closes the socket. Where the listener has left the
@@ -43,17 +36,17 @@ impl Accepting {
         self.task.abort();
         let Some(acceptor) = self.acceptor else { return };
         while let Some(tcp) = acceptor.accept_waiting() {
-            open(shard, self.listener.get(), tcp);
+            open(shard, self.socket, tcp);
         }
     }
 }
 
-async fn accept_all(shard: Rc<Shard>, listener: Rc<Cell<ListenerId>>, acceptor: Option<Rc<Acceptor>>) {
+async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acceptor>>) {
     let Some(acceptor) = acceptor else { return };
     let mut pause = shard.timers.deadline();
     loop {
         match acceptor.accept().await {
-            Ok(tcp) => open(&shard, listener.get(), tcp),
+            Ok(tcp) => open(&shard, socket, tcp),
             // Out of descriptors: what is open goes on, and accepting starts again when some close.
             Err(_) => {
                 let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
@@ -86,8 +79,9 @@ impl Drop for OpenConnection {
     }
 }
 
-fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
+fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let local = shard.local();
+    let Some(&id) = local.live.sockets.get(&socket) else { return };
     let Some((listener, live)) = local.live.listener(id) else { return };
     let (counted, open_before) = OpenConnection::count(shard, &live.state);
     if open_before >= listener.limits.connections_max {
@@ -113,7 +107,8 @@ fn open(shard: &Rc<Shard>, id: ListenerId, tcp: Tcp) {
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                if let Some(stream) = handshake(&shard, &state, &mut deadline, ms, &acceptor, tcp).await {
+                if let Some(stream) = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await
+                {
                     connection.tls = Some(Box::new(facts(&stream)));
                     let mut session = Session::new(stream, shard, id, state, connection, deadline);
                     serve(&mut session).await;
@@ -128,16 +123,24 @@ type TlsStream = pointsman_tls::TlsStream<Tcp>;
 
 async fn handshake(
     shard: &Shard,
-    listener: &ListenerState,
+    (id, listener): (ListenerId, &ListenerState),
     deadline: &mut Deadline,
     ms: u32,
     acceptor: &pointsman_tls::Acceptor,
     tcp: Tcp,
 ) -> Option<TlsStream> {
-    // Until it says something it is idle, and a drain need not wait for it.
-    let outcome = match deadline.idle_within(ms, tcp.readable()).await {
+    let until_us = shard.clock.now_us() + u64::from(ms) * 1000;
+    let ms_left = || (until_us.saturating_sub(shard.clock.now_us()) / 1000) as u32;
+    // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
+    let first_word = loop {
+        match deadline.idle_within(ms_left(), tcp.readable()).await {
+            Err(Elapsed::Ended) if !shard.is_draining() && shard.local().live.listener(id).is_some() => {}
+            outcome => break outcome,
+        }
+    };
+    let outcome = match first_word {
         // The handshake's state is large and short-lived: it must not stay part of the session's task.
-        Ok(_) => deadline.within(ms, Box::pin(acceptor.accept(tcp))).await,
+        Ok(_) => deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await,
         Err(elapsed) => Err(elapsed),
     };
     let (told, stream) = match outcome {

@@ -57,6 +57,7 @@ impl<C: Transport> Session<C> {
                 break head;
             }
             let ms = self.ms_until(reached.answer_until_us);
+            reached.answer.refill();
             let read = read_into(&mut reached.server.tcp, &mut reached.answer);
             match self.deadline.within(ms, read).await {
                 Ok(Ok(1..)) => {}
@@ -116,7 +117,7 @@ impl<C: Transport> Session<C> {
             _ => BodyForm::AsItCame,
         };
         let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
-        exchange.keeps_client &= !ends_at_close && !self.shard.is_draining();
+        exchange.keeps_client &= !ends_at_close && !self.is_ending();
         if exchange.version == Version::Http10 {
             // HTTP/1.0 knows no transfer codings, not even in an answer to HEAD.
             let codings =

@@ -307,6 +307,10 @@ fn own_answer(
             500
         }
     };
+    if matches!(status, 204 | 304) {
+        // Without a body there is no type of one, and a cache would merge it into what it has stored.
+        lines.clear();
+    }
     committed.response.strip(&mut lines);
     committed.response.write(&mut lines);
     Ok(OwnAnswer { status, lines, body, used: None })

@@ -18,6 +18,10 @@ const NO_RULE: &str = "(default)";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerId(u32);
 
+/// A listening socket's number, given once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SocketId(pub(crate) u32);
+
 /// A plan joined with the state of the listeners, rules and servers it names.
 pub(crate) struct Live {
     pub(crate) plan: Plan,
@@ -27,7 +31,11 @@ pub(crate) struct Live {
     listeners: Vec<LiveListener>,
     /// Parallel to the plan's pools.
     pools: Vec<Vec<LiveServer>>,
-    by_id: HashMap<ListenerId, usize>,
+    /// Positions by number: asked several times a request.
+    by_id: Vec<Option<usize>>,
+    /// Whom each socket accepts for. Part of the generation: a socket and the rules that its connections
+    /// meet change together.
+    pub(crate) sockets: HashMap<SocketId, ListenerId>,
     /// Whether some rule keeps clients by the switch's own cookie. It is host-wide, whatever the port, so
     /// servers behind other listeners must not see it either.
     pub(crate) uses_route_cookie: bool,
@@ -59,7 +67,7 @@ pub(crate) struct LiveServer {
 
 impl Live {
     pub(crate) fn listener(&self, id: ListenerId) -> Option<(&Listener, &LiveListener)> {
-        let index = *self.by_id.get(&id)?;
+        let index = (*self.by_id.get(id.0 as usize)?)?;
         Some((&self.plan.listeners[index], &self.listeners[index]))
     }
 
@@ -116,7 +124,10 @@ impl Registry {
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
         let pools = plan.pools.iter().map(|pool| self.pool(pool)).collect();
-        let by_id = listeners.iter().enumerate().map(|(index, listener)| (listener.id, index)).collect();
+        let mut by_id = vec![None; self.listeners_numbered as usize + 1];
+        for (index, listener) in listeners.iter().enumerate() {
+            by_id[listener.id.0 as usize] = Some(index);
+        }
         let programs = plan.listeners.iter().filter_map(|listener| listener.program.as_deref());
         let uses_route_cookie = programs.flat_map(all_rules).any(uses_route_cookie);
         Live {
@@ -126,6 +137,7 @@ impl Registry {
             listeners,
             pools,
             by_id,
+            sockets: HashMap::new(),
             plan,
         }
     }

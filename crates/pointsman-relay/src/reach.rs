@@ -123,7 +123,7 @@ impl<C: Transport> Session<C> {
             };
             fault = Fault::Server(tried.fault);
             // A kept connection that its server has closed says nothing about the server.
-            let stale = exchange.reused == Some(true) && tried.fault == ServerFault::Closed;
+            let stale = exchange.reused == Some(true) && tried.fault == ServerFault::Closed && tried.again;
             if !stale {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.fault.kind()));
                 forward.choice.exclude(&server);

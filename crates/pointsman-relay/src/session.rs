@@ -148,7 +148,7 @@ impl<C: Transport> Session<C> {
             match deadline.idle_within(limits.idle_ms_max, read).await {
                 Ok(Ok(buffer)) if !buffer.is_empty() => return Ok(buffer),
                 // Some listener was removed, and it is not this one: the wait begins anew.
-                Err(Elapsed::Ended) if !self.shard.is_draining() && self.has_listener() => {}
+                Err(Elapsed::Ended) if !self.is_ending() => {}
                 _ => return Err(Fault::Client(ClientFault::Closed)),
             }
         }
@@ -184,7 +184,7 @@ impl<C: Transport> Session<C> {
     }
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
-        let keeps = exchange.keeps_client && !self.shard.is_draining();
+        let keeps = exchange.keeps_client && !self.is_ending();
         let mut out = self.shard.buffers.heads.take();
         let answer = Answer {
             status,
@@ -247,8 +247,9 @@ impl<C: Transport> Session<C> {
         max != 0 && self.requests >= max
     }
 
-    fn has_listener(&self) -> bool {
-        self.shard.local().live.listener(self.listener_id).is_some()
+    /// Whether the connection closes behind what it is doing now: the switch drains, or its listener is gone.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.shard.is_draining() || self.shard.local().live.listener(self.listener_id).is_none()
     }
 
     /// The shard's clock, so many milliseconds from now.

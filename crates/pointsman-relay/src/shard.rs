@@ -15,7 +15,7 @@ use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
-use crate::live::{ListenerId, Live};
+use crate::live::{Live, SocketId};
 use crate::local::{Buffers, Local};
 use crate::reach::CountedIdle;
 
@@ -63,12 +63,10 @@ impl Shared {
 
 /// What the control thread asks of a thread.
 pub(crate) enum Command {
-    /// Accept on this socket for that listener.
-    Listen { listener: ListenerId, socket: u32, accepts: TcpListener },
-    /// Accept on that socket for another listener.
-    HandOver { listener: ListenerId, socket: u32 },
+    /// Accept on this socket.
+    Listen { socket: SocketId, accepts: TcpListener },
     /// Close that socket; its connections go on.
-    Close { socket: u32 },
+    Close { socket: SocketId },
 }
 
 /// Commands on their way to one thread; looked at once a tick.
@@ -106,7 +104,7 @@ pub(crate) struct Shard {
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
-    accepting: RefCell<Vec<(u32, Accepting)>>,
+    accepting: RefCell<Vec<(SocketId, Accepting)>>,
     ticks: Cell<u32>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
@@ -232,15 +230,9 @@ impl Shard {
 
     fn obey(self: &Rc<Self>, command: Command) {
         match command {
-            Command::Listen { listener, socket, accepts } => {
-                let accepting = Accepting::start(self, listener, accepts);
+            Command::Listen { socket, accepts } => {
+                let accepting = Accepting::start(self, socket, accepts);
                 self.accepting.borrow_mut().push((socket, accepting));
-            }
-            Command::HandOver { listener, socket } => {
-                let all = self.accepting.borrow();
-                if let Some((_, accepting)) = all.iter().find(|(number, _)| *number == socket) {
-                    accepting.hand_to(listener);
-                }
             }
             Command::Close { socket } => {
                 let mut all = self.accepting.borrow_mut();

@@ -12,7 +12,7 @@ use pointsman_config::Plan;
 use pointsman_net::{Bound, Clock, bind, is_free};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
-use crate::live::{ListenerId, Live, Registry};
+use crate::live::{ListenerId, Live, Registry, SocketId};
 use crate::shard::{Command, Inbox, ShardStart, Shared, run};
 
 /// What a switch needs beside its plan.
@@ -42,7 +42,7 @@ pub struct Switch {
 }
 
 struct OpenSocket {
-    number: u32,
+    number: SocketId,
     listener: ListenerId,
     /// As the plan names it: port 0 stays 0.
     asked: SocketAddr,
@@ -113,8 +113,10 @@ impl Switch {
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
-        let live = registry.attach(plan);
+        let mut live = registry.attach(plan);
         let opening = open(&live, &[], start.threads).map_err(StartFault::Bind)?;
+        let numbers = (0..).map(SocketId);
+        live.sockets = numbers.zip(&opening).map(|(number, opening)| (number, opening.listener)).collect();
         let shared = Arc::new(Shared::new(Arc::new(live)));
         let mut switch = Switch {
             shared,
@@ -126,7 +128,8 @@ impl Switch {
             retired: Vec::new(),
         };
         switch.start_threads(&start).map_err(StartFault::Thread)?;
-        switch.accept_on(opening);
+        let accepting = switch.number(opening);
+        switch.accept_on(accepting);
         Ok(switch)
     }
 
@@ -165,7 +168,7 @@ impl Switch {
     /// # Errors
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
-        let live = Arc::new(self.registry.attach(plan));
+        let mut live = self.registry.attach(plan);
         let handed = self.handed_over(&live);
         let opening = match open(&live, &self.sockets, self.inboxes.len()) {
             Ok(opening) => opening,
@@ -175,13 +178,10 @@ impl Switch {
             }
         };
         let gone = self.sockets.extract_if(.., |socket| !wants(&live, socket)).collect::<Vec<_>>();
-        self.retired.push(self.shared.publish(live));
-        self.accept_on(opening);
-        for &(number, _, listener) in &handed {
-            for inbox in &self.inboxes {
-                inbox.put(Command::HandOver { listener, socket: number });
-            }
-        }
+        let accepting = self.number(opening);
+        live.sockets = self.sockets.iter().map(|socket| (socket.number, socket.listener)).collect();
+        self.retired.push(self.shared.publish(Arc::new(live)));
+        self.accept_on(accepting);
         for socket in gone {
             for inbox in &self.inboxes {
                 inbox.put(Command::Close { socket: socket.number });
@@ -192,35 +192,44 @@ impl Switch {
 
     /// Sockets whose listener leaves the plan and whose address another listener now asks for go to that
     /// one, with the connections that wait on them: a listener can be renamed and nobody is turned away.
-    fn handed_over(&mut self, live: &Live) -> Vec<(u32, ListenerId, ListenerId)> {
+    fn handed_over(&mut self, live: &Live) -> Vec<(SocketId, ListenerId)> {
         let mut handed = Vec::new();
         // Port 0 is another port each time.
         let leaving = |socket: &&mut OpenSocket| socket.asked.port() != 0 && !wants(live, socket);
         for socket in self.sockets.iter_mut().filter(leaving) {
             let mut takers = live.listeners().filter(|(listener, _)| listener.binds.contains(&socket.asked));
             if let Some((_, taker)) = takers.next() {
-                handed.push((socket.number, socket.listener, taker.id));
+                handed.push((socket.number, socket.listener));
                 socket.listener = taker.id;
             }
         }
         handed
     }
 
-    fn take_back(sockets: &mut [OpenSocket], handed: &[(u32, ListenerId, ListenerId)]) {
-        for &(number, from, _) in handed {
+    fn take_back(sockets: &mut [OpenSocket], handed: &[(SocketId, ListenerId)]) {
+        for &(number, from) in handed {
             if let Some(socket) = sockets.iter_mut().find(|socket| socket.number == number) {
                 socket.listener = from;
             }
         }
     }
 
-    fn accept_on(&mut self, opening: Vec<Opening>) {
+    /// Gives new sockets their numbers.
+    fn number(&mut self, opening: Vec<Opening>) -> Vec<(SocketId, Bound)> {
+        let mut numbered = Vec::new();
         for Opening { listener, asked, bound } in opening {
-            let number = self.sockets_opened;
+            let number = SocketId(self.sockets_opened);
             self.sockets_opened += 1;
             self.sockets.push(OpenSocket { number, listener, asked, address: bound.address });
+            numbered.push((number, bound));
+        }
+        numbered
+    }
+
+    fn accept_on(&self, numbered: Vec<(SocketId, Bound)>) {
+        for (socket, bound) in numbered {
             for (inbox, accepts) in self.inboxes.iter().zip(bound.sockets) {
-                inbox.put(Command::Listen { listener, socket: number, accepts });
+                inbox.put(Command::Listen { socket, accepts });
             }
         }
     }
@@ -303,7 +312,7 @@ fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Openi
                 continue;
             }
             // Ours is a second socket only while one listener takes an address over from another.
-            let is_ours = sockets.iter().any(|socket| socket.asked == asked);
+            let is_ours = sockets.iter().any(|socket| overlap(socket.asked, asked));
             let free = if asked.port() == 0 || is_ours { Ok(()) } else { is_free(asked) };
             let bound = free.and_then(|()| bind(asked, threads)).map_err(|error| BindFault {
                 listener: listener.name.clone(),
@@ -314,6 +323,12 @@ fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Openi
         }
     }
     Ok(opening)
+}
+
+/// Whether sockets on these addresses would take each other's connections.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port()
+        && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
 }
 
 /// Where a thread's choices by chance begin.

@@ -29,6 +29,10 @@ pub enum Trust {
 /// How long a connection is listened to that is on probation.
 pub const PROBATION_MS: u64 = 100;
 
+/// Connections of a server that are on probation at a time. Past that the oldest of them serves early, and
+/// is asked first: a flood of requests for heads must not open connections without end.
+const ON_PROBATION_MAX: usize = 8;
+
 /// How many idle connections of a server are kept, and how long.
 #[derive(Clone, Copy, Debug)]
 pub struct IdleLimits {
@@ -67,7 +71,7 @@ impl<T> IdleConnections<T> {
     pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Tcp> {
         let mut servers = self.servers.borrow_mut();
         let kept = servers.get_mut(server.0 as usize)?;
-        while let Some(at) = kept.iter().rposition(|idle| idle.usable_from_ms <= now_ms) {
+        while let Some((at, check)) = pick(kept, now_ms, check) {
             let idle = kept.remove(at);
             self.count.set(self.count.get() - 1);
             let is_quiet = match check {
@@ -128,6 +132,15 @@ impl<T> IdleConnections<T> {
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.count.get()
+    }
+}
+
+/// The last used of those that may serve, or the oldest on probation where there are too many.
+fn pick<T>(kept: &[Idle<T>], now_ms: u64, check: Check) -> Option<(usize, Check)> {
+    match kept.iter().rposition(|idle| idle.usable_from_ms <= now_ms) {
+        Some(at) => Some((at, check)),
+        None if kept.len() > ON_PROBATION_MAX => Some((0, Check::Socket)),
+        None => None,
     }
 }
 
