@@ -74,12 +74,12 @@ impl Acceptor {
 }
 
 impl Acceptor {
-    /// A connection that is waiting already, if there is one.
+    /// A connection that is waiting already, if there is one. Asks the socket itself: the event loop may
+    /// not have heard of it yet, and closing the socket would turn it away.
     pub fn accept_waiting(&self) -> Option<Tcp> {
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        match self.0.poll_accept(&mut context) {
-            std::task::Poll::Ready(Ok((stream, _))) => stream.set_nodelay(true).ok().map(|()| stream.into()),
-            _ => None,
-        }
+        let (socket, _) = socket2::SockRef::from(&self.0).accept().ok()?;
+        socket.set_nonblocking(true).ok()?;
+        socket.set_tcp_nodelay(true).ok()?;
+        tokio::net::TcpStream::from_std(socket.into()).ok().map(Tcp::from)
     }
 }

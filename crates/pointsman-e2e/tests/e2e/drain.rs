@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     idle,
     open_exchange,
     open_exchange_over_tls,
+    silent_before_the_handshake,
     body_on_its_way,
     over_the_limit,
     cut_until_close,
@@ -61,6 +62,20 @@ fn open_exchange(threads: usize) {
     assert_eq!(answer.head.field("connection"), Some("close"));
     assert!(client.closes());
     assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// A TLS client that has not said a word is idle: a drain does not wait for its handshake.
+fn silent_before_the_handshake(threads: usize) {
+    let authority = Authority::new("test CA");
+    let origin = Origin::new("origin");
+    // Longer than any test may take.
+    let limits = "[listener.limits]\nhandshake_ms_max = 600000";
+    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), limits);
+    let mut switch = setup.pool("standard", &[&origin]).start();
+    let mut silent = TcpStream::connect(switch.address("shop")).expect("it listens");
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    assert_eq!(silent.read(&mut [0; 16]).ok(), Some(0));
 }
 
 /// The same through TLS.
