@@ -19,9 +19,11 @@ pub struct Bound {
     pub sockets: Vec<TcpListener>,
 }
 
-/// Unsent bytes that a socket takes before it has enough. A slow reader then holds this much of the
-/// kernel's memory, not megabytes, and a deadline on it sees each step that it makes.
-const UNSENT_BYTES_MAX: u32 = 128 * 1024;
+/// Unsent bytes that a socket takes before it has enough. A slow reader then holds about this much of the
+/// kernel's memory, not all that the kernel would grow its buffer to, and a deadline on it sees each step
+/// that it makes. Less would wake us so often that a large body costs nearly twice as much (1 MiB answers:
+/// 0.65 of nginx's CPU time at 1 MiB, 1.04 at 128 KiB; `cargo xtask bench-peers --scenario big`).
+const UNSENT_BYTES_MAX: u32 = 1024 * 1024;
 
 /// Whether `address` is free: a second process that bound it with `SO_REUSEPORT` would share its
 /// connections in silence.
