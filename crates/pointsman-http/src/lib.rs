@@ -6,6 +6,7 @@
 //!
 //! Invariant: nothing here reads a socket, a clock or a file.
 
+mod announced;
 mod answer;
 mod body;
 mod connection;

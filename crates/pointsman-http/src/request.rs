@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
 use crate::header::{self, HeaderLine};
 use crate::target::{self, TargetForm};
@@ -113,8 +114,7 @@ impl RequestHead {
     fn fields(&mut self, buffer: &[u8]) -> Result<(), Refusal> {
         self.options = ConnectionOptions::default();
         self.expects_continue = false;
-        let mut length = None;
-        let mut chunked = false;
+        let mut announced = Announced::default();
         let mut host: Option<Range<usize>> = None;
         let mut connection = false;
         for line in &mut self.lines {
@@ -126,33 +126,15 @@ impl RequestHead {
                         return Err(Refusal::Host);
                     }
                 }
-                HeaderKind::ContentLength => {
-                    if length.replace(parse_length(line.value(buffer))?).is_some() {
-                        return Err(Refusal::ContentLength);
-                    }
-                }
-                HeaderKind::TransferEncoding => {
-                    // HTTP/1.0 knows no transfer codings; a server may read the body otherwise.
-                    if chunked || self.version == Version::Http10 {
-                        return Err(Refusal::TransferEncoding);
-                    }
-                    chunked_only(line.value(buffer))?;
-                    chunked = true;
-                }
+                HeaderKind::ContentLength => announced.length(line.value(buffer))?,
+                HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
                 HeaderKind::Connection => connection = true,
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
             }
             line.dropped = line.kind.ends_at_hop();
         }
-        if chunked && length.is_some() {
-            return Err(Refusal::LengthConflict);
-        }
-        self.framing = match length {
-            _ if chunked => Framing::Chunked,
-            Some(0) | None => Framing::None,
-            Some(bytes) => Framing::Length(bytes),
-        };
+        self.framing = announced.framing()?.unwrap_or(Framing::None);
         self.expects_continue &= self.version == Version::Http11 && self.framing != Framing::None;
         if connection {
             self.options = connection::apply(&mut self.lines, buffer)?;
@@ -291,32 +273,6 @@ fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
 fn names_other_version(message: &[u8]) -> bool {
     let version = message.split(|&byte| byte == b' ').nth(2).unwrap_or_default();
     matches!(version.strip_prefix(b"HTTP/"), Some([b'0'..=b'9', ..]))
-}
-
-/// One run of digits (RFC 9112 section 6.3): no sign, no list, no space.
-pub(crate) fn parse_length(value: &[u8]) -> Result<u64, Refusal> {
-    const DIGITS_MAX: usize = 18;
-    if value.is_empty() || value.len() > DIGITS_MAX || !value.iter().all(u8::is_ascii_digit) {
-        return Err(Refusal::ContentLength);
-    }
-    Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
-}
-
-pub(crate) fn chunked_only(value: &[u8]) -> Result<(), Refusal> {
-    if value.eq_ignore_ascii_case(b"chunked") {
-        return Ok(());
-    }
-    let mut codings = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    let known = |coding: &[u8]| {
-        [&b"gzip"[..], b"x-gzip", b"deflate", b"compress", b"x-compress"]
-            .iter()
-            .any(|name| coding.eq_ignore_ascii_case(name))
-    };
-    let last = codings.next_back().unwrap_or_default();
-    match last.eq_ignore_ascii_case(b"chunked") && codings.all(known) {
-        true => Err(Refusal::TransferCoding),
-        false => Err(Refusal::TransferEncoding),
-    }
 }
 
 fn expects_continue(value: &[u8]) -> Result<bool, Refusal> {

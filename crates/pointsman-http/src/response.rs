@@ -2,9 +2,10 @@
 
 use std::mem::MaybeUninit;
 
+use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
 use crate::header::{self, HeaderLine};
-use crate::request::{Version, chunked_only, parse_length};
+use crate::request::Version;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Refusal};
 
 /// What the answer's framing depends on in the request (RFC 9112 section 6.3).
@@ -68,32 +69,19 @@ impl ResponseHead {
 
     fn fields(&mut self, buffer: &[u8], to: AnswerTo) -> Result<(), Refusal> {
         self.options = ConnectionOptions::default();
-        let mut length = None;
-        let mut chunked = false;
+        let mut announced = Announced::default();
         let mut connection = false;
         for line in &mut self.lines {
             match line.kind {
                 HeaderKind::Plain => continue,
-                HeaderKind::ContentLength => {
-                    if length.replace(parse_length(line.value(buffer))?).is_some() {
-                        return Err(Refusal::ContentLength);
-                    }
-                }
-                HeaderKind::TransferEncoding => {
-                    if chunked || self.version == Version::Http10 {
-                        return Err(Refusal::TransferEncoding);
-                    }
-                    chunked_only(line.value(buffer))?;
-                    chunked = true;
-                }
+                HeaderKind::ContentLength => announced.length(line.value(buffer))?,
+                HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
                 HeaderKind::Connection => connection = true,
                 _ => {}
             }
             line.dropped = line.kind.ends_at_hop();
         }
-        if chunked && length.is_some() {
-            return Err(Refusal::LengthConflict);
-        }
+        let framing = announced.framing()?;
         if connection {
             self.options = connection::apply(&mut self.lines, buffer)?;
         }
@@ -101,13 +89,8 @@ impl ResponseHead {
         if interim_or_empty {
             self.drop_framing_fields();
         }
-        self.framing = match length {
-            _ if interim_or_empty || self.status == 304 || to == AnswerTo::Head => Framing::None,
-            _ if chunked => Framing::Chunked,
-            Some(0) => Framing::None,
-            Some(bytes) => Framing::Length(bytes),
-            None => Framing::UntilClose,
-        };
+        let has_no_body = interim_or_empty || self.status == 304 || to == AnswerTo::Head;
+        self.framing = if has_no_body { Framing::None } else { framing.unwrap_or(Framing::UntilClose) };
         Ok(())
     }
 
