@@ -18,7 +18,9 @@ pub(super) fn configuration(
         Some(files) => {
             text.push_str("  ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256\n");
             text.push_str(
-                "  ssl-default-bind-curves X25519\n  ssl-default-bind-options ssl-min-ver TLSv1.3\n",
+                "  ssl-default-bind-curves X25519\n  \
+                 ssl-default-bind-options ssl-min-ver TLSv1.3 no-tls-tickets\n  \
+                 tune.ssl.cachesize 0\n",
             );
             format!(" ssl crt {}", files.both.display())
         }

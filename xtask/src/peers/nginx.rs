@@ -67,7 +67,7 @@ fn tls(files: &Certificate) -> String {
     format!(
         "    ssl_certificate {};\n    ssl_certificate_key {};\n    ssl_protocols TLSv1.3;\n    \
          ssl_ecdh_curve X25519;\n    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;\n    \
-         ssl_buffer_size 16k;\n",
+         ssl_buffer_size 16k;\n    ssl_session_tickets off;\n    ssl_session_cache off;\n",
         files.certificate.display(),
         files.key.display()
     )

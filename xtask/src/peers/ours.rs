@@ -18,7 +18,7 @@ pub(super) fn configuration(origin: &Ports, port: u16, certificate: Option<&Cert
         let [certificate, key] =
             [&files.certificate, &files.key].map(|path| path.file_name().unwrap_or_default());
         let (certificate, key) = (certificate.display(), key.display());
-        writeln!(text, "tls = {{ certificate = \"{certificate}\", key = \"{key}\", min_version = \"1.3\" }}")
+        writeln!(text, "tls = {{ certificate = \"{certificate}\", key = \"{key}\", min_version = \"1.3\", tickets = false }}")
             .expect("a string takes all");
     }
     for (pool, port) in POOLS.iter().zip(origin) {

@@ -88,6 +88,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario {
+        name: "handshake",
+        about: "a full TLS 1.3 handshake for each request: X25519, ECDSA P-256, 1 KiB, close",
+        tls: true,
+        headers: &[("Connection", "close")],
+        ..PLAIN
+    },
+    Scenario {
         name: "rules100",
         about: "a hundred ordered rules on path prefix and header, the last one takes it",
         rules: Rules::Hundred,
