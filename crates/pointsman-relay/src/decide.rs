@@ -192,12 +192,10 @@ impl<'a> Place<'a> {
         }
         let mut message = self.shard.buffers.heads.take();
         request.write_head(self.listener, self.local.live.uses_route_cookie, committed, &mut message);
-        let mut body = BodyReader::new(request.head.framing());
-        let head_bytes = request.head.head_bytes();
-        let fed = body.feed(&request.received[head_bytes..]).map_err(Fault::Body)?;
-        let used = head_bytes + fed.used;
-        message.extend_from_slice(&request.received[head_bytes..used]);
-        let body_left = body_bytes_max.checked_sub(fed.used as u64).ok_or(Fault::BodyTooLarge)?;
+        let (body, used) = request.follow_body()?;
+        let arrived = &request.received[request.head.head_bytes()..used];
+        message.extend_from_slice(arrived);
+        let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
         Ok(Verdict::Forward(Forward { message, body, used, choice, expects_continue, body_left }))
     }
 }
@@ -268,12 +266,19 @@ impl Request<'_> {
     }
 
     /// An answer keeps the connection only where the request's body is here, and needs no skipping.
-    fn answered(&mut self, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
+    fn answered(&self, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
+        let (body, used) = self.follow_body()?;
+        answer.used = body.is_done().then_some(used);
+        Ok(Verdict::Answer(answer))
+    }
+
+    /// Follows what has arrived of the body. Returns where it goes on, and how many of the received bytes
+    /// are this request's.
+    fn follow_body(&self) -> Result<(BodyReader, usize), Fault> {
         let mut body = BodyReader::new(self.head.framing());
         let head_bytes = self.head.head_bytes();
         let fed = body.feed(&self.received[head_bytes..]).map_err(Fault::Body)?;
-        answer.used = body.is_done().then_some(head_bytes + fed.used);
-        Ok(Verdict::Answer(answer))
+        Ok((body, head_bytes + fed.used))
     }
 }
 

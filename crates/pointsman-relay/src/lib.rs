@@ -19,8 +19,10 @@ mod pump;
 mod reach;
 mod session;
 mod shard;
+mod sockets;
 mod switch;
 mod transport;
 mod upload;
 
-pub use switch::{Address, BindFault, Start, StartFault, Switch};
+pub use sockets::BindFault;
+pub use switch::{Address, Start, StartFault, Switch};

@@ -9,11 +9,12 @@ use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
 use pointsman_config::Plan;
-use pointsman_net::{Bound, Clock, bind, is_free};
+use pointsman_net::{Bound, Clock};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
-use crate::live::{ListenerId, Live, Registry, SocketId};
+use crate::live::{Live, Registry, SocketId};
 use crate::shard::{Command, Inbox, ShardStart, Shared, run};
+use crate::sockets::{BindFault, Sockets};
 
 /// What a switch needs beside its plan.
 pub struct Start {
@@ -35,18 +36,9 @@ pub struct Switch {
     registry: Registry,
     inboxes: Vec<Arc<Inbox>>,
     threads: Vec<JoinHandle<()>>,
-    sockets: Vec<OpenSocket>,
-    sockets_opened: u32,
+    sockets: Sockets,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
     retired: Vec<Arc<Live>>,
-}
-
-struct OpenSocket {
-    number: SocketId,
-    listener: ListenerId,
-    /// As the plan names it: port 0 stays 0.
-    asked: SocketAddr,
-    address: SocketAddr,
 }
 
 /// An address that is listened on.
@@ -80,32 +72,6 @@ impl fmt::Display for StartFault {
 
 impl std::error::Error for StartFault {}
 
-/// An address that cannot be listened on.
-#[derive(Debug)]
-pub struct BindFault {
-    /// The listener's name.
-    pub listener: Arc<str>,
-    /// The address.
-    pub address: SocketAddr,
-    /// What the system says.
-    pub error: io::Error,
-}
-
-impl fmt::Display for BindFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "listener `{}` cannot listen on {}: {}", self.listener, self.address, self.error)
-    }
-}
-
-impl std::error::Error for BindFault {}
-
-/// Sockets that are bound and not yet accepted on.
-struct Opening {
-    listener: ListenerId,
-    asked: SocketAddr,
-    bound: Bound,
-}
-
 impl Switch {
     /// Binds every listener and starts the threads.
     ///
@@ -114,22 +80,20 @@ impl Switch {
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
         let mut live = registry.attach(plan);
-        let opening = open(&live, &[], start.threads).map_err(StartFault::Bind)?;
-        let numbers = (0..).map(SocketId);
-        live.sockets = numbers.zip(&opening).map(|(number, opening)| (number, opening.listener)).collect();
+        let mut sockets = Sockets::default();
+        let opened = sockets.open(&live, start.threads).map_err(StartFault::Bind)?;
+        live.sockets = sockets.listeners();
         let shared = Arc::new(Shared::new(Arc::new(live)));
         let mut switch = Switch {
             shared,
             registry,
             inboxes: Vec::new(),
             threads: Vec::new(),
-            sockets: Vec::new(),
-            sockets_opened: 0,
+            sockets,
             retired: Vec::new(),
         };
         switch.start_threads(&start).map_err(StartFault::Thread)?;
-        let accepting = switch.number(opening);
-        switch.accept_on(accepting);
+        switch.accept_on(opened);
         Ok(switch)
     }
 
@@ -169,65 +133,19 @@ impl Switch {
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
         let mut live = self.registry.attach(plan);
-        let handed = self.handed_over(&live);
-        let opening = match open(&live, &self.sockets, self.inboxes.len()) {
-            Ok(opening) => opening,
-            Err(fault) => {
-                Self::take_back(&mut self.sockets, &handed);
-                return Err(fault);
-            }
-        };
-        let gone = self.sockets.extract_if(.., |socket| !wants(&live, socket)).collect::<Vec<_>>();
-        let accepting = self.number(opening);
-        live.sockets = self.sockets.iter().map(|socket| (socket.number, socket.listener)).collect();
+        let opened = self.sockets.open(&live, self.inboxes.len())?;
+        let gone = self.sockets.close(&live);
+        live.sockets = self.sockets.listeners();
         self.retired.push(self.shared.publish(Arc::new(live)));
-        self.accept_on(accepting);
+        self.accept_on(opened);
         for socket in gone {
-            for inbox in &self.inboxes {
-                inbox.put(Command::Close { socket: socket.number });
-            }
+            self.inboxes.iter().for_each(|inbox| inbox.put(Command::Close { socket }));
         }
         Ok(self.shared.generation())
     }
 
-    /// Sockets whose listener leaves the plan and whose address another listener now asks for go to that
-    /// one, with the connections that wait on them: a listener can be renamed and nobody is turned away.
-    fn handed_over(&mut self, live: &Live) -> Vec<(SocketId, ListenerId)> {
-        let mut handed = Vec::new();
-        // Port 0 is another port each time.
-        let leaving = |socket: &&mut OpenSocket| socket.asked.port() != 0 && !wants(live, socket);
-        for socket in self.sockets.iter_mut().filter(leaving) {
-            let mut takers = live.listeners().filter(|(listener, _)| listener.binds.contains(&socket.asked));
-            if let Some((_, taker)) = takers.next() {
-                handed.push((socket.number, socket.listener));
-                socket.listener = taker.id;
-            }
-        }
-        handed
-    }
-
-    fn take_back(sockets: &mut [OpenSocket], handed: &[(SocketId, ListenerId)]) {
-        for &(number, from) in handed {
-            if let Some(socket) = sockets.iter_mut().find(|socket| socket.number == number) {
-                socket.listener = from;
-            }
-        }
-    }
-
-    /// Gives new sockets their numbers.
-    fn number(&mut self, opening: Vec<Opening>) -> Vec<(SocketId, Bound)> {
-        let mut numbered = Vec::new();
-        for Opening { listener, asked, bound } in opening {
-            let number = SocketId(self.sockets_opened);
-            self.sockets_opened += 1;
-            self.sockets.push(OpenSocket { number, listener, asked, address: bound.address });
-            numbered.push((number, bound));
-        }
-        numbered
-    }
-
-    fn accept_on(&self, numbered: Vec<(SocketId, Bound)>) {
-        for (socket, bound) in numbered {
+    fn accept_on(&self, opened: Vec<(SocketId, Bound)>) {
+        for (socket, bound) in opened {
             for (inbox, accepts) in self.inboxes.iter().zip(bound.sockets) {
                 inbox.put(Command::Listen { socket, accepts });
             }
@@ -248,13 +166,12 @@ impl Switch {
         let live = self.shared.live();
         let mut addresses = Vec::new();
         for (listener, state) in live.listeners() {
-            for socket in self.sockets.iter().filter(|socket| socket.listener == state.id) {
-                addresses.push(Address {
-                    listener: listener.name.clone(),
-                    address: socket.address,
-                    tls: listener.is_tls(),
-                });
-            }
+            let bound = self.sockets.of(state.id).map(|address| Address {
+                listener: listener.name.clone(),
+                address,
+                tls: listener.is_tls(),
+            });
+            addresses.extend(bound);
         }
         addresses
     }
@@ -303,40 +220,8 @@ impl Switch {
     }
 }
 
-/// Binds what `live` asks for and `sockets` do not hold yet.
-fn open(live: &Live, sockets: &[OpenSocket], threads: usize) -> Result<Vec<Opening>, BindFault> {
-    let mut opening = Vec::new();
-    for (listener, state) in live.listeners() {
-        for &asked in &listener.binds {
-            if sockets.iter().any(|socket| socket.listener == state.id && socket.asked == asked) {
-                continue;
-            }
-            // Ours is a second socket only while one listener takes an address over from another.
-            let is_ours = sockets.iter().any(|socket| overlap(socket.asked, asked));
-            let free = if asked.port() == 0 || is_ours { Ok(()) } else { is_free(asked) };
-            let bound = free.and_then(|()| bind(asked, threads)).map_err(|error| BindFault {
-                listener: listener.name.clone(),
-                address: asked,
-                error,
-            })?;
-            opening.push(Opening { listener: state.id, asked, bound });
-        }
-    }
-    Ok(opening)
-}
-
-/// Whether sockets on these addresses would take each other's connections.
-fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
-    one.port() == other.port()
-        && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
-}
-
 /// Where a thread's choices by chance begin.
 fn seed(key: [u8; 16], thread: u64) -> u64 {
     let [low @ .., _, _, _, _, _, _, _, _] = key;
     u64::from_le_bytes(low).wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread + 1))
-}
-
-fn wants(live: &Live, socket: &OpenSocket) -> bool {
-    live.listener(socket.listener).is_some_and(|(listener, _)| listener.binds.contains(&socket.asked))
 }

@@ -1,0 +1,131 @@
+//! The listening sockets: which are open, for which listener, and what a new plan changes about them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use pointsman_net::{Bound, bind, is_free};
+
+use crate::live::{ListenerId, Live, SocketId};
+
+/// An address that cannot be listened on.
+#[derive(Debug)]
+pub struct BindFault {
+    /// The listener's name.
+    pub listener: Arc<str>,
+    /// The address.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+impl fmt::Display for BindFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "listener `{}` cannot listen on {}: {}", self.listener, self.address, self.error)
+    }
+}
+
+impl std::error::Error for BindFault {}
+
+/// Every socket that is listened on.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    open: Vec<OpenSocket>,
+    /// How many numbers were given: none is given twice.
+    numbered: u32,
+}
+
+struct OpenSocket {
+    number: SocketId,
+    listener: ListenerId,
+    /// As the plan names it: port 0 stays 0.
+    asked: SocketAddr,
+    address: SocketAddr,
+}
+
+impl Sockets {
+    /// Binds what `live` asks for and is not open yet. Sockets whose listener leaves the plan and whose
+    /// address another listener now asks for go to that one, with the connections that wait on them: a
+    /// listener can be renamed and nobody is turned away.
+    ///
+    /// # Errors
+    /// The first address that cannot be listened on; nothing has changed then.
+    pub(crate) fn open(&mut self, live: &Live, threads: usize) -> Result<Vec<(SocketId, Bound)>, BindFault> {
+        let before: Vec<_> = self.open.iter().map(|socket| socket.listener).collect();
+        self.hand_over(live);
+        let bound = self.bind_missing(live, threads).inspect_err(|_| {
+            self.open.iter_mut().zip(before).for_each(|(socket, listener)| socket.listener = listener);
+        })?;
+        Ok(bound.into_iter().map(|(listener, asked, bound)| self.number(listener, asked, bound)).collect())
+    }
+
+    /// Forgets what `live` does not ask for, and returns it.
+    pub(crate) fn close(&mut self, live: &Live) -> Vec<SocketId> {
+        self.open.extract_if(.., |socket| !wants(live, socket)).map(|socket| socket.number).collect()
+    }
+
+    /// Whom each socket accepts for.
+    pub(crate) fn listeners(&self) -> HashMap<SocketId, ListenerId> {
+        self.open.iter().map(|socket| (socket.number, socket.listener)).collect()
+    }
+
+    /// The addresses of a listener.
+    pub(crate) fn of(&self, listener: ListenerId) -> impl Iterator<Item = SocketAddr> {
+        self.open.iter().filter(move |socket| socket.listener == listener).map(|socket| socket.address)
+    }
+
+    fn hand_over(&mut self, live: &Live) {
+        // Port 0 is another port each time.
+        let leaving = |socket: &&mut OpenSocket| socket.asked.port() != 0 && !wants(live, socket);
+        for socket in self.open.iter_mut().filter(leaving) {
+            let mut takers = live.listeners().filter(|(listener, _)| listener.binds.contains(&socket.asked));
+            if let Some((_, taker)) = takers.next() {
+                socket.listener = taker.id;
+            }
+        }
+    }
+
+    fn bind_missing(
+        &self,
+        live: &Live,
+        threads: usize,
+    ) -> Result<Vec<(ListenerId, SocketAddr, Bound)>, BindFault> {
+        let mut missing = Vec::new();
+        for (listener, state) in live.listeners() {
+            for &asked in &listener.binds {
+                if self.open.iter().any(|socket| socket.listener == state.id && socket.asked == asked) {
+                    continue;
+                }
+                // Ours is a second socket only while one listener takes an address over from another.
+                let is_ours = self.open.iter().any(|socket| overlap(socket.asked, asked));
+                let free = if asked.port() == 0 || is_ours { Ok(()) } else { is_free(asked) };
+                let bound = free.and_then(|()| bind(asked, threads)).map_err(|error| BindFault {
+                    listener: listener.name.clone(),
+                    address: asked,
+                    error,
+                })?;
+                missing.push((state.id, asked, bound));
+            }
+        }
+        Ok(missing)
+    }
+
+    fn number(&mut self, listener: ListenerId, asked: SocketAddr, bound: Bound) -> (SocketId, Bound) {
+        let number = SocketId(self.numbered);
+        self.numbered += 1;
+        self.open.push(OpenSocket { number, listener, asked, address: bound.address });
+        (number, bound)
+    }
+}
+
+/// Whether sockets on these addresses would take each other's connections.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    one.port() == other.port()
+        && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
+}
+
+fn wants(live: &Live, socket: &OpenSocket) -> bool {
+    live.listener(socket.listener).is_some_and(|(listener, _)| listener.binds.contains(&socket.asked))
+}
