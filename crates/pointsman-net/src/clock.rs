@@ -2,6 +2,8 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use crate::event_loop;
+
 /// A monotonic clock that counts from when it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -17,6 +19,12 @@ impl Clock {
     /// Microseconds since the start.
     pub fn now_us(&self) -> u64 {
         self.start.elapsed().as_micros() as u64
+    }
+
+    /// Microseconds from the start to when this round of the thread's event loop began, which is when the
+    /// kernel said what is ready. Costs no look at the clock; late by what the thread has done since.
+    pub fn round_us(&self) -> u64 {
+        event_loop::round().saturating_duration_since(self.start).as_micros() as u64
     }
 
     /// Microseconds since 1970, as the wall's clock says now.

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::event_loop::tick_at;
 use crate::wheel::Wheel;
 
 /// Deadlines are kept to this many milliseconds: never early, at most so much late.
@@ -54,14 +55,15 @@ impl Timers {
         woken.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Moves time on and calls `at_tick` each time, until it breaks.
+    /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
-        let mut ticks = tokio::time::interval(Duration::from_millis(u64::from(TICK_MS)));
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-        let start = ticks.tick().await;
+        let start = Instant::now();
+        let mut tick = 0;
         loop {
-            let now = ticks.tick().await.duration_since(start).as_millis() / u128::from(TICK_MS);
-            let woken = self.wheel.borrow_mut().advance(now as u64);
+            tick_at(start + Duration::from_millis((tick + 1) * u64::from(TICK_MS))).await;
+            // Ticks that were missed while the thread was busy are made up for at once.
+            tick = start.elapsed().as_millis() as u64 / u64::from(TICK_MS);
+            let woken = self.wheel.borrow_mut().advance(tick);
             woken.into_iter().for_each(std::task::Waker::wake);
             if at_tick().is_break() {
                 return;
@@ -145,31 +147,46 @@ impl Drop for Deadline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{EventLoop, spawn};
 
-    #[tokio::test(start_paused = true)]
-    async fn a_wait_ends_in_time_and_a_ready_future_wins() {
-        let timers = Timers::default();
-        let mut deadline = timers.deadline();
-        let waits = async {
-            assert_eq!(deadline.within(50, std::future::ready(7)).await, Ok(7));
-            assert_eq!(deadline.within(50, std::future::pending::<()>()).await, Err(Elapsed::Time));
-            let short = tokio::time::sleep(Duration::from_millis(60));
-            assert_eq!(deadline.within(200, short).await, Ok(()));
-        };
-        tokio::select! {
-            () = waits => {}
-            () = timers.run(|| ControlFlow::Continue(())) => unreachable!("time runs for ever"),
-        }
+    /// Runs `waits` with time moving on.
+    fn run(waits: impl AsyncFnOnce(Timers)) {
+        EventLoop::new().expect("descriptors").run(async {
+            let timers = Timers::default();
+            let ticking = timers.clone();
+            spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
+            waits(timers).await;
+        });
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn draining_ends_an_idle_wait() {
-        let timers = Timers::default();
-        let mut idle = timers.deadline();
-        let mut ticks = 0;
-        tokio::select! {
-            end = idle.idle_within(60_000, std::future::pending::<()>()) => assert_eq!(end, Err(Elapsed::Ended)),
-            () = timers.run(|| { ticks += 1; if ticks == 3 { timers.end_idle_waits() } ControlFlow::Continue(()) }) => unreachable!(),
-        }
+    #[test]
+    fn a_wait_ends_in_time_and_a_ready_future_wins() {
+        run(async |timers| {
+            let started = Instant::now();
+            let mut deadline = timers.deadline();
+            assert_eq!(deadline.within(50, std::future::ready(7)).await, Ok(7));
+            assert_eq!(deadline.within(50, std::future::pending::<()>()).await, Err(Elapsed::Time));
+            assert!(started.elapsed() >= Duration::from_millis(50), "never early");
+            let mut other = timers.deadline();
+            let short = other.within(30, std::future::pending::<()>());
+            assert_eq!(deadline.within(60_000, short).await, Ok(Err(Elapsed::Time)));
+        });
+    }
+
+    #[test]
+    fn draining_ends_an_idle_wait() {
+        run(async |timers| {
+            let mut idle = timers.deadline();
+            let mut busy = timers.deadline();
+            let ending = timers.clone();
+            spawn(async move {
+                let mut soon = ending.deadline();
+                let waited = soon.within(30, std::future::pending::<()>()).await;
+                assert_eq!(waited, Err(Elapsed::Time));
+                ending.end_idle_waits();
+            });
+            let end = idle.idle_within(60_000, busy.within(60_000, std::future::pending::<()>())).await;
+            assert_eq!(end, Err(Elapsed::Ended));
+        });
     }
 }

@@ -1,48 +1,447 @@
-//! The event loop under each thread.
+//! The event loop under each thread: its tasks, taken in turns.
+//!
+//! Small on purpose. A thread serves many connections and does one thing at a time; a connection's task is
+//! woken by its sockets or its deadline. All that is ready runs before the kernel is asked again, so a busy
+//! thread asks it once for each batch of work.
 
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
 use std::future::Future;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, LocalRuntime};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::time::Timespec;
+use slab::Slab;
 
-/// How many tasks run between two looks at the sockets. tokio's default of 61 costs a system call
-/// each time; at 1000 a full thread asks the kernel once for each batch that it has finished.
-const TASKS_BETWEEN_POLLS: u32 = 1000;
+use crate::reactor::{REMOTE, Reactor, Source};
+
+/// Turns of tasks between two looks at the sockets, where there is always something to do.
+const TURNS_A_ROUND: usize = 1000;
+
+/// The number of the future that [`EventLoop::run`] runs; it has no place among the tasks.
+const MAIN: usize = usize::MAX;
 
 /// One thread's event loop. It stays on the thread that made it.
 #[derive(Debug)]
 pub struct EventLoop {
-    runtime: LocalRuntime,
+    core: Rc<Core>,
+}
+
+struct Core {
+    reactor: Rc<Reactor>,
+    tasks: RefCell<Slab<TaskEntry>>,
+    queue: RefCell<VecDeque<usize>>,
+    is_main_woken: Cell<bool>,
+    main: Waker,
+    remote: Arc<Remote>,
+    /// When this round began: when the kernel last said what is ready.
+    round: Cell<Instant>,
+    tick: RefCell<Option<Tick>>,
+    serial: Cell<u64>,
+}
+
+struct TaskEntry {
+    /// Away while it takes its turn.
+    runnable: Option<Runnable>,
+    is_queued: bool,
+    serial: u64,
+}
+
+struct Runnable {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    waker: Waker,
+}
+
+/// When the ticking task is to be woken.
+struct Tick {
+    due: Instant,
+    waker: Waker,
+}
+
+/// How other threads wake tasks of this one.
+struct Remote {
+    id: u64,
+    woken: Mutex<Vec<usize>>,
+    event: OwnedFd,
+}
+
+/// What a task is woken by.
+struct TaskWaker {
+    number: usize,
+    remote: Arc<Remote>,
+}
+
+thread_local! {
+    /// The event loop of this thread, while it runs.
+    static CURRENT: RefCell<Option<Rc<Core>>> = const { RefCell::new(None) };
 }
 
 impl EventLoop {
     /// A new event loop for this thread.
     pub fn new() -> io::Result<EventLoop> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .event_interval(TASKS_BETWEEN_POLLS)
-            .build_local(Default::default())?;
-        Ok(EventLoop { runtime })
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let reactor = Rc::new(Reactor::new()?);
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        reactor.watch(&event, REMOTE)?;
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let remote = Arc::new(Remote { id, woken: Mutex::default(), event });
+        let main = Waker::from(Arc::new(TaskWaker { number: MAIN, remote: remote.clone() }));
+        let core = Core {
+            reactor,
+            tasks: RefCell::default(),
+            queue: RefCell::default(),
+            is_main_woken: Cell::new(true),
+            main,
+            remote,
+            round: Cell::new(Instant::now()),
+            tick: RefCell::default(),
+            serial: Cell::new(0),
+        };
+        Ok(EventLoop { core: Rc::new(core) })
     }
 
-    /// Runs `future` and everything it spawns until it ends.
+    /// Runs `future` and everything it spawns until it ends. What it spawned stays, and goes on with the
+    /// next run.
     pub fn run<F: Future>(&self, future: F) -> F::Output {
-        self.runtime.block_on(future)
+        let _entered = Entered::enter(&self.core);
+        let mut future = pin!(future);
+        self.core.is_main_woken.set(true);
+        loop {
+            if self.core.is_main_woken.take() {
+                self.core.reactor.begin_turn();
+                if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&self.core.main)) {
+                    return output;
+                }
+            }
+            self.core.run_tasks();
+            self.core.wait();
+        }
+    }
+}
+
+/// While it lives, this is the thread's event loop.
+struct Entered {
+    before: Option<Rc<Core>>,
+}
+
+impl Entered {
+    fn enter(core: &Rc<Core>) -> Entered {
+        Entered { before: CURRENT.replace(Some(core.clone())) }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before.take());
+    }
+}
+
+/// What tasks hold may want the event loop when it is dropped: it is there for them a last time.
+impl Drop for EventLoop {
+    fn drop(&mut self) {
+        let _entered = Entered::enter(&self.core);
+        loop {
+            let tasks = std::mem::take(&mut *self.core.tasks.borrow_mut());
+            if tasks.is_empty() {
+                break;
+            }
+            drop(tasks);
+        }
+    }
+}
+
+impl Core {
+    /// Gives every task its turn that is woken, and those that these wake, within bounds.
+    fn run_tasks(&self) {
+        for _ in 0..TURNS_A_ROUND {
+            let Some(number) = self.queue.borrow_mut().pop_front() else { break };
+            self.take_turn(number);
+        }
+    }
+
+    fn take_turn(&self, number: usize) {
+        let Some(mut runnable) = self.begin_turn(number) else { return };
+        self.reactor.begin_turn();
+        let outcome = runnable.future.as_mut().poll(&mut Context::from_waker(&runnable.waker));
+        let mut tasks = self.tasks.borrow_mut();
+        let ended = match (outcome, tasks.get_mut(number)) {
+            (Poll::Pending, Some(entry)) => {
+                entry.runnable = Some(runnable);
+                return;
+            }
+            // It ended, or it was aborted in its own turn.
+            (Poll::Ready(()), Some(_)) => Some(tasks.remove(number)),
+            (_, None) => None,
+        };
+        // What it holds may look for the tasks when it is dropped.
+        drop(tasks);
+        drop((ended, runnable));
+    }
+
+    fn begin_turn(&self, number: usize) -> Option<Runnable> {
+        let mut tasks = self.tasks.borrow_mut();
+        let entry = tasks.get_mut(number)?;
+        entry.is_queued = false;
+        entry.runnable.take()
+    }
+
+    /// Asks the kernel what is ready, and waits for it where there is nothing else to do. A round begins.
+    fn wait(&self) {
+        let idle = self.queue.borrow().is_empty() && !self.is_main_woken.get();
+        let timeout = match idle {
+            false => Some(Timespec::default()),
+            // From the round's beginning: this is late by what the thread did in it, and saves a look at
+            // the clock.
+            true => self.tick.borrow().as_ref().map(|tick| whole_ms(tick.due - self.round.get())),
+        };
+        // An event loop whose epoll fails has lost every socket.
+        if let Err(error) = self.reactor.wait(timeout.as_ref(), || self.take_remote()) {
+            panic!("epoll failed: {error}");
+        }
+        self.round.set(Instant::now());
+        let due = self.tick.borrow_mut().take_if(|tick| tick.due <= self.round.get());
+        if let Some(tick) = due {
+            tick.waker.wake();
+        }
+    }
+
+    fn take_remote(&self) {
+        let mut count = [0; 8];
+        // Zero is what is there already when another wake came between.
+        let (Ok(_) | Err(_)) = rustix::io::read(&self.remote.event, &mut count);
+        let woken = std::mem::take(&mut *self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner));
+        woken.into_iter().for_each(|number| self.queue(number));
+    }
+
+    fn queue(&self, number: usize) {
+        if number == MAIN {
+            self.is_main_woken.set(true);
+        } else if let Some(entry) = self.tasks.borrow_mut().get_mut(number)
+            && !std::mem::replace(&mut entry.is_queued, true)
+        {
+            self.queue.borrow_mut().push_back(number);
+        }
+    }
+
+    fn spawn(self: &Rc<Core>, future: Pin<Box<dyn Future<Output = ()>>>) -> Task {
+        let serial = self.serial.get();
+        self.serial.set(serial + 1);
+        let mut tasks = self.tasks.borrow_mut();
+        let place = tasks.vacant_entry();
+        let number = place.key();
+        let waker = Waker::from(Arc::new(TaskWaker { number, remote: self.remote.clone() }));
+        place.insert(TaskEntry { runnable: Some(Runnable { future, waker }), is_queued: true, serial });
+        self.queue.borrow_mut().push_back(number);
+        Task { core: self.clone(), number, serial }
+    }
+}
+
+/// The kernel counts in milliseconds: rounded up, or a wait would end too early and be repeated.
+fn whole_ms(timeout: Duration) -> Timespec {
+    let ms = timeout.as_micros().div_ceil(1000) as i64;
+    Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let is_here = CURRENT.try_with(|current| match &*current.borrow() {
+            Some(core) if core.remote.id == self.remote.id => {
+                core.queue(self.number);
+                true
+            }
+            _ => false,
+        });
+        if is_here != Ok(true) {
+            self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
+            // It fails only where the count is at its highest, and then the loop is woken anyhow.
+            let (Ok(_) | Err(_)) = rustix::io::write(&self.remote.event, &1_u64.to_ne_bytes());
+        }
     }
 }
 
 /// Something that runs beside its spawner on the same thread.
-#[derive(Debug)]
-pub struct Task(tokio::task::JoinHandle<()>);
+pub struct Task {
+    core: Rc<Core>,
+    number: usize,
+    serial: u64,
+}
 
 impl Task {
     /// Ends it where it waits.
     pub fn abort(&self) {
-        self.0.abort();
+        let mut tasks = self.core.tasks.borrow_mut();
+        if tasks.get(self.number).is_some_and(|entry| entry.serial == self.serial) {
+            let entry = tasks.remove(self.number);
+            drop(tasks);
+            drop(entry);
+        }
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("tasks", &self.tasks.borrow().len()).finish_non_exhaustive()
     }
 }
 
 /// Runs `future` beside the caller on this thread's event loop.
+///
+/// # Panics
+/// Where no event loop runs on this thread.
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
-    Task(tokio::task::spawn_local(future))
+    with_current(|core| core.spawn(Box::pin(future)))
+}
+
+/// Registers a socket with this thread's event loop.
+pub(crate) fn register(fd: impl AsFd) -> io::Result<Source> {
+    with_current(|core| core.reactor.register(fd))
+}
+
+/// When this round of the thread's event loop began: a look at the clock that costs nothing.
+pub(crate) fn round() -> Instant {
+    with_current(|core| core.round.get())
+}
+
+/// Waits for `due`. A thread has one such wait at a time: its tick.
+pub(crate) async fn tick_at(due: Instant) {
+    std::future::poll_fn(|context| {
+        if Instant::now() >= due {
+            return Poll::Ready(());
+        }
+        let tick = Tick { due, waker: context.waker().clone() };
+        with_current(|core| core.tick.replace(Some(tick)));
+        Poll::Pending
+    })
+    .await;
+}
+
+fn with_current<T>(use_it: impl FnOnce(&Rc<Core>) -> T) -> T {
+    CURRENT.with_borrow(|current| match current {
+        Some(core) => use_it(core),
+        None => panic!("no event loop runs on this thread"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event_loop() -> EventLoop {
+        EventLoop::new().expect("descriptors")
+    }
+
+    /// Lets the others go first, so many times.
+    async fn step_back(times: usize) {
+        let mut left = times;
+        std::future::poll_fn(|context| {
+            if left == 0 {
+                return Poll::Ready(());
+            }
+            left -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    #[test]
+    fn tasks_take_turns_and_an_aborted_one_ends() {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        event_loop().run(async {
+            let say = |what: &'static str, turns| {
+                let order = order.clone();
+                spawn(async move {
+                    for _ in 0..turns {
+                        order.borrow_mut().push(what);
+                        step_back(1).await;
+                    }
+                })
+            };
+            let endless = say("endless", usize::MAX);
+            let two = say("two", 2);
+            while order.borrow().len() < 5 {
+                step_back(1).await;
+            }
+            endless.abort();
+            // It has ended by itself; another task may have its place.
+            let other = say("other", 1);
+            two.abort();
+            step_back(2).await;
+            drop(other);
+        });
+        let order = order.borrow();
+        assert_eq!(order[..4], ["endless", "two", "endless", "two"]);
+        assert_eq!(order.last(), Some(&"other"));
+    }
+
+    #[test]
+    fn another_thread_wakes_a_task() {
+        let shared = Arc::new(Mutex::new((false, None::<Waker>)));
+        let theirs = shared.clone();
+        let thread = std::thread::spawn(move || {
+            loop {
+                let mut state = theirs.lock().expect("whole");
+                if let Some(waker) = state.1.take() {
+                    state.0 = true;
+                    waker.wake();
+                    return;
+                }
+                drop(state);
+                std::thread::yield_now();
+            }
+        });
+        event_loop().run(std::future::poll_fn(|context| {
+            let mut state = shared.lock().expect("whole");
+            if state.0 {
+                return Poll::Ready(());
+            }
+            state.1 = Some(context.waker().clone());
+            Poll::Pending
+        }));
+        thread.join().expect("it ended");
+    }
+
+    #[test]
+    fn what_tasks_hold_is_dropped_with_the_loop_and_may_spawn() {
+        struct Spawns(Rc<Cell<u32>>);
+        impl Drop for Spawns {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+                if self.0.get() < 3 {
+                    let next = Spawns(self.0.clone());
+                    spawn(async move { drop(next) });
+                }
+            }
+        }
+        let dropped = Rc::new(Cell::new(0));
+        let event_loop = event_loop();
+        event_loop.run(async {
+            let held = Spawns(dropped.clone());
+            spawn(async move {
+                std::future::pending::<()>().await;
+                drop(held);
+            });
+        });
+        assert_eq!(dropped.get(), 0);
+        drop(event_loop);
+        assert_eq!(dropped.get(), 3);
+    }
 }

@@ -2,10 +2,16 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::task::{Poll, ready};
 
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Tcp;
+use crate::event_loop::register;
+use crate::reactor::Source;
 
 /// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -49,8 +55,10 @@ fn socket(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
-    // Accepted sockets inherit it.
+    // Accepted sockets inherit both. Without the second the last part of an answer waits for the
+    // acknowledgement of the one before.
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -58,30 +66,46 @@ fn socket(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Accepts connections on one socket, on the event loop of the thread that made it.
 #[derive(Debug)]
-pub struct Acceptor(tokio::net::TcpListener);
+pub struct Acceptor {
+    source: Source,
+    socket: TcpListener,
+}
 
 impl Acceptor {
     /// Must be called on an event loop.
     pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
-        tokio::net::TcpListener::from_std(socket).map(Acceptor)
+        Ok(Acceptor { source: register(&socket)?, socket })
     }
 
     /// Waits for the next connection.
     pub async fn accept(&self) -> io::Result<Tcp> {
-        let (stream, _) = self.0.accept().await?;
-        // Without it the last part of an answer waits for the acknowledgement of the one before.
-        stream.set_nodelay(true)?;
-        Ok(Tcp::from(stream))
+        let socket = std::future::poll_fn(|context| {
+            loop {
+                ready!(self.source.poll_readable(context));
+                match self.accept_now() {
+                    // The edge came for all that wait: there may be more.
+                    Ok(socket) => return Poll::Ready(Ok(socket)),
+                    Err(Errno::AGAIN) => self.source.is_drained(),
+                    Err(error) => return Poll::Ready(Err(io::Error::from(error))),
+                }
+            }
+        });
+        Tcp::register(socket.await?)
     }
-}
 
-impl Acceptor {
     /// A connection that is waiting already, if there is one. Asks the socket itself: the event loop may
     /// not have heard of it yet, and closing the socket would turn it away.
     pub fn accept_waiting(&self) -> Option<Tcp> {
-        let (socket, _) = socket2::SockRef::from(&self.0).accept().ok()?;
-        socket.set_nonblocking(true).ok()?;
-        socket.set_tcp_nodelay(true).ok()?;
-        tokio::net::TcpStream::from_std(socket.into()).ok().map(Tcp::from)
+        Tcp::register(self.accept_now().ok()?).ok()
+    }
+
+    fn accept_now(&self) -> Result<OwnedFd, Errno> {
+        loop {
+            match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                // That one is gone before it was ours, or a signal came.
+                Err(Errno::CONNABORTED | Errno::INTR) => {}
+                accepted => return accepted,
+            }
+        }
     }
 }

@@ -1,113 +1,248 @@
 //! A TCP connection on an event loop.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
-/// Anything bytes go in and out of on an event loop: TCP, or TLS over it.
-pub trait Io: AsyncRead + AsyncWrite + Unpin {}
+use crate::event_loop::register;
+use crate::reactor::Source;
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Io for T {}
+/// Room that is made in a full buffer before more is read into it.
+const ROOM_BYTES_MIN: usize = 4096;
 
 /// A TCP connection.
 #[derive(Debug)]
-pub struct Tcp(TcpStream);
+pub struct Tcp {
+    // Before the socket: its place among the sources goes first.
+    source: Source,
+    socket: OwnedFd,
+}
 
 /// Connects to `address`.
 pub async fn connect(address: SocketAddr) -> io::Result<Tcp> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(Tcp(stream))
+    let kind = Type::STREAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))?;
+    socket.set_tcp_nodelay(true)?;
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
+        Err(error) => return Err(error),
+    }
+    let tcp = Tcp::register(socket.into())?;
+    std::future::poll_fn(|context| tcp.source.poll_writable(context)).await;
+    match SockRef::from(&tcp.socket).take_error()? {
+        None => Ok(tcp),
+        Some(error) => Err(error),
+    }
 }
 
 impl Tcp {
+    /// A connected socket that does not block, on the event loop of this thread.
+    pub(crate) fn register(socket: OwnedFd) -> io::Result<Tcp> {
+        Ok(Tcp { source: register(&socket)?, socket })
+    }
+
     /// The other end's address.
     pub fn peer(&self) -> io::Result<SocketAddr> {
-        self.0.peer_addr().map(crate::canonical)
+        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).peer_addr()?)?))
     }
 
     /// Our end's address.
     pub fn local(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr().map(crate::canonical)
+        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).local_addr()?)?))
     }
 
     /// Makes closing break the connection off: the peer sees a reset, not an end.
     pub fn reset_on_close(&self) {
         // Where the system refuses, the connection is closed all the same.
-        let (Ok(()) | Err(_)) = socket2::SockRef::from(&self.0).set_linger(Some(std::time::Duration::ZERO));
+        let (Ok(()) | Err(_)) = SockRef::from(&self.socket).set_linger(Some(std::time::Duration::ZERO));
     }
 
     /// Whether a connection that nothing is expected on is still open and silent, as far as the
     /// event loop has heard. Costs no system call unless it has heard something.
     pub fn sounds_quiet(&self) -> bool {
-        let mut byte = [0];
-        matches!(self.0.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        !self.source.is_readable() || self.is_quiet()
     }
 
     /// The same, as the socket itself says now.
     pub fn is_quiet(&self) -> bool {
-        let mut byte = [std::mem::MaybeUninit::uninit()];
-        let peeked = socket2::SockRef::from(&self.0).peek(&mut byte);
-        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        let mut byte = [MaybeUninit::uninit()];
+        let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK);
+        let is_quiet = matches!(peeked, Err(rustix::io::Errno::AGAIN));
+        if is_quiet {
+            self.source.is_drained();
+        }
+        is_quiet
     }
 
     /// Waits until there is something to read, or the end.
     pub async fn readable(&self) -> io::Result<()> {
-        // A new socket counts as readable until somebody has looked.
-        self.0.peek(&mut [0]).await.map(drop)
+        std::future::poll_fn(|context| {
+            loop {
+                ready!(self.source.poll_readable(context));
+                if !self.is_quiet() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        })
+        .await
+    }
+
+    /// Appends what can be read to `buffer`, into its spare room; 0 is the end.
+    #[inline]
+    pub fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        if buffer.len() == buffer.capacity() {
+            buffer.reserve(ROOM_BYTES_MIN);
+        }
+        let room = buffer.capacity() - buffer.len();
+        self.source.poll_read(context, room, || {
+            let (bytes, _) = rustix::net::recv(&self.socket, spare_capacity(buffer), RecvFlags::empty())?;
+            Ok(bytes)
+        })
     }
 }
 
-impl From<TcpStream> for Tcp {
-    fn from(stream: TcpStream) -> Tcp {
-        Tcp(stream)
+fn socket_address(address: socket2::SockAddr) -> io::Result<SocketAddr> {
+    address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+}
+
+impl AsFd for Tcp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
 impl AsyncRead for Tcp {
-    #[inline]
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        let tcp = self.get_mut();
+        let room = buffer.initialize_unfilled();
+        let length = room.len();
+        let read = || Ok(rustix::net::recv(&tcp.socket, &mut *room, RecvFlags::empty())?.0);
+        let bytes = ready!(tcp.source.poll_read(context, length, read))?;
+        buffer.advance(bytes.min(length));
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for Tcp {
     #[inline]
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        let tcp = self.get_mut();
+        tcp.source.poll_write(context, bytes.len(), || {
+            rustix::net::send(&tcp.socket, bytes, SendFlags::NOSIGNAL)
+        })
     }
 
     /// TLS hands several records over at once: one system call for all of them.
-    #[inline]
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, parts)
+        let tcp = self.get_mut();
+        let length = parts.iter().map(|part| part.len()).sum();
+        tcp.source.poll_write(context, length, || {
+            let nothing_else = &mut SendAncillaryBuffer::default();
+            rustix::net::sendmsg(&tcp.socket, parts, nothing_else, SendFlags::NOSIGNAL)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let ended = rustix::net::shutdown(&self.socket, Shutdown::Write);
+        Poll::Ready(ended.map_err(io::Error::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+    use crate::{EventLoop, read_into, write_all};
+
+    /// Runs `ours` on a connection whose other end is `theirs`, in a thread.
+    fn converse(theirs: impl FnOnce(TcpStream) + Send + 'static, ours: impl AsyncFnOnce(Tcp)) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("bound");
+        let thread = std::thread::spawn(move || theirs(listener.accept().expect("connected").0));
+        EventLoop::new().expect("descriptors").run(async {
+            ours(connect(address).await.expect("listening")).await;
+        });
+        thread.join().expect("it ended well");
+    }
+
+    #[test]
+    fn bytes_go_both_ways_and_the_end_is_heard_behind_them() {
+        let theirs = |mut stream: TcpStream| {
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).expect("open");
+            assert_eq!(received.len(), 4_000_000);
+            stream.write_all(&received).expect("open");
+        };
+        converse(theirs, async |mut tcp| {
+            let bytes: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
+            write_all(&mut tcp, &bytes, &mut 0).await.expect("open");
+            std::future::poll_fn(|context| Pin::new(&mut tcp).poll_shutdown(context)).await.expect("open");
+            let mut received = Vec::with_capacity(1000);
+            while read_into(&mut tcp, &mut received).await.expect("open") > 0 {}
+            assert!(received == bytes, "{} bytes came back", received.len());
+            assert_eq!(read_into(&mut tcp, &mut received).await.expect("ended"), 0, "again");
+        });
+    }
+
+    #[test]
+    fn nobody_listening_is_an_error() {
+        let closed = {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            listener.local_addr().expect("bound")
+        };
+        let error = EventLoop::new().expect("descriptors").run(connect(closed)).expect_err("closed");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_quiet_connection_is_one_that_is_open_and_silent() {
+        let (say, said) = std::sync::mpsc::channel::<()>();
+        let theirs = move |mut stream: TcpStream| {
+            said.recv().expect("told");
+            stream.write_all(b"x").expect("open");
+            said.recv().expect("told");
+        };
+        converse(theirs, async |tcp| {
+            assert!(tcp.is_quiet() && tcp.sounds_quiet());
+            say.send(()).expect("alive");
+            tcp.readable().await.expect("open");
+            assert!(!tcp.is_quiet() && !tcp.sounds_quiet());
+            say.send(()).expect("alive");
+        });
     }
 }

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pointsman_http::{BodyFault, BodyReader};
-use pointsman_net::{Io, PooledBuffer, poll_read_into};
+use pointsman_net::PooledBuffer;
+
+use crate::transport::Transport;
 
 /// A body on its way: what was read and not yet written, and where it ends.
 pub(crate) struct Pump {
@@ -71,7 +73,7 @@ impl Pump {
     }
 
     /// Moves something once: one write, or one read.
-    pub(crate) fn poll_step<R: Io, W: Io>(
+    pub(crate) fn poll_step<R: Transport, W: Transport>(
         &mut self,
         context: &mut Context<'_>,
         from: &mut R,
@@ -96,7 +98,7 @@ impl Pump {
         self.buffer.clear();
         self.buffer.refill();
         self.written = 0;
-        let read = match poll_read_into(context, from, &mut self.buffer) {
+        let read = match from.poll_read_into(context, &mut self.buffer) {
             Poll::Ready(read) => read,
             Poll::Pending => {
                 // TLS may still hold what was written; nothing else would push it out now.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{Answer, PLAIN_TEXT_LINE};
-use pointsman_net::{Deadline, Elapsed, PooledBuffer, poll_read_into, read_into, write_all};
+use pointsman_net::{Deadline, Elapsed, PooledBuffer, write_all};
 use pointsman_view::{AddressText, Connection};
 
 use crate::decide::{Forward, OwnAnswer, Verdict, decide};
@@ -15,7 +15,7 @@ use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
 use crate::shard::Shard;
-use crate::transport::Transport;
+use crate::transport::{Transport, read_into};
 
 /// One client connection.
 pub(crate) struct Session<C: Transport> {
@@ -143,7 +143,7 @@ impl<C: Transport> Session<C> {
             let Session { io, shard, deadline, limits, .. } = &mut *self;
             let read = std::future::poll_fn(|context| {
                 let mut buffer = shard.buffers.heads.take();
-                poll_read_into(context, io, &mut buffer).map(|read| read.map(|_| buffer))
+                io.poll_read_into(context, &mut buffer).map(|read| read.map(|_| buffer))
             });
             match deadline.idle_within(limits.idle_ms_max, read).await {
                 Ok(Ok(buffer)) if !buffer.is_empty() => return Ok(buffer),

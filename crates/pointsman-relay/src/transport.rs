@@ -1,8 +1,12 @@
 //! What a session talks through, and how it ends.
 
-use pointsman_net::{Io, Tcp, read_into};
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use pointsman_net::Tcp;
 use pointsman_tls::TlsStream;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::session::Session;
 
@@ -12,14 +16,22 @@ const LINGER_MS: u32 = 2000;
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
 /// TCP, or TLS over it.
-pub(crate) trait Transport: Io {
+pub(crate) trait Transport: AsyncWrite + Unpin {
     /// The connection underneath.
     fn tcp(&self) -> &Tcp;
+
+    /// Appends what can be read to `buffer`, into its spare room; 0 is the end.
+    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>>;
 }
 
 impl Transport for Tcp {
     fn tcp(&self) -> &Tcp {
         self
+    }
+
+    #[inline]
+    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        Tcp::poll_read_into(self, context, buffer)
     }
 }
 
@@ -27,6 +39,16 @@ impl Transport for TlsStream<Tcp> {
     fn tcp(&self) -> &Tcp {
         self.get_ref()
     }
+
+    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        // The future holds no state of its own: made anew at each poll it goes on where it was.
+        pin!(self.read_buf(buffer)).poll(context)
+    }
+}
+
+/// Waits for bytes and appends them to `buffer`; 0 is the end.
+pub(crate) async fn read_into(from: &mut impl Transport, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    std::future::poll_fn(|context| from.poll_read_into(context, buffer)).await
 }
 
 impl<C: Transport> Session<C> {

@@ -3,7 +3,6 @@
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing};
-use pointsman_net::poll_read_into;
 use tokio::io::AsyncWriteExt;
 
 use crate::answer::{FinalHead, Upload};
@@ -77,7 +76,7 @@ impl<C: Transport> Session<C> {
                 let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
                     answer.refill();
-                    if let Poll::Ready(read) = poll_read_into(context, &mut server.tcp, answer) {
+                    if let Poll::Ready(read) = server.tcp.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
                     }
                     if answer.is_empty() {

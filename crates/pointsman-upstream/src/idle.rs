@@ -150,75 +150,87 @@ mod tests {
 
     const LIMITS: IdleLimits = IdleLimits { connections_max: 2, idle_ms_max: 1000 };
 
+    fn on_a_loop(test: impl Future<Output = ()>) {
+        pointsman_net::EventLoop::new().expect("descriptors").run(test);
+    }
+
     async fn pair(listener: &std::net::TcpListener) -> (Tcp, std::net::TcpStream) {
         let address = listener.local_addr().expect("bound");
         let ours = pointsman_net::connect(address).await.expect("listening");
         (ours, listener.accept().expect("connected").0)
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn limits_hold_and_the_last_used_comes_first() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-        let idle = IdleConnections::new(3);
-        let mut servers_ends = Vec::new();
-        let mut last = None;
-        for _ in 0..3 {
-            let (ours, theirs) = pair(&listener).await;
-            last = Some(ours.local().expect("open"));
-            if servers_ends.len() < 2 {
-                idle.give_back(ServerId(1), ours, 0, LIMITS, Trust::Full, || ());
-            } else {
-                idle.give_back(ServerId(4), ours, 500, LIMITS, Trust::Full, || ());
+    #[test]
+    fn limits_hold_and_the_last_used_comes_first() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let idle = IdleConnections::new(3);
+            let mut servers_ends = Vec::new();
+            let mut last = None;
+            for _ in 0..3 {
+                let (ours, theirs) = pair(&listener).await;
+                last = Some(ours.local().expect("open"));
+                if servers_ends.len() < 2 {
+                    idle.give_back(ServerId(1), ours, 0, LIMITS, Trust::Full, || ());
+                } else {
+                    idle.give_back(ServerId(4), ours, 500, LIMITS, Trust::Full, || ());
+                }
+                servers_ends.push(theirs);
             }
-            servers_ends.push(theirs);
-        }
-        let (fourth, _open) = pair(&listener).await;
-        idle.give_back(ServerId(7), fourth, 0, LIMITS, Trust::Full, || ());
-        assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
-        assert!(idle.take(ServerId(9), 0, Check::Heard).is_none());
-        idle.sweep(1200, |_| true);
-        assert_eq!(idle.count(), 1, "two were idle too long");
-        let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
-        assert_eq!(kept.local().ok(), last);
-        idle.give_back(ServerId(4), kept, 0, LIMITS, Trust::Full, || ());
-        idle.sweep(1, |server| server != ServerId(4));
-        assert_eq!(idle.count(), 0, "its server is no longer wanted");
+            let (fourth, _open) = pair(&listener).await;
+            idle.give_back(ServerId(7), fourth, 0, LIMITS, Trust::Full, || ());
+            assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
+            assert!(idle.take(ServerId(9), 0, Check::Heard).is_none());
+            idle.sweep(1200, |_| true);
+            assert_eq!(idle.count(), 1, "two were idle too long");
+            let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
+            assert_eq!(kept.local().ok(), last);
+            idle.give_back(ServerId(4), kept, 0, LIMITS, Trust::Full, || ());
+            idle.sweep(1, |server| server != ServerId(4));
+            assert_eq!(idle.count(), 0, "its server is no longer wanted");
+        });
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn a_connection_that_its_server_closed_is_not_handed_out() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-        let idle = IdleConnections::new(8);
-        let (ours, theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
-        drop(theirs);
-        // The event loop has not run since: only the socket can know.
-        assert!(idle.take(ServerId(0), 0, Check::Socket).is_none());
+    #[test]
+    fn a_connection_that_its_server_closed_is_not_handed_out() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let idle = IdleConnections::new(8);
+            let (ours, theirs) = pair(&listener).await;
+            idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
+            drop(theirs);
+            // The event loop has not run since: only the socket can know.
+            assert!(idle.take(ServerId(0), 0, Check::Socket).is_none());
+        });
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn a_connection_that_lay_too_long_is_not_handed_out() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-        let idle = IdleConnections::new(8);
-        let (ours, _theirs) = pair(&listener).await;
-        idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
-        assert!(idle.take(ServerId(0), 1000, Check::Heard).is_none());
-        assert_eq!(idle.count(), 0);
+    #[test]
+    fn a_connection_that_lay_too_long_is_not_handed_out() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let idle = IdleConnections::new(8);
+            let (ours, _theirs) = pair(&listener).await;
+            idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
+            assert!(idle.take(ServerId(0), 1000, Check::Heard).is_none());
+            assert_eq!(idle.count(), 0);
+        });
     }
 
-    #[tokio::test(flavor = "current_thread")]
-    async fn a_connection_on_probation_waits_and_the_one_before_it_serves() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-        let idle = IdleConnections::new(8);
-        let (trusted, _first) = pair(&listener).await;
-        let (probed, _second) = pair(&listener).await;
-        let addresses = [trusted.local().expect("open"), probed.local().expect("open")];
-        idle.give_back(ServerId(0), trusted, 0, LIMITS, Trust::Full, || ());
-        idle.give_back(ServerId(0), probed, 0, LIMITS, Trust::Probation, || ());
-        let taken = idle.take(ServerId(0), 0, Check::Heard).expect("the trusted one");
-        assert_eq!(taken.local().ok(), Some(addresses[0]));
-        assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
-        let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
-        assert_eq!(taken.local().ok(), Some(addresses[1]));
+    #[test]
+    fn a_connection_on_probation_waits_and_the_one_before_it_serves() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let idle = IdleConnections::new(8);
+            let (trusted, _first) = pair(&listener).await;
+            let (probed, _second) = pair(&listener).await;
+            let addresses = [trusted.local().expect("open"), probed.local().expect("open")];
+            idle.give_back(ServerId(0), trusted, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(ServerId(0), probed, 0, LIMITS, Trust::Probation, || ());
+            let taken = idle.take(ServerId(0), 0, Check::Heard).expect("the trusted one");
+            assert_eq!(taken.local().ok(), Some(addresses[0]));
+            assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
+            let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
+            assert_eq!(taken.local().ok(), Some(addresses[1]));
+        });
     }
 }

@@ -1,11 +1,11 @@
 //! What happens while the demo runs, in one queue: what the switch logs and says, and signals.
 
 use std::io::{BufRead, BufReader, Read};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel as unbounded, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{SignalKind, signal};
+use pointsman_net::{EventLoop, Signals};
 
 use super::Stop;
 
@@ -95,35 +95,28 @@ pub(super) fn tell_lines(
 
 /// From now on the signals that ask for the end are events, so that everything is cleared away first.
 pub(super) fn listen_for_signals(teller: Teller) -> Result<(), Stop> {
-    let cannot = Stop::because;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    let runtime = runtime.map_err(cannot("no event loop"))?;
-    let guard = runtime.enter();
-    let mut listen =
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal).into_iter();
-    let mut next = || listen.next().transpose().map_err(cannot("cannot listen for signals"));
-    let (interrupt, terminate, hang_up) = (next()?, next()?, next()?);
-    drop(guard);
+    let (started, starts) = unbounded();
     thread::spawn(move || {
-        runtime.block_on(async {
-            let (Some(mut interrupt), Some(mut terminate), Some(mut hang_up)) =
-                (interrupt, terminate, hang_up)
-            else {
-                return;
-            };
+        let listening = EventLoop::new().and_then(|event_loop| {
+            let signals = event_loop.run(async { Signals::listen() })?;
+            Ok((event_loop, signals))
+        });
+        let (event_loop, mut signals) = match listening {
+            Ok(listening) => listening,
+            Err(error) => return drop(started.send(Err(error))),
+        };
+        drop(started.send(Ok(())));
+        event_loop.run(async {
             loop {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hang_up.recv() => {}
-                }
+                signals.next().await;
                 if teller.send(Event::Interrupted).is_err() {
                     return;
                 }
             }
         });
     });
-    Ok(())
+    let listening = starts.recv().unwrap_or_else(|_| Err(std::io::Error::other("its thread ended")));
+    listening.map_err(Stop::because("cannot listen for signals"))
 }
 
 #[cfg(test)]

@@ -7,19 +7,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pointsman_admin::{Page, Pages};
 use pointsman_config::{Loaded, LogDestination, Plan, WatchedFile, changed};
-use pointsman_net::{EventLoop, Timers, spawn};
+use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::notice::{self, notice};
 
 /// How often generations that nobody holds any more are freed, and a drain is looked at.
-const HOUSEKEEPING: Duration = Duration::from_millis(250);
+const HOUSEKEEPING_MS: u32 = 250;
+
+/// How often a drain is looked at.
+const DRAIN_LOOK_MS: u32 = 10;
 
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -71,23 +73,6 @@ impl Fixed {
     }
 }
 
-/// What signals ask for.
-struct Signals {
-    hang_up: Signal,
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Signals> {
-        Ok(Signals {
-            hang_up: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-}
-
 /// The pages of the admin listener.
 struct SwitchPages {
     switch: Rc<RefCell<Switch>>,
@@ -118,15 +103,19 @@ impl Control {
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
             let mut signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+            let timers = Timers::default();
+            let ticking = timers.clone();
+            spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
             if let Some(address) = admin {
                 let (switch, metrics, draining) = (switch.clone(), metrics.clone(), draining.clone());
-                serve_admin(address, SwitchPages { switch, metrics, draining })?;
+                serve_admin(address, &timers, SwitchPages { switch, metrics, draining })?;
             }
             notice(&format!("ready threads={threads}"));
+            let mut waits = Waits { signals: &mut signals, deadline: timers.deadline() };
             let reloads = Reloads { switch: &switch, metrics: &metrics, config, files, fixed };
-            reloads.until_told_to_end(&mut signals, log.as_ref()).await;
+            reloads.until_told_to_end(&mut waits, log.as_ref()).await;
             draining.set(true);
-            Ok(drain(&switch, &mut signals).await)
+            Ok(drain(&switch, &mut waits).await)
         });
         if let Some(log) = log {
             log.close();
@@ -138,13 +127,24 @@ impl Control {
     }
 }
 
-fn serve_admin(address: SocketAddr, pages: SwitchPages) -> Result<(), String> {
-    let timers = Timers::default();
-    let address = pointsman_admin::serve(address, &timers, Rc::new(pages))
+fn serve_admin(address: SocketAddr, timers: &Timers, pages: SwitchPages) -> Result<(), String> {
+    let address = pointsman_admin::serve(address, timers, Rc::new(pages))
         .map_err(|error| format!("the admin listener cannot listen on {address}: {error}"))?;
-    spawn(async move { timers.run(|| ControlFlow::Continue(())).await });
     notice(&format!("admin address={address}"));
     Ok(())
+}
+
+/// What the control thread waits for.
+struct Waits<'a> {
+    signals: &'a mut Signals,
+    deadline: Deadline,
+}
+
+impl Waits<'_> {
+    /// The next signal, if one comes in time.
+    async fn signal_within(&mut self, ms: u32) -> Option<Signal> {
+        self.deadline.within(ms, self.signals.next()).await.ok()
+    }
 }
 
 /// Reloads the configuration when something says so.
@@ -157,26 +157,23 @@ struct Reloads<'a> {
 }
 
 impl Reloads<'_> {
-    async fn until_told_to_end(mut self, signals: &mut Signals, log: Option<&AccessLog>) {
-        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
-        let mut looked = tokio::time::Instant::now();
+    async fn until_told_to_end(mut self, waits: &mut Waits<'_>, log: Option<&AccessLog>) {
+        let mut looked = Instant::now();
         loop {
-            tokio::select! {
-                _ = signals.terminate.recv() => return,
-                _ = signals.interrupt.recv() => return,
-                _ = signals.hang_up.recv() => {
+            match waits.signal_within(HOUSEKEEPING_MS).await {
+                Some(Signal::Terminate | Signal::Interrupt) => return,
+                Some(Signal::HangUp) => {
                     log.inspect(|log| log.reopen());
                     self.reload();
                 }
-                now = housekeeping.tick() => {
-                    self.switch.borrow_mut().free_retired();
-                    let watch_ms = self.switch.borrow().watch_ms();
-                    if watch_ms != 0 && (now - looked).as_millis() >= u128::from(watch_ms) {
-                        looked = now;
-                        if changed(&self.files) {
-                            self.reload();
-                        }
-                    }
+                None => {}
+            }
+            self.switch.borrow_mut().free_retired();
+            let watch_ms = self.switch.borrow().watch_ms();
+            if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
+                looked = Instant::now();
+                if changed(&self.files) {
+                    self.reload();
                 }
             }
         }
@@ -215,29 +212,30 @@ impl Reloads<'_> {
 }
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
-async fn drain(switch: &RefCell<Switch>, signals: &mut Signals) -> ExitCode {
+async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
     switch.borrow().drain();
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
-    let drained = tokio::select! {
-        drained = tokio::time::timeout(drain_max, ended(switch)) => drained.is_ok(),
-        _ = signals.terminate.recv() => false,
-        _ = signals.interrupt.recv() => false,
-    };
-    if drained {
+    if ended(switch, waits, drain_max, true).await {
         notice("drained");
         return ExitCode::SUCCESS;
     }
     notice(&format!("drain cut connections={}", switch.borrow().open_connections()));
     switch.borrow().stop();
     // Threads that end break off what they cut; a process that ends first would close it in good order.
-    match tokio::time::timeout(STOP_MAX, ended(switch)).await {
-        Ok(()) | Err(_) => ExitCode::FAILURE,
-    }
+    ended(switch, waits, STOP_MAX, false).await;
+    ExitCode::FAILURE
 }
 
-async fn ended(switch: &RefCell<Switch>) {
+/// Waits for the threads to end, at most that long, and no longer than until a signal says so that is heeded.
+async fn ended(switch: &RefCell<Switch>, waits: &mut Waits<'_>, max: Duration, heeds: bool) -> bool {
+    let started = Instant::now();
     while !switch.borrow().has_ended() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        let told = waits.signal_within(DRAIN_LOOK_MS).await;
+        let cut = heeds && matches!(told, Some(Signal::Terminate | Signal::Interrupt));
+        if cut || started.elapsed() >= max {
+            return false;
+        }
     }
+    true
 }

@@ -1,0 +1,260 @@
+//! Which sockets of a thread are ready: edge-triggered epoll, and what each socket was last heard to be.
+//!
+//! A socket is registered once, for everything, and stays registered for as long as it lives. An edge sets
+//! a flag; reading and writing clear it when the kernel has nothing left or no room. So a request costs its
+//! reads and writes and no other system call.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use rustix::event::epoll;
+use rustix::time::Timespec;
+use slab::Slab;
+
+/// Events fetched from the kernel at a time.
+const EVENTS_MAX: usize = 512;
+
+/// Operations on sockets in one turn of a task. One that always finds more to do makes room for the others
+/// then, and goes on in the next round.
+const OPERATIONS_A_TURN: u32 = 128;
+
+/// The number of the event that [`crate::event_loop::Remote`] raises.
+pub(crate) const REMOTE: u64 = u64::MAX;
+
+/// The sockets of one thread.
+pub(crate) struct Reactor {
+    epoll: OwnedFd,
+    sources: RefCell<Slab<Rc<Readiness>>>,
+    operations_left: Cell<u32>,
+}
+
+/// What was heard of one socket.
+#[derive(Default)]
+struct Readiness {
+    readable: Cell<bool>,
+    writable: Cell<bool>,
+    /// The peer has closed, or the socket broke: there is always something to read, if only the end.
+    hung_up: Cell<bool>,
+    reader: Cell<Option<Waker>>,
+    writer: Cell<Option<Waker>>,
+}
+
+/// A registered socket's place. It must live as long as the socket is used and no longer.
+pub(crate) struct Source {
+    reactor: Rc<Reactor>,
+    readiness: Rc<Readiness>,
+    number: usize,
+}
+
+impl Reactor {
+    pub(crate) fn new() -> io::Result<Reactor> {
+        Ok(Reactor {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            sources: RefCell::default(),
+            operations_left: Cell::new(OPERATIONS_A_TURN),
+        })
+    }
+
+    /// Registers `fd` under a number of its own that no source has.
+    pub(crate) fn watch(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), flags)?)
+    }
+
+    /// Registers a socket or a pipe for reading and writing. The kernel says at once what it is ready for.
+    pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd) -> io::Result<Source> {
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        let readiness = Rc::new(Readiness::default());
+        let number = self.sources.borrow_mut().insert(readiness.clone());
+        let source = Source { reactor: self.clone(), readiness, number };
+        epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number as u64), flags)?;
+        Ok(source)
+    }
+
+    /// Waits for events, at most that long, and wakes who waited for them. `remote` hears of
+    /// [`REMOTE`].
+    pub(crate) fn wait(&self, timeout: Option<&Timespec>, mut remote: impl FnMut()) -> io::Result<()> {
+        let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_MAX];
+        let events = match epoll::wait(&self.epoll, &mut room, timeout) {
+            Ok((events, _)) => events,
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for event in events {
+            match event.data.u64() {
+                REMOTE => remote(),
+                number => self.hear(number as usize, event.flags),
+            }
+        }
+        Ok(())
+    }
+
+    /// The socket may be gone by now, and another one have its number: that one is looked at in vain.
+    fn hear(&self, number: usize, flags: epoll::EventFlags) {
+        use epoll::EventFlags as Flags;
+        let sources = self.sources.borrow();
+        let Some(readiness) = sources.get(number) else { return };
+        let broken = flags.intersects(Flags::HUP | Flags::ERR);
+        if broken || flags.intersects(Flags::RDHUP) {
+            readiness.hung_up.set(true);
+        }
+        if broken || flags.intersects(Flags::IN | Flags::RDHUP) {
+            readiness.readable.set(true);
+            wake(&readiness.reader);
+        }
+        if broken || flags.intersects(Flags::OUT) {
+            readiness.writable.set(true);
+            wake(&readiness.writer);
+        }
+    }
+
+    /// A task's turn begins.
+    pub(crate) fn begin_turn(&self) {
+        self.operations_left.set(OPERATIONS_A_TURN);
+    }
+
+    fn spend(&self, context: &Context<'_>) -> bool {
+        let left = self.operations_left.get();
+        if left == 0 {
+            context.waker().wake_by_ref();
+            return false;
+        }
+        self.operations_left.set(left - 1);
+        true
+    }
+}
+
+/// Whoever waits stays known: the next wait of the same task costs nothing then, and a wake that nobody
+/// waits for does no harm.
+fn wake(waiting: &Cell<Option<Waker>>) {
+    let waker = waiting.take();
+    if let Some(waker) = &waker {
+        waker.wake_by_ref();
+    }
+    waiting.set(waker);
+}
+
+fn wait(waiting: &Cell<Option<Waker>>, context: &Context<'_>) {
+    let known = waiting.take().filter(|waker| waker.will_wake(context.waker()));
+    waiting.set(Some(known.unwrap_or_else(|| context.waker().clone())));
+}
+
+impl Source {
+    /// Reads by `read`, which says how many bytes came, when there is something to read. `room` is how many
+    /// could have come: fewer mean that the kernel has no more, which the next edge will change.
+    #[inline]
+    pub(crate) fn poll_read(
+        &self,
+        context: &Context<'_>,
+        room: usize,
+        mut read: impl FnMut() -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let Readiness { readable, hung_up, reader, .. } = &*self.readiness;
+        while readable.get() {
+            if !self.reactor.spend(context) {
+                return Poll::Pending;
+            }
+            match read() {
+                Ok(bytes) => {
+                    if bytes < room && !hung_up.get() {
+                        readable.set(false);
+                    }
+                    return Poll::Ready(Ok(bytes));
+                }
+                Err(rustix::io::Errno::AGAIN) => readable.set(false),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        wait(reader, context);
+        Poll::Pending
+    }
+
+    /// The same for writing `length` bytes.
+    #[inline]
+    pub(crate) fn poll_write(
+        &self,
+        context: &Context<'_>,
+        length: usize,
+        mut write: impl FnMut() -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let Readiness { writable, hung_up, writer, .. } = &*self.readiness;
+        while writable.get() {
+            if !self.reactor.spend(context) {
+                return Poll::Pending;
+            }
+            match write() {
+                Ok(bytes) => {
+                    if bytes < length && !hung_up.get() {
+                        writable.set(false);
+                    }
+                    return Poll::Ready(Ok(bytes));
+                }
+                Err(rustix::io::Errno::AGAIN) => writable.set(false),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        wait(writer, context);
+        Poll::Pending
+    }
+
+    /// Whether an edge was heard that no read has used up.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.readiness.readable.get()
+    }
+
+    /// Waits until there may be something to read.
+    pub(crate) fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
+        if self.readiness.readable.get() {
+            return Poll::Ready(());
+        }
+        wait(&self.readiness.reader, context);
+        Poll::Pending
+    }
+
+    /// Waits until there may be room to write.
+    pub(crate) fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
+        if self.readiness.writable.get() {
+            return Poll::Ready(());
+        }
+        wait(&self.readiness.writer, context);
+        Poll::Pending
+    }
+
+    /// Nothing was there to read: the next edge says when there is.
+    pub(crate) fn is_drained(&self) {
+        self.readiness.readable.set(self.readiness.hung_up.get());
+    }
+
+    /// There was no room to write.
+    pub(crate) fn is_full(&self) {
+        self.readiness.writable.set(self.readiness.hung_up.get());
+    }
+
+    /// Takes `fd` out of the kernel's set. Needed only where another descriptor of the same socket lives on.
+    pub(crate) fn forget(&self, fd: impl AsFd) {
+        // One that is not there needs no taking out.
+        let (Ok(()) | Err(_)) = epoll::delete(&self.reactor.epoll, fd);
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.reactor.sources.borrow_mut().remove(self.number);
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("number", &self.number).finish_non_exhaustive()
+    }
+}
