@@ -123,7 +123,9 @@ pub(crate) fn remember(
     let mut start = first;
     for header in found {
         let name = header.name.as_bytes();
-        if !buffer[start..].starts_with(name) || buffer.get(start + name.len()) != Some(&b':') {
+        // Where it lies, not only what it says: nothing may stand between two lines.
+        let is_here = name.as_ptr() == buffer[start..].as_ptr();
+        if !is_here || buffer.get(start + name.len()) != Some(&b':') {
             return Err(Refusal::Syntax);
         }
         let value_start = skip_blanks(buffer, start + name.len() + 1);

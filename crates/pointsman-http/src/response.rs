@@ -9,11 +9,12 @@ use crate::request::Version;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Refusal};
 
 /// What the answer's framing depends on in the request (RFC 9112 section 6.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerTo {
     /// The answer to HEAD has no body, whatever its fields say.
     Head,
     /// Any other method.
+    #[default]
     Other,
 }
 

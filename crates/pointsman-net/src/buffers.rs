@@ -4,10 +4,16 @@ use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
+/// Room that is made in a full buffer before more is read into it.
+const ROOM_BYTES_MIN: usize = 4096;
+
 /// Buffers of one size for one thread.
 #[derive(Clone, Debug)]
-pub struct BufferPool {
-    shelf: Rc<RefCell<Vec<Vec<u8>>>>,
+pub struct BufferPool(Rc<Shelf>);
+
+#[derive(Debug)]
+struct Shelf {
+    buffers: RefCell<Vec<Vec<u8>>>,
     bytes: usize,
     kept_max: usize,
 }
@@ -15,18 +21,23 @@ pub struct BufferPool {
 impl BufferPool {
     /// Buffers of `bytes`, of which at most `kept_max` are kept while nobody uses them.
     pub fn new(bytes: usize, kept_max: usize) -> BufferPool {
-        BufferPool { shelf: Rc::default(), bytes, kept_max }
+        BufferPool(Rc::new(Shelf { buffers: RefCell::default(), bytes, kept_max }))
     }
 
-    /// An empty buffer. It goes back when it is dropped.
+    /// An empty buffer with room. It goes back when it is dropped.
     pub fn take(&self) -> PooledBuffer {
-        let mut buffer = PooledBuffer { bytes: Vec::new(), pool: self.clone() };
+        let mut buffer = self.take_later();
         buffer.refill();
         buffer
     }
+
+    /// An empty buffer that takes its room with the first read into it.
+    pub fn take_later(&self) -> PooledBuffer {
+        PooledBuffer { bytes: Vec::new(), pool: self.clone() }
+    }
 }
 
-/// A buffer on loan from its pool.
+/// A buffer on loan from its pool. While it is empty and waits to be read into it holds no room.
 #[derive(Debug)]
 pub struct PooledBuffer {
     bytes: Vec<u8>,
@@ -48,24 +59,46 @@ impl DerefMut for PooledBuffer {
 }
 
 impl PooledBuffer {
-    /// Gives the room back early. The buffer is empty then; [`PooledBuffer::refill`] comes before the next read.
+    /// Gives the room back early. The buffer is empty then.
     pub fn release(&mut self) {
+        if self.bytes.capacity() == 0 {
+            return;
+        }
         let mut bytes = std::mem::take(&mut self.bytes);
-        let mut shelf = self.pool.shelf.borrow_mut();
+        let shelf = &*self.pool.0;
+        let mut buffers = shelf.buffers.borrow_mut();
         // A buffer that had to grow is let go, or one large head would be paid for until the end; one that
         // is too small would cost whoever gets it several reads.
-        let is_usual = (self.pool.bytes..=2 * self.pool.bytes).contains(&bytes.capacity());
-        if is_usual && shelf.len() < self.pool.kept_max {
+        let is_usual = (shelf.bytes..=2 * shelf.bytes).contains(&bytes.capacity());
+        if is_usual && buffers.len() < shelf.kept_max {
             bytes.clear();
-            shelf.push(bytes);
+            buffers.push(bytes);
+        }
+    }
+
+    /// The same while nothing is in it.
+    pub fn release_if_empty(&mut self) {
+        if self.bytes.is_empty() {
+            self.release();
+        }
+    }
+
+    /// Makes sure that there is room to read into.
+    #[inline]
+    pub fn make_room(&mut self) {
+        self.refill();
+        if self.bytes.len() == self.bytes.capacity() {
+            self.bytes.reserve(ROOM_BYTES_MIN);
         }
     }
 
     /// Makes sure that there is room, after [`PooledBuffer::release`].
+    #[inline]
     pub fn refill(&mut self) {
         if self.bytes.capacity() == 0 {
-            let shelved = self.pool.shelf.borrow_mut().pop();
-            self.bytes = shelved.unwrap_or_else(|| Vec::with_capacity(self.pool.bytes));
+            let shelf = &*self.pool.0;
+            let shelved = shelf.buffers.borrow_mut().pop();
+            self.bytes = shelved.unwrap_or_else(|| Vec::with_capacity(shelf.bytes));
         }
     }
 }

@@ -12,11 +12,9 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::PooledBuffer;
 use crate::event_loop::register;
 use crate::reactor::Source;
-
-/// Room that is made in a full buffer before more is read into it.
-const ROOM_BYTES_MIN: usize = 4096;
 
 /// A TCP connection.
 #[derive(Debug)]
@@ -96,21 +94,27 @@ impl Tcp {
         .await
     }
 
-    /// Appends what can be read to `buffer`, into its spare room; 0 is the end.
+    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
     #[inline]
     pub fn poll_read_into(
         &mut self,
         context: &mut Context<'_>,
-        buffer: &mut Vec<u8>,
+        buffer: &mut PooledBuffer,
     ) -> Poll<io::Result<usize>> {
-        if buffer.len() == buffer.capacity() {
-            buffer.reserve(ROOM_BYTES_MIN);
+        if self.source.poll_readable(context).is_pending() {
+            buffer.release_if_empty();
+            return Poll::Pending;
         }
+        buffer.make_room();
         let room = buffer.capacity() - buffer.len();
-        self.source.poll_read(context, room, || {
+        let read = self.source.poll_read(context, room, || {
             let (bytes, _) = rustix::net::recv(&self.socket, spare_capacity(buffer), RecvFlags::empty())?;
             Ok(bytes)
-        })
+        });
+        if read.is_pending() {
+            buffer.release_if_empty();
+        }
+        read
     }
 }
 
@@ -187,7 +191,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-    use crate::{EventLoop, read_into, write_all};
+    use crate::{BufferPool, EventLoop, read_into, write_all};
 
     /// Runs `ours` on a connection whose other end is `theirs`, in a thread.
     fn converse(theirs: impl FnOnce(TcpStream) + Send + 'static, ours: impl AsyncFnOnce(Tcp)) {
@@ -212,9 +216,9 @@ mod tests {
             let bytes: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
             write_all(&mut tcp, &bytes, &mut 0).await.expect("open");
             std::future::poll_fn(|context| Pin::new(&mut tcp).poll_shutdown(context)).await.expect("open");
-            let mut received = Vec::with_capacity(1000);
+            let mut received = BufferPool::new(1000, 1).take_later();
             while read_into(&mut tcp, &mut received).await.expect("open") > 0 {}
-            assert!(received == bytes, "{} bytes came back", received.len());
+            assert!(*received == bytes, "{} bytes came back", received.len());
             assert_eq!(read_into(&mut tcp, &mut received).await.expect("ended"), 0, "again");
         });
     }

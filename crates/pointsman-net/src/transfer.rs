@@ -6,10 +6,10 @@ use std::task::{Poll, ready};
 
 use tokio::io::AsyncWrite;
 
-use crate::Tcp;
+use crate::{PooledBuffer, Tcp};
 
 /// Waits for bytes and appends them to `buffer`; 0 is the end.
-pub async fn read_into(from: &mut Tcp, buffer: &mut Vec<u8>) -> io::Result<usize> {
+pub async fn read_into(from: &mut Tcp, buffer: &mut PooledBuffer) -> io::Result<usize> {
     std::future::poll_fn(|context| from.poll_read_into(context, buffer)).await
 }
 

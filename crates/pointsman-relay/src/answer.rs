@@ -57,7 +57,6 @@ impl<C: Transport> Session<C> {
                 break head;
             }
             let ms = self.ms_until(reached.answer_until_us);
-            reached.answer.refill();
             let read = read_into(&mut reached.server.tcp, &mut reached.answer);
             match self.deadline.within(ms, read).await {
                 Ok(Ok(1..)) => {}
@@ -166,7 +165,7 @@ impl<C: Transport> Session<C> {
         reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
             reached.answer.release();
-            let buffer = self.shard.buffers.bodies.take();
+            let buffer = self.shard.buffers.bodies.take_later();
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
             let mut down = Pump::new(buffer, body, head.form, u64::MAX);
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.

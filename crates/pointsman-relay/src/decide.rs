@@ -29,7 +29,7 @@ pub(crate) enum Verdict {
     /// It goes to a server.
     Forward(Forward),
     /// The switch answers it.
-    Answer(OwnAnswer),
+    Answer(Box<OwnAnswer>),
     /// The connection closes without an answer.
     Discard,
 }
@@ -269,7 +269,7 @@ impl Request<'_> {
     fn answered(&self, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
         let (body, used) = self.follow_body()?;
         answer.used = body.is_done().then_some(used);
-        Ok(Verdict::Answer(answer))
+        Ok(Verdict::Answer(Box::new(answer)))
     }
 
     /// Follows what has arrived of the body. Returns where it goes on, and how many of the received bytes

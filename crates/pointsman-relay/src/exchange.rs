@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::transport::Transport;
 
 /// What an exchange is and what came of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Exchange {
     pub(crate) method: Method,
     pub(crate) version: Version,
@@ -59,32 +59,6 @@ pub(crate) struct Facts {
 }
 
 impl Exchange {
-    pub(crate) fn new(started_us: u64) -> Exchange {
-        Exchange {
-            method: Method::Other,
-            version: Version::Http11,
-            to: AnswerTo::Other,
-            keeps_client: false,
-            has_whole_request: false,
-            came_early: false,
-            is_reached: false,
-            response_edits: None,
-            server: None,
-            status: 0,
-            request_bytes: 0,
-            response_bytes: 0,
-            tries: 0,
-            interims: 0,
-            reused: None,
-            fault: None,
-            started_us,
-            decided_us: None,
-            connected_us: None,
-            first_byte_us: None,
-            facts: None,
-        }
-    }
-
     pub(crate) fn keep(&mut self, facts: Facts) {
         self.facts = Some(Box::new(facts));
     }
@@ -138,7 +112,11 @@ impl Exchange {
         if self.is_empty_connection() {
             return;
         }
-        let now_us = shard.clock.now_us();
+        // With a log the time is looked at anew: its lines are read one by one.
+        let now_us = match shard.recorder.is_logging() {
+            true => shard.clock.now_us(),
+            false => shard.clock.round_us(),
+        };
         let tls = session.connection.tls.as_deref();
         let facts = self.facts.as_deref();
         let tags: Vec<&str> =

@@ -18,18 +18,31 @@ pub(crate) const ROUTE_COOKIE: &str = "pm_route";
 /// The servers that may get a request, and how one of them is chosen.
 pub(crate) struct Choice {
     pool: Rc<LocalPool>,
-    fixed: Option<usize>,
-    sticky: Option<u64>,
-    failed: smallvec::SmallVec<[usize; 4]>,
+    by: By,
+    /// Empty, and no room taken for it, unless something goes wrong.
+    failed: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    /// The rule names the server.
+    Name(usize),
+    /// The client stays with a server.
+    Hash(u64),
+    /// The pool's algorithm.
+    Turn,
 }
 
 impl Choice {
     pub(crate) fn new(local: &Local, target: Target, sticky: Option<u64>) -> Choice {
         Choice {
             pool: local.pool(target.pool).clone(),
-            fixed: target.server.map(|server| server.0 as usize),
-            sticky,
-            failed: smallvec::SmallVec::new(),
+            by: match (target.server, sticky) {
+                (Some(server), _) => By::Name(server.0 as usize),
+                (None, Some(key)) => By::Hash(key),
+                (None, None) => By::Turn,
+            },
+            failed: Vec::new(),
         }
     }
 
@@ -40,12 +53,12 @@ impl Choice {
             let servers = self.pool.servers.iter().enumerate();
             rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight, usable(at))))
         };
-        let index = match (self.fixed, self.sticky) {
-            (Some(fixed), _) => Some(fixed).filter(|&server| usable(server)),
-            (None, Some(key)) => by_hash(key),
+        let index = match self.by {
+            By::Name(server) => Some(server).filter(|&server| usable(server)),
+            By::Hash(key) => by_hash(key),
             // A second try takes no turn: it would hand the next client the server that failed this one.
-            (None, None) if !self.failed.is_empty() => by_hash(shard.random()),
-            (None, None) => self.pool.picker.borrow_mut().pick(&self.pool.loads, usable, shard.random()),
+            By::Turn if !self.failed.is_empty() => by_hash(shard.random()),
+            By::Turn => self.pool.picker.borrow_mut().pick(&self.pool.loads, usable, shard.random()),
         }?;
         self.pool.servers.get(index).cloned()
     }

@@ -96,7 +96,6 @@ impl Pump {
             });
         }
         self.buffer.clear();
-        self.buffer.refill();
         self.written = 0;
         let read = match from.poll_read_into(context, &mut self.buffer) {
             Poll::Ready(read) => read,
@@ -105,8 +104,6 @@ impl Pump {
                 if let Poll::Ready(Err(_)) = Pin::new(to).poll_flush(context) {
                     return Poll::Ready(Err(PumpFault::Sink));
                 }
-                // An event stream is silent for most of its life: it holds no room meanwhile.
-                self.buffer.release();
                 return Poll::Pending;
             }
         };

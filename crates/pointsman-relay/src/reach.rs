@@ -78,7 +78,7 @@ impl Reached {
         let trust = if exchange.to == AnswerTo::Head { Trust::Probation } else { Trust::Full };
         let server = self.server.server().clone();
         let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
-        let now_ms = shard.clock.now_us() / 1000;
+        let now_ms = shard.clock.round_us() / 1000;
         shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), trust, count);
     }
 }
@@ -144,7 +144,7 @@ impl<C: Transport> Session<C> {
         // After a stale connection the others of its age are likely stale too.
         let kept = match exchange.check() {
             Some(check) if exchange.tries == 1 => {
-                self.shard.idle.take(server.id, self.shard.clock.now_us() / 1000, check)
+                self.shard.idle.take(server.id, self.shard.clock.round_us() / 1000, check)
             }
             _ => None,
         };
@@ -165,7 +165,7 @@ impl<C: Transport> Session<C> {
             Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
         }
         let answer_until_us = self.after_ms(server.limits.response_ms_max);
-        let mut answer = self.shard.buffers.heads.take();
+        let mut answer = self.shard.buffers.heads.take_later();
         if forward.body.is_done() {
             let read = read_into(&mut tcp, &mut answer);
             match self.deadline.within(server.limits.response_ms_max, read).await {

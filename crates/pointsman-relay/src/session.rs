@@ -10,7 +10,7 @@ use pointsman_http::{Answer, PLAIN_TEXT_LINE};
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, write_all};
 use pointsman_view::{AddressText, Connection};
 
-use crate::decide::{Forward, OwnAnswer, Verdict, decide};
+use crate::decide::{OwnAnswer, Verdict, decide};
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
@@ -29,6 +29,8 @@ pub(crate) struct Session<C: Transport> {
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     requests: u32,
+    /// The generation of the plan that `limits` are from.
+    generation: u64,
     /// Bytes of the next request that came with the last one.
     early: Option<PooledBuffer>,
     /// Whether an answer has begun and is not over: whoever ends the connection now breaks it off.
@@ -49,23 +51,9 @@ pub(crate) enum After {
 /// Serves a client connection until it ends.
 pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
     loop {
-        let mut exchange = Exchange::new(0);
-        let after = match session.next_request(&mut exchange).await {
-            Ok((Verdict::Forward(mut forward), received)) => {
-                exchange.request_bytes = forward.used as u64;
-                exchange.has_whole_request = forward.body.is_done();
-                session.keep_early(received, forward.used, exchange.has_whole_request);
-                match session.forward(&mut forward, &mut exchange).await {
-                    Ok(after) => after,
-                    Err(fault) => session.refuse(fault, &mut exchange).await,
-                }
-            }
-            Ok((Verdict::Answer(answer), received)) => {
-                exchange.has_whole_request = answer.used.is_some();
-                session.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
-                session.answer(&answer, &mut exchange).await
-            }
-            Ok((Verdict::Discard, _)) => After::Leave,
+        let mut exchange = Exchange::default();
+        let after = match session.exchange(&mut exchange).await {
+            Ok(after) => after,
             Err(fault) => session.refuse(fault, &mut exchange).await,
         };
         exchange.tell(session);
@@ -87,7 +75,6 @@ impl<C: Transport> Session<C> {
         deadline: Deadline,
     ) -> Session<C> {
         let peer_text = AddressText::new(connection.src.ip());
-        let limits = ListenerLimits::default();
         let mut session = Session {
             io,
             shard,
@@ -96,57 +83,70 @@ impl<C: Transport> Session<C> {
             connection,
             deadline,
             peer_text,
-            limits,
+            limits: ListenerLimits::default(),
+            generation: 0,
             requests: 0,
             early: None,
             is_amid_answer: false,
         };
-        session.refresh_limits();
+        session.look_at_plan();
         session
     }
 
-    fn refresh_limits(&mut self) {
-        if let Some((listener, _)) = self.shard.local().live.listener(self.listener_id) {
-            self.limits = listener.limits;
+    /// The way of one request, and of its answer back.
+    async fn exchange(&mut self, exchange: &mut Exchange) -> Result<After, Fault> {
+        let mut received = self.first_bytes(exchange).await?;
+        let mut verdict = loop {
+            exchange.request_bytes = received.len() as u64;
+            match decide(self, &received, exchange)? {
+                Some(verdict) => break verdict,
+                None => self.more_of_head(&mut received, exchange).await?,
+            }
+        };
+        match &mut verdict {
+            Verdict::Forward(forward) => {
+                exchange.request_bytes = forward.used as u64;
+                exchange.has_whole_request = forward.body.is_done();
+                self.keep_early(received, forward.used, exchange.has_whole_request);
+                let mut reached = self.reach(forward, exchange).await?;
+                let after = match exchange.has_whole_request {
+                    true => self.relay_answer(&mut reached, exchange).await?,
+                    // On the heap: most requests come in one piece, and an idle connection has no room to
+                    // spare.
+                    false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
+                };
+                reached.settle(&self.shard, exchange);
+                Ok(after)
+            }
+            Verdict::Answer(answer) => {
+                exchange.has_whole_request = answer.used.is_some();
+                self.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
+                Ok(self.answer(answer, exchange).await)
+            }
+            Verdict::Discard => Ok(After::Leave),
         }
     }
 
-    /// Waits for a request, reads its head and decides about it.
-    async fn next_request(&mut self, exchange: &mut Exchange) -> Result<(Verdict, PooledBuffer), Fault> {
+    /// Waits for a request: its first bytes, or those that came with the request before it.
+    async fn first_bytes(&mut self, exchange: &mut Exchange) -> Result<PooledBuffer, Fault> {
         exchange.came_early = self.early.is_some();
-        let mut received = match self.early.take() {
+        let received = match self.early.take() {
             Some(early) => early,
-            None => self.first_bytes().await?,
+            None => self.wait_for_bytes().await?,
         };
         self.requests = self.requests.saturating_add(1);
-        self.refresh_limits();
-        exchange.started_us = self.shard.clock.now_us();
-        let until_us = exchange.started_us + u64::from(self.limits.head_ms_max) * 1000;
-        loop {
-            exchange.request_bytes = received.len() as u64;
-            if let Some(verdict) = decide(self, &received, exchange)? {
-                return Ok((verdict, received));
-            }
-            let ms = self.ms_until(until_us);
-            let more = read_into(&mut self.io, &mut received);
-            match self.deadline.within(ms, more).await {
-                Ok(Ok(1..)) => {}
-                Ok(_) => return Err(Fault::Client(ClientFault::Closed)),
-                Err(_) => return Err(Fault::HeadTimeout),
-            }
-        }
+        self.look_at_plan();
+        exchange.started_us = self.shard.clock.round_us();
+        Ok(received)
     }
 
-    /// Waits for the first bytes of a request. No buffer is held while nothing comes.
-    async fn first_bytes(&mut self) -> Result<PooledBuffer, Fault> {
+    /// No buffer is held while nothing comes.
+    async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
+        let mut received = self.shard.buffers.heads.take_later();
         loop {
-            let Session { io, shard, deadline, limits, .. } = &mut *self;
-            let read = std::future::poll_fn(|context| {
-                let mut buffer = shard.buffers.heads.take();
-                io.poll_read_into(context, &mut buffer).map(|read| read.map(|_| buffer))
-            });
-            match deadline.idle_within(limits.idle_ms_max, read).await {
-                Ok(Ok(buffer)) if !buffer.is_empty() => return Ok(buffer),
+            let read = read_into(&mut self.io, &mut received);
+            match self.deadline.idle_within(self.limits.idle_ms_max, read).await {
+                Ok(Ok(1..)) => return Ok(received),
                 // Some listener was removed, and it is not this one: the wait begins anew.
                 Err(Elapsed::Ended) if !self.is_ending() => {}
                 _ => return Err(Fault::Client(ClientFault::Closed)),
@@ -154,16 +154,14 @@ impl<C: Transport> Session<C> {
         }
     }
 
-    /// Sends a request to a server and its answer to the client.
-    async fn forward(&mut self, forward: &mut Forward, exchange: &mut Exchange) -> Result<After, Fault> {
-        let mut reached = self.reach(forward, exchange).await?;
-        let after = match exchange.has_whole_request {
-            true => self.relay_answer(&mut reached, exchange).await?,
-            // On the heap: most requests come in one piece, and an idle connection has no room to spare.
-            false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
-        };
-        reached.settle(&self.shard, exchange);
-        Ok(after)
+    /// Waits for more of a head that is not whole.
+    async fn more_of_head(&mut self, received: &mut PooledBuffer, exchange: &Exchange) -> Result<(), Fault> {
+        let ms = self.ms_until(exchange.started_us + u64::from(self.limits.head_ms_max) * 1000);
+        match self.deadline.within(ms, read_into(&mut self.io, received)).await {
+            Ok(Ok(1..)) => Ok(()),
+            Ok(_) => Err(Fault::Client(ClientFault::Closed)),
+            Err(_) => Err(Fault::HeadTimeout),
+        }
     }
 
     /// Sends an answer that a rule gave.
@@ -247,18 +245,31 @@ impl<C: Transport> Session<C> {
         max != 0 && self.requests >= max
     }
 
+    /// Takes over what a reload changed about the listener.
+    fn look_at_plan(&mut self) {
+        let generation = self.shard.shared.generation();
+        if generation != self.generation
+            && let Some((listener, _)) = self.shard.local().live.listener(self.listener_id)
+        {
+            // A listener that is gone is looked for again each time.
+            self.generation = generation;
+            self.limits = listener.limits;
+        }
+    }
+
     /// Whether the connection closes behind what it is doing now: the switch drains, or its listener is gone.
     pub(crate) fn is_ending(&self) -> bool {
-        self.shard.is_draining() || self.shard.local().live.listener(self.listener_id).is_none()
+        let is_listed = || self.shard.local().live.listener(self.listener_id).is_some();
+        self.shard.is_draining() || (self.generation != self.shard.shared.generation() && !is_listed())
     }
 
     /// The shard's clock, so many milliseconds from now.
     pub(crate) fn after_ms(&self, ms: u32) -> u64 {
-        self.shard.clock.now_us() + u64::from(ms) * 1000
+        self.shard.clock.round_us() + u64::from(ms) * 1000
     }
 
     /// Milliseconds from now until then.
     pub(crate) fn ms_until(&self, until_us: u64) -> u32 {
-        (until_us.saturating_sub(self.shard.clock.now_us()) / 1000) as u32
+        (until_us.saturating_sub(self.shard.clock.round_us()) / 1000) as u32
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use pointsman_net::Tcp;
+use pointsman_net::{PooledBuffer, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -20,8 +20,12 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// The connection underneath.
     fn tcp(&self) -> &Tcp;
 
-    /// Appends what can be read to `buffer`, into its spare room; 0 is the end.
-    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>>;
+    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
+    fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>>;
 }
 
 impl Transport for Tcp {
@@ -30,7 +34,11 @@ impl Transport for Tcp {
     }
 
     #[inline]
-    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+    fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>> {
         Tcp::poll_read_into(self, context, buffer)
     }
 }
@@ -40,14 +48,23 @@ impl Transport for TlsStream<Tcp> {
         self.get_ref()
     }
 
-    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+    fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>> {
+        buffer.make_room();
         // The future holds no state of its own: made anew at each poll it goes on where it was.
-        pin!(self.read_buf(buffer)).poll(context)
+        let read = pin!(self.read_buf(&mut **buffer)).poll(context);
+        if read.is_pending() {
+            buffer.release_if_empty();
+        }
+        read
     }
 }
 
 /// Waits for bytes and appends them to `buffer`; 0 is the end.
-pub(crate) async fn read_into(from: &mut impl Transport, buffer: &mut Vec<u8>) -> io::Result<usize> {
+pub(crate) async fn read_into(from: &mut impl Transport, buffer: &mut PooledBuffer) -> io::Result<usize> {
     std::future::poll_fn(|context| from.poll_read_into(context, buffer)).await
 }
 

@@ -39,7 +39,7 @@ impl<C: Transport> Session<C> {
         // From here on the request is not held whole any more, and cannot be sent again.
         forward.message.release();
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
-        let buffer = self.shard.buffers.bodies.take();
+        let buffer = self.shard.buffers.bodies.take_later();
         let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
@@ -75,12 +75,8 @@ impl<C: Transport> Session<C> {
                 let Session { io, deadline, .. } = &mut *self;
                 let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
-                    answer.refill();
                     if let Poll::Ready(read) = server.tcp.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
-                    }
-                    if answer.is_empty() {
-                        answer.release();
                     }
                     up.poll_step(context, io, &mut server.tcp).map(Event::Uploaded)
                 });
