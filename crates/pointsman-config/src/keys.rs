@@ -99,6 +99,14 @@ pub(crate) static ROOT: Table = Table {
             doc: "Idle connections to servers, in the whole process. 0: none is kept.",
         },
         Key {
+            name: "splice_pipes_max",
+            kind: Kind::Integer { min: 0, max: 4096, unit: "pipes" },
+            default: Default::Integer(64),
+            doc: "Pipes through which long bodies with a length pass inside the kernel where both sides are \
+                  plain, in the whole process; a body that finds none goes through a buffer. Each takes two \
+                  descriptors and up to 1 MiB of the kernel's memory. 0: none.",
+        },
+        Key {
             name: "sticky_key",
             kind: Kind::Text("32 hex digits"),
             default: Default::Words("random at start"),

@@ -75,6 +75,7 @@ impl<'a> Lowering<'a> {
             drain_ms_max: spec.drain_ms_max,
             watch_ms: spec.watch_ms,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
+            splice_pipes_max: spec.splice_pipes_max,
             sticky_key: spec.sticky_key,
             access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
             admin: spec.admin.as_ref().map(|bind| bind.value),

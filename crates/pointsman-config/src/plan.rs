@@ -20,6 +20,8 @@ pub struct Plan {
     pub watch_ms: u64,
     /// Idle connections to servers, in the whole process.
     pub upstream_idle_connections_max: u32,
+    /// Pipes that bodies pass through inside the kernel, in the whole process.
+    pub splice_pipes_max: u32,
     /// Keys stickiness hashes and the `pm_route` cookie; random at start where the operator set none.
     pub sticky_key: Option<[u8; 16]>,
     /// Where the access log goes; nowhere when absent.

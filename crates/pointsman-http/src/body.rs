@@ -83,6 +83,25 @@ impl BodyReader {
         matches!(self.0, State::UntilClose)
     }
 
+    /// How much of the body may pass unseen: what is left of one with a length, and nothing where framing
+    /// has to be followed.
+    pub fn unseen_bytes_max(&self) -> u64 {
+        match &self.0 {
+            State::Length(left) => *left,
+            State::Done | State::UntilClose | State::Chunked(_) => 0,
+        }
+    }
+
+    /// Counts `bytes` of the body that passed unseen, at most [`BodyReader::unseen_bytes_max`].
+    pub fn pass(&mut self, bytes: u64) {
+        if let State::Length(left) = &mut self.0 {
+            *left = left.saturating_sub(bytes);
+            if *left == 0 {
+                self.0 = State::Done;
+            }
+        }
+    }
+
     /// Follows `bytes`, which are to be forwarded as they are.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
         self.follow(bytes, &mut |_| {})

@@ -10,6 +10,7 @@ mod event_loop;
 mod listen;
 mod reactor;
 mod signals;
+mod splice;
 mod stream;
 mod transfer;
 mod wheel;
@@ -20,6 +21,7 @@ pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{Acceptor, Bound, bind, is_free};
 pub use signals::{Signal, Signals};
+pub use splice::{Pipe, Pipes};
 pub use stream::{Tcp, connect};
 pub use transfer::{read_into, write_all};
 

@@ -235,11 +235,6 @@ impl Source {
         self.readiness.readable.set(self.readiness.hung_up.get());
     }
 
-    /// There was no room to write.
-    pub(crate) fn is_full(&self) {
-        self.readiness.writable.set(self.readiness.hung_up.get());
-    }
-
     /// Takes `fd` out of the kernel's set. Needed only where another descriptor of the same socket lives on.
     pub(crate) fn forget(&self, fd: impl AsFd) {
         // One that is not there needs no taking out.

@@ -48,6 +48,10 @@ impl Tcp {
         Ok(Tcp { source: register(&socket)?, socket })
     }
 
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// The other end's address.
     pub fn peer(&self) -> io::Result<SocketAddr> {
         Ok(crate::canonical(socket_address(SockRef::from(&self.socket).peer_addr()?)?))

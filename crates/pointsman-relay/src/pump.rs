@@ -1,11 +1,11 @@
-//! Moves a body from one side to the other, buffer by buffer.
+//! Moves a body from one side to the other: buffer by buffer, or inside the kernel where nobody looks at it.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pointsman_http::{BodyFault, BodyReader};
-use pointsman_net::PooledBuffer;
+use pointsman_net::{Pipe, Pipes, PooledBuffer, Tcp};
 
 use crate::transport::Transport;
 
@@ -13,6 +13,8 @@ use crate::transport::Transport;
 pub(crate) struct Pump {
     buffer: PooledBuffer,
     written: usize,
+    /// In place of the buffer, where both sides are plain and the body is long.
+    pipe: Option<Pipe>,
     body: BodyReader,
     form: BodyForm,
     /// Bytes of body that may still come.
@@ -22,6 +24,9 @@ pub(crate) struct Pump {
     /// What was read after the body's end.
     pub(crate) excess: Vec<u8>,
 }
+
+/// A body with less left than this goes through a buffer: a pipe would cost more than it saves.
+const PIPED_BYTES_MIN: u64 = 64 * 1024;
 
 /// In which form a body is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +69,22 @@ pub(crate) enum Waiting {
 impl Pump {
     /// A pump for what is left of `body`; `buffer` is empty.
     pub(crate) fn new(buffer: PooledBuffer, body: BodyReader, form: BodyForm, left: u64) -> Pump {
-        Pump { buffer, written: 0, body, form, left, read_bytes: 0, excess: Vec::new() }
+        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes: 0, excess: Vec::new() }
     }
+
+    /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.
+    pub(crate) fn through_pipe(&mut self, pipes: &Pipes, from: &impl Transport, to: &impl Transport) {
+        let is_long = self.body.unseen_bytes_max() >= PIPED_BYTES_MIN;
+        if is_long && self.form == BodyForm::AsItCame && from.plain().is_some() && to.plain().is_some() {
+            self.pipe = pipes.take();
+        }
+    }
+
 
     /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
-        if self.written < self.buffer.len() || self.body.is_done() { Waiting::Write } else { Waiting::Read }
+        let is_held = self.written < self.buffer.len() || self.pipe.as_ref().is_some_and(Pipe::is_holding);
+        if is_held || self.body.is_done() { Waiting::Write } else { Waiting::Read }
     }
 
     /// Moves something once: one write, or one read.
@@ -79,6 +94,12 @@ impl Pump {
         from: &mut R,
         to: &mut W,
     ) -> Poll<Result<Step, PumpFault>> {
+        if let (Some(_), Some(from), Some(to)) = (&self.pipe, from.plain(), to.plain()) {
+            if let Some(step) = ready!(self.poll_pipe(context, from, to)) {
+                return Poll::Ready(step);
+            }
+            self.pipe = None;
+        }
         if self.written < self.buffer.len() {
             let written = ready!(Pin::new(to).poll_write(context, &self.buffer[self.written..]));
             return Poll::Ready(match written {
@@ -108,6 +129,42 @@ impl Pump {
             }
         };
         Poll::Ready(self.take_in(read))
+    }
+
+    /// The same through the pipe. `None` where the kernel does not do it after all: nothing is lost then.
+    fn poll_pipe(
+        &mut self,
+        context: &Context<'_>,
+        from: &Tcp,
+        to: &Tcp,
+    ) -> Poll<Option<Result<Step, PumpFault>>> {
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(None) };
+        if pipe.is_holding() {
+            let emptied = ready!(pipe.poll_empty(context, to));
+            return Poll::Ready(Some(match emptied {
+                Ok(1..) => Ok(Step::Moved),
+                _ => Err(PumpFault::Sink),
+            }));
+        }
+        if self.body.is_done() {
+            return Poll::Ready(Some(Ok(Step::Done)));
+        }
+        let filled = ready!(pipe.poll_fill(context, from, self.body.unseen_bytes_max()));
+        Poll::Ready(match filled {
+            Ok(bytes @ 1..) => {
+                self.body.pass(bytes as u64);
+                self.read_bytes += bytes as u64;
+                match self.left.checked_sub(bytes as u64) {
+                    Some(left) => {
+                        self.left = left;
+                        Some(Ok(Step::Moved))
+                    }
+                    None => Some(Err(PumpFault::TooLarge)),
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
+            _ => Some(Err(PumpFault::Source)),
+        })
     }
 
     fn take_in(&mut self, read: io::Result<usize>) -> Result<Step, PumpFault> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
-use pointsman_net::{Clock, EventLoop, Timers};
+use pointsman_net::{Clock, EventLoop, Pipes, Timers};
 use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
@@ -97,6 +97,7 @@ pub(crate) struct Shard {
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
     pub(crate) buffers: Buffers,
+    pub(crate) pipes: Pipes,
     pub(crate) idle: IdleConnections<CountedIdle>,
     pub(crate) recorder: Rc<Recorder>,
     pub(crate) client_ids: RefCell<ClientIds>,
@@ -129,6 +130,7 @@ pub(crate) struct ShardStart {
     pub(crate) clock: Clock,
     pub(crate) client_ids: ClientIds,
     pub(crate) idle_connections_max: u32,
+    pub(crate) splice_pipes_max: u32,
     pub(crate) seed: u64,
 }
 
@@ -161,6 +163,7 @@ impl Shard {
             timers: Timers::default(),
             clock: start.clock,
             buffers: Buffers::default(),
+            pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
             recorder: Rc::new(start.recorder),
             client_ids: RefCell::new(start.client_ids),

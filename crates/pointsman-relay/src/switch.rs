@@ -102,6 +102,7 @@ impl Switch {
         let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
         let idle_connections_max =
             self.with_plan(|plan| plan.upstream_idle_connections_max) / start.threads as u32;
+        let pipes_max = self.with_plan(|plan| plan.splice_pipes_max);
         let (started, starts) = mpsc::channel();
         for thread in 0..start.threads {
             let inbox = Arc::new(Inbox::default());
@@ -117,6 +118,7 @@ impl Switch {
                 clock,
                 client_ids: ClientIds::new(start.client_id_key, thread as u64),
                 idle_connections_max,
+                splice_pipes_max: share(pipes_max, start.threads, thread),
                 seed: seed(start.client_id_key, thread as u64),
             };
             let started = started.clone();
@@ -218,6 +220,12 @@ impl Switch {
     pub fn has_ended(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
+}
+
+/// A thread's share of what the process may have.
+fn share(all: u32, threads: usize, thread: usize) -> u32 {
+    let (each, over) = (all as usize / threads, all as usize % threads);
+    (each + usize::from(thread < over)) as u32
 }
 
 /// Where a thread's choices by chance begin.

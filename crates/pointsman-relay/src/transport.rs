@@ -20,6 +20,9 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// The connection underneath.
     fn tcp(&self) -> &Tcp;
 
+    /// The connection, where bytes go over it as they are.
+    fn plain(&self) -> Option<&Tcp>;
+
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
     fn poll_read_into(
         &mut self,
@@ -31,6 +34,10 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 impl Transport for Tcp {
     fn tcp(&self) -> &Tcp {
         self
+    }
+
+    fn plain(&self) -> Option<&Tcp> {
+        Some(self)
     }
 
     #[inline]
@@ -46,6 +53,10 @@ impl Transport for Tcp {
 impl Transport for TlsStream<Tcp> {
     fn tcp(&self) -> &Tcp {
         self.get_ref()
+    }
+
+    fn plain(&self) -> Option<&Tcp> {
+        None
     }
 
     fn poll_read_into(

@@ -46,6 +46,7 @@ pub(super) struct Fixed {
     access_log: Option<LogDestination>,
     admin: Option<SocketAddr>,
     upstream_idle_connections_max: u32,
+    splice_pipes_max: u32,
 }
 
 impl Fixed {
@@ -55,6 +56,7 @@ impl Fixed {
             access_log: plan.access_log.clone(),
             admin: plan.admin,
             upstream_idle_connections_max: plan.upstream_idle_connections_max,
+            splice_pipes_max: plan.splice_pipes_max,
         }
     }
 
@@ -68,6 +70,7 @@ impl Fixed {
                 "upstream_idle_connections_max",
                 self.upstream_idle_connections_max != other.upstream_idle_connections_max,
             ),
+            ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
