@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
+use crate::clock::process_us;
 use crate::event_loop::tick_at;
 use crate::wheel::Wheel;
 
@@ -57,12 +57,12 @@ impl Timers {
 
     /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
-        let start = Instant::now();
+        let start_us = process_us();
         let mut tick = 0;
         loop {
-            tick_at(start + Duration::from_millis((tick + 1) * u64::from(TICK_MS))).await;
+            tick_at(start_us + (tick + 1) * u64::from(TICK_MS) * 1000).await;
             // Ticks that were missed while the thread was busy are made up for at once.
-            tick = start.elapsed().as_millis() as u64 / u64::from(TICK_MS);
+            tick = (process_us() - start_us) / (u64::from(TICK_MS) * 1000);
             let woken = self.wheel.borrow_mut().advance(tick);
             woken.into_iter().for_each(std::task::Waker::wake);
             if at_tick().is_break() {
@@ -146,6 +146,8 @@ impl Drop for Deadline {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::{EventLoop, spawn};
 

@@ -15,12 +15,12 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::Timespec;
 use slab::Slab;
 
+use crate::clock::process_us;
 use crate::reactor::{REMOTE, Reactor, Source};
 
 /// Turns of tasks between two looks at the sockets, where there is always something to do.
@@ -43,7 +43,7 @@ struct Core {
     main: Waker,
     remote: Arc<Remote>,
     /// When this round began: when the kernel last said what is ready.
-    round: Cell<Instant>,
+    round_us: Cell<u64>,
     tick: RefCell<Option<Tick>>,
     serial: Cell<u64>,
 }
@@ -62,7 +62,7 @@ struct Runnable {
 
 /// When the ticking task is to be woken.
 struct Tick {
-    due: Instant,
+    due_us: u64,
     waker: Waker,
 }
 
@@ -101,7 +101,7 @@ impl EventLoop {
             is_main_woken: Cell::new(true),
             main,
             remote,
-            round: Cell::new(Instant::now()),
+            round_us: Cell::new(process_us()),
             tick: RefCell::default(),
             serial: Cell::new(0),
         };
@@ -200,14 +200,18 @@ impl Core {
             false => Some(Timespec::default()),
             // From the round's beginning: this is late by what the thread did in it, and saves a look at
             // the clock.
-            true => self.tick.borrow().as_ref().map(|tick| whole_ms(tick.due - self.round.get())),
+            true => self
+                .tick
+                .borrow()
+                .as_ref()
+                .map(|tick| whole_ms(tick.due_us.saturating_sub(self.round_us.get()))),
         };
         // An event loop whose epoll fails has lost every socket.
         if let Err(error) = self.reactor.wait(timeout.as_ref(), || self.take_remote()) {
             panic!("epoll failed: {error}");
         }
-        self.round.set(Instant::now());
-        let due = self.tick.borrow_mut().take_if(|tick| tick.due <= self.round.get());
+        self.round_us.set(process_us());
+        let due = self.tick.borrow_mut().take_if(|tick| tick.due_us <= self.round_us.get());
         if let Some(tick) = due {
             tick.waker.wake();
         }
@@ -245,8 +249,8 @@ impl Core {
 }
 
 /// The kernel counts in milliseconds: rounded up, or a wait would end too early and be repeated.
-fn whole_ms(timeout: Duration) -> Timespec {
-    let ms = timeout.as_micros().div_ceil(1000) as i64;
+fn whole_ms(timeout_us: u64) -> Timespec {
+    let ms = timeout_us.div_ceil(1000) as i64;
     Timespec { tv_sec: ms / 1000, tv_nsec: ms % 1000 * 1_000_000 }
 }
 
@@ -316,17 +320,17 @@ pub(crate) fn register(fd: impl AsFd) -> io::Result<Source> {
 }
 
 /// When this round of the thread's event loop began: a look at the clock that costs nothing.
-pub(crate) fn round() -> Instant {
-    with_current(|core| core.round.get())
+pub(crate) fn round_us() -> u64 {
+    with_current(|core| core.round_us.get())
 }
 
-/// Waits for `due`. A thread has one such wait at a time: its tick.
-pub(crate) async fn tick_at(due: Instant) {
+/// Waits for `due_us`, on the scale of [`process_us`]. A thread has one such wait at a time: its tick.
+pub(crate) async fn tick_at(due_us: u64) {
     std::future::poll_fn(|context| {
-        if Instant::now() >= due {
+        if process_us() >= due_us {
             return Poll::Ready(());
         }
-        let tick = Tick { due, waker: context.waker().clone() };
+        let tick = Tick { due_us, waker: context.waker().clone() };
         with_current(|core| core.tick.replace(Some(tick)));
         Poll::Pending
     })
