@@ -21,7 +21,7 @@ use rustix::time::Timespec;
 use slab::Slab;
 
 use crate::clock::process_us;
-use crate::reactor::{REMOTE, Reactor, Source};
+use crate::reactor::{REMOTE, Reactor, Source, Writing};
 
 /// Turns of tasks between two looks at the sockets, where there is always something to do.
 const TURNS_A_ROUND: usize = 1000;
@@ -315,8 +315,8 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
 }
 
 /// Registers a socket with this thread's event loop.
-pub(crate) fn register(fd: impl AsFd) -> io::Result<Source> {
-    with_current(|core| core.reactor.register(fd))
+pub(crate) fn register(fd: impl AsFd, writing: Writing) -> io::Result<Source> {
+    with_current(|core| core.reactor.register(fd, writing))
 }
 
 /// When this round of the thread's event loop began: a look at the clock that costs nothing.

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Tcp;
 use crate::event_loop::register;
-use crate::reactor::Source;
+use crate::reactor::{Source, Writing};
 
 /// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -74,7 +74,7 @@ pub struct Acceptor {
 impl Acceptor {
     /// Must be called on an event loop.
     pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
-        Ok(Acceptor { source: register(&socket)?, socket })
+        Ok(Acceptor { source: register(&socket, Writing::HasRoom)?, socket })
     }
 
     /// Waits for the next connection.
@@ -90,13 +90,13 @@ impl Acceptor {
                 }
             }
         });
-        Tcp::register(socket.await?)
+        Tcp::register(socket.await?, Writing::HasRoom)
     }
 
     /// A connection that is waiting already, if there is one. Asks the socket itself: the event loop may
     /// not have heard of it yet, and closing the socket would turn it away.
     pub fn accept_waiting(&self) -> Option<Tcp> {
-        Tcp::register(self.accept_now().ok()?).ok()
+        Tcp::register(self.accept_now().ok()?, Writing::HasRoom).ok()
     }
 
     fn accept_now(&self) -> Result<OwnedFd, Errno> {

@@ -26,6 +26,19 @@ const OPERATIONS_A_TURN: u32 = 128;
 /// The number of the event that [`crate::event_loop::Remote`] raises.
 pub(crate) const REMOTE: u64 = u64::MAX;
 
+/// What every socket is registered for.
+const INCOMING: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+
+/// Whether a new socket takes bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// It is connected, and nothing was written yet.
+    HasRoom,
+    /// It is connecting: the kernel says when.
+    Unknown,
+}
+
 /// The sockets of one thread.
 pub(crate) struct Reactor {
     epoll: OwnedFd,
@@ -38,6 +51,8 @@ pub(crate) struct Reactor {
 struct Readiness {
     readable: Cell<bool>,
     writable: Cell<bool>,
+    /// Whether the kernel was asked to tell when there is room again.
+    hears_room: Cell<bool>,
     /// The peer has closed, or the socket broke: there is always something to read, if only the end.
     hung_up: Cell<bool>,
     reader: Cell<Option<Waker>>,
@@ -66,13 +81,18 @@ impl Reactor {
         Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), flags)?)
     }
 
-    /// Registers a socket or a pipe for reading and writing. The kernel says at once what it is ready for.
-    pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd) -> io::Result<Source> {
-        let flags =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+    /// Registers a socket. `writing` says whether there is room to write in it, which the kernel is asked to
+    /// tell only when that ends: few sockets are ever full.
+    pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd, writing: Writing) -> io::Result<Source> {
         let readiness = Rc::new(Readiness::default());
+        readiness.writable.set(writing == Writing::HasRoom);
+        readiness.hears_room.set(writing == Writing::Unknown);
         let number = self.sources.borrow_mut().insert(readiness.clone());
         let source = Source { reactor: self.clone(), readiness, number };
+        let flags = match writing {
+            Writing::HasRoom => INCOMING,
+            Writing::Unknown => INCOMING | epoll::EventFlags::OUT,
+        };
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number as u64), flags)?;
         Ok(source)
     }
@@ -180,6 +200,7 @@ impl Source {
     #[inline]
     pub(crate) fn poll_write(
         &self,
+        fd: impl AsFd,
         context: &Context<'_>,
         length: usize,
         mut write: impl FnMut() -> rustix::io::Result<usize>,
@@ -200,6 +221,11 @@ impl Source {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
+        }
+        if !self.readiness.hears_room.replace(true) {
+            let data = epoll::EventData::new_u64(self.number as u64);
+            // Room that came meanwhile is told at once.
+            epoll::modify(&self.reactor.epoll, fd, data, INCOMING | epoll::EventFlags::OUT)?;
         }
         wait(writer, context);
         Poll::Pending

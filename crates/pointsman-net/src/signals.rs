@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::event_loop::register;
-use crate::reactor::Source;
+use crate::reactor::{Source, Writing};
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Signals {
             let (ours, theirs) = UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             pipe::register(number, theirs)?;
-            io::Result::Ok((signal, register(&ours)?, ours))
+            io::Result::Ok((signal, register(&ours, Writing::HasRoom)?, ours))
         };
         // In the order in which they count when several are there.
         Ok(Signals([

@@ -140,7 +140,7 @@ async fn handshake(
     };
     let outcome = match first_word {
         // The handshake's state is large and short-lived: it must not stay part of the session's task.
-        Ok(_) => deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await,
+        Ok(()) => deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await,
         Err(elapsed) => Err(elapsed),
     };
     let (told, stream) = match outcome {

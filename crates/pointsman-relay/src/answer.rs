@@ -160,7 +160,11 @@ impl<C: Transport> Session<C> {
     ) -> Result<After, Fault> {
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;
-        self.send(&head.message).await?;
+        let is_last = head.body.is_done() && !exchange.keeps_client && matches!(upload, Upload::Over);
+        match is_last {
+            true => self.send_last(&head.message).await?,
+            false => self.send(&head.message).await?,
+        }
         head.message.release();
         reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
@@ -175,7 +179,8 @@ impl<C: Transport> Session<C> {
             reached.is_reusable &= relayed.is_ok() && down.excess.is_empty();
             relayed?;
         }
-        self.is_amid_answer = false;
+        // Behind the last answer it is the farewell that ends it.
+        self.is_amid_answer = is_last;
         match upload {
             Upload::Over => Ok(if exchange.keeps_client { After::Next } else { After::Close }),
             Upload::Running(up) => {

@@ -196,11 +196,22 @@ impl<C: Transport> Session<C> {
         exchange.status = status;
         exchange.response_bytes = out.len() as u64;
         self.is_amid_answer = true;
-        if self.send(&out).await.is_err() {
+        let sent = if keeps { self.send(&out).await } else { self.send_last(&out).await };
+        if sent.is_err() {
             return After::Leave;
         }
-        self.is_amid_answer = false;
+        // Behind the last answer it is the farewell that ends it.
+        self.is_amid_answer = !keeps;
         if keeps { After::Next } else { After::Close }
+    }
+
+    /// Sends the last bytes of an answer behind which the connection closes: together with the farewell,
+    /// where that is possible.
+    pub(crate) async fn send_last(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        match self.io.hold(bytes) {
+            true => Ok(()),
+            false => self.send(bytes).await,
+        }
     }
 
     /// Sends bytes to the client.

@@ -23,6 +23,9 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// The connection, where bytes go over it as they are.
     fn plain(&self) -> Option<&Tcp>;
 
+    /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
+    fn hold(&mut self, bytes: &[u8]) -> bool;
+
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
     fn poll_read_into(
         &mut self,
@@ -38,6 +41,10 @@ impl Transport for Tcp {
 
     fn plain(&self) -> Option<&Tcp> {
         Some(self)
+    }
+
+    fn hold(&mut self, _: &[u8]) -> bool {
+        false
     }
 
     #[inline]
@@ -57,6 +64,10 @@ impl Transport for TlsStream<Tcp> {
 
     fn plain(&self) -> Option<&Tcp> {
         None
+    }
+
+    fn hold(&mut self, bytes: &[u8]) -> bool {
+        TlsStream::hold(self, bytes)
     }
 
     fn poll_read_into(
@@ -92,9 +103,14 @@ impl<C: Transport> Session<C> {
     /// Closes our side behind an answer and lets the client finish, within bounds: what it says to a
     /// closed socket would be met with a reset, which takes the answer with it.
     pub(crate) async fn linger(&mut self) {
+        let ms = self.limits.write_ms_max;
+        // With it goes what is left of the answer.
+        if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
+            return;
+        }
+        self.is_amid_answer = false;
         let Session { io, shard, deadline, .. } = self;
         let drain = async {
-            io.shutdown().await.ok()?;
             let mut rest = shard.buffers.heads.take();
             let mut bytes = 0;
             while bytes < LINGER_BYTES_MAX {

@@ -1,6 +1,6 @@
 //! A connection after its handshake: bytes in the clear, and what was agreed on.
 
-use std::io;
+use std::io::{self, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,6 +19,9 @@ pub struct TlsStream<S> {
     inner: tokio_rustls::server::TlsStream<S>,
     client: Option<Arc<ClientIdentity>>,
 }
+
+/// What [`TlsStream::hold`] takes: a record, which is well within the limit on what a connection may hold.
+const HELD_BYTES_MAX: usize = 16 * 1024;
 
 /// What a handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +72,14 @@ impl<S> TlsStream<S> {
     /// Whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.inner.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Takes all of `bytes`, to go out in one piece with whatever is sent next. False where there is no room
+    /// for them: then none was taken.
+    pub fn hold(&mut self, bytes: &[u8]) -> bool {
+        let connection = self.inner.get_mut().1;
+        let fits = bytes.len() <= HELD_BYTES_MAX && !connection.wants_write();
+        fits && connection.writer().write_all(bytes).is_ok()
     }
 
     /// The stream underneath.
