@@ -60,7 +60,9 @@ impl Connection {
         request: &[u8],
     ) -> Result<Self> {
         let socket = TcpStream::connect(address).because(|| format!("cannot connect to {address}"))?;
-        socket.set_read_timeout(Some(ANSWER_MAX)).because(|| "cannot set a timeout".into())?;
+        // The end of a handshake and the request are two small writes, and the second must not wait.
+        let set = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(ANSWER_MAX)));
+        set.because(|| "cannot set up a socket".into())?;
         let mut connection = match tls {
             None => Self::Plain(socket),
             Some(config) => {

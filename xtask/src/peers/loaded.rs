@@ -37,12 +37,15 @@ pub(super) fn measure(
             run(scenario, lineup, proxy, WARM_UP_SECONDS)?;
             let log = proxy.log.as_deref().map(Log::emptied).transpose()?;
             let ids = proxy.ids();
+            let started = Instant::now();
             let before = Time::of_trees(&ids)?;
             let mut outcome = run(scenario, lineup, proxy, options.seconds)?;
+            // The window of the account is a little longer than the load: what is over is idle.
+            let window = started.elapsed();
             let missing = log.map(|log| log.missing(outcome.requests)).transpose()?.unwrap_or(0);
             let spent = Time::of_trees(&ids)?.since(&before, ticks_per_second);
             outcome.errors += missing;
-            let round = Round::of_load(proxy.name, &outcome, spent, proxy.ports.len());
+            let round = Round::of_load(proxy.name, &outcome, spent, window, proxy.ports.len());
             println!("{:<10} round {} {round}", scenario.name, number + 1);
             rounds.push(round);
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -58,12 +59,20 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// `generators`: how many loads, and threads to carry them.
-    pub(super) fn of_load(proxy: &'static str, outcome: &Outcome, spent: Spent, generators: usize) -> Self {
+    /// `window`: how long was looked; `threads`: how many of the proxy's could carry the load.
+    pub(super) fn of_load(
+        proxy: &'static str,
+        outcome: &Outcome,
+        spent: Spent,
+        window: Duration,
+        threads: usize,
+    ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of a few minutes are far below 2^52")]
-        let (requests, threads) = (outcome.requests.max(1) as f64, generators as f64);
+        let (requests, threads) = (outcome.requests.max(1) as f64, threads as f64);
         let [user_us, system_us] = [spent.user, spent.system].map(|seconds| seconds * 1e6 / requests);
-        let ran = spent.user + spent.system;
+        let (ran, window) = (spent.user + spent.system, window.as_secs_f64());
+        // A thread beside those that carry the load may have waited at the same time.
+        let saturation = ((ran + spent.waited) / window / threads).min(1.0);
         Self {
             proxy,
             measure: Measure::CpuTime,
@@ -72,8 +81,8 @@ impl Round {
                 user_us,
                 system_us,
                 requests / outcome.seconds,
-                ran / outcome.seconds,
-                (ran + spent.waited) / outcome.seconds / threads,
+                ran / window,
+                saturation,
             ],
             // A run without requests tells nothing.
             errors: outcome.errors + u64::from(outcome.requests == 0),
@@ -298,7 +307,13 @@ mod tests {
 
     fn round(proxy: &'static str, requests: u64, errors: u64) -> Round {
         let outcome = Outcome { requests, seconds: 1.0, errors };
-        Round::of_load(proxy, &outcome, Spent { user: 0.2, system: 0.6, waited: 0.1 }, 1)
+        Round::of_load(
+            proxy,
+            &outcome,
+            Spent { user: 0.2, system: 0.6, waited: 0.1 },
+            Duration::from_secs(1),
+            1,
+        )
     }
 
     fn scenario(name: &str) -> &'static Scenario {
