@@ -26,7 +26,7 @@ use lexopt::{Arg, ValueExt};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
-use child::Child;
+use child::{Child, Place};
 use lineup::Lineup;
 use machine::Machine;
 use scenario::{Measure, SCENARIOS, Scenario};
@@ -100,7 +100,7 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     let mut results = Vec::new();
     for scenario in &options.scenarios {
         let folder = folder.join(scenario.name);
-        let lineup = Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder)?;
+        let lineup = Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder, options.backlog)?;
         let rounds = match scenario.measure {
             Measure::CpuTime => loaded::measure(scenario, &lineup, &options, &folder)?,
             Measure::IdleMemory => idle::measure(scenario, &lineup, options.rounds, &binaries.own, &folder)?,
@@ -164,7 +164,8 @@ type Ports = [u16; crate::origin::LISTENERS];
 fn start_origin(binary: &Path, folder: &Path) -> Result<(Child, Ports)> {
     std::fs::create_dir_all(folder).because(|| format!("cannot make `{}`", folder.display()))?;
     let log = folder.join("origin.log");
-    let mut origin = Child::start("the origin", &[origin_core()], binary, &["origin".into()], &log)?;
+    let mut origin =
+        Child::start("the origin", Place::on(&[origin_core()]), binary, &["origin".into()], &log)?;
     let ports = origin.wait_for_log(|text| {
         let numbers: Vec<u16> = text.lines().next()?.split(' ').map_while(|word| word.parse().ok()).collect();
         numbers.try_into().ok()

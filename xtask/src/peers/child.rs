@@ -18,6 +18,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Open files that a process may have: two for each of 2,000 connections, and room.
 const OPEN_FILES: u32 = 8192;
 
+/// Where a process runs.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) cores: &'a [usize],
+    /// Whether it waits for whoever is on the core to have had a turn, also when work has just come.
+    pub(super) waits: bool,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn on(cores: &'a [usize]) -> Self {
+        Self { cores, waits: false }
+    }
+}
+
 /// A running process; dropping it kills it.
 pub(super) struct Child {
     name: String,
@@ -26,10 +40,10 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` on these cores; all its output goes to `log`.
+    /// Starts `program`; all its output goes to `log`.
     pub(super) fn start(
         name: &str,
-        cores: &[usize],
+        place: Place<'_>,
         program: &Path,
         arguments: &[OsString],
         log: &Path,
@@ -40,13 +54,17 @@ impl Child {
         // The kernel kills it when this thread ends, however that comes about.
         let mut command = Command::new(packages::located("setpriv")?);
         command.args(["--pdeathsig", "KILL", "prlimit", &format!("--nofile={OPEN_FILES}")]);
-        command.args(["taskset", "--cpu-list", &list(cores)]);
+        command.args(["taskset", "--cpu-list", &list(place.cores)]);
+        if place.waits {
+            // The kernel lets no batch process take the core from another that has it.
+            command.args(["chrt", "--batch", "0"]);
+        }
         command.arg(program).args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors);
         let process = command.spawn().because(|| format!("cannot start {name}"))?;
         Ok(Self { name: name.to_owned(), process, log: log.to_path_buf() })
     }
 
-    /// The process that becomes the program: setpriv, prlimit and taskset only hand over.
+    /// The process that becomes the program: setpriv, prlimit, taskset and chrt only hand over.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::LOAD_CORE;
-use super::child::Child;
+use super::child::{Child, Place};
 use super::lineup::{Lineup, Proxy};
 use super::report::Round;
 use super::scenario::Scenario;
@@ -54,7 +54,8 @@ fn clients(
     let mut words =
         vec!["crowd".into(), address.into(), target.into(), scenario.connections.to_string().into()];
     words.extend(lineup.authority().map(Into::into));
-    let mut child = Child::start("the clients", &[LOAD_CORE], crowd, &words, &folder.join("clients.log"))?;
+    let mut child =
+        Child::start("the clients", Place::on(&[LOAD_CORE]), crowd, &words, &folder.join("clients.log"))?;
     child.wait_for_log(|text| text.starts_with("ready").then_some(()))?;
     Ok(child)
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::child::Child;
+use super::child::{Child, Place};
 use super::load::Load;
 use super::scenario::{Program, Scenario, Setup, Threads};
 use super::{LOAD_CORE, PROXY_CORE, Ports, haproxy, nginx, ours};
@@ -28,6 +28,8 @@ pub(super) struct Lineup<'a> {
     origin: &'a Ports,
     switch: Option<&'a Path>,
     folder: &'a Path,
+    /// Whether the proxies share their core with a spinner, and let it have its turns.
+    backlog: bool,
     certificate: Option<Certificate>,
 }
 
@@ -46,10 +48,11 @@ impl<'a> Lineup<'a> {
         origin: &'a Ports,
         switch: Option<&'a Path>,
         folder: &'a Path,
+        backlog: bool,
     ) -> Result<Self> {
         make(folder)?;
         let certificate = scenario.tls.then(|| Certificate::make(folder)).transpose()?;
-        Ok(Self { scenario, origin, switch, folder, certificate })
+        Ok(Self { scenario, origin, switch, folder, backlog, certificate })
     }
 
     /// Who takes part. Our own switch does when there is a build of it.
@@ -119,7 +122,8 @@ impl<'a> Lineup<'a> {
                 (binary.to_path_buf(), vec!["run".into(), "--config".into(), file.into()])
             }
         };
-        let mut child = Child::start(setup.name, cores, &program, &words, &folder.join("output.log"))?;
+        let place = Place { cores, waits: self.backlog };
+        let mut child = Child::start(setup.name, place, &program, &words, &folder.join("output.log"))?;
         child.wait_for_port(port)?;
         Ok((child, port))
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::child::Child;
+use super::child::{Child, Place};
 use super::cpu::{self, Time};
 use super::lineup::{Lineup, Proxy};
 use super::load::{Load, Outcome};
@@ -71,7 +71,7 @@ fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Res
 
 fn start_spinner(folder: &Path) -> Result<Child> {
     let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
-    Child::start("the spinner", &[PROXY_CORE], &own, &["spin".into()], &folder.join("spin.log"))
+    Child::start("the spinner", Place::on(&[PROXY_CORE]), &own, &["spin".into()], &folder.join("spin.log"))
 }
 
 /// The access log of a proxy: a line that is not written was not paid for either.
