@@ -15,8 +15,8 @@ use crate::project::written;
 const READY_MAX: Duration = Duration::from_secs(30);
 /// How often we look whether it does.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Open files that a process may have: two for each of 2,000 connections, and room.
-const OPEN_FILES: u32 = 8192;
+/// Open files that a process may have. 2,000 connections need two each; HAProxy asks for 10,014, with pipes.
+const OPEN_FILES: u32 = 16_384;
 
 /// Where a process runs.
 #[derive(Clone, Copy)]

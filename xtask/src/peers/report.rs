@@ -238,8 +238,8 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Comparison { of, over, max } = self.comparison;
-        // Ratios need two decimals; bytes need none.
-        let digits = if over.is_some() { 2 } else { 0 };
+        // A ratio just over its bar should look so; of bytes there are enough.
+        let digits = if over.is_some() { 3 } else { 0 };
         match over {
             Some(over) => write!(out, "{of} / {over}: ")?,
             None => write!(out, "{of}: ")?,
@@ -352,8 +352,10 @@ mod tests {
         let result = Result::of(scenario("plain3"), &rounds);
         assert_eq!(result.flagged(), 2);
         let shown: Vec<_> = result.verdicts.iter().map(Verdict::to_string).collect();
-        let expected =
-            ["pointsman / nginx: 0.80, bar 0.80: met", "pointsman / haproxy: not measured, bar 0.72: MISSED"];
+        let expected = [
+            "pointsman / nginx: 0.800, bar 0.800: met",
+            "pointsman / haproxy: not measured, bar 0.720: MISSED",
+        ];
         assert_eq!(shown, expected);
         assert_eq!(result.missed(), 1);
         let json = result.json();
@@ -373,7 +375,7 @@ mod tests {
         let rounds = [round(OURS, 100_000, 0), round("nginx", 110_000, 0), round("haproxy", 200_000, 0)];
         let result = Result::of(scenario("browser3"), &rounds);
         assert_eq!(result.missed(), 1);
-        assert_eq!(result.verdicts[1].to_string(), "pointsman / haproxy: 2.00");
-        assert_eq!(result.verdicts[0].to_string(), "pointsman / nginx: 1.10, bar 0.80: MISSED");
+        assert_eq!(result.verdicts[1].to_string(), "pointsman / haproxy: 2.000");
+        assert_eq!(result.verdicts[0].to_string(), "pointsman / nginx: 1.100, bar 0.800: MISSED");
     }
 }
