@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
+mod crowd;
 mod failure;
 mod origin;
 mod packages;
@@ -22,8 +23,8 @@ const HELP: &str = "\
 cargo xtask demo [ARGUMENT…]   build the switch and show it at work
 cargo xtask check              everything that must be green, tests last
 cargo xtask tidy               the rules about the code itself
-cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME] [--backlog] [--no-build]
-                               CPU time per request beside nginx and HAProxy
+cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--backlog] [--strict] [--no-build]
+                               CPU time per request and memory per idle connection beside nginx and HAProxy
 ";
 
 fn main() -> ExitCode {
@@ -52,8 +53,9 @@ fn run() -> Result<()> {
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
-        // The two helpers that bench-peers starts as processes of their own.
+        // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
+        Some("crowd") => crowd::run(arguments),
         Some("spin") => nothing_more(arguments).and_then(|()| peers::spin()),
         _ => Err(Failure::usage(format!("no such command: `{}`\n\n{HELP}", command.display()))),
     }

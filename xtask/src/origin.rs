@@ -4,13 +4,15 @@
 //! ends in `/1m` is answered with 1 MiB, one that ends in `/seen` with the request's own head, every other
 //! one with 1 KiB. Requests have no body; pipelined ones are answered in order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::rc::Rc;
 
+use memchr::memmem;
 use mio::event::Event;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
+use slab::Slab;
 
 use crate::failure::{Because, Failure, Result};
 
@@ -39,8 +41,8 @@ pub(crate) fn run() -> Result<()> {
 struct Origin {
     poll: Poll,
     listeners: [TcpListener; LISTENERS],
-    connections: HashMap<Token, Connection>,
-    next_token: usize,
+    /// By token, counted behind the listeners'.
+    connections: Slab<Connection>,
     answers: [Answers; LISTENERS],
     /// Where every connection reads into: heads are looked at and forgotten at once.
     scratch: Vec<u8>,
@@ -59,8 +61,7 @@ impl Origin {
         Ok(Self {
             poll,
             listeners,
-            connections: HashMap::new(),
-            next_token: LISTENERS,
+            connections: Slab::new(),
             answers: std::array::from_fn(Answers::of),
             scratch: vec![0; 16 * 1024],
         })
@@ -79,12 +80,12 @@ impl Origin {
         if token.0 < LISTENERS {
             return self.accept(token.0);
         }
-        let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+        let Some(connection) = self.connections.get_mut(token.0 - LISTENERS) else { return Ok(()) };
         let answers = &self.answers[connection.listener];
         let goes_on = connection.read(event, answers, &mut self.scratch) && connection.write();
         if !goes_on {
             // Closing the socket takes it out of epoll.
-            self.connections.remove(&token);
+            self.connections.remove(token.0 - LISTENERS);
         }
         Ok(())
     }
@@ -97,14 +98,14 @@ impl Origin {
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(Failure::new(format!("cannot accept: {error}"))),
             };
-            let token = Token(self.next_token);
-            self.next_token += 1;
+            let vacant = self.connections.vacant_entry();
+            let token = Token(LISTENERS + vacant.key());
             let both = Interest::READABLE | Interest::WRITABLE;
             let registry = self.poll.registry();
             let registered =
                 stream.set_nodelay(true).and_then(|()| registry.register(&mut stream, token, both));
             registered.because(|| "cannot watch a connection".into())?;
-            self.connections.insert(token, Connection::new(stream, listener));
+            vacant.insert(Connection::new(stream, listener));
         }
     }
 }
@@ -221,14 +222,10 @@ impl Connection {
 /// Shows each complete head and says how many bytes they took.
 fn each_head(bytes: &[u8], mut see: impl FnMut(&[u8])) -> usize {
     let mut start = 0;
-    let mut at = 0;
-    // Line ends are rare, so the search is for them and the rest is looked at only there.
-    while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'\n') {
-        at += next + 1;
-        if bytes[start..at].ends_with(b"\r\n\r\n") {
-            see(&bytes[start..at]);
-            start = at;
-        }
+    while let Some(at) = memmem::find(&bytes[start..], b"\r\n\r\n") {
+        let end = start + at + 4;
+        see(&bytes[start..end]);
+        start = end;
     }
     start
 }

@@ -7,8 +7,10 @@
 mod child;
 mod cpu;
 mod haproxy;
+mod idle;
 mod lineup;
 mod load;
+mod loaded;
 mod machine;
 mod nginx;
 mod ours;
@@ -24,12 +26,10 @@ use lexopt::{Arg, ValueExt};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
-use child::Child;
+use child::{Child, Place};
 use lineup::Lineup;
-use load::Load;
 use machine::Machine;
-use report::Round;
-use scenario::{SCENARIOS, Scenario};
+use scenario::{Measure, SCENARIOS, Scenario};
 
 /// The proxy under test has this core to itself.
 const PROXY_CORE: usize = 0;
@@ -54,11 +54,14 @@ pub(crate) struct Options {
     /// A second process keeps the proxy's core busy, so that the proxy always finds a backlog.
     backlog: bool,
     build: bool,
+    /// A bar that is missed is a failure.
+    strict: bool,
 }
 
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
-        let mut options = Self { seconds: 4, rounds: 5, scenarios: Vec::new(), backlog: false, build: true };
+        let mut options =
+            Self { seconds: 4, rounds: 5, scenarios: Vec::new(), backlog: false, build: true, strict: false };
         while let Some(argument) = arguments.next()? {
             match argument {
                 Arg::Long("seconds") => options.seconds = arguments.value()?.parse()?,
@@ -68,6 +71,7 @@ impl Options {
                 }
                 Arg::Long("backlog") => options.backlog = true,
                 Arg::Long("no-build") => options.build = false,
+                Arg::Long("strict") => options.strict = true,
                 other => return Err(other.unexpected().into()),
             }
         }
@@ -92,12 +96,15 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder).because(|| format!("cannot empty `{}`", folder.display()))?;
     }
-    let (origin, ports) = start_origin(&binaries.origin, &folder)?;
+    let (origin, ports) = start_origin(&binaries.own, &folder)?;
     let mut results = Vec::new();
     for scenario in &options.scenarios {
         let folder = folder.join(scenario.name);
-        let lineup = Lineup::start(scenario, &ports, binaries.switch.as_deref(), &folder)?;
-        let rounds = measure(scenario, &lineup, &options, &folder)?;
+        let lineup = Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder, options.backlog)?;
+        let rounds = match scenario.measure {
+            Measure::CpuTime => loaded::measure(scenario, &lineup, &options, &folder)?,
+            Measure::IdleMemory => idle::measure(scenario, &lineup, options.rounds, &binaries.own, &folder)?,
+        };
         results.push(report::Result::of(scenario, &rounds));
         report::print(&results[results.len() - 1]);
     }
@@ -106,10 +113,14 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     report::write(&file, &machine, &options, &results)?;
     println!("\nwritten to {}", file.display());
     let flagged: usize = results.iter().map(report::Result::flagged).sum();
-    if flagged == 0 {
-        Ok(())
-    } else {
+    let missed: usize = results.iter().map(report::Result::missed).sum();
+    println!("bars missed: {missed}");
+    if flagged > 0 {
         Err(Failure::new(format!("{flagged} rounds had errors and do not count")))
+    } else if options.strict && missed > 0 {
+        Err(Failure::new(format!("{missed} bars are missed")))
+    } else {
+        Ok(())
     }
 }
 
@@ -128,14 +139,15 @@ pub(crate) fn spin() -> Result<()> {
 struct Binaries {
     /// Absent only when nothing was to be built and nothing is there.
     switch: Option<PathBuf>,
-    origin: PathBuf,
+    /// This program, which is the servers and the idle clients, too.
+    own: PathBuf,
 }
 
 impl Binaries {
     fn ready(project: &Project, build: bool) -> Result<Self> {
         if build {
             project.build_release("pointsman")?;
-            // The origin lives in this program; without optimisation it would be the bottleneck.
+            // The servers live in this program; without optimisation they would be the bottleneck.
             project.build_release("xtask")?;
         }
         let switch = project.release_binary("pointsman").ok();
@@ -143,7 +155,7 @@ impl Binaries {
             println!("note: there is no release build of the switch; its peers are measured alone");
         }
         let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
-        Ok(Self { switch, origin: project.release_binary("xtask").unwrap_or(own) })
+        Ok(Self { switch, own: project.release_binary("xtask").unwrap_or(own) })
     }
 }
 
@@ -152,7 +164,8 @@ type Ports = [u16; crate::origin::LISTENERS];
 fn start_origin(binary: &Path, folder: &Path) -> Result<(Child, Ports)> {
     std::fs::create_dir_all(folder).because(|| format!("cannot make `{}`", folder.display()))?;
     let log = folder.join("origin.log");
-    let mut origin = Child::start("the origin", LOAD_CORE, binary, &["origin".into()], &log)?;
+    let mut origin =
+        Child::start("the origin", Place::on(&[origin_core()]), binary, &["origin".into()], &log)?;
     let ports = origin.wait_for_log(|text| {
         let numbers: Vec<u16> = text.lines().next()?.split(' ').map_while(|word| word.parse().ok()).collect();
         numbers.try_into().ok()
@@ -160,28 +173,8 @@ fn start_origin(binary: &Path, folder: &Path) -> Result<(Child, Ports)> {
     Ok((origin, ports))
 }
 
-/// All rounds of a scenario: in each, one proxy after the other.
-fn measure(scenario: &Scenario, lineup: &Lineup, options: &Options, folder: &Path) -> Result<Vec<Round>> {
-    let spinner = options.backlog.then(|| start_spinner(folder)).transpose()?;
-    let ticks_per_second = cpu::ticks_per_second()?;
-    let mut rounds = Vec::new();
-    for number in 0..options.rounds {
-        for proxy in lineup.in_turn(number) {
-            let load = Load { scenario, port: proxy.port, openssl_conf: lineup.openssl_conf() };
-            load.run(WARM_UP_SECONDS)?;
-            let before = cpu::Time::of_tree(proxy.child.id())?;
-            let outcome = load.run(options.seconds)?;
-            let spent = cpu::Time::of_tree(proxy.child.id())?.since(before);
-            let round = Round::new(proxy.name, outcome, spent, ticks_per_second);
-            println!("{:<9} round {} {round}", scenario.name, number + 1);
-            rounds.push(round);
-        }
-    }
-    drop(spinner);
-    Ok(rounds)
-}
-
-fn start_spinner(folder: &Path) -> Result<Child> {
-    let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
-    Child::start("the spinner", PROXY_CORE, &own, &["spin".into()], &folder.join("spin.log"))
+/// With a third core the servers take it, so that the load generator can bring more.
+fn origin_core() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cores > LOAD_CORE + 1 { LOAD_CORE + 1 } else { LOAD_CORE }
 }

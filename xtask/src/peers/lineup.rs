@@ -5,27 +5,31 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::child::Child;
+use super::child::{Child, Place};
 use super::load::Load;
-use super::scenario::Scenario;
-use super::{PROXY_CORE, Ports, haproxy, nginx, ours};
+use super::scenario::{Program, Scenario, Setup, Threads};
+use super::{LOAD_CORE, PROXY_CORE, Ports, haproxy, nginx, ours};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::located;
 use crate::project::written;
 
-/// The name of our own switch in every table.
-pub(super) const OURS: &str = "pointsman";
-
-/// A proxy that serves.
+/// A proxy that serves: its processes, and where they listen.
 pub(super) struct Proxy {
     pub(super) name: &'static str,
-    pub(super) port: u16,
-    pub(super) child: Child,
+    /// One for each load generator.
+    pub(super) ports: Vec<u16>,
+    pub(super) log: Option<PathBuf>,
+    children: Vec<Child>,
 }
 
-/// The proxies of a scenario.
-pub(super) struct Lineup {
-    proxies: Vec<Proxy>,
+/// What starts the proxies of a scenario.
+pub(super) struct Lineup<'a> {
+    scenario: &'a Scenario,
+    origin: &'a Ports,
+    switch: Option<&'a Path>,
+    folder: &'a Path,
+    /// Whether the proxies share their core with a spinner, and let it have its turns.
+    backlog: bool,
     certificate: Option<Certificate>,
 }
 
@@ -38,55 +42,95 @@ pub(super) struct Certificate {
     openssl_conf: PathBuf,
 }
 
-impl Lineup {
-    pub(super) fn start(
-        scenario: &Scenario,
-        origin: &Ports,
-        switch: Option<&Path>,
-        folder: &Path,
+impl<'a> Lineup<'a> {
+    pub(super) fn of(
+        scenario: &'a Scenario,
+        origin: &'a Ports,
+        switch: Option<&'a Path>,
+        folder: &'a Path,
+        backlog: bool,
     ) -> Result<Self> {
-        std::fs::create_dir_all(folder).because(|| format!("cannot make `{}`", folder.display()))?;
+        make(folder)?;
         let certificate = scenario.tls.then(|| Certificate::make(folder)).transpose()?;
-        let mut lineup = Self { proxies: Vec::new(), certificate };
-        let files = lineup.certificate.as_ref();
-
-        let port = free_port()?;
-        let text = nginx::configuration(scenario, origin, port, files, folder);
-        let file = save(folder, "nginx.conf", &text)?;
-        let words: [OsString; 4] = ["-p".into(), folder.into(), "-c".into(), file.into()];
-        let nginx = Proxy::start("nginx", port, &located("nginx")?, &words, folder)?;
-
-        let port = free_port()?;
-        let file = save(folder, "haproxy.cfg", &haproxy::configuration(scenario, origin, port, files))?;
-        let haproxy = Proxy::start(
-            "haproxy",
-            port,
-            &located("haproxy")?,
-            &["-db".into(), "-f".into(), file.into()],
-            folder,
-        )?;
-
-        let ours = match switch {
-            Some(binary) => {
-                let port = free_port()?;
-                let file = save(folder, "bench.toml", &ours::configuration(origin, port, files))?;
-                save(folder, "bench.rules", &ours::rules(scenario))?;
-                let words: [OsString; 3] = ["run".into(), "--config".into(), file.into()];
-                Some(Proxy::start(OURS, port, binary, &words, folder)?)
-            }
-            None => None,
-        };
-        lineup.proxies = ours.into_iter().chain([nginx, haproxy]).collect();
-        for proxy in &lineup.proxies {
-            lineup.prove(scenario, proxy)?;
-        }
-        Ok(lineup)
+        Ok(Self { scenario, origin, switch, folder, backlog, certificate })
     }
 
-    /// The proxies, each round beginning with another one.
-    pub(super) fn in_turn(&self, round: usize) -> impl Iterator<Item = &Proxy> {
-        let count = self.proxies.len();
-        (0..count).map(move |place| &self.proxies[(round + place) % count])
+    /// Who takes part. Our own switch does when there is a build of it.
+    pub(super) fn setups(&self) -> Vec<&'static Setup> {
+        let is_there = |setup: &&Setup| self.switch.is_some() || setup.program != Program::Ours;
+        self.scenario.setups.iter().filter(is_there).collect()
+    }
+
+    /// Starts a proxy and shows that it does what it should.
+    pub(super) fn start(&self, setup: &Setup) -> Result<Proxy> {
+        let folder = self.folder.join(setup.name.replace(' ', "-"));
+        make(&folder)?;
+        let log = setup.logs.then(|| folder.join("access.log"));
+        let mut proxy = Proxy { name: setup.name, ports: Vec::new(), log, children: Vec::new() };
+        match setup.threads {
+            Threads::One => {
+                proxy.add(self.process(setup, &[PROXY_CORE], 1, &folder, proxy.log.as_deref())?)
+            }
+            Threads::TwoProcesses => {
+                for core in [PROXY_CORE, LOAD_CORE] {
+                    let folder = folder.join(core.to_string());
+                    make(&folder)?;
+                    proxy.add(self.process(setup, &[core], 1, &folder, None)?);
+                }
+            }
+            Threads::Two => {
+                let cores = [PROXY_CORE, LOAD_CORE];
+                let (child, port) = self.process(setup, &cores, cores.len(), &folder, None)?;
+                child.spread_threads("shard-", &cores)?;
+                proxy.add((child, port));
+                // As many load generators as for two processes.
+                proxy.ports.push(port);
+            }
+        }
+        for port in &proxy.ports {
+            self.prove(setup.name, *port)?;
+        }
+        Ok(proxy)
+    }
+
+    fn process(
+        &self,
+        setup: &Setup,
+        cores: &[usize],
+        threads: usize,
+        folder: &Path,
+        log: Option<&Path>,
+    ) -> Result<(Child, u16)> {
+        let (scenario, origin, files) = (self.scenario, self.origin, self.certificate.as_ref());
+        let port = free_port()?;
+        let (program, words): (PathBuf, Vec<OsString>) = match setup.program {
+            Program::Nginx => {
+                let text = nginx::configuration(scenario, origin, port, files, log, folder);
+                let file = save(folder, "nginx.conf", &text)?;
+                (located("nginx")?, vec!["-p".into(), folder.into(), "-c".into(), file.into()])
+            }
+            Program::Haproxy => {
+                let text = haproxy::configuration(scenario, origin, port, files);
+                let file = save(folder, "haproxy.cfg", &text)?;
+                (located("haproxy")?, vec!["-db".into(), "-f".into(), file.into()])
+            }
+            Program::Ours => {
+                let text = ours::configuration(origin, port, threads, files, log);
+                let file = save(folder, "bench.toml", &text)?;
+                save(folder, "bench.rules", &ours::rules(scenario))?;
+                let binary = self.switch.ok_or_else(|| Failure::new("there is no build of the switch"))?;
+                (binary.to_path_buf(), vec!["run".into(), "--config".into(), file.into()])
+            }
+        };
+        let place = Place { cores, waits: self.backlog };
+        let mut child = Child::start(setup.name, place, &program, &words, &folder.join("output.log"))?;
+        child.wait_for_port(port)?;
+        Ok((child, port))
+    }
+
+    /// The certificate that clients trust.
+    pub(super) fn authority(&self) -> Option<&Path> {
+        self.certificate.as_ref().map(|files| files.certificate.as_path())
     }
 
     /// The client's TLS choices.
@@ -96,9 +140,10 @@ impl Lineup {
 
     /// The request goes to the right pool, the answer is whole, the server hears who the client is, and
     /// TLS is what it is said to be: a proxy that does less than the others would seem the faster one.
-    fn prove(&self, scenario: &Scenario, proxy: &Proxy) -> Result<()> {
-        let load = Load { scenario, port: proxy.port, openssl_conf: self.openssl_conf() };
-        let wrong = |what: &str, seen: &str| Err(Failure::new(format!("{}: {what}:\n{seen}", proxy.name)));
+    fn prove(&self, name: &str, port: u16) -> Result<()> {
+        let scenario = self.scenario;
+        let load = Load { scenario, port, connections: 1, openssl_conf: self.openssl_conf() };
+        let wrong = |what: &str, seen: &str| Err(Failure::new(format!("{name}: {what}:\n{seen}")));
         let (answer, seen) = (load.head_of(scenario.answer)?, load.body_of("seen")?);
         let length = if scenario.answer == "1m" { "content-length: 1048576" } else { "content-length: 1024" };
         let pool = format!("x-pool: {}", scenario.pool);
@@ -122,16 +167,13 @@ impl Lineup {
 }
 
 impl Proxy {
-    fn start(
-        name: &'static str,
-        port: u16,
-        program: &Path,
-        words: &[OsString],
-        folder: &Path,
-    ) -> Result<Self> {
-        let mut child = Child::start(name, PROXY_CORE, program, words, &folder.join(format!("{name}.log")))?;
-        child.wait_for_port(port)?;
-        Ok(Self { name, port, child })
+    fn add(&mut self, (child, port): (Child, u16)) {
+        self.children.push(child);
+        self.ports.push(port);
+    }
+
+    pub(super) fn ids(&self) -> Vec<u32> {
+        self.children.iter().map(Child::id).collect()
     }
 }
 
@@ -143,6 +185,8 @@ impl Certificate {
         let mut openssl = Command::new(located("openssl")?);
         openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]);
         openssl.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]);
+        // By default it would be an authority's, which clients may refuse from a server.
+        openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
         written(openssl.arg("-out").arg(&certificate).arg("-keyout").arg(&key))?;
         let read =
             |path: &PathBuf| std::fs::read_to_string(path).because(|| "cannot read a certificate".into());
@@ -159,6 +203,10 @@ impl Certificate {
 fn free_port() -> Result<u16> {
     let taken = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     Ok(taken.because(|| "cannot find a free port".into())?.port())
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).because(|| format!("cannot make `{}`", folder.display()))
 }
 
 fn save(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {

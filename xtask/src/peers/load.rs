@@ -9,10 +9,11 @@ use crate::failure::{Failure, Result};
 use crate::packages::located;
 use crate::project::written;
 
-/// Requests of a scenario to one proxy.
+/// Requests of a scenario to one port of a proxy.
 pub(super) struct Load<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) port: u16,
+    pub(super) connections: u32,
     pub(super) openssl_conf: Option<&'a Path>,
 }
 
@@ -35,7 +36,7 @@ impl Load<'_> {
             &LOAD_CORE.to_string(),
         ]);
         command.arg(located("wrk")?).args(["--threads", "1", "--timeout", "10s"]);
-        command.args(["--connections", &self.scenario.connections.to_string()]);
+        command.args(["--connections", &self.connections.to_string()]);
         command.args(["--duration", &format!("{seconds}s")]);
         for line in self.scenario.header_lines() {
             command.args(["--header", &line]);
@@ -79,6 +80,15 @@ impl Load<'_> {
 }
 
 impl Outcome {
+    /// Of two generators that ran at the same time.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            seconds: self.seconds.max(other.seconds),
+            errors: self.errors + other.errors,
+        }
+    }
+
     fn read(text: &str) -> Option<Self> {
         let mut outcome = None;
         let mut errors = 0;
@@ -118,8 +128,10 @@ mod tests {
         let with_errors = format!(
             "{text}  Socket errors: connect 0, read 2, write 0, timeout 1\n  Non-2xx or 3xx responses: 7\n"
         );
-        assert_eq!(Outcome::read(&with_errors), Some(Outcome { errors: 10, ..clean }));
+        assert_eq!(Outcome::read(&with_errors), Some(Outcome { errors: 10, ..clean.clone() }));
         assert_eq!(Outcome::read("unable to connect"), None);
+        let both = clean.clone().and(Outcome { requests: 10, seconds: 5.0, errors: 2 });
+        assert_eq!(both, Outcome { requests: 290_010, seconds: 5.0, errors: 2 });
         assert_eq!(seconds_of("1.50m"), Some(90.0));
     }
 }

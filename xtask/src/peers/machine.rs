@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::lineup::OURS;
+use super::scenario::OURS;
 use super::{LOAD_CORE, PROXY_CORE};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::located;

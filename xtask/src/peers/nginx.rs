@@ -7,15 +7,18 @@ use super::Ports;
 use super::lineup::Certificate;
 use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, tenant_rules};
 
-/// One process, no log, kept-alive connections to the servers, buffers that hold a whole 1 KiB answer.
+/// One process, no log unless asked for, kept-alive connections to the servers, buffers that hold a whole 1 KiB answer.
 pub(super) fn configuration(
     scenario: &Scenario,
     origin: &Ports,
     port: u16,
     certificate: Option<&Certificate>,
+    log: Option<&Path>,
     folder: &Path,
 ) -> String {
     let folder = folder.display();
+    // Lines are put together before they are written, as ours are.
+    let log = log.map_or("off".to_owned(), |path| format!("{} combined buffer=64k", path.display()));
     let (maps, locations) = rules(scenario.rules);
     let pools: String = POOLS
         .iter()
@@ -27,7 +30,7 @@ pub(super) fn configuration(
         "daemon off;\nmaster_process off;\nworker_processes 1;\n\
          pid {folder}/nginx.pid;\nerror_log stderr warn;\n\
          events {{ worker_connections 4096; multi_accept on; }}\n\
-         http {{\n  access_log off;\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
+         http {{\n  access_log {log};\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
          fastcgi_temp_path {folder}/fastcgi;\n  uwsgi_temp_path {folder}/uwsgi;\n  scgi_temp_path {folder}/scgi;\n\
          {pools}{maps}  server {{\n    listen 127.0.0.1:{port}{ssl} backlog=1024;\n{tls}    \

@@ -2,68 +2,119 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::cpu::Time;
-use super::lineup::OURS;
+use super::cpu::Spent;
 use super::load::Outcome;
 use super::machine::Machine;
-use super::scenario::Scenario;
+use super::scenario::{Comparison, Measure, Scenario};
 use super::statistics::Spread;
 use super::{LOAD_CORE, Options, PROXY_CORE, WARM_UP_SECONDS};
 use crate::failure::Because;
+
+/// A proxy that has less than this share of the time work at hand waits for the load.
+const SATURATED_MIN: f64 = 0.95;
+
+/// What is known of a round. The first is the one that counts.
+struct Column {
+    key: &'static str,
+    title: &'static str,
+    digits: usize,
+}
+
+const CPU_TIME: &[Column] = &[
+    Column { key: "us_per_request", title: "us/request", digits: 2 },
+    Column { key: "user_us", title: "user", digits: 2 },
+    Column { key: "system_us", title: "system", digits: 2 },
+    Column { key: "requests_per_second", title: "requests/s", digits: 0 },
+    Column { key: "busy", title: "busy", digits: 2 },
+    Column { key: SATURATION, title: "at work", digits: 2 },
+];
+const SATURATION: &str = "saturation";
+
+const IDLE_MEMORY: &[Column] = &[
+    Column { key: "bytes_per_connection", title: "bytes/conn", digits: 0 },
+    Column { key: "resident_kib_before", title: "KiB before", digits: 0 },
+    Column { key: "resident_kib_after", title: "KiB after", digits: 0 },
+];
+
+fn columns(measure: Measure) -> &'static [Column] {
+    match measure {
+        Measure::CpuTime => CPU_TIME,
+        Measure::IdleMemory => IDLE_MEMORY,
+    }
+}
 
 /// One proxy in one round.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
     proxy: &'static str,
-    user_us: f64,
-    system_us: f64,
-    requests_per_second: f64,
-    /// Share of its core that the proxy used; far below 1 it was not saturated.
-    busy: f64,
-    requests: u64,
+    measure: Measure,
+    /// As the measure's columns say.
+    values: Vec<f64>,
+    /// With an error the round does not count.
     errors: u64,
 }
 
 impl Round {
-    pub(super) fn new(proxy: &'static str, outcome: Outcome, spent: Time, ticks_per_second: u64) -> Self {
+    /// `window`: how long was looked; `threads`: how many of the proxy's could carry the load.
+    pub(super) fn of_load(
+        proxy: &'static str,
+        outcome: &Outcome,
+        spent: Spent,
+        window: Duration,
+        threads: usize,
+    ) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of a few minutes are far below 2^52")]
-        let (ticks, requests) = (
-            [spent.user_ticks as f64, spent.system_ticks as f64].map(|ticks| ticks / ticks_per_second as f64),
-            outcome.requests.max(1) as f64,
-        );
-        let [user_us, system_us] = ticks.map(|seconds| seconds * 1e6 / requests);
+        let (requests, threads) = (outcome.requests.max(1) as f64, threads as f64);
+        let [user_us, system_us] = [spent.user, spent.system].map(|seconds| seconds * 1e6 / requests);
+        let (ran, window) = (spent.user + spent.system, window.as_secs_f64());
+        // A thread beside those that carry the load may have waited at the same time.
+        let saturation = ((ran + spent.waited) / window / threads).min(1.0);
         Self {
             proxy,
-            user_us,
-            system_us,
-            requests_per_second: requests / outcome.seconds,
-            busy: ticks.iter().sum::<f64>() / outcome.seconds,
-            requests: outcome.requests,
+            measure: Measure::CpuTime,
+            values: vec![
+                user_us + system_us,
+                user_us,
+                system_us,
+                requests / outcome.seconds,
+                ran / window,
+                saturation,
+            ],
             // A run without requests tells nothing.
             errors: outcome.errors + u64::from(outcome.requests == 0),
         }
     }
 
-    fn us(&self) -> f64 {
-        self.user_us + self.system_us
+    /// Resident memory before and after so many connections, in bytes.
+    pub(super) fn of_memory(proxy: &'static str, before: u64, after: u64, connections: u32) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "memory of a process is far below 2^52 bytes")]
+        let (before, after) = (before as f64, after as f64);
+        Self {
+            proxy,
+            measure: Measure::IdleMemory,
+            values: vec![(after - before) / f64::from(connections), before / 1024.0, after / 1024.0],
+            errors: 0,
+        }
     }
 
     fn json(&self) -> Value {
-        json!({
-            "us_per_request": self.us(), "user_us": self.user_us, "system_us": self.system_us,
-            "requests_per_second": self.requests_per_second, "busy": self.busy,
-            "requests": self.requests, "errors": self.errors,
-        })
+        let named = columns(self.measure).iter().zip(&self.values);
+        let mut map: Map<_, _> = named.map(|(column, value)| (column.key.to_owned(), json!(value))).collect();
+        map.insert("errors".to_owned(), json!(self.errors));
+        Value::Object(map)
     }
 }
 
 impl fmt::Display for Round {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (proxy, us, rate) = (self.proxy, self.us(), self.requests_per_second);
-        write!(out, "{proxy:<9} {us:8.2} us  {rate:8.0} requests/s")?;
+        write!(out, "{:<13}", self.proxy)?;
+        for (column, value) in columns(self.measure).iter().zip(&self.values) {
+            write!(out, "  {} {value:.*}", column.title, column.digits)?;
+        }
         if self.errors > 0 { write!(out, "  {} errors, does not count", self.errors) } else { Ok(()) }
     }
 }
@@ -72,38 +123,48 @@ impl fmt::Display for Round {
 pub(super) struct Result {
     scenario: &'static str,
     about: &'static str,
+    columns: &'static [Column],
     rows: Vec<Row>,
+    verdicts: Vec<Verdict>,
 }
 
 /// A proxy's figures in a scenario.
 struct Row {
     proxy: &'static str,
-    /// Over the rounds without errors; absent when every one had some.
-    figures: Option<Figures>,
+    /// For each column, over the rounds without errors; empty when every one had some.
+    spreads: Vec<Spread>,
     rounds: Vec<Round>,
 }
 
-struct Figures {
-    us: Spread,
-    user_us: Spread,
-    system_us: Spread,
-    requests_per_second: Spread,
-    busy: Spread,
+/// What a comparison came to. Nothing, where a proxy did not take part or had errors in every round.
+struct Verdict {
+    comparison: Comparison,
+    value: Option<f64>,
 }
 
 impl Result {
     pub(super) fn of(scenario: &Scenario, rounds: &[Round]) -> Self {
+        let columns = columns(scenario.measure);
         let mut rows: Vec<Row> = Vec::new();
         for round in rounds {
             match rows.iter_mut().find(|row| row.proxy == round.proxy) {
                 Some(row) => row.rounds.push(round.clone()),
-                None => rows.push(Row { proxy: round.proxy, figures: None, rounds: vec![round.clone()] }),
+                None => {
+                    rows.push(Row { proxy: round.proxy, spreads: Vec::new(), rounds: vec![round.clone()] });
+                }
             }
         }
         for row in &mut rows {
-            row.figures = Figures::of(&row.rounds);
+            row.spreads = spreads(columns, &row.rounds);
         }
-        Self { scenario: scenario.name, about: scenario.about, rows }
+        let median = |name: &str| rows.iter().find(|row| row.proxy == name)?.figure();
+        let value = |comparison: &Comparison| match comparison.over {
+            None => median(comparison.of),
+            Some(over) => Some(median(comparison.of)? / median(over)?),
+        };
+        let verdicts = scenario.comparisons.iter().map(|c| Verdict { comparison: *c, value: value(c) });
+        let verdicts = verdicts.collect();
+        Self { scenario: scenario.name, about: scenario.about, columns, rows, verdicts }
     }
 
     /// How many rounds had errors.
@@ -111,80 +172,112 @@ impl Result {
         self.rows.iter().flat_map(|row| &row.rounds).filter(|round| round.errors > 0).count()
     }
 
-    /// Our median over a peer's, for each peer.
-    fn ratios(&self) -> Vec<(&'static str, f64)> {
-        let us = |row: &Row| Some(row.figures.as_ref()?.us.median);
-        let Some(ours) = self.rows.iter().find(|row| row.proxy == OURS).and_then(us) else {
+    /// How many bars were not shown to be met.
+    pub(super) fn missed(&self) -> usize {
+        self.verdicts.iter().filter(|verdict| verdict.is_met() == Some(false)).count()
+    }
+
+    /// Who waited for the load, and how much of the time there was work.
+    fn unsaturated(&self) -> Vec<(&'static str, f64)> {
+        let Some(column) = self.columns.iter().position(|column| column.key == SATURATION) else {
             return Vec::new();
         };
-        let peers = self.rows.iter().filter(|row| row.proxy != OURS);
-        peers.filter_map(|row| Some((row.proxy, ours / us(row)?))).collect()
+        let shares = self.rows.iter().filter_map(|row| Some((row.proxy, row.spreads.get(column)?.median)));
+        shares.filter(|(_, share)| *share < SATURATED_MIN).collect()
     }
 
     fn json(&self) -> Value {
-        let proxies: serde_json::Map<_, _> =
-            self.rows.iter().map(|row| (row.proxy.to_owned(), row.json())).collect();
-        let ratios: serde_json::Map<_, _> =
-            self.ratios().into_iter().map(|(peer, ratio)| (peer.to_owned(), json!(ratio))).collect();
+        let proxies: Map<_, _> =
+            self.rows.iter().map(|row| (row.proxy.to_owned(), row.json(self.columns))).collect();
         json!({
             "scenario": self.scenario, "about": self.about, "proxies": proxies,
-            "ratios": ratios, "rounds_with_errors": self.flagged(),
+            "comparisons": self.verdicts.iter().map(Verdict::json).collect::<Vec<_>>(),
+            "unsaturated": self.unsaturated().iter().map(|(proxy, _)| *proxy).collect::<Vec<_>>(),
+            "rounds_with_errors": self.flagged(),
         })
     }
 }
 
 impl Row {
-    fn json(&self) -> Value {
-        let rounds: Vec<_> = self.rounds.iter().map(Round::json).collect();
-        json!({"figures": self.figures.as_ref().map(Figures::json), "rounds": rounds})
+    fn figure(&self) -> Option<f64> {
+        self.spreads.first().map(|spread| spread.median)
+    }
+
+    fn counted(&self) -> usize {
+        self.rounds.iter().filter(|round| round.errors == 0).count()
+    }
+
+    fn json(&self, columns: &[Column]) -> Value {
+        let named = columns.iter().zip(&self.spreads);
+        let figures: Map<_, _> =
+            named.map(|(column, spread)| (column.key.to_owned(), spread.json())).collect();
+        json!({
+            "figures": figures, "rounds_counted": self.counted(),
+            "rounds": self.rounds.iter().map(Round::json).collect::<Vec<_>>(),
+        })
     }
 }
 
-impl Figures {
-    fn of(rounds: &[Round]) -> Option<Self> {
-        let spread = |figure: fn(&Round) -> f64| {
-            Spread::of(rounds.iter().filter(|round| round.errors == 0).map(figure))
-        };
-        Some(Self {
-            us: spread(Round::us)?,
-            user_us: spread(|round| round.user_us)?,
-            system_us: spread(|round| round.system_us)?,
-            requests_per_second: spread(|round| round.requests_per_second)?,
-            busy: spread(|round| round.busy)?,
-        })
+fn spreads(columns: &[Column], rounds: &[Round]) -> Vec<Spread> {
+    let good = || rounds.iter().filter(|round| round.errors == 0);
+    (0..columns.len()).filter_map(|column| Spread::of(good().map(|round| round.values[column]))).collect()
+}
+
+impl Verdict {
+    /// Nothing where there is no bar. What could not be measured does not meet one.
+    fn is_met(&self) -> Option<bool> {
+        self.comparison.max.map(|max| self.value.is_some_and(|value| value <= max))
     }
 
     fn json(&self) -> Value {
-        json!({
-            "us_per_request": self.us.json(), "user_us": self.user_us.json(), "system_us": self.system_us.json(),
-            "requests_per_second": self.requests_per_second.json(), "busy": self.busy.json(),
-        })
+        let Comparison { of, over, max } = self.comparison;
+        json!({"of": of, "over": over, "value": self.value, "bar": max, "met": self.is_met()})
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { of, over, max } = self.comparison;
+        // A ratio just over its bar should look so; of bytes there are enough.
+        let digits = if over.is_some() { 3 } else { 0 };
+        match over {
+            Some(over) => write!(out, "{of} / {over}: ")?,
+            None => write!(out, "{of}: ")?,
+        }
+        match self.value {
+            Some(value) => write!(out, "{value:.digits$}")?,
+            None => write!(out, "not measured")?,
+        }
+        match (max, self.is_met()) {
+            (Some(max), Some(true)) => write!(out, ", bar {max:.digits$}: met"),
+            (Some(max), _) => write!(out, ", bar {max:.digits$}: MISSED"),
+            (None, _) => Ok(()),
+        }
     }
 }
 
 pub(super) fn print(result: &Result) {
     println!("\n{}: {}", result.scenario, result.about);
-    println!(
-        "{:<10} {:>9} {:>19} {:>8} {:>8} {:>11} {:>5}",
-        "proxy", "us/req", "[min-max]", "user", "system", "requests/s", "busy"
-    );
+    let titles: Vec<_> = result.columns.iter().map(|column| column.title).collect();
+    print!("{:<13} {:>10} {:>19}", "proxy", titles[0], "[min-max]");
+    titles[1..].iter().for_each(|title| print!(" {title:>10}"));
+    println!(" {:>6}", "rounds");
     for row in &result.rows {
-        match &row.figures {
-            Some(Figures { us, user_us, system_us, requests_per_second, busy }) => println!(
-                "{:<10} {:>9.2} {:>19} {:>8.2} {:>8.2} {:>11.0} {:>5.2}",
-                row.proxy,
-                us.median,
-                format!("[{:.2}-{:.2}]", us.min, us.max),
-                user_us.median,
-                system_us.median,
-                requests_per_second.median,
-                busy.median
-            ),
-            None => println!("{:<10} every round had errors", row.proxy),
-        }
+        let mut cells = result.columns.iter().zip(&row.spreads);
+        let Some((Column { digits, .. }, spread)) = cells.next() else {
+            println!("{:<13} every round had errors", row.proxy);
+            continue;
+        };
+        let range = format!("[{:.digits$}-{:.digits$}]", spread.min, spread.max);
+        print!("{:<13} {:>10.digits$} {range:>19}", row.proxy, spread.median);
+        cells.for_each(|(column, spread)| print!(" {:>10.*}", column.digits, spread.median));
+        println!(" {:>6}", row.counted());
     }
-    for (peer, ratio) in result.ratios() {
-        println!("{OURS} / {peer}: {ratio:.2}");
+    for verdict in &result.verdicts {
+        println!("{verdict}");
+    }
+    for (proxy, share) in result.unsaturated() {
+        println!("note: {proxy} had work for {share:.2} of the time only; the load could bring no more");
     }
     println!();
 }
@@ -202,6 +295,7 @@ pub(super) fn write(
             "proxy_core": PROXY_CORE, "load_core": LOAD_CORE, "backlog": options.backlog,
         },
         "scenarios": results.iter().map(Result::json).collect::<Vec<_>>(),
+        "bars_missed": results.iter().map(Result::missed).sum::<usize>(),
     });
     std::fs::write(file, format!("{document:#}\n")).because(|| format!("cannot write `{}`", file.display()))
 }
@@ -209,34 +303,79 @@ pub(super) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peers::scenario::OURS;
 
     fn round(proxy: &'static str, requests: u64, errors: u64) -> Round {
         let outcome = Outcome { requests, seconds: 1.0, errors };
-        Round::new(proxy, outcome, Time { user_ticks: 20, system_ticks: 80 }, 100)
+        Round::of_load(
+            proxy,
+            &outcome,
+            Spent { user: 0.2, system: 0.6, waited: 0.1 },
+            Duration::from_secs(1),
+            1,
+        )
+    }
+
+    fn scenario(name: &str) -> &'static Scenario {
+        Scenario::named(name).expect("it is there")
     }
 
     #[test]
     fn cpu_time_is_shared_by_the_requests() {
-        let round = round(OURS, 100_000, 0);
-        assert!((round.us() - 10.0).abs() < 1e-9);
-        assert!((round.user_us - 2.0).abs() < 1e-9);
-        assert!((round.busy - 1.0).abs() < 1e-9);
+        let expected = [8.0, 2.0, 6.0, 100_000.0, 0.8, 0.9];
+        let values = round(OURS, 100_000, 0).values;
+        assert_eq!(values.len(), expected.len());
+        for ((value, expected), column) in values.iter().zip(expected).zip(CPU_TIME) {
+            assert!((value - expected).abs() < 1e-9, "{}: {value}", column.key);
+        }
+    }
+
+    #[test]
+    fn memory_is_shared_by_the_connections() {
+        let round = Round::of_memory(OURS, 1 << 20, 3 << 20, 2048);
+        assert!((round.values[0] - 1024.0).abs() < 1e-9);
+        let result = Result::of(scenario("idle-plain"), &[round]);
+        assert_eq!(result.missed(), 0);
+        assert_eq!(result.verdicts[0].to_string(), "pointsman: 1024, bar 2048: met");
+        assert_eq!(result.unsaturated(), []);
     }
 
     #[test]
     fn ratios_are_of_medians_and_leave_errors_out() {
         let rounds = [
-            round(OURS, 200_000, 0),
+            round(OURS, 125_000, 0),
             round("nginx", 100_000, 0),
             round(OURS, 100, 3),
             round("nginx", 100_000, 0),
             round("haproxy", 0, 0),
         ];
-        let result = Result::of(Scenario::named("plain3").expect("it is there"), &rounds);
+        let result = Result::of(scenario("plain3"), &rounds);
         assert_eq!(result.flagged(), 2);
-        let ratios = result.ratios();
-        assert_eq!(ratios.len(), 1);
-        assert!((ratios[0].1 - 0.5).abs() < 1e-9);
-        assert_eq!(result.json()["proxies"]["haproxy"]["figures"], Value::Null);
+        let shown: Vec<_> = result.verdicts.iter().map(Verdict::to_string).collect();
+        let expected = [
+            "pointsman / nginx: 0.800, bar 0.800: met",
+            "pointsman / haproxy: not measured, bar 0.720: MISSED",
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(result.missed(), 1);
+        let json = result.json();
+        assert_eq!(json["proxies"]["haproxy"]["figures"], json!({}));
+        assert_eq!(json["proxies"]["pointsman"]["rounds_counted"], json!(1));
+        assert_eq!(
+            json["comparisons"][1],
+            json!({
+                "of": "pointsman", "over": "haproxy", "value": null, "bar": 0.72, "met": false
+            })
+        );
+        assert_eq!(json["unsaturated"], json!(["pointsman", "nginx"]));
+    }
+
+    #[test]
+    fn a_ratio_without_a_bar_is_neither_met_nor_missed() {
+        let rounds = [round(OURS, 100_000, 0), round("nginx", 110_000, 0), round("haproxy", 200_000, 0)];
+        let result = Result::of(scenario("browser3"), &rounds);
+        assert_eq!(result.missed(), 1);
+        assert_eq!(result.verdicts[1].to_string(), "pointsman / haproxy: 2.000");
+        assert_eq!(result.verdicts[0].to_string(), "pointsman / nginx: 1.100, bar 0.800: MISSED");
     }
 }

@@ -8,12 +8,16 @@ pub(super) const POOLS: [&str; 4] = ["api", "static", "img", "web"];
 /// The header that the hundred rules look at.
 pub(super) const TENANT: &str = "x-tenant";
 
-/// One kind of traffic.
+/// One kind of traffic, who carries it, and what is asked of us.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
+    pub(super) measure: Measure,
+    pub(super) setups: &'static [Setup],
+    pub(super) comparisons: &'static [Comparison],
     pub(super) rules: Rules,
     pub(super) tls: bool,
+    /// Of all load generators together.
     pub(super) connections: u32,
     /// The folder of the request's target; a name comes behind it.
     pub(super) folder: &'static str,
@@ -22,6 +26,81 @@ pub(super) struct Scenario {
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Which of [`POOLS`] the rules must choose.
     pub(super) pool: usize,
+}
+
+/// What a round comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// CPU time for each request under load.
+    CpuTime,
+    /// Resident memory for each connection that had one request and is idle.
+    IdleMemory,
+}
+
+/// A program and how it is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Setup {
+    /// Its name in tables.
+    pub(super) name: &'static str,
+    pub(super) program: Program,
+    /// Whether it writes an access log.
+    pub(super) logs: bool,
+    pub(super) threads: Threads,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    Ours,
+    Nginx,
+    Haproxy,
+}
+
+/// How many threads, and whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Threads {
+    /// One process with one thread, on the proxy's core.
+    One,
+    /// One process with a thread on each core.
+    Two,
+    /// Two processes with one thread each, on a core each: what two threads cost when they share nothing.
+    TwoProcesses,
+}
+
+impl Setup {
+    const fn of(name: &'static str, program: Program) -> Self {
+        Self { name, program, logs: false, threads: Threads::One }
+    }
+}
+
+/// The name of our own switch in every table.
+pub(super) const OURS: &str = "pointsman";
+const NGINX: &str = "nginx";
+const HAPROXY: &str = "haproxy";
+const OURS_LOGS: &str = "pointsman+log";
+const NGINX_LOGS: &str = "nginx+log";
+const TWO_THREADS: &str = "two threads";
+const TWO_PROCESSES: &str = "two processes";
+
+const PEERS: &[Setup] =
+    &[Setup::of(OURS, Program::Ours), Setup::of(NGINX, Program::Nginx), Setup::of(HAPROXY, Program::Haproxy)];
+
+/// One setup's median, alone or over another's, and the most that it may come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparison {
+    pub(super) of: &'static str,
+    pub(super) over: Option<&'static str>,
+    /// The bar. Without one the figure is for information.
+    pub(super) max: Option<f64>,
+}
+
+impl Comparison {
+    const fn with(of: &'static str, over: &'static str, max: f64) -> Self {
+        Self { of, over: Some(over), max: Some(max) }
+    }
+
+    const fn shown(of: &'static str, over: &'static str) -> Self {
+        Self { of, over: Some(over), max: None }
+    }
 }
 
 /// The rules of a scenario, the same for every proxy.
@@ -69,6 +148,9 @@ const BROWSER: &[(&str, &str)] = &[
 const PLAIN: Scenario = Scenario {
     name: "plain3",
     about: "three prefix rules, 1 KiB, keep-alive",
+    measure: Measure::CpuTime,
+    setups: PEERS,
+    comparisons: &[Comparison::with(OURS, NGINX, 0.80), Comparison::with(OURS, HAPROXY, 0.72)],
     rules: Rules::Prefixes,
     tls: false,
     connections: 64,
@@ -78,18 +160,29 @@ const PLAIN: Scenario = Scenario {
     pool: 2,
 };
 
+/// Connections that are idle.
+const IDLE: Scenario = Scenario { measure: Measure::IdleMemory, connections: 2000, ..PLAIN };
+
 pub(super) const SCENARIOS: &[Scenario] = &[
     PLAIN,
-    Scenario { name: "browser3", about: "the same with a browser's headers", headers: BROWSER, ..PLAIN },
+    Scenario {
+        name: "browser3",
+        about: "the same with a browser's headers",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.80), Comparison::shown(OURS, HAPROXY)],
+        headers: BROWSER,
+        ..PLAIN
+    },
     Scenario {
         name: "tls3",
         about: "the same under TLS 1.3, X25519, AES-128-GCM, ECDSA P-256",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.68), Comparison::with(OURS, HAPROXY, 0.60)],
         tls: true,
         ..PLAIN
     },
     Scenario {
         name: "handshake",
         about: "a full TLS 1.3 handshake for each request: X25519, ECDSA P-256, 1 KiB, close",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.45), Comparison::shown(OURS, HAPROXY)],
         tls: true,
         headers: &[("Connection", "close")],
         ..PLAIN
@@ -97,13 +190,69 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "rules100",
         about: "a hundred ordered rules on path prefix and header, the last one takes it",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.55), Comparison::with(OURS, HAPROXY, 0.40)],
         rules: Rules::Hundred,
         folder: "/app9/",
         headers: &[(TENANT, "t9")],
         pool: 0,
         ..PLAIN
     },
-    Scenario { name: "big", about: "three prefix rules, 1 MiB", connections: 16, answer: "1m", ..PLAIN },
+    Scenario {
+        name: "big",
+        about: "three prefix rules, 1 MiB",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.75), Comparison::shown(OURS, HAPROXY)],
+        connections: 16,
+        answer: "1m",
+        ..PLAIN
+    },
+    Scenario {
+        name: "log",
+        about: "plain3 with an access log in a file, beside none",
+        setups: &[
+            Setup::of(OURS, Program::Ours),
+            Setup { logs: true, ..Setup::of(OURS_LOGS, Program::Ours) },
+            Setup::of(NGINX, Program::Nginx),
+            Setup { logs: true, ..Setup::of(NGINX_LOGS, Program::Nginx) },
+        ],
+        comparisons: &[
+            Comparison::with(OURS_LOGS, OURS, 1.15),
+            Comparison::shown(NGINX_LOGS, NGINX),
+            Comparison::shown(OURS_LOGS, NGINX_LOGS),
+        ],
+        ..PLAIN
+    },
+    Scenario {
+        name: "threads2",
+        about: "plain3 on both cores, which the load shares: do two threads cost each other?",
+        setups: &[
+            Setup::of(OURS, Program::Ours),
+            Setup { threads: Threads::Two, ..Setup::of(TWO_THREADS, Program::Ours) },
+            Setup { threads: Threads::TwoProcesses, ..Setup::of(TWO_PROCESSES, Program::Ours) },
+        ],
+        comparisons: &[
+            Comparison::with(TWO_THREADS, OURS, 1.10),
+            Comparison::with(TWO_THREADS, TWO_PROCESSES, 1.10),
+        ],
+        connections: 16,
+        ..PLAIN
+    },
+    Scenario {
+        name: "idle-plain",
+        about: "memory of a connection that is idle after one request; 2,000 of them",
+        comparisons: &[
+            Comparison { of: OURS, over: None, max: Some(2048.0) },
+            Comparison::shown(OURS, NGINX),
+            Comparison::shown(OURS, HAPROXY),
+        ],
+        ..IDLE
+    },
+    Scenario {
+        name: "idle-tls",
+        about: "the same under TLS 1.3",
+        comparisons: &[Comparison::with(OURS, NGINX, 0.85), Comparison::shown(OURS, HAPROXY)],
+        tls: true,
+        ..IDLE
+    },
 ];
 
 impl Scenario {
@@ -147,5 +296,16 @@ mod tests {
             assert_eq!(PREFIXES.iter().position(|prefix| scenario.folder == *prefix), Some(scenario.pool));
         }
         assert!(Scenario::named("plain4").is_err());
+    }
+
+    #[test]
+    fn what_is_compared_is_measured() {
+        for Scenario { name, setups, comparisons, .. } in SCENARIOS {
+            let is_there = |named: &str| setups.iter().any(|setup| setup.name == named);
+            for Comparison { of, over, .. } in *comparisons {
+                assert!(is_there(of) && over.is_none_or(is_there), "{name}: {of} / {over:?}");
+            }
+            assert!(comparisons.iter().any(|comparison| comparison.max.is_some()), "{name} has no bar");
+        }
     }
 }

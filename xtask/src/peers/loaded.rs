@@ -1,0 +1,139 @@
+//! What a request costs under load: CPU time of the proxy.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::child::{Child, Place};
+use super::cpu::{self, Time};
+use super::lineup::{Lineup, Proxy};
+use super::load::{Load, Outcome};
+use super::report::Round;
+use super::scenario::Scenario;
+use super::{Options, PROXY_CORE, WARM_UP_SECONDS};
+use crate::failure::{Because, Failure, Result};
+
+/// How long the last lines of an access log may take.
+const LINES_MAX: Duration = Duration::from_secs(5);
+/// nginx is told to put 64 KiB together, which is some six hundred lines.
+const LINES_HELD_MAX: u64 = 1000;
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// All rounds of a scenario: in each, one proxy after the other, each round beginning with another one.
+pub(super) fn measure(
+    scenario: &Scenario,
+    lineup: &Lineup,
+    options: &Options,
+    folder: &Path,
+) -> Result<Vec<Round>> {
+    let proxies = lineup.setups().into_iter().map(|setup| lineup.start(setup)).collect::<Result<Vec<_>>>()?;
+    let spinner = options.backlog.then(|| start_spinner(folder)).transpose()?;
+    let ticks_per_second = cpu::ticks_per_second()?;
+    let mut rounds = Vec::new();
+    for number in 0..options.rounds {
+        for place in 0..proxies.len() {
+            let proxy = &proxies[(number + place) % proxies.len()];
+            run(scenario, lineup, proxy, WARM_UP_SECONDS)?;
+            let log = proxy.log.as_deref().map(Log::emptied).transpose()?;
+            let ids = proxy.ids();
+            let started = Instant::now();
+            let before = Time::of_trees(&ids)?;
+            let mut outcome = run(scenario, lineup, proxy, options.seconds)?;
+            // The window of the account is a little longer than the load: what is over is idle.
+            let window = started.elapsed();
+            let missing = log.map(|log| log.missing(outcome.requests)).transpose()?.unwrap_or(0);
+            let spent = Time::of_trees(&ids)?.since(&before, ticks_per_second);
+            outcome.errors += missing;
+            let round = Round::of_load(proxy.name, &outcome, spent, window, proxy.ports.len());
+            println!("{:<10} round {} {round}", scenario.name, number + 1);
+            rounds.push(round);
+        }
+    }
+    drop(spinner);
+    Ok(rounds)
+}
+
+/// One load generator for each port of the proxy, at the same time.
+fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Result<Outcome> {
+    let generators = u32::try_from(proxy.ports.len()).unwrap_or(1);
+    let connections = scenario.connections / generators;
+    let outcomes = std::thread::scope(|scope| {
+        let load = |port| Load { scenario, port, connections, openssl_conf: lineup.openssl_conf() };
+        let runs: Vec<_> =
+            proxy.ports.iter().map(|port| scope.spawn(move || load(*port).run(seconds))).collect();
+        let joined =
+            runs.into_iter().map(|run| run.join().map_err(|_| Failure::new("a load generator broke")));
+        joined.map(|outcome| outcome.and_then(|outcome| outcome)).collect::<Result<Vec<_>>>()
+    })?;
+    outcomes.into_iter().reduce(Outcome::and).ok_or_else(|| Failure::new("a proxy without a port"))
+}
+
+fn start_spinner(folder: &Path) -> Result<Child> {
+    let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
+    Child::start("the spinner", Place::on(&[PROXY_CORE]), &own, &["spin".into()], &folder.join("spin.log"))
+}
+
+/// The access log of a proxy: a line that is not written was not paid for either.
+struct Log<'a> {
+    path: &'a Path,
+}
+
+impl<'a> Log<'a> {
+    /// The proxies append, so what was written before can be cut off under their hands.
+    fn emptied(path: &'a Path) -> Result<Self> {
+        let file = OpenOptions::new().write(true).open(path);
+        file.and_then(|file| file.set_len(0)).because(|| format!("cannot empty `{}`", path.display()))?;
+        Ok(Self { path })
+    }
+
+    /// How many lines of these requests do not come.
+    fn missing(&self, requests: u64) -> Result<u64> {
+        let started = Instant::now();
+        loop {
+            let missing = missing(requests, self.lines()?);
+            if missing == 0 || started.elapsed() > LINES_MAX {
+                return Ok(missing);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn lines(&self) -> Result<u64> {
+        let doing = || format!("cannot read `{}`", self.path.display());
+        let mut file = std::fs::File::open(self.path).because(doing)?;
+        let mut piece = vec![0; 1 << 20];
+        let mut lines = 0;
+        loop {
+            match file.read(&mut piece).because(doing)? {
+                0 => return Ok(lines),
+                count => lines += memchr::memchr_iter(b'\n', &piece[..count]).count() as u64,
+            }
+        }
+    }
+}
+
+/// A buffer may hold some lines until more come; that many are not missed.
+fn missing(requests: u64, lines: u64) -> u64 {
+    let missing = requests.saturating_sub(lines);
+    if missing > LINES_HELD_MAX { missing } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINES_HELD_MAX, Log, missing};
+
+    #[test]
+    fn lines_that_are_not_there_are_missed() {
+        let path = std::env::temp_dir().join(format!("access.log.{}", std::process::id()));
+        std::fs::write(&path, "from before\n").expect("a temporary folder");
+        let log = Log::emptied(&path).expect("it is there");
+        assert_eq!(log.lines().ok(), Some(0));
+        std::fs::write(&path, "x\n".repeat(995)).expect("a temporary folder");
+        assert_eq!(log.lines().ok(), Some(995));
+        assert_eq!(log.missing(1000).ok(), Some(0));
+        assert_eq!(missing(LINES_HELD_MAX + 996, 995), LINES_HELD_MAX + 1);
+        std::fs::remove_file(&path).expect("still there");
+        assert!(Log::emptied(&path).is_err());
+    }
+}
