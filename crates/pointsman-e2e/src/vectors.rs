@@ -15,6 +15,8 @@ pub fn testdata(name: &str) -> PathBuf {
 pub struct Refused {
     /// Where it stands: file and line.
     pub place: String,
+    /// What it is about.
+    pub section: String,
     /// What must come of it.
     pub outcome: String,
     /// What RFC says so, and which section of it.
@@ -31,14 +33,22 @@ pub struct Refused {
 /// When it cannot be read, or a row has too few columns.
 #[must_use]
 pub fn refused(name: &str) -> Vec<Refused> {
-    let lines = read_lines(&workspace().join("testdata/refusals").join(name));
-    let row = |(number, line): (usize, String)| {
-        let place = format!("{name}:{number}");
-        let columns: Vec<_> = line.splitn(4, " | ").map(|column| column.trim().to_owned()).collect();
-        let [outcome, rfc, what, text] = columns.try_into().unwrap_or_else(|_| panic!("{place}: `{line}`"));
-        Refused { place, outcome, rfc, what, text }
-    };
-    lines.into_iter().map(row).collect()
+    let text = read(&workspace().join("testdata/refusals").join(name));
+    let (mut rows, mut section, mut follows) = (Vec::new(), "", false);
+    for (index, line) in text.lines().enumerate() {
+        let place = format!("{name}:{}", index + 1);
+        // A comment behind an empty line begins a section.
+        if let Some(comment) = line.strip_prefix("# ") {
+            section = if follows { comment.trim_end_matches('.') } else { section };
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let columns: Vec<_> = line.splitn(4, " | ").map(|column| column.trim().to_owned()).collect();
+            let [outcome, rfc, what, text] =
+                columns.try_into().unwrap_or_else(|_| panic!("{place}: `{line}`"));
+            rows.push(Refused { place, section: section.to_owned(), outcome, rfc, what, text });
+        }
+        follows = line.is_empty();
+    }
+    rows
 }
 
 /// The lines of a file of test data, with their numbers, without comments and empty ones.
@@ -47,9 +57,13 @@ pub fn refused(name: &str) -> Vec<Refused> {
 /// When it cannot be read.
 #[must_use]
 pub fn read_lines(path: &Path) -> Vec<(usize, String)> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = read(path);
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_end().to_owned()));
     numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The bytes that a line of test data stands for: `\r \n \t \0 \s` (a space) `\\` `\xNN` are escapes, and

@@ -1,8 +1,9 @@
 //! Requests that are refused, by the table in `testdata/refusals/requests.txt`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use pointsman_e2e::{Client, Origin, Refused, Setup, Switch, refused, unescape};
+use pointsman_e2e::{Client, Origin, Refused, Setup, Switch, refused, unescape, workspace};
 
 pointsman_e2e::for_threads!(table);
 
@@ -128,4 +129,74 @@ fn next_status(client: &mut Client, to_head: bool) -> String {
         Ok(answer) => answer.status().to_string(),
         Err(error) => error.to_string(),
     }
+}
+
+/// The page about refusals counts what the tables hold: below its mark it is generated.
+/// `UPDATE_EXPECT=1` writes that part anew.
+#[test]
+fn the_page() {
+    const MARK: &str = "<!-- From here on the text is counted from the tables in testdata/refusals. -->\n";
+    let path = workspace().join("docs/reference/refusals.md");
+    let page = std::fs::read_to_string(&path).expect("a page");
+    let (head, counted) = page.split_once(MARK).expect("a mark where the counted part begins");
+    let expected = format!(
+        "\n## Requests\n\n{}\n## Answers of servers\n\n{}",
+        summary(&refused("requests.txt")),
+        summary(&refused("answers.txt"))
+    );
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(path, format!("{head}{MARK}{expected}")).expect("a writable page");
+    } else {
+        let advice = "UPDATE_EXPECT=1 cargo test -p pointsman-e2e the_page writes the tables anew";
+        assert!(counted == expected, "{advice}");
+    }
+}
+
+/// A table with a line for each section.
+fn summary(rows: &[Refused]) -> String {
+    let mut table =
+        "| about | cases | what comes of them | where it stands |\n|---|---|---|---|\n".to_owned();
+    for rows in rows.chunk_by(|one, other| one.section == other.section) {
+        let seen: BTreeSet<_> = rows.iter().flat_map(|row| seen(&row.outcome)).collect();
+        let seen: Vec<_> = seen.into_iter().map(|word| format!("`{word}`")).collect();
+        let (section, count) = (&rows[0].section, rows.len());
+        writeln!(table, "| {section} | {count} | {} | {} |", seen.join(", "), sections(rows))
+            .expect("memory");
+    }
+    table
+}
+
+/// What a client sees last: the words of a row that are statuses, or stand for one.
+fn seen(outcome: &str) -> Vec<&str> {
+    let words = outcome.trim_start_matches('!').split([' ', '/']);
+    let told = |word: &&str| word.parse::<u16>().is_ok() || ["close", "end", "cut"].contains(word);
+    let mut words: Vec<_> = words.filter(told).collect();
+    // Before a refusal stand the answers to the good requests before it.
+    if words.len() > 1 && words[0] == "200" {
+        words.drain(..words.len() - 1);
+    }
+    words
+}
+
+/// The sections of RFCs that rows name: `RFC 9110 5.5, 8.6; RFC 9112 5.1`.
+fn sections(rows: &[Refused]) -> String {
+    let number = |word: &str| word.parse::<u32>().unwrap_or_else(|_| panic!("`{word}` in an RFC's section"));
+    let cited = |row: &Refused| {
+        let (rfc, section) = row.rfc.strip_prefix("RFC ")?.split_once(' ')?;
+        Some((number(rfc), section.split('.').map(number).collect::<Vec<_>>()))
+    };
+    let cited: BTreeSet<_> = rows.iter().map(|row| cited(row).expect("`RFC 9112 6.3`")).collect();
+    let mut text = String::new();
+    let mut last = 0;
+    for (rfc, section) in cited {
+        let section: Vec<_> = section.iter().map(u32::to_string).collect();
+        let before = match last {
+            0 => format!("RFC {rfc} "),
+            _ if last == rfc => ", ".to_owned(),
+            _ => format!("; RFC {rfc} "),
+        };
+        write!(text, "{before}{}", section.join(".")).expect("memory");
+        last = rfc;
+    }
+    text
 }

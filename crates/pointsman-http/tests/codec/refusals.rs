@@ -1,6 +1,6 @@
 //! The tables of what is refused, read by the codec alone: the same comes of the bytes wherever they are cut.
 
-use pointsman_http::{BodyReader, HeadLimits, RequestHead, Unfinished};
+use pointsman_http::{AnswerTo, BodyReader, HeadLimits, RequestHead, ResponseHead, Unfinished};
 
 use crate::vectors::unescaped;
 
@@ -97,10 +97,11 @@ fn outcome<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
     connection.end()
 }
 
+/// Longer messages are cut at fewer places.
+const CUTS_MAX: usize = 300;
+
 #[test]
 fn requests() {
-    /// Longer ones are cut at fewer places.
-    const CUTS_MAX: usize = 300;
     let mut count = 0;
     for (expected, what, raw) in rows(include_str!("../../../../testdata/refusals/requests.txt")) {
         assert_eq!(outcome([&raw[..]]), expected, "{what}");
@@ -112,4 +113,62 @@ fn requests() {
         count += 1;
     }
     assert!(count >= 250, "{count} rows");
+}
+
+/// What a server sends becomes one answer or one fault, wherever it is cut: statuses, then the body's length
+/// and how it ends.
+fn answer<'a>(to: AnswerTo, pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let (mut received, mut body) = (Vec::new(), None::<BodyReader>);
+    let (mut head, mut unfinished) = (ResponseHead::default(), Unfinished::default());
+    let (mut outcome, mut body_bytes) = (String::new(), 0);
+    for piece in pieces {
+        received.extend_from_slice(piece);
+        while body.is_none() {
+            match head.parse_on(&received, &mut unfinished, to, &HeadLimits::default()) {
+                Ok(false) => break,
+                Ok(true) => {
+                    received.drain(..head.head_bytes());
+                    outcome.push_str(&format!("{} ", head.status()));
+                    body = (!head.is_interim()).then(|| BodyReader::new(head.framing()));
+                }
+                Err(refusal) => return format!("{outcome}{refusal:?}"),
+            }
+        }
+        if let Some(body) = &mut body {
+            match body.feed(&received) {
+                Ok(fed) => {
+                    body_bytes += fed.used;
+                    received.drain(..fed.used);
+                }
+                Err(fault) => return format!("{outcome}{fault:?}"),
+            }
+        }
+    }
+    match body {
+        None => format!("{outcome}unfinished"),
+        Some(body) if body.is_done() => format!("{outcome}{body_bytes} and {} behind", received.len()),
+        Some(body) if body.ends_at_close() => format!("{outcome}{body_bytes} until close"),
+        Some(_) => format!("{outcome}{body_bytes} unfinished"),
+    }
+}
+
+#[test]
+fn answers() {
+    let mut count = 0;
+    for (expected, what, raw) in rows(include_str!("../../../../testdata/refusals/answers.txt")) {
+        let to = if expected.starts_with("HEAD ") { AnswerTo::Head } else { AnswerTo::Other };
+        let whole = answer(to, [&raw[..]]);
+        assert_eq!(answer(to, raw.chunks(1)), whole, "{what}, one by one");
+        for cut in (0..raw.len()).step_by(raw.len().div_ceil(CUTS_MAX).max(1)) {
+            let (before, behind) = raw.split_at(cut);
+            assert_eq!(answer(to, [before, behind]), whole, "{what}, cut at {cut}");
+        }
+        // Of what is reused nothing is left over, and what the codec refuses is no good answer.
+        assert!(!expected.ends_with("reused") || whole.ends_with(" and 0 behind"), "{what}: {whole}");
+        let is_refused = whole.ends_with(|last: char| last.is_ascii_alphabetic())
+            && !["unfinished", "behind", "close"].iter().any(|word| whole.ends_with(word));
+        assert!(!is_refused || expected.contains("502"), "{what}: {whole}");
+        count += 1;
+    }
+    assert!(count >= 130, "{count} rows");
 }

@@ -47,7 +47,8 @@ pub(crate) fn name_of(framing: Framing) -> String {
     }
 }
 
-/// Resolves `\\\\`, `\\t`, `\\r`, `\\n`, `\\0`, `\\s` (a space), `\\xNN`, and `\\(N:text)`, which is N times the text.
+/// Resolves `\\`, `\t`, `\r`, `\n`, `\0`, `\s` (a space), `\xNN`, and `\(N:text)`, which is N times the text.
+/// `\|`, where a server waits, is nothing.
 pub(crate) fn unescaped(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     let bytes = unescaped_until(&mut rest, None);
@@ -75,6 +76,7 @@ fn unescaped_until(rest: &mut &[u8], end: Option<u8>) -> Vec<u8> {
             b'n' => b'\n',
             b's' => b' ',
             b'0' => 0,
+            b'|' => continue,
             b'x' => {
                 let (digits, after) = after.split_at(2);
                 *rest = after;
