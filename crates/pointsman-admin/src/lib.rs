@@ -9,7 +9,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Version};
+use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
 use pointsman_net::{Acceptor, BufferPool, Tcp, Timers, bind, is_free, read_into, spawn, write_all};
 
 pub use page::{Page, Pages};
@@ -68,8 +68,9 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
 async fn converse(mut tcp: Tcp, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
     let mut received = buffers.take();
     let mut head = RequestHead::default();
+    let mut unfinished = Unfinished::default();
     let page = loop {
-        match head.parse(&received, &HeadLimits::default()) {
+        match head.parse_on(&received, &mut unfinished, &HeadLimits::default()) {
             Ok(true) => break page_for(&head, &received, pages),
             Ok(false) => {}
             Err(refusal) => break Page::plain(refusal.status(), refusal.sentence()),

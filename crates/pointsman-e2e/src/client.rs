@@ -295,7 +295,8 @@ impl Write for Stream {
 }
 
 /// Whether this error is the far end closing, rather than nothing happening.
-pub(crate) fn is_closed(error: &Error) -> bool {
+#[must_use]
+pub fn is_closed(error: &Error) -> bool {
     let kinds = [ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof, ErrorKind::BrokenPipe];
     kinds.contains(&error.kind())
 }

@@ -22,13 +22,13 @@ use std::time::Duration;
 
 pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspace};
 pub use certificates::{Authority, Pair, sha256_hex};
-pub use client::{Client, Response};
+pub use client::{Client, Response, is_closed};
 pub use lines::Lines;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
-pub use vectors::{read_lines, testdata, unescape};
+pub use vectors::{Refused, read_lines, refused, testdata, unescape};
 pub use wire::{Body, Framing, Head, Reader};
 
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests

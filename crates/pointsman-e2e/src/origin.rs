@@ -4,6 +4,9 @@ use std::io::{Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use socket2::SockRef;
 
 use crate::{Body, Framing, Head, PATIENCE, Reader};
 
@@ -42,6 +45,8 @@ pub enum Then {
     KeepAlive,
     /// It is closed.
     Close,
+    /// It is reset.
+    Reset,
 }
 
 /// What an origin does with a request. It is called when the head is there; the body is its to read.
@@ -69,7 +74,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    sockets: Vec<TcpStream>,
+    /// To end them with the origin; nothing where the origin has let one go.
+    sockets: Vec<Option<TcpStream>>,
     raw: Vec<Vec<u8>>,
     requests: Vec<Request>,
 }
@@ -98,7 +104,7 @@ impl Origin {
                 }
                 let (name, shared, answer) = (name.clone(), shared.clone(), answer.clone());
                 let connection = shared.admit(&socket);
-                std::thread::spawn(move || serve(&name, connection, &socket, &shared, &*answer));
+                std::thread::spawn(move || serve(&name, connection, socket, &shared, &*answer));
             }
         });
         origin
@@ -199,7 +205,7 @@ impl Drop for Origin {
         self.shared.stop.store(true, Ordering::SeqCst);
         // Wakes the accepting thread, which then sees the flag; if that fails it is gone already.
         drop(TcpStream::connect(self.address));
-        for socket in &self.shared.lock().sockets {
+        for socket in self.shared.lock().sockets.iter().flatten() {
             // Fails when the far end closed first: then there is nothing to end.
             drop(socket.shutdown(Shutdown::Both));
         }
@@ -283,7 +289,7 @@ pub fn ok(exchange: &mut Exchange<'_>) -> Then {
     exchange.answer("200 OK", name)
 }
 
-fn serve(name: &str, connection: usize, socket: &TcpStream, shared: &Arc<Shared>, answer: &Answer) {
+fn serve(name: &str, connection: usize, socket: TcpStream, shared: &Arc<Shared>, answer: &Answer) {
     let copy = socket.try_clone().expect("a descriptor");
     let mut reader = Reader::new(Recorded { socket: copy, connection, shared: shared.clone() });
     while let Ok(Some(head)) = reader.head() {
@@ -295,8 +301,15 @@ fn serve(name: &str, connection: usize, socket: &TcpStream, shared: &Arc<Shared>
             state.requests.len() - 1
         });
         let mut exchange = Exchange { head, name, connection, reader: &mut reader, shared, index };
-        if answer(&mut exchange) == Then::Close {
-            break;
+        match answer(&mut exchange) {
+            Then::KeepAlive => {}
+            Then::Close => break,
+            Then::Reset => {
+                // A close becomes a reset when it is the last descriptor's.
+                SockRef::from(&socket).set_linger(Some(Duration::ZERO)).expect("an open socket");
+                shared.change(|state| state.sockets[connection] = None);
+                return;
+            }
         }
     }
     // Fails when the far end closed first: then there is nothing to end.
@@ -310,7 +323,7 @@ impl Shared {
         socket.set_nodelay(true).expect("an open socket");
         let copy = socket.try_clone().expect("a descriptor");
         self.change(|state| {
-            state.sockets.push(copy);
+            state.sockets.push(Some(copy));
             state.raw.push(Vec::new());
             state.sockets.len() - 1
         })

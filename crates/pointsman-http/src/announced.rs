@@ -1,12 +1,24 @@
 //! What a head announces of its body's length (RFC 9112 section 6), or why it is refused.
 
+use crate::header::is_token;
 use crate::{Framing, Refusal, Version};
 
 /// Content-Length and Transfer-Encoding, as they are met.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     length: Option<u64>,
-    is_chunked: bool,
+    codings: Option<Codings>,
+}
+
+/// What all Transfer-Encoding lines say together: they are one list (RFC 9110 section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Codings {
+    /// `chunked`, and nothing else.
+    Chunked,
+    /// Codings that the switch does not understand, and `chunked` last: where the body ends is known.
+    OthersAndChunked,
+    /// Codings without `chunked` at their end: where the body ends is anybody's guess.
+    Others,
 }
 
 impl Announced {
@@ -19,22 +31,40 @@ impl Announced {
 
     /// HTTP/1.0 knows no transfer codings: whoever is next may read the body otherwise.
     pub(crate) fn coding(&mut self, value: &[u8], version: Version) -> Result<(), Refusal> {
-        if self.is_chunked || version == Version::Http10 {
+        if version == Version::Http10 {
             return Err(Refusal::TransferEncoding);
         }
-        self.is_chunked = true;
-        chunked_only(value)
+        for coding in value.split(|&byte| byte == b',') {
+            self.codings = Some(after(self.codings, coding.trim_ascii())?);
+        }
+        Ok(())
     }
 
     /// The framing that was announced; `None` where nothing was.
     pub(crate) fn framing(&self) -> Result<Option<Framing>, Refusal> {
-        match (self.is_chunked, self.length) {
-            (true, Some(_)) => Err(Refusal::LengthConflict),
-            (true, None) => Ok(Some(Framing::Chunked)),
-            (false, Some(0)) => Ok(Some(Framing::None)),
-            (false, Some(bytes)) => Ok(Some(Framing::Length(bytes))),
-            (false, None) => Ok(None),
+        match (self.codings, self.length) {
+            (Some(Codings::Others), _) => Err(Refusal::TransferEncoding),
+            (Some(_), Some(_)) => Err(Refusal::LengthConflict),
+            (Some(Codings::OthersAndChunked), None) => Err(Refusal::TransferCoding),
+            (Some(Codings::Chunked), None) => Ok(Some(Framing::Chunked)),
+            (None, Some(0)) => Ok(Some(Framing::None)),
+            (None, Some(bytes)) => Ok(Some(Framing::Length(bytes))),
+            (None, None) => Ok(None),
         }
+    }
+}
+
+/// The list with one more coding. Nothing follows `chunked`, not even itself, and it has no parameters
+/// (RFC 9112 sections 6.1 and 7.1).
+fn after(before: Option<Codings>, coding: &[u8]) -> Result<Codings, Refusal> {
+    let name = coding.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
+    let is_chunked = name.eq_ignore_ascii_case(b"chunked");
+    match before {
+        _ if !is_token(name) || is_chunked && name.len() < coding.len() => Err(Refusal::TransferEncoding),
+        Some(Codings::Chunked | Codings::OthersAndChunked) => Err(Refusal::TransferEncoding),
+        None if is_chunked => Ok(Codings::Chunked),
+        Some(Codings::Others) if is_chunked => Ok(Codings::OthersAndChunked),
+        _ => Ok(Codings::Others),
     }
 }
 
@@ -45,21 +75,4 @@ fn parse_length(value: &[u8]) -> Result<u64, Refusal> {
         return Err(Refusal::ContentLength);
     }
     Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
-}
-
-fn chunked_only(value: &[u8]) -> Result<(), Refusal> {
-    if value.eq_ignore_ascii_case(b"chunked") {
-        return Ok(());
-    }
-    let mut codings = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    let known = |coding: &[u8]| {
-        [&b"gzip"[..], b"x-gzip", b"deflate", b"compress", b"x-compress"]
-            .iter()
-            .any(|name| coding.eq_ignore_ascii_case(name))
-    };
-    let last = codings.next_back().unwrap_or_default();
-    match last.eq_ignore_ascii_case(b"chunked") && codings.all(known) {
-        true => Err(Refusal::TransferCoding),
-        false => Err(Refusal::TransferEncoding),
-    }
 }

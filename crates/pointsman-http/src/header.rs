@@ -58,6 +58,8 @@ pub enum HeaderKind {
     XForwardedHost,
     /// Keep-Alive, Proxy-Connection, Proxy-Authorization, TE, Upgrade: end at each hop.
     HopByHop,
+    /// Content_Length, Transfer_Encoding: refused.
+    Lookalike,
 }
 
 impl HeaderKind {
@@ -75,11 +77,13 @@ impl HeaderKind {
             10 if is("keep-alive") => HeaderKind::HopByHop,
             12 if is("content-type") => HeaderKind::ContentType,
             14 if is("content-length") => HeaderKind::ContentLength,
+            14 if is("content_length") => HeaderKind::Lookalike,
             15 if is("x-forwarded-for") => HeaderKind::XForwardedFor,
             16 if is("x-forwarded-host") => HeaderKind::XForwardedHost,
             16 if is("proxy-connection") => HeaderKind::HopByHop,
             17 if is("transfer-encoding") => HeaderKind::TransferEncoding,
             17 if is("x-forwarded-proto") => HeaderKind::XForwardedProto,
+            17 if is("transfer_encoding") => HeaderKind::Lookalike,
             19 if is("proxy-authorization") => HeaderKind::HopByHop,
             _ => HeaderKind::Plain,
         }

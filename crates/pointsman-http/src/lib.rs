@@ -19,6 +19,7 @@ mod request;
 mod response;
 mod target;
 mod trailer;
+mod unfinished;
 
 pub use answer::{Answer, PLAIN_TEXT_LINE, reason_phrase};
 pub use body::{BodyFault, BodyReader, Fed, Framing};
@@ -29,3 +30,4 @@ pub use refusal::Refusal;
 pub use request::{RequestHead, Version};
 pub use response::{AnswerTo, ResponseHead};
 pub use target::{TargetForm, is_authority};
+pub use unfinished::Unfinished;

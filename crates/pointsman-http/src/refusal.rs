@@ -8,12 +8,16 @@ pub enum Refusal {
     Syntax,
     /// A line that ends in LF without CR (RFC 9112 section 2.2 lets a parser take either).
     BareLineFeed,
+    /// More empty lines before the request line than a few (RFC 9112 section 2.2).
+    EmptyLines,
     /// A version other than 1.0 and 1.1 (RFC 9110 section 15.6.6).
     Version,
     /// The head is longer than its limit (RFC 6585 section 5).
     HeadTooLarge,
     /// More header lines than the limit (RFC 6585 section 5).
     TooManyHeaders,
+    /// A method longer than any that is known (RFC 9112 section 3).
+    MethodTooLong,
     /// The target is longer than its limit (RFC 9110 section 15.5.15).
     TargetTooLong,
     /// A target of a form that does not fit the method (RFC 9112 section 3.2).
@@ -28,6 +32,9 @@ pub enum Refusal {
     LengthConflict,
     /// Transfer-Encoding that does not end in one `chunked` (RFC 9112 section 6.3).
     TransferEncoding,
+    /// A name that some servers take for Content-Length or Transfer-Encoding: written with `_`, it is the
+    /// same variable to CGI and its heirs (RFC 3875 section 4.1.18).
+    Lookalike,
     /// A transfer coding other than `chunked` (RFC 9112 section 6.1).
     TransferCoding,
     /// Connection names a field that must reach the server (RFC 9110 section 7.6.1).
@@ -44,7 +51,7 @@ impl Refusal {
         match self {
             Refusal::HeadTooLarge | Refusal::TooManyHeaders => 431,
             Refusal::TargetTooLong => 414,
-            Refusal::TransferCoding | Refusal::Connect => 501,
+            Refusal::TransferCoding | Refusal::Connect | Refusal::MethodTooLong => 501,
             Refusal::Expectation => 417,
             Refusal::Version => 505,
             _ => 400,
@@ -56,9 +63,11 @@ impl Refusal {
         match self {
             Refusal::Syntax => "malformed head",
             Refusal::BareLineFeed => "line ends in LF without CR",
+            Refusal::EmptyLines => "too many empty lines before the request",
             Refusal::Version => "HTTP version not supported",
             Refusal::HeadTooLarge => "head too large",
             Refusal::TooManyHeaders => "too many header lines",
+            Refusal::MethodTooLong => "method too long",
             Refusal::TargetTooLong => "request target too long",
             Refusal::Target => "malformed request target",
             Refusal::Host => "missing, repeated or malformed Host",
@@ -66,6 +75,7 @@ impl Refusal {
             Refusal::ContentLength => "repeated or malformed Content-Length",
             Refusal::LengthConflict => "both Content-Length and Transfer-Encoding",
             Refusal::TransferEncoding => "malformed Transfer-Encoding",
+            Refusal::Lookalike => "a field name that some take for Content-Length or Transfer-Encoding",
             Refusal::TransferCoding => "transfer coding not supported",
             Refusal::Connection => "Connection names a field that is not hop-by-hop",
             Refusal::Expectation => "expectation not supported",

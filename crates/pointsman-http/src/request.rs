@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
-use crate::header::{self, HeaderLine};
+use crate::header::{self, HeaderLine, is_token};
 use crate::target::{self, TargetForm};
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Method, Refusal};
 
@@ -43,12 +43,15 @@ pub struct RequestHead {
 impl RequestHead {
     /// Parses the head at the start of `buffer`. `Ok(false)` asks for more bytes.
     ///
-    /// One or more empty lines before the request line are skipped (RFC 9112 section 2.2).
+    /// A few empty lines before the request line are skipped (RFC 9112 section 2.2). What is said of a
+    /// head does not depend on how its bytes arrive: nothing behind a limit is looked at.
     pub fn parse(&mut self, buffer: &[u8], limits: &HeadLimits) -> Result<bool, Refusal> {
-        let start = empty_lines(buffer);
-        let message = &buffer[start..];
+        let window = &buffer[..buffer.len().min(limits.head_bytes_max)];
+        let start = empty_lines(window);
+        let message = &window[start..];
         if matches!(message.first(), Some(b'\r' | b'\n')) && message != b"\r" {
-            return Err(Refusal::BareLineFeed);
+            let is_one_more = message.starts_with(b"\r\n");
+            return Err(if is_one_more { Refusal::EmptyLines } else { Refusal::BareLineFeed });
         }
         let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
         let slots = &mut slots[..limits.headers_max.min(HEADERS_MAX)];
@@ -57,20 +60,25 @@ impl RequestHead {
             httparse::ParserConfig::default().parse_request_with_uninit_headers(&mut request, message, slots);
         let head_bytes = match parsed {
             Ok(httparse::Status::Complete(bytes)) => start + bytes,
-            Ok(httparse::Status::Partial) => return still_fits(buffer, message, limits).map(|()| false),
-            Err(error) => return Err(refusal_of(error, message)),
+            Ok(httparse::Status::Partial) => {
+                first_line_fits(message, limits)?;
+                let is_full = buffer.len() >= limits.head_bytes_max;
+                return if is_full { Err(Refusal::HeadTooLarge) } else { Ok(false) };
+            }
+            Err(error) => {
+                first_line_fits(message, limits)?;
+                return Err(refusal_of(error, message));
+            }
         };
         let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
         else {
             return Err(Refusal::Syntax);
         };
-        if target.len() > limits.target_bytes_max
-            || method.len() + target.len() > limits.target_bytes_max + METHOD_BYTES
-        {
-            return Err(Refusal::TargetTooLong);
+        if method.len() > METHOD_BYTES_MAX {
+            return Err(Refusal::MethodTooLong);
         }
-        if head_bytes > limits.head_bytes_max {
-            return Err(Refusal::HeadTooLarge);
+        if target.len() > limits.target_bytes_max {
+            return Err(Refusal::TargetTooLong);
         }
         self.start = start as u32;
         self.head_bytes = head_bytes;
@@ -128,6 +136,7 @@ impl RequestHead {
                 }
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
+                HeaderKind::Lookalike => return Err(Refusal::Lookalike),
                 HeaderKind::Connection => connection = true,
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
@@ -234,30 +243,40 @@ fn shift(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-/// Bytes of the empty lines at the start.
+/// More empty lines before a request line than anybody sends.
+const EMPTY_LINES_MAX: usize = 4;
+
+/// Bytes of the empty lines at the start that may be skipped.
 pub(crate) fn empty_lines(buffer: &[u8]) -> usize {
     let mut bytes = 0;
-    while buffer[bytes..].starts_with(b"\r\n") {
-        bytes += 2;
+    while bytes < EMPTY_LINES_MAX * b"\r\n".len() && buffer[bytes..].starts_with(b"\r\n") {
+        bytes += b"\r\n".len();
     }
     bytes
 }
 
-/// What the request line may have beyond the longest target: the method, with room to spare.
-const METHOD_BYTES: usize = 32;
+/// Nearly twice the longest method that is registered, `UPDATEREDIRECTREF`.
+const METHOD_BYTES_MAX: usize = 32;
 
-/// Whether an unfinished head can still become one within its limits: the answer is the same as for
-/// the finished head, however its bytes arrive.
-fn still_fits(buffer: &[u8], message: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
+/// Whether the first line of a head that is not finished, or will never be, has kept within its limits: it
+/// is refused where it leaves them, whatever comes behind.
+fn first_line_fits(message: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
     const SPACES_VERSION_AND_RETURN: usize = " ".len() + " HTTP/1.1\r".len();
-    let line_bytes_max = limits.target_bytes_max + METHOD_BYTES + SPACES_VERSION_AND_RETURN;
-    if message.len() > line_bytes_max && !message[..=line_bytes_max].contains(&b'\n') {
-        return Err(Refusal::TargetTooLong);
+    let line_bytes_max = METHOD_BYTES_MAX + limits.target_bytes_max + SPACES_VERSION_AND_RETURN;
+    if message.get(..=METHOD_BYTES_MAX).is_some_and(is_token) {
+        return Err(Refusal::MethodTooLong);
     }
-    if buffer.len() >= limits.head_bytes_max {
-        return Err(Refusal::HeadTooLarge);
+    match message.get(..=line_bytes_max) {
+        Some(line) if memchr::memchr(b'\n', line).is_none() && is_unfinished(line) => {
+            Err(Refusal::TargetTooLong)
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether nothing is wrong with the start of a request line.
+fn is_unfinished(line: &[u8]) -> bool {
+    httparse::Request::new(&mut []).parse(line) == Ok(httparse::Status::Partial)
 }
 
 fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
@@ -268,11 +287,15 @@ fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
     }
 }
 
-/// Whether `HTTP/` and a digit follow the target: a version, only not one of ours. What stands
-/// after a space inside the target is none.
+/// Whether a version follows the target, only not one of ours. What stands after a space inside the target
+/// is none, nor is what has our major version and no minor one.
 fn names_other_version(message: &[u8]) -> bool {
     let version = message.split(|&byte| byte == b' ').nth(2).unwrap_or_default();
-    matches!(version.strip_prefix(b"HTTP/"), Some([b'0'..=b'9', ..]))
+    match version.strip_prefix(b"HTTP/") {
+        Some([b'1', minor @ ..]) => matches!(minor, [b'.', b'0'..=b'9', ..]),
+        Some([major, ..]) => major.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 fn expects_continue(value: &[u8]) -> Result<bool, Refusal> {

@@ -37,18 +37,19 @@ impl ResponseHead {
         if matches!(buffer.first(), Some(b'\r' | b'\n')) {
             return Err(Refusal::Syntax);
         }
+        let window = &buffer[..buffer.len().min(limits.head_bytes_max)];
         let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
         let slots = &mut slots[..limits.headers_max.min(HEADERS_MAX)];
         let mut response = httparse::Response::new(&mut []);
         let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
             &mut response,
-            buffer,
+            window,
             slots,
         );
         self.head_bytes = match parsed {
-            Ok(httparse::Status::Complete(bytes)) if bytes <= limits.head_bytes_max => bytes,
+            Ok(httparse::Status::Complete(bytes)) => bytes,
             Ok(httparse::Status::Partial) if buffer.len() < limits.head_bytes_max => return Ok(false),
-            Ok(_) => return Err(Refusal::HeadTooLarge),
+            Ok(httparse::Status::Partial) => return Err(Refusal::HeadTooLarge),
             Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooManyHeaders),
             Err(_) => return Err(Refusal::Syntax),
         };
@@ -77,6 +78,7 @@ impl ResponseHead {
                 HeaderKind::Plain => continue,
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
+                HeaderKind::Lookalike => return Err(Refusal::Lookalike),
                 HeaderKind::Connection => connection = true,
                 _ => {}
             }

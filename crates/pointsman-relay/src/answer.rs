@@ -96,7 +96,8 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Found, ServerFault> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
-        let complete = head.parse(received, exchange.to, &server.head_limits());
+        let limits = server.head_limits();
+        let complete = head.parse_on(received, &mut exchange.unfinished, exchange.to, &limits);
         if !complete.map_err(|_| ServerFault::Protocol)? {
             return Ok(Found::More);
         }

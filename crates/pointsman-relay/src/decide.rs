@@ -70,7 +70,8 @@ pub(crate) fn decide<C: Transport>(
         return Err(Fault::NoListener);
     };
     let Scratch { request: head, path, target, lines, .. } = &mut *shard.scratch.borrow_mut();
-    if !head.parse(received, &head_limits(listener)).map_err(Fault::Head)? {
+    let limits = head_limits(listener);
+    if !head.parse_on(received, &mut exchange.unfinished, &limits).map_err(Fault::Head)? {
         return Ok(None);
     }
     exchange.method = head.method();

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use pointsman_http::{AnswerTo, Method, Version};
+use pointsman_http::{AnswerTo, Method, Unfinished, Version};
 use pointsman_telemetry::Event;
 
 use pointsman_upstream::Check;
@@ -20,6 +20,8 @@ pub(crate) struct Exchange {
     pub(crate) method: Method,
     pub(crate) version: Version,
     pub(crate) to: AnswerTo,
+    /// What is known of a head that is still coming: the request's, then each answer's.
+    pub(crate) unfinished: Unfinished,
     /// Whether the client's connection is to be kept after it, as far as is known yet.
     pub(crate) keeps_client: bool,
     /// Whether the request has been read to its end: only then does the next one follow.

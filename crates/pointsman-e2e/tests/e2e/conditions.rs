@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pointsman_e2e::{Client, Origin, Setup, read_lines};
+use pointsman_e2e::{Client, Origin, Setup, read_lines, testdata};
 
 pointsman_e2e::for_threads!(table);
 
@@ -37,7 +37,7 @@ struct Row {
 
 fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for (number, line) in read_lines("conditions.txt") {
+    for (number, line) in read_lines(&testdata("conditions.txt")) {
         let request = ["+ ", "- ", "? "].iter().find_map(|sign| line.strip_prefix(sign));
         match request {
             Some(request) => {

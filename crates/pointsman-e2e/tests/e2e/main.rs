@@ -2,6 +2,7 @@
 
 mod balance;
 mod bodies;
+mod broken_answers;
 mod command_line;
 mod conditions;
 mod configuration;

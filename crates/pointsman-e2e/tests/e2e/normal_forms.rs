@@ -1,11 +1,11 @@
 //! What a rule sees is what the server sees, by the table in `testdata/normal-forms.txt`.
 
-use pointsman_e2e::{Origin, Request, Setup, Switch, read_lines, unescape};
+use pointsman_e2e::{Origin, Request, Setup, Switch, read_lines, testdata, unescape};
 
 pointsman_e2e::for_threads!(table);
 
 fn table(threads: usize) {
-    let vectors: Vec<Vector> = read_lines("normal-forms.txt").iter().map(Vector::read).collect();
+    let vectors: Vec<Vector> = read_lines(&testdata("normal-forms.txt")).iter().map(Vector::read).collect();
     assert!(vectors.len() >= 40, "a table of {} vectors", vectors.len());
     let keys = [("", ""), ("merge", "merge_slashes = true"), ("refuse-slash", "encoded_slash = \"refuse\"")];
     let mut failures = Vec::new();

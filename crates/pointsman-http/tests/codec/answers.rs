@@ -1,13 +1,18 @@
 //! Answers' heads: what is accepted, what is refused, however the bytes arrive.
 
-use pointsman_http::{AnswerTo, HeadLimits, ResponseHead};
+use pointsman_http::{AnswerTo, HeadLimits, Refusal, ResponseHead, Unfinished};
 use proptest::prelude::*;
 
 use crate::vectors::{cases, name_of};
 
 fn outcome(head: &mut ResponseHead, raw: &[u8], to: AnswerTo) -> (String, Vec<u8>) {
+    let parsed = head.parse(raw, to, &HeadLimits::default());
+    outcome_of(parsed, head, raw)
+}
+
+fn outcome_of(parsed: Result<bool, Refusal>, head: &ResponseHead, raw: &[u8]) -> (String, Vec<u8>) {
     let mut forwarded = Vec::new();
-    let line = match head.parse(raw, to, &HeadLimits::default()) {
+    let line = match parsed {
         Ok(false) => "more".to_owned(),
         Ok(true) => {
             head.forward(raw, b"", &mut forwarded);
@@ -19,15 +24,21 @@ fn outcome(head: &mut ResponseHead, raw: &[u8], to: AnswerTo) -> (String, Vec<u8
     (line, forwarded)
 }
 
+/// The outcome when bytes come one by one. What is remembered of a head changes nothing about it.
 fn outcome_one_by_one(raw: &[u8], to: AnswerTo) -> (String, Vec<u8>) {
     let mut head = ResponseHead::default();
-    for bytes in 0..raw.len() {
-        let found = outcome(&mut head, &raw[..bytes], to);
+    let mut unfinished = Unfinished::default();
+    let mut found = outcome(&mut head, b"", to);
+    for bytes in 0..=raw.len() {
+        let raw = &raw[..bytes];
+        let parsed = head.parse_on(raw, &mut unfinished, to, &HeadLimits::default());
+        found = outcome_of(parsed, &head, raw);
+        assert_eq!(outcome(&mut head, raw, to), found, "{}", String::from_utf8_lossy(raw));
         if found.0 != "more" {
-            return found;
+            break;
         }
     }
-    outcome(&mut head, raw, to)
+    found
 }
 
 #[test]

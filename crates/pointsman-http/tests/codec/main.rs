@@ -5,5 +5,6 @@ mod bodies;
 mod forwarding;
 mod limits;
 mod own_answers;
+mod refusals;
 mod requests;
 mod vectors;

@@ -1,14 +1,21 @@
 //! Request heads: what is accepted, what is refused, however the bytes arrive.
 
-use pointsman_http::{Framing, HeadLimits, HeaderKind, Method, Refusal, RequestHead, TargetForm, Version};
+use pointsman_http::{
+    Framing, HeadLimits, HeaderKind, Method, Refusal, RequestHead, TargetForm, Unfinished, Version,
+};
 use proptest::prelude::*;
 
 use crate::vectors::{cases, name_of};
 
 /// What a head was taken for, as vector files have it, and what is forwarded.
 fn outcome(head: &mut RequestHead, raw: &[u8]) -> (String, Vec<u8>) {
+    let parsed = head.parse(raw, &HeadLimits::default());
+    outcome_of(parsed, head, raw)
+}
+
+fn outcome_of(parsed: Result<bool, Refusal>, head: &RequestHead, raw: &[u8]) -> (String, Vec<u8>) {
     let mut forwarded = Vec::new();
-    let line = match head.parse(raw, &HeadLimits::default()) {
+    let line = match parsed {
         Ok(false) => "more".to_owned(),
         Ok(true) => {
             head.forward(raw, None, b"", &mut forwarded);
@@ -20,16 +27,21 @@ fn outcome(head: &mut RequestHead, raw: &[u8]) -> (String, Vec<u8>) {
     (line, forwarded)
 }
 
-/// The outcome when bytes come one by one.
+/// The outcome when bytes come one by one. What is remembered of a head changes nothing about it.
 fn outcome_one_by_one(raw: &[u8]) -> (String, Vec<u8>) {
     let mut head = RequestHead::default();
-    for bytes in 0..raw.len() {
-        let found = outcome(&mut head, &raw[..bytes]);
+    let mut unfinished = Unfinished::default();
+    let mut found = outcome(&mut head, b"");
+    for bytes in 0..=raw.len() {
+        let raw = &raw[..bytes];
+        let parsed = head.parse_on(raw, &mut unfinished, &HeadLimits::default());
+        found = outcome_of(parsed, &head, raw);
+        assert_eq!(outcome(&mut head, raw), found, "{}", String::from_utf8_lossy(raw));
         if found.0 != "more" {
-            return found;
+            break;
         }
     }
-    outcome(&mut head, raw)
+    found
 }
 
 #[test]

@@ -47,30 +47,52 @@ pub(crate) fn name_of(framing: Framing) -> String {
     }
 }
 
-/// Resolves `\\`, `\t`, `\r`, `\n` and `\xNN`.
-fn unescaped(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// Resolves `\\`, `\t`, `\r`, `\n`, `\0`, `\s` (a space), `\xNN`, and `\(N:text)`, which is N times the text.
+/// `\|`, where a server waits, is nothing.
+pub(crate) fn unescaped(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        if *byte != b'\\' {
-            bytes.push(*byte);
+    let bytes = unescaped_until(&mut rest, None);
+    assert!(rest.is_empty(), "{text}");
+    bytes
+}
+
+fn unescaped_until(rest: &mut &[u8], end: Option<u8>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some((&byte, after)) = rest.split_first() {
+        *rest = after;
+        if byte != b'\\' {
+            if Some(byte) == end {
+                return bytes;
+            }
+            bytes.push(byte);
             continue;
         }
         let (escape, after) = after.split_first().expect("something after a backslash");
-        rest = after;
+        *rest = after;
         bytes.push(match escape {
             b'\\' => b'\\',
             b't' => b'\t',
             b'r' => b'\r',
             b'n' => b'\n',
+            b's' => b' ',
+            b'0' => 0,
+            b'|' => continue,
             b'x' => {
-                let digits = std::str::from_utf8(&after[..2]).expect("two hex digits");
-                rest = &after[2..];
+                let (digits, after) = after.split_at(2);
+                *rest = after;
+                let digits = std::str::from_utf8(digits).expect("two hex digits");
                 u8::from_str_radix(digits, 16).expect("two hex digits")
             }
-            other => panic!("unknown escape `{}` in {text}", *other as char),
+            b'(' => {
+                let colon = after.iter().position(|&byte| byte == b':').expect("`\\(N:text)`");
+                *rest = &after[colon + 1..];
+                let times = std::str::from_utf8(&after[..colon]).expect("a number");
+                bytes.extend(unescaped_until(rest, Some(b')')).repeat(times.parse().expect("a number")));
+                continue;
+            }
+            other => panic!("unknown escape `{}`", *other as char),
         });
     }
+    assert!(end.is_none(), "`\\(` without its `)`");
     bytes
 }
