@@ -67,6 +67,8 @@ pub(crate) const TOKENS: &[&str] = &[
     "1979-05-27",
     "\0",
     "else: routeTo(a);\n",
+    "else: tag(\"x\");\n",
+    "tag(\"x\");",
     "if (path under \"/a\") { routeTo(a); }\n",
     "routeTo(standard.big);\n",
 ];

@@ -21,6 +21,15 @@ const ORDINARY: &[&str] = &[
     "OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\nUpgrade: h2c\r\nForwarded: for=1.2.3.4;by=_x\r\n\r\n",
 ];
 
+/// Configurations with nothing wrong, short enough for a change to leave most of it alone.
+const SOUND: &[&str] = &[
+    "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"a\"\nrules = \"r\"\nlimits.idle_ms_max = 3\n[pool.a]\n\
+     servers = [\"127.0.0.1:1\", { name = \"b\", address = \"127.0.0.1:2\", weight = 2 }]\n\0\
+     R1: if (path under \"/b\") { routeTo(a.b); }\n",
+    "threads = 2\n[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"r\"\n\
+     [pool.a]\nservers = [\"127.0.0.1:1\"]\n\0else: tag(\"x\"); routeTo(a);\n",
+];
+
 /// How often they stand among the seeds.
 const ORDINARY_TIMES: usize = 20;
 
@@ -78,10 +87,8 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
         format!("{}\0{rules}", text.replace("localhost", "127.0.0.1")).into_bytes()
     };
     let there: Vec<Vec<u8>> = files("toml").into_iter().map(with_rules).collect();
-    let sound = "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"a\"\nrules = \"r\"\n\
-                 limits.idle_ms_max = 3\n[pool.a]\nservers = [\"127.0.0.1:1\", { name = \"b\", address = \
-                 \"127.0.0.1:2\", weight = 2 }]\n\0R1: if (path under \"/b\") { routeTo(a.b); }\n";
-    there.into_iter().chain(vec![sound.as_bytes().to_vec(); ORDINARY_TIMES]).collect()
+    let sound = SOUND.repeat(ORDINARY_TIMES).into_iter().map(|text| text.as_bytes().to_vec());
+    there.into_iter().chain(sound).collect()
 }
 
 /// The files with an extension below `testdata` and `examples`, in order.
