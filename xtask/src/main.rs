@@ -1,13 +1,15 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy` and `bench-peers`.
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `fuzz`, `soak` and `bench-peers`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
 mod crowd;
 mod failure;
+mod fuzz;
 mod origin;
 mod packages;
 mod peers;
 mod project;
+mod soak;
 mod tidy;
 
 use std::ffi::OsString;
@@ -23,6 +25,10 @@ const HELP: &str = "\
 cargo xtask demo [ARGUMENT…]   build the switch and show it at work
 cargo xtask check              everything that must be green, tests last
 cargo xtask tidy               the rules about the code itself
+cargo xtask fuzz [--runs N] [TARGET…]
+                               libFuzzer over each target, with a line for each
+cargo xtask soak [--minutes N] [--no-build]
+                               mixed load: memory stays flat, no answer is wrong
 cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--backlog] [--strict] [--no-build]
                                CPU time per request and memory per idle connection beside nginx and HAProxy
 ";
@@ -53,6 +59,8 @@ fn run() -> Result<()> {
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
+        Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
+        Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
         // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
         Some("crowd") => crowd::run(arguments),

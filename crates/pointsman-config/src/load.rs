@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pointsman_rules::{Diagnostic, Span};
 
 use crate::findings::Findings;
-use crate::lower::{Lowered, Lowering};
+use crate::lower::{Lowered, Lowering, Outside};
 use crate::reading::{reason, text};
 use crate::spec::Spec;
 use crate::{Plan, Problems, WatchedFile, syntax};
@@ -29,7 +29,7 @@ impl Plan {
     /// TLS sessions.
     pub fn load(path: &Path, previous: Option<&Plan>) -> Result<Loaded, Problems> {
         let (file, content) = WatchedFile::read(path);
-        let mut files = vec![file];
+        let files = vec![file];
         let source = match content.and_then(text) {
             Ok(source) => source,
             Err(error) => {
@@ -38,16 +38,34 @@ impl Plan {
                 return Err(Problems::unreadable(path, diagnostic).watching(files));
             }
         };
-        let (table, errors) = syntax::parse(&source);
-        let findings = Findings::around(&source, errors);
+        Self::read(path, &source, Outside::System, previous, files)
+    }
+
+    /// The plan that two texts alone make: a configuration, and what every rules file that it names has in it.
+    ///
+    /// Nothing is read, looked for or resolved, so what needs that is an error here: TLS, and a server with a
+    /// host name. For generated inputs, which must not make a machine open whatever they happen to name.
+    pub fn from_texts(source: &str, rules: &str) -> Result<Loaded, Problems> {
+        Self::read(Path::new("pointsman.toml"), source, Outside::Texts { rules }, None, Vec::new())
+    }
+
+    fn read(
+        path: &Path,
+        source: &str,
+        outside: Outside<'_>,
+        previous: Option<&Plan>,
+        mut files: Vec<WatchedFile>,
+    ) -> Result<Loaded, Problems> {
+        let (table, errors) = syntax::parse(source);
+        let findings = Findings::around(source, errors);
         let spec = Spec::read(table.get_ref(), &findings);
         // What a torn text names may stand in what could not be read of it.
         let lowered = (!findings.is_torn()).then(|| {
             let folder = path.parent().unwrap_or(Path::new(""));
-            Lowering::new(&spec, folder, previous, &findings).lower()
+            Lowering::new(&spec, folder, outside, previous, &findings).lower()
         });
         let mut problems = Problems::default();
-        problems.add(path, Arc::from(source.as_str()), findings.into_sorted());
+        problems.add(path, Arc::from(source), findings.into_sorted());
         let Some(Lowered { plan, problems: of_rules, files: named }) = lowered else {
             return Err(problems.watching(files));
         };

@@ -15,11 +15,21 @@ use crate::rules::{Compiled, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{Listener, LogDestination, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
 
+/// What may be looked at beyond the text of the configuration.
+#[derive(Clone, Copy)]
+pub(crate) enum Outside<'a> {
+    /// The files that it names, and the name resolver.
+    System,
+    /// Nothing: each rules file has this text.
+    Texts { rules: &'a str },
+}
+
 /// A plan in the making.
 pub(crate) struct Lowering<'a> {
     spec: &'a Spec,
     /// The folder that paths are relative to.
     folder: &'a Path,
+    outside: Outside<'a>,
     /// The plan that is to be replaced.
     previous: Option<&'a Plan>,
     /// What is wrong with the configuration itself.
@@ -43,6 +53,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn new(
         spec: &'a Spec,
         folder: &'a Path,
+        outside: Outside<'a>,
         previous: Option<&'a Plan>,
         findings: &'a Findings<'a>,
     ) -> Self {
@@ -50,6 +61,7 @@ impl<'a> Lowering<'a> {
         Self {
             spec,
             folder,
+            outside,
             previous,
             findings,
             rules: RulesFiles::new(&spec.pools),
@@ -132,6 +144,9 @@ impl<'a> Lowering<'a> {
             return LogDestination::StandardOutput;
         }
         let path = self.folder.join(&written.value);
+        if let Outside::Texts { .. } = self.outside {
+            return LogDestination::File(path);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Somebody else may be allowed to look where this process is not, so other errors say nothing.
         let is_missing = match fs::metadata(folder) {
@@ -156,7 +171,7 @@ impl<'a> Lowering<'a> {
 
     fn server(&self, spec: &ServerSpec) -> Option<Server> {
         let (name, address) = (spec.name.as_ref()?, spec.address.as_ref()?);
-        match resolve(&address.value) {
+        match self.resolve(&address.value) {
             Ok(address) => Some(Server { name: name.value.as_str().into(), address, weight: spec.weight }),
             Err(reason) => {
                 let help = "host names are resolved once, when the configuration is loaded";
@@ -177,6 +192,10 @@ impl<'a> Lowering<'a> {
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
             let settings = tls::Settings::new(spec, self.folder)?;
+            if let Outside::Texts { .. } = self.outside {
+                self.findings.error(spec.at, "TLS needs files", "and there are none");
+                return None;
+            }
             self.files.extend(settings.files().map(WatchedFile::look));
             settings.build(previous, self.findings)
         });
@@ -208,7 +227,7 @@ impl<'a> Lowering<'a> {
 
     fn rules(&mut self, path: &Spanned<String>, has_pool: bool) -> Option<Compiled> {
         let full: PathBuf = self.folder.join(&path.value);
-        let compiled = match self.rules.compile(&full, &mut self.files) {
+        let compiled = match self.rules.compile(&full, self.outside, &mut self.files) {
             Ok(compiled) => compiled?,
             Err(reason) => {
                 let message = format!("cannot read `{}`: {reason}", full.display());
@@ -239,17 +258,20 @@ impl<'a> Lowering<'a> {
             self.findings.note(pool.name.span, message, "no listener and no rule names it or a server of it");
         }
     }
-}
 
-/// The address of a server; the first one where a name has several.
-fn resolve(address: &ServerAddress) -> Result<SocketAddr, String> {
-    let (name, port) = match address {
-        ServerAddress::Socket(address) => return Ok(*address),
-        ServerAddress::Host(name, port) => (name.as_str(), *port),
-    };
-    let found = (name, port).to_socket_addrs().map(|mut addresses| addresses.next());
-    let none = || io::Error::new(io::ErrorKind::NotFound, "it has no address");
-    found
-        .and_then(|first| first.ok_or_else(none))
-        .map_err(|error| format!("cannot resolve `{name}`: {error}"))
+    /// The address of a server; the first one where a name has several.
+    fn resolve(&self, address: &ServerAddress) -> Result<SocketAddr, String> {
+        let (name, port) = match (address, self.outside) {
+            (ServerAddress::Socket(address), _) => return Ok(*address),
+            (ServerAddress::Host(name, port), Outside::System) => (name.as_str(), *port),
+            (ServerAddress::Host(name, _), Outside::Texts { .. }) => {
+                return Err(format!("cannot resolve `{name}`: nobody is asked"));
+            }
+        };
+        let found = (name, port).to_socket_addrs().map(|mut addresses| addresses.next());
+        let none = || io::Error::new(io::ErrorKind::NotFound, "it has no address");
+        found
+            .and_then(|first| first.ok_or_else(none))
+            .map_err(|error| format!("cannot resolve `{name}`: {error}"))
+    }
 }

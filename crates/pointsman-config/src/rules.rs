@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pointsman_rules::{Program, TargetName, Targets};
 
+use crate::lower::Outside;
 use crate::reading::{reason, text};
 use crate::spec::PoolSpec;
 use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
@@ -47,14 +48,20 @@ impl<'a> RulesFiles<'a> {
     pub(crate) fn compile(
         &mut self,
         path: &Path,
+        outside: Outside<'_>,
         files: &mut Vec<WatchedFile>,
     ) -> Result<Option<Compiled>, String> {
         if let Some(compiled) = self.compiled.get(path) {
             return Ok(compiled.clone());
         }
-        let (file, content) = WatchedFile::read(path);
-        files.push(file);
-        let source = content.and_then(text).map_err(|error: io::Error| reason(&error))?;
+        let source = match outside {
+            Outside::Texts { rules } => rules.to_owned(),
+            Outside::System => {
+                let (file, content) = WatchedFile::read(path);
+                files.push(file);
+                content.and_then(text).map_err(|error: io::Error| reason(&error))?
+            }
+        };
         let compiled = self.compile_text(path, &source);
         self.compiled.insert(path.to_owned(), compiled.clone());
         Ok(compiled)

@@ -164,3 +164,30 @@ fn a_host_name_that_has_no_address() -> TestResult {
 fn shown(loaded: Result<Loaded, Problems>) -> Result<Loaded, String> {
     loaded.map_err(|problems| problems.render(Colour::Never))
 }
+
+/// What generated inputs name is not opened; what they say is read as from files.
+#[test]
+fn texts_alone_make_the_plan_that_files_make() -> TestResult {
+    let [source, rules] = ["everything.toml", "everything.rules"]
+        .map(|name| fs::read_to_string(Path::new("../../testdata/config").join(name)));
+    let source = source?
+        .replace("localhost", "127.0.0.1")
+        .replace("decides-all.rules\"", "everything.rules\"\npool = \"fast\"");
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pointsman.toml");
+    fs::write(&path, &source)?;
+    let rules = rules?;
+    fs::write(folder.path().join("everything.rules"), &rules)?;
+    let of_files = Plan::load(&path, None).map_err(|problems| problems.render(Colour::Never))?;
+    let of_texts = Plan::from_texts(&source, &rules).map_err(|problems| problems.render(Colour::Never))?;
+    assert_eq!(format!("{:?}", of_texts.plan), format!("{:?}", of_files.plan));
+    assert!(of_texts.files.is_empty());
+    for outside in [
+        "tls = { certificate = \"c\", key = \"k\" }\npool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]",
+        "pool = \"fast\"\n[pool.fast]\nservers = [\"localhost:1\"]",
+    ] {
+        let source = format!("[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\n{outside}");
+        assert!(Plan::from_texts(&source, "").is_err_and(|problems| problems.has_errors()), "{outside}");
+    }
+    Ok(())
+}

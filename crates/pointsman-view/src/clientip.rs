@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use pointsman_http::{HeaderKind, RequestHead};
+use pointsman_http::{HeaderKind, RequestHead, is_token};
 
 /// Whether `address` is one of the proxies whose word is taken.
 pub fn is_trusted(address: IpAddr, trusted_proxies: &[IpNet]) -> bool {
@@ -137,6 +137,9 @@ fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
             continue;
         }
         let equals = memchr::memchr(b'=', pair)?;
+        if !is_token(&pair[..equals]) {
+            return None;
+        }
         let value = unquoted(&pair[equals + 1..])?;
         if pair[..equals].eq_ignore_ascii_case(b"for") && found.replace(value).is_some() {
             return None;

@@ -142,11 +142,37 @@ fn forwarded(head: &mut RequestHead, buffer: &[u8], peer: &Peer, keeps: bool, ad
 /// Joins the values of all lines of `kind`: many servers read only one line.
 fn earlier_values(head: &RequestHead, buffer: &[u8], kind: HeaderKind, added: &mut Vec<u8>) {
     for line in head.lines().iter().filter(|line| line.kind == kind && !line.dropped) {
-        let value = line.value(buffer);
+        let mut value = line.value(buffer);
+        if kind == HeaderKind::Forwarded
+            && let Some(rest) = behind_open_quote(value)
+        {
+            // Joined, an open quote would be closed by one of another line, and the next hop would read other
+            // elements than there are. Nobody can say which hop was meant: the way back ends here.
+            added.extend_from_slice(b"for=unknown, ");
+            value = rest;
+        }
         if !value.is_empty() {
             extend(added, [value, b", "]);
         }
     }
+}
+
+/// Where quotes, matched from the right as [`client_ip`](crate::client_ip) does, leave one open: the elements
+/// behind the one that has it.
+fn behind_open_quote(value: &[u8]) -> Option<&[u8]> {
+    if memchr::memchr_iter(b'"', value).count().is_multiple_of(2) {
+        return None;
+    }
+    let open = memchr::memchr(b'"', value)?;
+    let mut quoted = false;
+    for (at, &byte) in value.iter().enumerate().skip(open + 1) {
+        match byte {
+            b'"' => quoted = !quoted,
+            b',' if !quoted => return Some(value[at + 1..].trim_ascii_start()),
+            _ => {}
+        }
+    }
+    Some(b"")
 }
 
 /// The first trusted proxy knew the client's scheme and host; a later one must not overwrite them.

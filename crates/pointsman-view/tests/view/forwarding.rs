@@ -40,6 +40,23 @@ fn an_untrusted_peer_stands_alone() {
     check("192.0.2.1", FORGED, BOTH_REPLACE, &format!("Accept: */*\r\n{fresh}"));
 }
 
+/// Joined as they came, the two open quotes would close each other around the comma between them.
+#[test]
+fn an_open_quote_does_not_reach_into_another_line() {
+    for (lines, chain) in [
+        ("Forwarded: for=1.1.1.1;a=\"\r\nForwarded: \"\r\n", "for=unknown, for=unknown"),
+        (
+            "Forwarded: for=1.1.1.1, for=\"_x, for=2.2.2.2;by=\"a,b\"\r\n",
+            "for=unknown, for=2.2.2.2;by=\"a,b\"",
+        ),
+        ("Forwarded: for=\"[::1]\"\r\nForwarded: for=\"\r\n", "for=\"[::1]\", for=unknown"),
+    ] {
+        let modes = ForwardingModes { x_forwarded: Forwarding::Off, ..BOTH_APPEND };
+        let expected = format!("Forwarded: {chain}, for=10.0.0.9;host=a.example;proto=https\r\n");
+        check("10.0.0.9", lines, modes, &expected);
+    }
+}
+
 #[test]
 fn a_trusted_proxy_is_added_to_the_chain() {
     check(

@@ -1,0 +1,56 @@
+//! What holds for any input, in one place: cargo-fuzz and the tests of generated inputs call the same functions.
+//!
+//! A target takes bytes and panics where a property does not hold. It is a property of the product, not only
+//! that nothing panics: readings agree with slow ones that are written here from the RFCs, pieces agree with
+//! wholes, and what is forwarded is read as what was received.
+
+pub mod config;
+pub mod fields;
+pub mod http_body;
+pub mod http_request;
+pub mod http_response;
+mod mutation;
+pub mod path;
+mod random;
+pub mod rules;
+mod runner;
+mod second_reading;
+mod seeds;
+pub mod view;
+
+pub use runner::{Failure, Run, run};
+
+/// A function of any bytes, and what makes good ones for it.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name of its file under `fuzz/fuzz_targets` and of its folder under `fuzz/corpus`.
+    pub name: &'static str,
+    /// Panics where a property does not hold.
+    pub check: fn(&[u8]),
+    /// Inputs to start from: the project's own vectors and examples.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// What is worth inserting anywhere.
+    pub tokens: &'static [&'static str],
+}
+
+/// Every target there is.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "http_request",
+        check: http_request::check,
+        seeds: seeds::requests,
+        tokens: http_request::TOKENS,
+    },
+    Target {
+        name: "http_response",
+        check: http_response::check,
+        seeds: seeds::answers,
+        tokens: http_response::TOKENS,
+    },
+    Target { name: "http_body", check: http_body::check, seeds: seeds::bodies, tokens: http_body::TOKENS },
+    Target { name: "path", check: path::check, seeds: seeds::paths, tokens: path::TOKENS },
+    Target { name: "fields", check: fields::check, seeds: seeds::fields, tokens: fields::TOKENS },
+    Target { name: "view", check: view::check, seeds: seeds::forwarded_requests, tokens: view::TOKENS },
+    Target { name: "rules", check: rules::check, seeds: seeds::rules, tokens: rules::TOKENS },
+    Target { name: "config", check: config::check, seeds: seeds::configurations, tokens: config::TOKENS },
+];

@@ -1,0 +1,186 @@
+//! A second reading of message heads: slow, obvious, from the RFCs and our own refusals, without our codec.
+
+use pointsman_http::{Framing, is_authority};
+
+/// A head as this reading has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reading<'a> {
+    /// The words of the first line; of an answer's, version and status.
+    pub(crate) first: Vec<&'a [u8]>,
+    /// Names and values of the header lines, in order.
+    pub(crate) lines: Vec<(&'a [u8], &'a [u8])>,
+    /// How the body ends, as the head announces it; nothing where it does not.
+    pub(crate) announced: Option<Framing>,
+    pub(crate) says_close: bool,
+    pub(crate) says_keep_alive: bool,
+    /// What Connection names, in lower case.
+    pub(crate) named: Vec<Vec<u8>>,
+    /// Bytes up to the end of the head.
+    pub(crate) head_bytes: usize,
+}
+
+/// A whole request head at the start of `input`, or nothing: unfinished or refused.
+pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
+    let empty_lines = input.chunks(2).take_while(|pair| *pair == b"\r\n").count() * 2;
+    let (first, lines, head_bytes) = cut(input, empty_lines)?;
+    let words: Vec<&[u8]> = first.split(|byte| *byte == b' ').collect();
+    let [method, target, version] = words[..] else { return None };
+    if !is_name(method) || method == b"CONNECT" || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0") {
+        return None;
+    }
+    let reading = fields(words, lines, version, head_bytes)?;
+    if reading.values(b"expect").any(|value| !value.eq_ignore_ascii_case(b"100-continue")) {
+        return None;
+    }
+    let hosts: Vec<&[u8]> = reading.values(b"host").collect();
+    let is_named_once = hosts.len() == 1 || hosts.is_empty() && version == b"HTTP/1.0";
+    if !is_named_once || !hosts.iter().all(|host| is_authority(host)) {
+        return None;
+    }
+    target_fits(method, target, hosts.first().copied()).then_some(reading)
+}
+
+/// A whole answer's head at the start of `input`, or nothing.
+pub(crate) fn answer(input: &[u8]) -> Option<Reading<'_>> {
+    let (first, lines, head_bytes) = cut(input, 0)?;
+    let (version, rest) = first.split_at_checked(8)?;
+    let status = rest.strip_prefix(b" ")?.get(..3)?;
+    let is_final_or_interim = status.iter().all(u8::is_ascii_digit) && status[0] != b'0';
+    if !is_final_or_interim || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0") {
+        return None;
+    }
+    fields(vec![version, status], lines, version, head_bytes)
+}
+
+impl<'a> Reading<'a> {
+    /// The values of a field, whose name is given in lower case.
+    pub(crate) fn values<'n>(&self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, '_, 'n> {
+        self.lines.iter().filter(move |(there, _)| there.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    /// Whether a line ends at this hop: by its own name, or because Connection says so.
+    pub(crate) fn ends_here(&self, name: &[u8]) -> bool {
+        let name = name.to_ascii_lowercase();
+        let own: [&[u8]; 6] =
+            [b"connection", b"keep-alive", b"te", b"upgrade", b"proxy-connection", b"proxy-authorization"];
+        own.contains(&&name[..]) || self.named.contains(&name)
+    }
+
+    /// Whether the connection goes on after this message.
+    pub(crate) fn keeps_alive(&self, version: &[u8]) -> bool {
+        !self.says_close && (version == b"HTTP/1.1" || self.says_keep_alive)
+    }
+}
+
+type Cut<'a> = (&'a [u8], Vec<(&'a [u8], &'a [u8])>, usize);
+
+/// The first line and the fields of a head: CRLF and nothing else ends a line.
+fn cut(input: &[u8], start: usize) -> Option<Cut<'_>> {
+    let bytes = input[start..].windows(4).position(|end| end == b"\r\n\r\n")?;
+    let mut lines = Vec::new();
+    let mut rest = &input[start..start + bytes];
+    loop {
+        let end = rest.windows(2).position(|end| end == b"\r\n");
+        let line = &rest[..end.unwrap_or(rest.len())];
+        if line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return None;
+        }
+        lines.push(line);
+        match end {
+            Some(end) => rest = &rest[end + 2..],
+            None => break,
+        }
+    }
+    let first = lines.remove(0);
+    let fields: Option<Vec<_>> = lines.into_iter().map(field).collect();
+    Some((first, fields?, start + bytes + 4))
+}
+
+fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let blanks = |byte: &&u8| matches!(**byte, b' ' | b'\t');
+    let front = value.iter().take_while(blanks).count();
+    let back = value[front..].iter().rev().take_while(blanks).count();
+    let value = &value[front..value.len() - back];
+    (is_name(name) && value.iter().all(is_printable)).then_some((name, value))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char::from(*byte));
+    !name.is_empty() && name.iter().all(fits)
+}
+
+fn is_printable(byte: &u8) -> bool {
+    *byte == b'\t' || *byte >= b' ' && *byte != 0x7f
+}
+
+fn fields<'a>(
+    first: Vec<&'a [u8]>,
+    lines: Vec<(&'a [u8], &'a [u8])>,
+    version: &[u8],
+    head_bytes: usize,
+) -> Option<Reading<'a>> {
+    let mut reading = Reading {
+        first,
+        lines,
+        announced: None,
+        says_close: false,
+        says_keep_alive: false,
+        named: Vec::new(),
+        head_bytes,
+    };
+    let lengths: Vec<&[u8]> = reading.values(b"content-length").collect();
+    let codings: Vec<&[u8]> = reading.values(b"transfer-encoding").collect();
+    reading.announced = match (&lengths[..], &codings[..]) {
+        ([], []) => None,
+        ([length], []) if (1..=18).contains(&length.len()) && length.iter().all(u8::is_ascii_digit) => {
+            let bytes = std::str::from_utf8(length).ok()?.parse().ok()?;
+            Some(if bytes == 0 { Framing::None } else { Framing::Length(bytes) })
+        }
+        ([], [coding]) if coding.eq_ignore_ascii_case(b"chunked") && version == b"HTTP/1.1" => {
+            Some(Framing::Chunked)
+        }
+        _ => return None,
+    };
+    let options: Vec<Vec<u8>> = reading
+        .values(b"connection")
+        .flat_map(|value| value.split(|byte| *byte == b','))
+        .map(|option| option.trim_ascii().to_ascii_lowercase())
+        .filter(|option| !option.is_empty())
+        .collect();
+    for option in options {
+        match &option[..] {
+            b"close" => reading.says_close = true,
+            b"keep-alive" => reading.says_keep_alive = true,
+            _ if !is_name(&option) || must_go_on(&option) => return None,
+            _ => reading.named.push(option),
+        }
+    }
+    Some(reading)
+}
+
+/// What Connection may not take away.
+fn must_go_on(name: &[u8]) -> bool {
+    let names: [&[u8]; 6] =
+        [b"host", b"cookie", b"authorization", b"forwarded", b"transfer-encoding", b"set-cookie"];
+    names.contains(&name) || name.starts_with(b"content-") || name.starts_with(b"x-forwarded-")
+}
+
+/// RFC 9112 section 3.2: a path; a whole URL, that names the host that Host names; `*` with OPTIONS.
+fn target_fits(method: &[u8], target: &[u8], host: Option<&[u8]>) -> bool {
+    if target.iter().any(|byte| !byte.is_ascii_graphic() || *byte == b'#') {
+        return false;
+    }
+    if target.starts_with(b"/") {
+        return true;
+    }
+    if target == b"*" {
+        return method == b"OPTIONS";
+    }
+    let lower = target.to_ascii_lowercase();
+    let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| lower.starts_with(scheme));
+    let Some(rest) = scheme.map(|scheme| &lower[scheme.len()..]) else { return false };
+    let authority = rest.split(|byte| matches!(byte, b'/' | b'?')).next().unwrap_or_default();
+    is_authority(authority) && host.is_none_or(|host| host.eq_ignore_ascii_case(authority))
+}

@@ -1,0 +1,165 @@
+//! Where inputs start from: the vectors and examples of the project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const REQUESTS: &str = include_str!("../../../testdata/http1/requests.txt");
+const ANSWERS: &str = include_str!("../../../testdata/http1/answers.txt");
+const PATHS: &str = include_str!("../../../testdata/normal-forms/paths.txt");
+const QUERIES: &str = include_str!("../../../testdata/normal-forms/queries.txt");
+const COOKIES: &str = include_str!("../../../testdata/normal-forms/cookies.txt");
+const HOSTS: &str = include_str!("../../../testdata/normal-forms/hosts.txt");
+const HEADERS: &str = include_str!("../../../testdata/normal-forms/headers.txt");
+
+/// What most clients send. Vectors show above all what is refused, and from there no change leads far.
+const ORDINARY: &[&str] = &[
+    "GET /a/b?c=d HTTP/1.1\r\nHost: a.example\r\nUser-Agent: x/1\r\nAccept: */*\r\nCookie: a=1; b=2\r\n\r\n",
+    "POST /form HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\nX-A: 1\r\n\r\nhello",
+    "PUT /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.0\r\nConnection: keep-alive, x-a\r\nX-A: 1\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
+    "GET http://a.example:80/x HTTP/1.1\r\nHost: a.example:80\r\nConnection: close\r\nTE: trailers\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\nUpgrade: h2c\r\nForwarded: for=1.2.3.4;by=_x\r\n\r\n",
+];
+
+/// Configurations with nothing wrong, short enough for a change to leave most of it alone.
+const SOUND: &[&str] = &[
+    "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"a\"\nrules = \"r\"\nlimits.idle_ms_max = 3\n[pool.a]\n\
+     servers = [\"127.0.0.1:1\", { name = \"b\", address = \"127.0.0.1:2\", weight = 2 }]\n\0\
+     R1: if (path under \"/b\") { routeTo(a.b); }\n",
+    "threads = 2\n[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"r\"\n\
+     [pool.a]\nservers = [\"127.0.0.1:1\"]\n\0else: tag(\"x\"); routeTo(a);\n",
+];
+
+/// How often they stand among the seeds.
+const ORDINARY_TIMES: usize = 20;
+
+pub(crate) fn requests() -> Vec<Vec<u8>> {
+    let ordinary = ORDINARY.repeat(ORDINARY_TIMES).into_iter().map(|request| request.as_bytes().to_vec());
+    messages(REQUESTS).into_iter().chain(ordinary).collect()
+}
+
+pub(crate) fn answers() -> Vec<Vec<u8>> {
+    messages(ANSWERS)
+}
+
+pub(crate) fn bodies() -> Vec<Vec<u8>> {
+    [
+        "0\r\n\r\n",
+        "5\r\nhello\r\n0\r\n\r\nnext",
+        "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+        "5;a=b;c=\"d\"\r\nhello\r\n0;e\r\n\r\n",
+        "00000000000000a\r\n0123456789\r\n0\r\nX-Sum: 1\r\nY:\r\n\r\n",
+        "4\r\n\r\n\r\n\r\nF\r\n0123456789abcde\r\n0\r\n\r\n",
+    ]
+    .map(|body| body.as_bytes().to_vec())
+    .to_vec()
+}
+
+pub(crate) fn paths() -> Vec<Vec<u8>> {
+    first_columns(PATHS)
+}
+
+pub(crate) fn fields() -> Vec<Vec<u8>> {
+    [QUERIES, COOKIES, HOSTS].into_iter().flat_map(first_columns).collect()
+}
+
+/// Requests with the header lines of the vectors, and those of the codec.
+pub(crate) fn forwarded_requests() -> Vec<Vec<u8>> {
+    let around = |lines: Vec<u8>| {
+        let head = b"GET /a/../b?a=1 HTTP/1.1\r\nHost: A.example:80\r\n";
+        [head, &lines[..], b"\r\nX-A: 1\r\n\r\n"].concat()
+    };
+    let lines = first_columns(HEADERS).into_iter().map(around);
+    lines.chain(requests()).collect()
+}
+
+pub(crate) fn rules() -> Vec<Vec<u8>> {
+    files("rules").into_iter().map(|(_, text)| text.into_bytes()).collect()
+}
+
+/// Configurations, each with the rules that stand beside it; a host name would be refused at once.
+pub(crate) fn configurations() -> Vec<Vec<u8>> {
+    let rules = files("rules");
+    let with_rules = |(path, text): (PathBuf, String)| {
+        let beside =
+            rules.iter().find(|(rules, _)| rules.parent() == path.parent() && text.contains("rules = "));
+        let rules = beside.map_or("", |(_, rules)| rules.as_str());
+        format!("{}\0{rules}", text.replace("localhost", "127.0.0.1")).into_bytes()
+    };
+    let there: Vec<Vec<u8>> = files("toml").into_iter().map(with_rules).collect();
+    let sound = SOUND.repeat(ORDINARY_TIMES).into_iter().map(|text| text.as_bytes().to_vec());
+    there.into_iter().chain(sound).collect()
+}
+
+/// The files with an extension below `testdata` and `examples`, in order.
+fn files(extension: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("testdata"), root.join("examples")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|there| there == extension) {
+                found.extend(fs::read_to_string(&path).ok().map(|text| (path, text)));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What arrives in the cases of a vector file: the lines between a title and `--`.
+fn messages(file: &str) -> Vec<Vec<u8>> {
+    let cases = file.split("\n== ").skip(1);
+    let raw = cases.map(|case| case.split("\n-- ").next().unwrap_or_default());
+    raw.map(|case| case.lines().skip(1).flat_map(unescaped).collect()).collect()
+}
+
+/// What stands before the first tab, in lines that are no comments.
+fn first_columns(file: &str) -> Vec<Vec<u8>> {
+    let lines = file.lines().filter(|line| !line.starts_with('#') && line.contains('\t'));
+    lines.map(|line| unescaped(line.split('\t').next().unwrap_or_default())).collect()
+}
+
+/// Resolves the escapes of vector files; what is none stays, since this is only where inputs start.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        bytes.extend_from_slice(before.as_bytes());
+        let code = after.get(1..3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let (byte, length) = match (after.bytes().next(), code) {
+            (Some(b'r'), _) => (b'\r', 1),
+            (Some(b'n'), _) => (b'\n', 1),
+            (Some(b't'), _) => (b'\t', 1),
+            (Some(b'x'), Some(code)) => (code, 3),
+            (Some(_), _) => (b'\\', 1),
+            (None, _) => (b'\\', 0),
+        };
+        bytes.push(byte);
+        rest = after.get(length..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::TARGETS;
+
+    /// A vector file that moved, or has another form, must not leave a target without its seeds.
+    #[test]
+    fn every_target_has_seeds() {
+        for target in TARGETS {
+            let seeds = (target.seeds)();
+            assert!(seeds.len() >= 6 && seeds.iter().any(|seed| seed.len() > 12), "{}", target.name);
+        }
+        assert!(
+            super::requests().len() > 90
+                && super::requests().contains(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec())
+        );
+        assert!(super::configurations().iter().any(|seed| seed.windows(7).any(|piece| piece == b"routeTo")));
+    }
+}

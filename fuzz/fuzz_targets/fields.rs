@@ -1,0 +1,4 @@
+//! Queries, cookies and hosts, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::fields::check(input));

@@ -1,0 +1,4 @@
+//! Answers' heads, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::http_response::check(input));

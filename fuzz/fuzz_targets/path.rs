@@ -1,0 +1,4 @@
+//! Paths and their normal form, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::path::check(input));

@@ -1,0 +1,4 @@
+//! Requests on their way, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::view::check(input));
