@@ -74,6 +74,7 @@ impl<'a> Lowering<'a> {
             threads: spec.threads,
             drain_ms_max: spec.drain_ms_max,
             watch_ms: spec.watch_ms,
+            connections_max: spec.connections_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             sticky_key: spec.sticky_key,
             access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),

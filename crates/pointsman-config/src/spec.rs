@@ -19,6 +19,7 @@ pub(crate) struct Spec {
     pub(crate) threads: Option<usize>,
     pub(crate) drain_ms_max: u64,
     pub(crate) watch_ms: u64,
+    pub(crate) connections_max: Option<u32>,
     pub(crate) upstream_idle_connections_max: u32,
     pub(crate) sticky_key: Option<[u8; 16]>,
     /// `-` is standard output.
@@ -91,6 +92,7 @@ impl Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
+            connections_max: root.number("connections_max"),
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),

@@ -28,6 +28,8 @@ pub struct Start {
     pub sticky_key: [u8; 16],
     /// Keys the ids of clients; never the same twice.
     pub client_id_key: [u8; 16],
+    /// Open connections of clients where the plan names no limit.
+    pub connections_max: u32,
 }
 
 /// A running switch.
@@ -83,7 +85,7 @@ impl Switch {
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
-        let shared = Arc::new(Shared::new(Arc::new(live)));
+        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max));
         let mut switch = Switch {
             shared,
             registry,
@@ -201,6 +203,11 @@ impl Switch {
     /// Open client connections.
     pub fn open_connections(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
+    }
+
+    /// How often descriptors or memory were not to be had.
+    pub fn shortages(&self) -> u64 {
+        self.shared.shortages.load(Ordering::Relaxed)
     }
 
     /// Stops accepting; connections end after what they are doing now.

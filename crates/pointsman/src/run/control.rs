@@ -16,7 +16,9 @@ use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::descriptors;
 use super::notice::{self, notice};
+use super::shortage::Shortage;
 
 /// How often generations that nobody holds any more are freed, and a drain is looked at.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
@@ -35,6 +37,7 @@ pub(super) struct Control {
     pub(super) admin: Option<SocketAddr>,
     pub(super) threads: usize,
     pub(super) fixed: Fixed,
+    pub(super) descriptors_max: Option<u64>,
 }
 
 /// What only a restart can change.
@@ -113,7 +116,8 @@ impl Pages for SwitchPages {
 
 impl Control {
     pub(super) fn run(self) -> ExitCode {
-        let Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed } = self;
+        let Control { event_loop, switch, metrics, log, config, files, admin, threads, .. } = self;
+        let (fixed, descriptors_max) = (self.fixed, self.descriptors_max);
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
@@ -123,10 +127,11 @@ impl Control {
                 serve_admin(address, SwitchPages { switch, metrics, draining })?;
             }
             notice(&format!("ready threads={threads}"));
-            let reloads = Reloads { switch: &switch, metrics: &metrics, config, files, fixed };
+            let (switch, metrics) = (&switch, &metrics);
+            let reloads = Reloads { switch, metrics, config, files, fixed, threads, descriptors_max };
             reloads.until_told_to_end(&mut signals, log.as_ref()).await;
             draining.set(true);
-            Ok(drain(&switch, &mut signals).await)
+            Ok(drain(switch, &mut signals).await)
         });
         if let Some(log) = log {
             log.close();
@@ -154,12 +159,15 @@ struct Reloads<'a> {
     config: PathBuf,
     files: Vec<WatchedFile>,
     fixed: Fixed,
+    threads: usize,
+    descriptors_max: Option<u64>,
 }
 
 impl Reloads<'_> {
     async fn until_told_to_end(mut self, signals: &mut Signals, log: Option<&AccessLog>) {
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         let mut looked = tokio::time::Instant::now();
+        let mut shortage = Shortage::default();
         loop {
             tokio::select! {
                 _ = signals.terminate.recv() => return,
@@ -170,6 +178,7 @@ impl Reloads<'_> {
                 }
                 now = housekeeping.tick() => {
                     self.switch.borrow_mut().free_retired();
+                    notice::maybe(shortage.look(self.switch.borrow().shortages()));
                     let watch_ms = self.switch.borrow().watch_ms();
                     if watch_ms != 0 && (now - looked).as_millis() >= u128::from(watch_ms) {
                         looked = now;
@@ -200,6 +209,7 @@ impl Reloads<'_> {
         for key in self.fixed.differing(&Fixed::of(&plan)) {
             notice(&format!("warning: the new `{key}` takes effect at the next start"));
         }
+        notice::maybe(descriptors::warning(self.descriptors_max, &plan, self.threads));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);
