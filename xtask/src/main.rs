@@ -1,7 +1,8 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy` and `bench-peers`.
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure` and `bench-peers`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
+mod endure;
 mod failure;
 mod origin;
 mod packages;
@@ -22,6 +23,7 @@ const HELP: &str = "\
 cargo xtask demo [ARGUMENT…]   build the switch and show it at work
 cargo xtask check              everything that must be green, tests last
 cargo xtask tidy               the rules about the code itself
+cargo xtask endure [NAME]      crowds, large bodies, shortages, reloads: each fault with its figure and bound
 cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME] [--backlog] [--no-build]
                                CPU time per request beside nginx and HAProxy
 ";
@@ -51,6 +53,7 @@ fn run() -> Result<()> {
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
+        Some("endure") => endure::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
         // The two helpers that bench-peers starts as processes of their own.
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),

@@ -12,8 +12,8 @@ use crate::admission::OpenConnection;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
-use crate::shortage::is_shortage;
-use crate::turn_away::{say_no, turn_away};
+use crate::shortage::{Use, is_shortage};
+use crate::turn_away::turn_away;
 
 /// How long accepting pauses when the process is out of descriptors or memory.
 const PAUSE_MS: u32 = 100;
@@ -52,8 +52,7 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acce
             // It has gone before it was accepted.
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset) => {}
             Err(error) => {
-                let is_over = is_shortage(&error)
-                    && (shard.makes_room() || turn_one_away(&shard, socket, &acceptor, &mut pause).await);
+                let is_over = is_shortage(&error) && shard.makes_room(Use::Client);
                 // What is open goes on meanwhile, and when some of it closes there is room again.
                 if !is_over {
                     let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
@@ -64,32 +63,6 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acce
     }
 }
 
-/// Turns away one of those that wait, by the descriptor that is kept for this. False where there is none.
-async fn turn_one_away(
-    shard: &Rc<Shard>,
-    socket: SocketId,
-    acceptor: &Acceptor,
-    deadline: &mut Deadline,
-) -> bool {
-    let waiting = if shard.spare.free() { acceptor.accept_waiting() } else { None };
-    let found = waiting.is_some();
-    if let Some(tcp) = waiting {
-        let local = shard.local();
-        let listener = local.live.sockets.get(&socket).and_then(|&id| local.live.listener(id));
-        if let Some((listener, live)) = listener {
-            let metrics = &live.state.metrics;
-            shard.recorder.hear(&Event::ConnectionOpened(metrics));
-            shard.recorder.hear(&Event::Refused(metrics, Refusal::Descriptors));
-            if !listener.is_tls() {
-                say_no(deadline, tcp, Refusal::Descriptors).await;
-            }
-            shard.recorder.hear(&Event::ConnectionClosed(metrics));
-        }
-    }
-    shard.spare.keep();
-    found
-}
-
 fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let local = shard.local();
     let Some(&id) = local.live.sockets.get(&socket) else { return };
@@ -97,7 +70,13 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
     let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);
-    let counted = match OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip()) {
+    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip());
+    let counted = match admitted {
+        // Only where the operator wants more connections than there are surely descriptors for.
+        Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client) => Err(Refusal::Descriptors),
+        admitted => admitted,
+    };
+    let counted = match counted {
         Ok(counted) => counted,
         Err(why) => {
             shard.recorder.hear(&Event::Refused(&live.state.metrics, why));

@@ -14,7 +14,7 @@ use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::session::Session;
 use crate::shard::Shard;
-use crate::shortage::is_shortage;
+use crate::shortage::{connect, is_shortage};
 use crate::transport::Transport;
 
 /// A server that has taken a request, or as much of it as there is.
@@ -185,10 +185,7 @@ impl<C: Transport> Session<C> {
 
     async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {
         let ms = server.limits.connect_ms_max;
-        let mut connected = pointsman_upstream::connect(server.address, &mut self.deadline, ms).await;
-        if self.shard.makes_room_after(&connected) {
-            connected = pointsman_upstream::connect(server.address, &mut self.deadline, ms).await;
-        }
+        let connected = connect(&self.shard, server.address, &mut self.deadline, ms).await;
         connected.map_err(|fault| match fault {
             ConnectFault::Io(error) if is_shortage(&error) => ServerFault::Shortage,
             ConnectFault::Io(error) => match error.kind() {

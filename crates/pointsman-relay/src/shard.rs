@@ -18,7 +18,7 @@ use crate::accept::Accepting;
 use crate::live::{Live, SocketId};
 use crate::local::{Buffers, Local};
 use crate::reach::CountedIdle;
-use crate::shortage::Spare;
+use crate::shortage::LastDescriptors;
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
@@ -34,12 +34,13 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
+    pub(crate) last_descriptors: LastDescriptors,
     /// How often descriptors or memory were not to be had.
     pub(crate) shortages: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32) -> Shared {
+    pub(crate) fn new(live: Arc<Live>, connections_max: u32, last_descriptors: LastDescriptors) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -47,6 +48,7 @@ impl Shared {
             stopping: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             connections_max,
+            last_descriptors,
             shortages: AtomicU64::new(0),
         }
     }
@@ -108,7 +110,6 @@ pub(crate) struct Shard {
     pub(crate) recorder: Rc<Recorder>,
     pub(crate) client_ids: RefCell<ClientIds>,
     pub(crate) scratch: RefCell<Scratch>,
-    pub(crate) spare: Spare,
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
     pub(crate) shortages_seen: Cell<u64>,
@@ -152,7 +153,6 @@ pub(crate) fn run(start: ShardStart, started: &mpsc::Sender<std::io::Result<()>>
     tell(started, Ok(()));
     let inbox = start.inbox.clone();
     let shard = Rc::new(Shard::new(start));
-    shard.spare.keep();
     let timers = shard.timers.clone();
     event_loop.run(timers.run(|| shard.tick(&inbox)));
     shard.recorder.flush();
@@ -177,7 +177,6 @@ impl Shard {
             recorder: Rc::new(start.recorder),
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
-            spare: Spare::default(),
             turned_away: Cell::new(0),
             shortages_seen: Cell::new(0),
             local: RefCell::new(Rc::new(local)),

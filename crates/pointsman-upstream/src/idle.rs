@@ -129,10 +129,14 @@ impl<T> IdleConnections<T> {
         self.count.set(count);
     }
 
-    /// Closes the `max` connections that were given back longest ago; says how many it closed.
-    pub fn close_oldest(&self, max: usize) -> usize {
+    /// Closes the `max` connections that were given back longest ago, unless fewer than `kept_min` would be
+    /// left; says how many it closed.
+    pub fn close_oldest(&self, max: usize, kept_min: u32) -> usize {
         let mut servers = self.servers.borrow_mut();
         for closed in 0..max {
+            if self.count.get() <= kept_min {
+                return closed;
+            }
             // Each server's connections are in the order in which they came back.
             let kept = servers.iter_mut().filter(|kept| !kept.is_empty());
             let Some(oldest) = kept.min_by_key(|kept| kept[0].usable_from_ms) else { return closed };
@@ -244,11 +248,12 @@ mod tests {
             idle.give_back(ServerId(server), ours, now_ms, LIMITS, Trust::Full, || ());
             servers_ends.push(theirs);
         }
-        assert_eq!(idle.close_oldest(3), 3);
+        assert_eq!(idle.close_oldest(3, 4), 0, "so many are to be kept");
+        assert_eq!(idle.close_oldest(3, 0), 3);
         assert_eq!(idle.count(), 1);
         assert!(idle.take(ServerId(3), 40, Check::Heard).is_none());
         let last = idle.take(ServerId(1), 40, Check::Heard).expect("the youngest");
         assert_eq!(last.local().ok(), servers_ends[3].peer_addr().ok());
-        assert_eq!(idle.close_oldest(3), 0);
+        assert_eq!(idle.close_oldest(3, 0), 0);
     }
 }

@@ -95,6 +95,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             log: log.clone(),
             sticky_key: random.0,
             client_id_key: random.1,
+            descriptors_max,
             connections_max,
         },
     )

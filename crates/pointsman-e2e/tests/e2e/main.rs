@@ -10,6 +10,7 @@ mod curl;
 mod dialogues;
 mod documents;
 mod drain;
+mod endure;
 mod nginx;
 mod normal_forms;
 mod refusals;

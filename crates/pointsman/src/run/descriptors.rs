@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors of the process itself: standard streams, logs, signals, files while they are read, and the
 /// admin listener with its clients.
 const OF_THE_PROCESS: u64 = 100;
-/// Those of a thread: its event loop, the spare one, and connections that are being turned away.
+/// Those of a thread: its event loop, and connections that are being turned away.
 const OF_A_THREAD: u64 = 72;
 /// Each connection of a client may need one to a server.
 const OF_A_CONNECTION: u64 = 2;
