@@ -48,7 +48,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// # Panics
 /// When it is not seen in time.
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    // Longer than for an answer: it may take a crowd, and its deadlines, to get there.
+    let end = Instant::now() + 6 * PATIENCE;
     loop {
         if let Some(seen) = look() {
             return seen;

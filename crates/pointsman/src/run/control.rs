@@ -194,6 +194,8 @@ impl Reloads<'_> {
     /// Loads the configuration again. A bad one changes nothing and says why.
     fn reload(&mut self) {
         let mut switch = self.switch.borrow_mut();
+        // Reloads that come thick and fast would pile up the plans of all of them until the next look.
+        switch.free_retired();
         let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
             Ok(loaded) => loaded,
             Err(problems) => {

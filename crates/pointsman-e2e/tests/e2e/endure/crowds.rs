@@ -38,7 +38,7 @@ fn slow_heads(threads: usize) {
     let count = crowd(1000, 10_000, 1);
     let fault = format!("{count} slow heads, {threads} threads");
     let origin = Origin::new("origin");
-    let limits = format!("head_ms_max = {}", scale(1500, 10_000));
+    let limits = format!("head_ms_max = {}", scale(1500, 5000));
     let switch = for_crowds(threads).limits(&limits).pool("standard", &[&origin]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/other").status(), 200);
@@ -60,7 +60,7 @@ fn slow_bodies(threads: usize) {
     let fault = format!("{count} slow bodies, {threads} threads");
     let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
     let setup = for_crowds(threads).rules("if (path == \"/slow\") { routeTo(held); }");
-    let setup = setup.limits(&format!("body_ms_max = {}", scale(1500, 10_000)));
+    let setup = setup.limits(&format!("body_ms_max = {}", scale(1500, 5000)));
     let setup = setup.pool("standard", &[&origin]);
     let switch = setup.pool_at("held", "", &[("h1", held.address())]).start();
     let mut other = switch.client();
@@ -116,7 +116,7 @@ fn half_open_handshakes(threads: usize) {
     let fault = format!("{count} half-open handshakes, {threads} threads");
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
     let setup = for_crowds(threads).tls(&authority.server(&["shop.example"]), "");
-    let setup = setup.limits(&format!("handshake_ms_max = {}", scale(1500, 10_000)));
+    let setup = setup.limits(&format!("handshake_ms_max = {}", scale(1500, 5000)));
     let switch = setup.pool("standard", &[&origin]).start();
     let trust = TlsClient::new(&authority).forgetful();
     let other = || switch.tls_client(&trust, "shop.example").expect("a handshake");

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 use pointsman_e2e::{
     Authority, Bound, Client, Origin, Pair, Setup, Switch, TlsClient, Unit, figure, ok, scale, until,
@@ -12,6 +13,8 @@ use super::{clients, crowd, for_crowds};
 pointsman_e2e::for_threads!(rules, certificates);
 
 const TRAFFIC: usize = 3;
+/// How long memory may take to go back.
+const SETTLES_MAX: Duration = Duration::from_secs(2);
 
 /// Requests one after the other on one connection, until told to stop; returns how many failed.
 fn keeps_asking<'scope>(
@@ -85,18 +88,17 @@ fn more_than(asked: &AtomicU64, count: u64) {
     until("more requests", || (asked.load(Ordering::Relaxed) > count).then_some(()));
 }
 
-/// What is resident once the last plans are freed, which the control thread does now and then.
-fn settled(switch: &Switch, wanted: u64) -> u64 {
-    let mut least = switch.resident_bytes();
-    // At least a few looks of the control thread, each seen by its answer on the admin listener.
-    for _ in 0..200 {
-        if least <= wanted {
-            break;
+/// What is resident once the last plans are freed and the allocator has given back what it wants to: both are
+/// done now and then, while somebody asks.
+fn settled(switch: &Switch, before: u64) -> u64 {
+    let end = Instant::now() + SETTLES_MAX;
+    loop {
+        let resident = switch.resident_bytes();
+        if resident <= before || Instant::now() > end {
+            return resident;
         }
         assert_eq!(switch.admin_get("/health").status(), 200);
-        least = least.min(switch.resident_bytes());
     }
-    switch.resident_bytes()
 }
 
 /// Certificates, while new clients shake hands without a pause and others stay connected.
