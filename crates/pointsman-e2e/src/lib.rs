@@ -37,7 +37,7 @@ pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
 pub use vectors::{read_lines, testdata, unescape};
-pub use wire::{Body, Framing, Head, Reader};
+pub use wire::{Body, Framing, Head, Reader, read_some};
 
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests
 /// are busy; no test waits for it when all is well.

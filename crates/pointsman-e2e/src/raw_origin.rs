@@ -1,11 +1,11 @@
 //! A server of plain sockets: for bodies too large to be recorded, and for servers that do not behave.
 
-use std::io::{Read, Result};
+use std::io::Result;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::PATIENCE;
+use crate::{PATIENCE, read_some};
 
 /// A server behind the switch that keeps nothing of what it is sent. It stops when it is dropped.
 pub struct RawOrigin {
@@ -101,7 +101,7 @@ pub fn read_head(socket: &mut TcpStream) -> Option<(String, Vec<u8>)> {
             let body = came.split_off(end + 4);
             return Some((String::from_utf8_lossy(&came).into_owned(), body));
         }
-        match socket.read(&mut space) {
+        match read_some(socket, &mut space) {
             Ok(count @ 1..) => came.extend_from_slice(&space[..count]),
             _ => return None,
         }

@@ -1,10 +1,11 @@
 //! Out of descriptors: a clear refusal, everybody else served meanwhile, and all as before afterwards.
 
 use std::net::TcpStream;
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pointsman_e2e::{Bound, Client, Origin, RawOrigin, Setup, Switch, Unit, figure, until};
+use pointsman_e2e::{Bound, Client, Origin, RawOrigin, Setup, Switch, Unit, figure, ok, until};
 
 use super::clients;
 
@@ -112,6 +113,32 @@ fn none_for_servers(threads: usize) {
     // The same connections are served again.
     crowd.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
     recovers(&switch);
+}
+
+/// Idle connections to one server give way to those that another one needs.
+#[test]
+fn idle_ones_make_room() {
+    const CLIENTS: usize = 40;
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |exchange| {
+        may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        ok(exchange)
+    });
+    let held = RawOrigin::silent();
+    // Enough for the clients and one connection each, not for the idle ones beside them.
+    let setup = Setup::new(1).after("ulimit -n 125").top("connections_max = 10000");
+    let setup = setup.rules("if (path == \"/held\") { routeTo(held); }").pool("standard", &[&origin]);
+    let switch = setup.pool_at("held", "", &[("h1", held.address())]).start();
+    let mut crowd = clients(&switch, CLIENTS);
+    crowd.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+    origin.wait_for_requests(CLIENTS);
+    (0..CLIENTS).for_each(|_| go.send(()).expect("the origin is there"));
+    crowd.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+    assert_eq!(switch.metric("pointsman_server_idle_connections", &[]), 40.0);
+    crowd.iter_mut().for_each(|client| client.send(HELD));
+    until("all of them at the other server", || (held.connections() == CLIENTS).then_some(()));
+    assert!(switch.metric("pointsman_server_idle_connections", &[]) < 40.0);
 }
 
 fn recovers(switch: &Switch) {

@@ -1,10 +1,11 @@
 //! Bodies far larger than the memory of the switch: byte for byte, both ways, plain and over TLS.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use pointsman_e2e::{
-    Authority, Bound, Client, Pattern, RawOrigin, Setup, Switch, TlsClient, Unit, figure, read_head, scale,
+    Authority, Bound, Client, Pattern, RawOrigin, Setup, Switch, TlsClient, Unit, figure, read_head,
+    read_some, scale,
 };
 
 pointsman_e2e::for_threads!(plain, over_tls);
@@ -68,7 +69,7 @@ fn expect_body(socket: &mut TcpStream, came: &[u8], length: u64) -> u64 {
     let (mut pattern, mut space) = (Pattern::default(), vec![0; 256 * 1024]);
     pattern.expect(came);
     while pattern.position() < length {
-        match socket.read(&mut space) {
+        match read_some(socket, &mut space) {
             Ok(count @ 1..) => pattern.expect(&space[..count]),
             _ => break,
         }

@@ -1,12 +1,14 @@
 //! Back pressure: who is faster than the other end is stopped, and the switch stores nothing for them.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pointsman_e2e::{Bound, PATIENCE, Pattern, RawOrigin, Setup, Switch, Unit, figure, read_head, scale};
+use pointsman_e2e::{
+    Bound, PATIENCE, Pattern, RawOrigin, Setup, Switch, Unit, figure, read_head, read_some, scale,
+};
 
 pointsman_e2e::for_threads!(fast_server_slow_client, fast_client_slow_server);
 
@@ -37,6 +39,7 @@ fn send(socket: &mut TcpStream, pattern: &mut Pattern, rest: &mut Vec<u8>, lengt
         }
         match socket.write(rest) {
             Ok(taken) => drop(rest.drain(..taken)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => return,
             Err(error) => panic!("{error}"),
         }
@@ -47,7 +50,7 @@ fn receive(socket: &mut TcpStream, came: &[u8], length: u64) {
     let (mut pattern, mut space) = (Pattern::default(), vec![0; 256 * 1024]);
     pattern.expect(came);
     while pattern.position() < length {
-        let count = socket.read(&mut space).expect("more of the body");
+        let count = read_some(socket, &mut space).expect("more of the body");
         assert!(count > 0, "the end after {} bytes", pattern.position());
         pattern.expect(&space[..count]);
     }
