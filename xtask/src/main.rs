@@ -1,8 +1,9 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `fuzz`, `soak` and `bench-peers`.
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `fuzz`, `soak` and `bench-peers`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
 mod crowd;
+mod endure;
 mod failure;
 mod fuzz;
 mod origin;
@@ -25,6 +26,7 @@ const HELP: &str = "\
 cargo xtask demo [ARGUMENT…]   build the switch and show it at work
 cargo xtask check              everything that must be green, tests last
 cargo xtask tidy               the rules about the code itself
+cargo xtask endure [NAME]      crowds, large bodies, shortages, reloads: each fault with its figure and bound
 cargo xtask fuzz [--runs N] [TARGET…]
                                libFuzzer over each target, with a line for each
 cargo xtask soak [--minutes N] [--no-build]
@@ -58,6 +60,7 @@ fn run() -> Result<()> {
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
+        Some("endure") => endure::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),

@@ -93,6 +93,13 @@ pub(crate) static ROOT: Table = Table {
             doc: "How often the files are looked at for changes. 0: only SIGHUP reloads.",
         },
         Key {
+            name: "connections_max",
+            kind: Kind::Integer { min: 1, max: 10_000_000, unit: "connections" },
+            default: Default::Words("half of the descriptors, see below"),
+            doc: "Open connections of clients, in the whole process; more are refused with 503, over TLS by \
+                  closing.",
+        },
+        Key {
             name: "upstream_idle_connections_max",
             kind: Kind::Integer { min: 0, max: 1_000_000, unit: "connections" },
             default: Default::Integer(8192),

@@ -9,7 +9,9 @@ limits! {
     pub struct ListenerLimits, LISTENER_LIMIT_KEYS;
 
     connections_max: u32 = 65_536, 1..10_000_000, "connections",
-        "Open connections of this listener, in the whole process.";
+        "Open connections of this listener, in the whole process; more are refused with 503, over TLS by closing.";
+    connections_per_address_max: u32 = 0, 0..10_000_000, "connections",
+        "Open connections from one address, or from one /64 of IPv6, to this listener; more are refused with 429, over TLS by closing. Peers in `trusted_proxies` are not counted. 0: no limit.";
     head_bytes_max: u32 = 16_384, 1024..1_048_576, "bytes",
         "Bytes of a request's head; 431 over it.";
     headers_max: u32 = 100, 1..256, "headers",

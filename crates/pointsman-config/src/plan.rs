@@ -18,6 +18,9 @@ pub struct Plan {
     pub drain_ms_max: u64,
     /// How often the files are looked at for changes; 0: never.
     pub watch_ms: u64,
+    /// Open connections of clients, in the whole process; what the descriptors allow where the operator set
+    /// none.
+    pub connections_max: Option<u32>,
     /// Idle connections to servers, in the whole process.
     pub upstream_idle_connections_max: u32,
     /// Pipes that bodies pass through inside the kernel, in the whole process.

@@ -1,9 +1,10 @@
 //! A client that sends the bytes it is told to, and reads one answer at a time.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
+use socket2::{Domain, Socket, Type};
 
 use crate::{Body, Framing, Head, PATIENCE, Reader, TlsClient};
 
@@ -56,7 +57,24 @@ impl Client {
     /// When nothing listens there.
     #[must_use]
     pub fn plain(address: SocketAddr) -> Self {
-        let socket = connect(address).expect("the switch listens");
+        Self::over(connect(address).expect("the switch listens"))
+    }
+
+    /// The same from another address of this machine.
+    ///
+    /// # Panics
+    /// When nothing listens there.
+    #[must_use]
+    pub fn plain_from(source: IpAddr, address: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a descriptor");
+        socket.bind(&SocketAddr::new(source, 0).into()).expect("an address of this machine");
+        socket.connect(&address.into()).expect("the switch listens");
+        let socket = TcpStream::from(socket);
+        patient(&socket).expect("connected");
+        Self::over(socket)
+    }
+
+    fn over(socket: TcpStream) -> Self {
         let local = socket.local_addr().expect("connected");
         Self { reader: Reader::new(Stream::Plain(socket)), local }
     }
@@ -303,8 +321,12 @@ pub fn is_closed(error: &Error) -> bool {
 
 fn connect(address: SocketAddr) -> Result<TcpStream> {
     let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    patient(&socket)?;
+    Ok(socket)
+}
+
+fn patient(socket: &TcpStream) -> Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    socket.set_nodelay(true)?;
-    Ok(socket)
+    socket.set_nodelay(true)
 }

@@ -10,30 +10,54 @@ mod binary;
 mod certificates;
 mod client;
 pub mod dialogue;
+mod figures;
 mod lines;
 mod origin;
+mod pattern;
+mod process;
+mod raw_origin;
 mod setup;
 mod switch;
 mod tls;
 mod vectors;
 mod wire;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspace};
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};
+pub use figures::{Bound, Unit, figure, scale};
 pub use lines::Lines;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
+pub use pattern::Pattern;
+pub use process::descriptors_of_this_process;
+pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};
-pub use wire::{Body, Framing, Head, Reader};
+pub use wire::{Body, Framing, Head, Reader, read_some};
 
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests
 /// are busy; no test waits for it when all is well.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Looks again and again until something is seen, without sleeping.
+///
+/// # Panics
+/// When it is not seen in time.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    // Longer than for an answer: it may take a crowd, and its deadlines, to get there.
+    let end = Instant::now() + 6 * PATIENCE;
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(Instant::now() < end, "waited for {what}");
+        std::thread::yield_now();
+    }
+}
 
 /// Makes two tests of each named `fn(threads: usize)`: with one event-loop thread and with four.
 #[macro_export]

@@ -14,6 +14,7 @@ pub struct Setup {
     listeners: Vec<Listener>,
     pools: String,
     files: Vec<(String, String)>,
+    shell_line: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,7 @@ impl Setup {
             listeners: Vec::new(),
             pools: String::new(),
             files: Vec::new(),
+            shell_line: None,
         };
         setup.listeners.push(Listener { name: "shop".to_owned(), ..Listener::default() });
         setup
@@ -148,6 +150,17 @@ impl Setup {
     #[must_use]
     pub fn pair(self, name: &str, pair: &Pair) -> Self {
         self.file(&format!("{name}.crt"), &pair.certificate).file(&format!("{name}.key"), &pair.key)
+    }
+
+    /// A line of shell that runs before the switch in its process: `ulimit -n 120`.
+    #[must_use]
+    pub fn after(mut self, shell_line: &str) -> Self {
+        self.shell_line = Some(shell_line.to_owned());
+        self
+    }
+
+    pub(crate) fn shell_line(&self) -> Option<&str> {
+        self.shell_line.as_deref()
     }
 
     /// The configuration as text.

@@ -27,7 +27,7 @@ impl Switch {
     pub fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         setup.write(folder.path());
-        Self::run(folder)
+        Self::run_after(folder, setup.shell_line())
     }
 
     /// Starts the switch in a folder that holds a `pointsman.toml`, and waits until it is ready.
@@ -36,7 +36,19 @@ impl Switch {
     /// When it does not become ready; prints what it said.
     #[must_use]
     pub fn run(folder: TempDir) -> Self {
-        let mut command = Command::new(binary::program());
+        Self::run_after(folder, None)
+    }
+
+    /// The same, in a shell that has run a line before it becomes the switch.
+    fn run_after(folder: TempDir, line: Option<&str>) -> Self {
+        let mut command = match line {
+            None => Command::new(binary::program()),
+            Some(line) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]).arg(binary::program());
+                shell
+            }
+        };
         // From another folder, so that every path must be taken relative to the configuration.
         command.arg("run").arg("--config").arg(folder.path().join("pointsman.toml")).current_dir("/");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -82,6 +94,12 @@ impl Switch {
     #[must_use]
     pub fn get(&self, target: &str) -> crate::Response {
         self.client().get(target)
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Its folder.

@@ -256,12 +256,26 @@ impl<S: Read> Reader<S> {
     /// Reads more; false at the end of the stream.
     fn fill(&mut self) -> Result<bool> {
         let mut space = [0; 64 * 1024];
-        let count = self.stream.read(&mut space).map_err(|error| match error.kind() {
+        let count = read_some(&mut self.stream, &mut space).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => Error::new(ErrorKind::TimedOut, "nothing came in time"),
             _ => error,
         })?;
         self.buffer.extend_from_slice(&space[..count]);
         Ok(count > 0)
+    }
+}
+
+/// Reads what is there. A wait with a limit that was interrupted goes on: that happens to a process that was
+/// stopped and continued, with the machine it runs on for instance.
+///
+/// # Errors
+/// What the stream says.
+pub fn read_some(stream: &mut impl Read, space: &mut [u8]) -> Result<usize> {
+    loop {
+        match stream.read(space) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
     }
 }
 

@@ -258,12 +258,6 @@ impl Source {
     pub(crate) fn is_drained(&self) {
         self.readiness.readable.set(self.readiness.hung_up.get());
     }
-
-    /// Takes `fd` out of the kernel's set. Needed only where another descriptor of the same socket lives on.
-    pub(crate) fn forget(&self, fd: impl AsFd) {
-        // One that is not there needs no taking out.
-        let (Ok(()) | Err(_)) = epoll::delete(&self.reactor.epoll, fd);
-    }
 }
 
 impl Drop for Source {

@@ -64,10 +64,11 @@ impl Pipes {
         Some(Pipe { ends: Some(ends), held_bytes: 0, shelf: shelf.clone() })
     }
 
-    /// Closes what is kept for later: its descriptors are wanted for something else.
-    pub fn close_kept(&self) {
-        let kept = std::mem::take(&mut *self.0.pipes.borrow_mut());
-        self.0.open.set(self.0.open.get() - kept.len() as u32);
+    /// Closes what is kept for later: its descriptors are wanted for something else. Says how many it were.
+    pub fn close_kept(&self) -> usize {
+        let kept = std::mem::take(&mut *self.0.pipes.borrow_mut()).len();
+        self.0.open.set(self.0.open.get() - kept as u32);
+        kept
     }
 }
 
@@ -179,7 +180,7 @@ mod tests {
             let ends = again.ends.as_ref().expect("open");
             assert_eq!(rustix::io::read(&ends.reader, &mut bytes), Err(rustix::io::Errno::AGAIN));
             drop(again);
-            pipes.close_kept();
+            assert_eq!(pipes.close_kept(), 1);
             assert_eq!(pipes.0.open.get(), 0);
         });
         source.join().expect("it ended well");

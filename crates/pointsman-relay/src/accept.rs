@@ -1,17 +1,19 @@
 //! From an accepted connection to its session: limits, the TLS handshake, facts.
 
+use std::io::ErrorKind::{ConnectionAborted, ConnectionReset};
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use pointsman_net::{Acceptor, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
+use crate::admission::OpenConnection;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
+use crate::shortage::{Use, is_shortage};
+use crate::turn_away::turn_away;
 
 /// How long accepting pauses when the process is out of descriptors or memory.
 const PAUSE_MS: u32 = 100;
@@ -47,35 +49,17 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acce
     loop {
         match acceptor.accept().await {
             Ok(tcp) => open(&shard, socket, tcp),
-            // Out of descriptors: what is open goes on, and accepting starts again when some close.
-            Err(_) => {
-                let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
-                debug_assert!(elapsed.is_err());
+            // It has gone before it was accepted.
+            Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset) => {}
+            Err(error) => {
+                let is_over = is_shortage(&error) && shard.makes_room(Use::Client);
+                // What is open goes on meanwhile, and when some of it closes there is room again.
+                if !is_over {
+                    let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
+                    debug_assert!(elapsed.is_err());
+                }
             }
         }
-    }
-}
-
-/// Counts a connection of a listener for as long as it lives.
-struct OpenConnection {
-    shard: Rc<Shard>,
-    listener: Arc<ListenerState>,
-}
-
-impl OpenConnection {
-    fn count(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> (OpenConnection, u32) {
-        let before = listener.open.fetch_add(1, Ordering::Relaxed);
-        shard.shared.open.fetch_add(1, Ordering::Relaxed);
-        shard.recorder.hear(&Event::ConnectionOpened(&listener.metrics));
-        (OpenConnection { shard: shard.clone(), listener: listener.clone() }, before)
-    }
-}
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.listener.open.fetch_sub(1, Ordering::Relaxed);
-        self.shard.shared.open.fetch_sub(1, Ordering::Relaxed);
-        self.shard.recorder.hear(&Event::ConnectionClosed(&self.listener.metrics));
     }
 }
 
@@ -83,13 +67,22 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let local = shard.local();
     let Some(&id) = local.live.sockets.get(&socket) else { return };
     let Some((listener, live)) = local.live.listener(id) else { return };
-    let (counted, open_before) = OpenConnection::count(shard, &live.state);
-    if open_before >= listener.limits.connections_max {
-        shard.recorder.hear(&Event::Refused(&live.state.metrics, Refusal::Connections));
-        return;
-    }
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
+    let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);
+    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip());
+    let counted = match admitted {
+        // Only where the operator wants more connections than there are surely descriptors for.
+        Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client) => Err(Refusal::Descriptors),
+        admitted => admitted,
+    };
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(why) => {
+            shard.recorder.hear(&Event::Refused(&live.state.metrics, why));
+            return turn_away(shard, tcp, !listener.is_tls(), why);
+        }
+    };
     let mut connection = Connection { src, dst, tls: None };
     let state = live.state.clone();
     let deadline = shard.timers.deadline();

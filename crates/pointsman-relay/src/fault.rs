@@ -53,8 +53,10 @@ pub(crate) enum ServerFault {
     Refused,
     /// There is no way to it.
     Unreachable,
-    /// No connection for another reason: no descriptors left, for instance.
+    /// No connection for another reason.
     Connect,
+    /// No descriptor or no memory left for a connection: not the server's fault at all.
+    Shortage,
     /// No connection in time.
     ConnectTimeout,
     /// It took no byte of the request in time.
@@ -82,6 +84,7 @@ impl Fault {
             Fault::Unknown(cause) => cause.status(),
             Fault::NoListener | Fault::NoServer => 503,
             Fault::Server(fault) => match fault {
+                ServerFault::Shortage => 503,
                 ServerFault::Refused
                 | ServerFault::Unreachable
                 | ServerFault::Connect
@@ -115,6 +118,7 @@ impl Fault {
                 ServerFault::Refused => "the server refused the connection",
                 ServerFault::Unreachable => "no route to the server",
                 ServerFault::Connect => "no connection to the server",
+                ServerFault::Shortage => "no descriptor or memory left for a connection to the server",
                 ServerFault::ConnectTimeout => "no connection to the server in time",
                 ServerFault::WriteTimeout => "the server took nothing of the request in time",
                 ServerFault::ResponseTimeout => "no answer from the server in time",
@@ -142,6 +146,7 @@ impl Fault {
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
             Fault::Client(ClientFault::Closed) => return None,
             Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,
         })
     }
@@ -151,7 +156,10 @@ impl ServerFault {
     /// Under which kind the server failed, for the metrics.
     pub(crate) fn kind(self) -> ServerFailure {
         match self {
-            ServerFault::Refused | ServerFault::Unreachable | ServerFault::Connect => ServerFailure::Connect,
+            ServerFault::Refused
+            | ServerFault::Unreachable
+            | ServerFault::Connect
+            | ServerFault::Shortage => ServerFailure::Connect,
             ServerFault::ConnectTimeout
             | ServerFault::WriteTimeout
             | ServerFault::ResponseTimeout

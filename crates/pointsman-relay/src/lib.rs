@@ -7,6 +7,7 @@
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
 
 mod accept;
+mod admission;
 mod answer;
 mod commit;
 mod decide;
@@ -19,9 +20,11 @@ mod pump;
 mod reach;
 mod session;
 mod shard;
+mod shortage;
 mod sockets;
 mod switch;
 mod transport;
+mod turn_away;
 mod upload;
 
 pub use sockets::BindFault;

@@ -11,6 +11,8 @@ use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Termina
 use pointsman_telemetry::{ListenerMetrics, Metrics, RuleMetrics, ServerMetrics};
 use pointsman_upstream::ServerId;
 
+use crate::admission::AddressCounts;
+
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
 
@@ -55,6 +57,8 @@ pub(crate) struct ListenerState {
     pub(crate) metrics: Arc<ListenerMetrics>,
     /// Open connections in the whole process.
     pub(crate) open: AtomicU32,
+    /// The same by address, where the listener limits those.
+    pub(crate) addresses: AddressCounts,
 }
 
 /// The state of a server.
@@ -149,7 +153,8 @@ impl Registry {
             .or_insert_with(|| {
                 self.listeners_numbered += 1;
                 let metrics = self.metrics.listener(&listener.name);
-                let state = ListenerState { metrics, open: AtomicU32::new(0) };
+                let state =
+                    ListenerState { metrics, open: AtomicU32::new(0), addresses: AddressCounts::default() };
                 (ListenerId(self.listeners_numbered), Arc::new(state))
             })
             .clone();

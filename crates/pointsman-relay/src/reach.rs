@@ -14,6 +14,7 @@ use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::session::Session;
 use crate::shard::Shard;
+use crate::shortage::{connect, is_shortage};
 use crate::transport::Transport;
 
 /// A server that has taken a request, or as much of it as there is.
@@ -124,7 +125,8 @@ impl<C: Transport> Session<C> {
             fault = Fault::Server(tried.fault);
             // A kept connection that its server has closed says nothing about the server.
             let stale = exchange.reused == Some(true) && tried.fault == ServerFault::Closed && tried.again;
-            if !stale {
+            // Nor does what the switch itself is short of.
+            if !stale && tried.fault != ServerFault::Shortage {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.fault.kind()));
                 forward.choice.exclude(&server);
             }
@@ -151,7 +153,10 @@ impl<C: Transport> Session<C> {
         exchange.reused = Some(kept.is_some());
         let mut tcp = match kept {
             Some(tcp) => tcp,
-            None => self.connect(server).await.map_err(|fault| Tried { fault, again: true })?,
+            None => self
+                .connect(server)
+                .await
+                .map_err(|fault| Tried { fault, again: fault != ServerFault::Shortage })?,
         };
         exchange.is_connected(self);
         let mut sent = 0;
@@ -180,8 +185,9 @@ impl<C: Transport> Session<C> {
 
     async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {
         let ms = server.limits.connect_ms_max;
-        pointsman_upstream::connect(server.address, &mut self.deadline, ms).await.map_err(|fault| match fault
-        {
+        let connected = connect(&self.shard, server.address, &mut self.deadline, ms).await;
+        connected.map_err(|fault| match fault {
+            ConnectFault::Io(error) if is_shortage(&error) => ServerFault::Shortage,
             ConnectFault::Io(error) => match error.kind() {
                 ErrorKind::ConnectionRefused => ServerFault::Refused,
                 ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ServerFault::Unreachable,

@@ -18,6 +18,7 @@ use crate::accept::Accepting;
 use crate::live::{Live, SocketId};
 use crate::local::{Buffers, Local};
 use crate::reach::CountedIdle;
+use crate::shortage::LastDescriptors;
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
@@ -31,16 +32,24 @@ pub(crate) struct Shared {
     pub(crate) stopping: AtomicBool,
     /// Open client connections.
     pub(crate) open: AtomicUsize,
+    /// How many there may be where the plan does not say.
+    pub(crate) connections_max: u32,
+    pub(crate) last_descriptors: LastDescriptors,
+    /// How often descriptors or memory were not to be had.
+    pub(crate) shortages: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>) -> Shared {
+    pub(crate) fn new(live: Arc<Live>, connections_max: u32, last_descriptors: LastDescriptors) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             open: AtomicUsize::new(0),
+            connections_max,
+            last_descriptors,
+            shortages: AtomicU64::new(0),
         }
     }
 
@@ -102,6 +111,9 @@ pub(crate) struct Shard {
     pub(crate) recorder: Rc<Recorder>,
     pub(crate) client_ids: RefCell<ClientIds>,
     pub(crate) scratch: RefCell<Scratch>,
+    /// Connections that were turned away and are listened to until they have heard it.
+    pub(crate) turned_away: Cell<u32>,
+    pub(crate) shortages_seen: Cell<u64>,
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
@@ -168,6 +180,8 @@ impl Shard {
             recorder: Rc::new(start.recorder),
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
+            turned_away: Cell::new(0),
+            shortages_seen: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
@@ -212,6 +226,7 @@ impl Shard {
             self.obey(command);
         }
         self.recorder.flush();
+        self.help_in_shortage();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();

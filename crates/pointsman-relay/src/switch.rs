@@ -14,6 +14,7 @@ use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
 use crate::shard::{Command, Inbox, ShardStart, Shared, run};
+use crate::shortage::LastDescriptors;
 use crate::sockets::{BindFault, Sockets};
 
 /// What a switch needs beside its plan.
@@ -28,6 +29,11 @@ pub struct Start {
     pub sticky_key: [u8; 16],
     /// Keys the ids of clients; never the same twice.
     pub client_id_key: [u8; 16],
+    /// How many descriptors the process may have; `None`: no limit.
+    pub descriptors_max: Option<u64>,
+    /// How many connections of clients they are enough for: as many there may be where the plan names no
+    /// limit.
+    pub connections_max: u32,
 }
 
 /// A running switch.
@@ -83,7 +89,9 @@ impl Switch {
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
-        let shared = Arc::new(Shared::new(Arc::new(live)));
+        let last_descriptors =
+            LastDescriptors::new(start.descriptors_max, start.connections_max, start.threads);
+        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max, last_descriptors));
         let mut switch = Switch {
             shared,
             registry,
@@ -203,6 +211,11 @@ impl Switch {
     /// Open client connections.
     pub fn open_connections(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
+    }
+
+    /// How often descriptors or memory were not to be had.
+    pub fn shortages(&self) -> u64 {
+        self.shared.shortages.load(Ordering::Relaxed)
     }
 
     /// Stops accepting; connections end after what they are doing now.

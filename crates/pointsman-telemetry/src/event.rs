@@ -56,8 +56,12 @@ pub enum Refusal {
     TargetBytes,
     /// The body is larger than `body_bytes_max` (413).
     BodyBytes,
-    /// More connections than `connections_max`.
+    /// More connections than a `connections_max` (503).
     Connections,
+    /// More connections from its address than `connections_per_address_max` (429).
+    ConnectionsPerAddress,
+    /// No descriptors or memory left, for its connection or for one to a server (503).
+    Descriptors,
     /// The handshake took longer than `handshake_ms_max`.
     HandshakeTimeout,
     /// The head took longer than `head_ms_max` (408).
@@ -178,7 +182,7 @@ impl Handshake {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 13] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 15] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -186,6 +190,8 @@ impl Refusal {
         (Refusal::TargetBytes, "target_bytes"),
         (Refusal::BodyBytes, "body_bytes"),
         (Refusal::Connections, "connections"),
+        (Refusal::ConnectionsPerAddress, "connections_per_address"),
+        (Refusal::Descriptors, "descriptors"),
         (Refusal::HandshakeTimeout, "handshake_timeout"),
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),

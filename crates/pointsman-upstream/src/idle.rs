@@ -129,6 +129,23 @@ impl<T> IdleConnections<T> {
         self.count.set(count);
     }
 
+    /// Closes the `max` connections that were given back longest ago, unless fewer than `kept_min` would be
+    /// left; says how many it closed.
+    pub fn close_oldest(&self, max: usize, kept_min: u32) -> usize {
+        let mut servers = self.servers.borrow_mut();
+        for closed in 0..max {
+            if self.count.get() <= kept_min {
+                return closed;
+            }
+            // Each server's connections are in the order in which they came back.
+            let kept = servers.iter_mut().filter(|kept| !kept.is_empty());
+            let Some(oldest) = kept.min_by_key(|kept| kept[0].usable_from_ms) else { return closed };
+            oldest.remove(0);
+            self.count.set(self.count.get() - 1);
+        }
+        max
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.count.get()
@@ -231,6 +248,26 @@ mod tests {
             assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
             let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
             assert_eq!(taken.local().ok(), Some(addresses[1]));
+        });
+    }
+
+    #[test]
+    fn the_oldest_of_all_servers_are_closed_first() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let (idle, mut servers_ends) = (IdleConnections::new(8), Vec::new());
+            for (server, now_ms) in [(3, 10), (1, 20), (3, 30), (1, 40)] {
+                let (ours, theirs) = pair(&listener).await;
+                idle.give_back(ServerId(server), ours, now_ms, LIMITS, Trust::Full, || ());
+                servers_ends.push(theirs);
+            }
+            assert_eq!(idle.close_oldest(3, 4), 0, "so many are to be kept");
+            assert_eq!(idle.close_oldest(3, 0), 3);
+            assert_eq!(idle.count(), 1);
+            assert!(idle.take(ServerId(3), 40, Check::Heard).is_none());
+            let last = idle.take(ServerId(1), 40, Check::Heard).expect("the youngest");
+            assert_eq!(last.local().ok(), servers_ends[3].peer_addr().ok());
+            assert_eq!(idle.close_oldest(3, 0), 0);
         });
     }
 }

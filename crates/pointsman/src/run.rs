@@ -1,7 +1,9 @@
 //! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM.
 
 mod control;
+mod descriptors;
 mod notice;
+mod shortage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -80,6 +82,9 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin;
+    let descriptors_max = descriptors::raise_limit();
+    notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
+    let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
     let random = random_keys()?;
     let fixed = control::Fixed::of(&plan);
     let switch = Switch::start(
@@ -90,11 +95,13 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             log: log.clone(),
             sticky_key: random.0,
             client_id_key: random.1,
+            descriptors_max,
+            connections_max,
         },
     )
     .map_err(|fault| fault.to_string())?;
     notice::listening(&switch);
-    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed })
+    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed, descriptors_max })
 }
 
 fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {

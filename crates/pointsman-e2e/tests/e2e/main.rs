@@ -11,6 +11,7 @@ mod curl;
 mod dialogues;
 mod documents;
 mod drain;
+mod endure;
 mod nginx;
 mod normal_forms;
 mod refusals;

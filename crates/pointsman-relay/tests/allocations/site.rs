@@ -47,6 +47,8 @@ impl Site {
             threads: 1,
             metrics: Metrics::new(1, "0", SystemTime::now()),
             log: None,
+            connections_max: 1024,
+            descriptors_max: None,
             sticky_key: [7; 16],
             client_id_key: [9; 16],
         };

@@ -15,7 +15,9 @@ use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
+use super::descriptors;
 use super::notice::{self, notice};
+use super::shortage::Shortage;
 
 /// How often generations that nobody holds any more are freed, and a drain is looked at.
 const HOUSEKEEPING_MS: u32 = 250;
@@ -37,6 +39,7 @@ pub(super) struct Control {
     pub(super) admin: Option<SocketAddr>,
     pub(super) threads: usize,
     pub(super) fixed: Fixed,
+    pub(super) descriptors_max: Option<u64>,
 }
 
 /// What only a restart can change.
@@ -101,7 +104,8 @@ impl Pages for SwitchPages {
 
 impl Control {
     pub(super) fn run(self) -> ExitCode {
-        let Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed } = self;
+        let Control { event_loop, switch, metrics, log, config, files, admin, threads, .. } = self;
+        let (fixed, descriptors_max) = (self.fixed, self.descriptors_max);
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
@@ -115,10 +119,11 @@ impl Control {
             }
             notice(&format!("ready threads={threads}"));
             let mut waits = Waits { signals: &mut signals, deadline: timers.deadline() };
-            let reloads = Reloads { switch: &switch, metrics: &metrics, config, files, fixed };
+            let (switch, metrics) = (&switch, &metrics);
+            let reloads = Reloads { switch, metrics, config, files, fixed, threads, descriptors_max };
             reloads.until_told_to_end(&mut waits, log.as_ref()).await;
             draining.set(true);
-            Ok(drain(&switch, &mut waits).await)
+            Ok(drain(switch, &mut waits).await)
         });
         if let Some(log) = log {
             log.close();
@@ -157,11 +162,14 @@ struct Reloads<'a> {
     config: PathBuf,
     files: Vec<WatchedFile>,
     fixed: Fixed,
+    threads: usize,
+    descriptors_max: Option<u64>,
 }
 
 impl Reloads<'_> {
     async fn until_told_to_end(mut self, waits: &mut Waits<'_>, log: Option<&AccessLog>) {
         let mut looked = Instant::now();
+        let mut shortage = Shortage::default();
         loop {
             match waits.signal_within(HOUSEKEEPING_MS).await {
                 Some(Signal::Terminate | Signal::Interrupt) => return,
@@ -172,6 +180,7 @@ impl Reloads<'_> {
                 None => {}
             }
             self.switch.borrow_mut().free_retired();
+            notice::maybe(shortage.look(self.switch.borrow().shortages()));
             let watch_ms = self.switch.borrow().watch_ms();
             if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
                 looked = Instant::now();
@@ -185,6 +194,8 @@ impl Reloads<'_> {
     /// Loads the configuration again. A bad one changes nothing and says why.
     fn reload(&mut self) {
         let mut switch = self.switch.borrow_mut();
+        // Reloads that come thick and fast would pile up the plans of all of them until the next look.
+        switch.free_retired();
         let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
             Ok(loaded) => loaded,
             Err(problems) => {
@@ -200,6 +211,7 @@ impl Reloads<'_> {
         for key in self.fixed.differing(&Fixed::of(&plan)) {
             notice(&format!("warning: the new `{key}` takes effect at the next start"));
         }
+        notice::maybe(descriptors::warning(self.descriptors_max, &plan, self.threads));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);

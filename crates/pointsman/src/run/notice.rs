@@ -13,6 +13,13 @@ pub(super) fn notice(line: &str) {
     if writeln!(error, "{}", line.trim_end()).is_err() {}
 }
 
+/// Says a line where there is something to say.
+pub(super) fn maybe(line: Option<String>) {
+    if let Some(line) = line {
+        notice(&line);
+    }
+}
+
 /// Colours are for terminals.
 pub(super) fn colour() -> Colour {
     if std::io::stderr().is_terminal() { Colour::Ansi } else { Colour::Never }

@@ -1,0 +1,99 @@
+//! `cargo xtask endure`: the end-to-end tests of staying up, in full, against the release binary, and the table
+//! of what they measured.
+
+use std::path::Path;
+
+use lexopt::Arg;
+
+use crate::failure::{Because, Failure, Result};
+use crate::project::{Project, succeed};
+
+/// The tests that are run; a name of the command line narrows them.
+const TESTS: &str = "endure::";
+
+/// Builds, runs every test even when one fails, and prints the table last.
+pub(crate) fn run(project: &Project, arguments: lexopt::Parser) -> Result<()> {
+    let filter = format!("{TESTS}{}", name(arguments)?.unwrap_or_default());
+    project.build_release("pointsman")?;
+    let binary = project.release_binary("pointsman")?;
+    let path = project.target().join("endure-figures.tsv");
+    std::fs::write(&path, "").because(|| format!("cannot write `{}`", path.display()))?;
+    let mut tests = project.cargo();
+    tests.args(["test", "--package", "pointsman-e2e", "--test", "e2e", "--", &filter, "--test-threads=1"]);
+    tests.env("POINTSMAN_BIN", binary).env("POINTSMAN_FIGURES", &path).env("POINTSMAN_FULL_SCALE", "1");
+    let outcome = succeed(&mut tests);
+    let figures = read(&path)?;
+    print!("{}", table(&figures));
+    let broken = figures.iter().filter(|figure| !figure.holds()).count();
+    println!("{} figures, {broken} broken", figures.len());
+    if figures.is_empty() {
+        return Err(Failure::new(format!("no test under `{filter}` gave a figure")));
+    }
+    outcome
+}
+
+fn name(mut arguments: lexopt::Parser) -> Result<Option<String>> {
+    let mut name = None;
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Arg::Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(name)
+}
+
+/// One line that a test wrote: fault, what is counted, what was seen, what must be, and whether it is so.
+#[derive(Debug, PartialEq, Eq)]
+struct Figure([String; 5]);
+
+impl Figure {
+    fn read(line: &str) -> Option<Self> {
+        let columns: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        columns.try_into().ok().map(Self)
+    }
+
+    fn holds(&self) -> bool {
+        self.0[4] == "holds"
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Figure>> {
+    let text = std::fs::read_to_string(path).because(|| format!("cannot read `{}`", path.display()))?;
+    let figure = |line| Figure::read(line).ok_or_else(|| Failure::new(format!("no figure: `{line}`")));
+    text.lines().map(figure).collect()
+}
+
+/// The figures as a table whose columns stand below each other.
+fn table(figures: &[Figure]) -> String {
+    let head = ["fault", "what", "figure", "bound", "verdict"].map(str::to_owned);
+    let rows: Vec<&[String; 5]> =
+        std::iter::once(&head).chain(figures.iter().map(|figure| &figure.0)).collect();
+    let widths: [usize; 5] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    let line = |row: &&[String; 5]| {
+        let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_become_a_table() {
+        let lines = ["10 heads\teach\t2.0 KiB\tat most 4.0 KiB\tholds", "a\tfailed\t1\t0\tBROKEN"];
+        let figures: Vec<_> = lines.iter().filter_map(|line| Figure::read(line)).collect();
+        assert_eq!(figures.iter().map(Figure::holds).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            table(&figures),
+            "fault     what    figure   bound            verdict\n\
+             10 heads  each    2.0 KiB  at most 4.0 KiB  holds\n\
+             a         failed  1        0                BROKEN\n"
+        );
+        assert_eq!(Figure::read("too\tfew"), None);
+    }
+}
