@@ -22,10 +22,17 @@ pub(crate) struct Reading<'a> {
 /// A whole request head at the start of `input`, or nothing: unfinished or refused.
 pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
     let empty_lines = input.chunks(2).take_while(|pair| *pair == b"\r\n").count() * 2;
+    if empty_lines > 8 {
+        return None;
+    }
     let (first, lines, head_bytes) = cut(input, empty_lines)?;
     let words: Vec<&[u8]> = first.split(|byte| *byte == b' ').collect();
     let [method, target, version] = words[..] else { return None };
-    if !is_name(method) || method == b"CONNECT" || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0") {
+    if !is_name(method)
+        || method.len() > 32
+        || method == b"CONNECT"
+        || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0")
+    {
         return None;
     }
     let reading = fields(words, lines, version, head_bytes)?;
@@ -130,6 +137,11 @@ fn fields<'a>(
         named: Vec::new(),
         head_bytes,
     };
+    // CGI takes them for the real ones.
+    let lookalikes: [&[u8]; 2] = [b"content_length", b"transfer_encoding"];
+    if lookalikes.iter().any(|name| reading.values(name).next().is_some()) {
+        return None;
+    }
     let lengths: Vec<&[u8]> = reading.values(b"content-length").collect();
     let codings: Vec<&[u8]> = reading.values(b"transfer-encoding").collect();
     reading.announced = match (&lengths[..], &codings[..]) {

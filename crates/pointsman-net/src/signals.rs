@@ -50,7 +50,7 @@ impl Signals {
             for (signal, source, stream) in &self.0 {
                 let room = came.capacity();
                 let read = source.poll_read(context, room, || {
-                    Ok(rustix::net::recv(&stream, spare_capacity(&mut came), RecvFlags::empty())?.0)
+                    Ok(rustix::net::recv(stream, spare_capacity(&mut came), RecvFlags::empty())?.0)
                 });
                 if let std::task::Poll::Ready(Ok(1..)) = read {
                     return std::task::Poll::Ready(*signal);

@@ -23,6 +23,8 @@ struct Shelf {
     pipes: RefCell<Vec<Ends>>,
     open: Cell<u32>,
     open_max: u32,
+    /// The fewest that lay here since [`Pipes::close_unused`] last looked.
+    unused: Cell<usize>,
 }
 
 #[derive(Debug)]
@@ -43,13 +45,21 @@ pub struct Pipe {
 impl Pipes {
     /// At most `open_max` at a time.
     pub fn new(open_max: u32) -> Pipes {
-        Pipes(Rc::new(Shelf { pipes: RefCell::default(), open: Cell::new(0), open_max }))
+        Pipes(Rc::new(Shelf {
+            pipes: RefCell::default(),
+            open: Cell::new(0),
+            open_max,
+            unused: Cell::new(0),
+        }))
     }
 
     /// An empty pipe, if there is one to be had.
     pub fn take(&self) -> Option<Pipe> {
         let shelf = &self.0;
-        let shelved = shelf.pipes.borrow_mut().pop();
+        let mut pipes = shelf.pipes.borrow_mut();
+        let shelved = pipes.pop();
+        shelf.unused.set(shelf.unused.get().min(pipes.len()));
+        drop(pipes);
         let ends = match shelved {
             Some(ends) => ends,
             None if shelf.open.get() < shelf.open_max => {
@@ -62,6 +72,16 @@ impl Pipes {
             None => return None,
         };
         Some(Pipe { ends: Some(ends), held_bytes: 0, shelf: shelf.clone() })
+    }
+
+    /// Closes as many as were never wanted since this was last called. Call it now and then.
+    pub fn close_unused(&self) {
+        let Shelf { pipes, open, unused, .. } = &*self.0;
+        let mut pipes = pipes.borrow_mut();
+        let kept = pipes.len() - unused.get().min(pipes.len());
+        open.set(open.get() - (pipes.len() - kept) as u32);
+        pipes.truncate(kept);
+        unused.set(kept);
     }
 
     /// Closes what is kept for later: its descriptors are wanted for something else. Says how many it were.
@@ -180,6 +200,11 @@ mod tests {
             let ends = again.ends.as_ref().expect("open");
             assert_eq!(rustix::io::read(&ends.reader, &mut bytes), Err(rustix::io::Errno::AGAIN));
             drop(again);
+            pipes.close_unused();
+            assert_eq!(pipes.0.open.get(), 1, "it was used a moment ago");
+            pipes.close_unused();
+            assert_eq!(pipes.0.open.get(), 0);
+            drop(pipes.take());
             assert_eq!(pipes.close_kept(), 1);
             assert_eq!(pipes.0.open.get(), 0);
         });

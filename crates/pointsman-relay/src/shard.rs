@@ -230,6 +230,7 @@ impl Shard {
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();
+            self.pipes.close_unused();
             self.idle.sweep(now_us / 1000, |server| local.names(server));
             // The wall's clock may be set, and drifts from ours.
             self.recorder.set_wall_base(WallBase { unix_us: self.clock.unix_us(), monotonic_us: now_us });
