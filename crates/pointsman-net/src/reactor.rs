@@ -68,10 +68,8 @@ impl Reactor {
 
     /// Registers a socket or a pipe for reading and writing. The kernel says at once what it is ready for.
     pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd) -> io::Result<Source> {
-        let flags = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
+        let flags =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         let readiness = Rc::new(Readiness::default());
         let number = self.sources.borrow_mut().insert(readiness.clone());
         let source = Source { reactor: self.clone(), readiness, number };

@@ -78,7 +78,12 @@ impl Pipe {
     }
 
     /// Takes in what can be read from `from`, at most `bytes_max`; 0 is the end. Only for an empty pipe.
-    pub fn poll_fill(&mut self, context: &Context<'_>, from: &Tcp, bytes_max: u64) -> Poll<io::Result<usize>> {
+    pub fn poll_fill(
+        &mut self,
+        context: &Context<'_>,
+        from: &Tcp,
+        bytes_max: u64,
+    ) -> Poll<io::Result<usize>> {
         debug_assert_eq!(self.held_bytes, 0, "whether it is full or the socket empty could not be told");
         let Some(Ends { writer, .. }) = &self.ends else { return Poll::Ready(Ok(0)) };
         let bytes = bytes_max.min(PIPE_BYTES as u64) as usize;

@@ -150,15 +150,10 @@ impl AsyncRead for Tcp {
 
 impl AsyncWrite for Tcp {
     #[inline]
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let tcp = self.get_mut();
-        tcp.source.poll_write(context, bytes.len(), || {
-            rustix::net::send(&tcp.socket, bytes, SendFlags::NOSIGNAL)
-        })
+        tcp.source
+            .poll_write(context, bytes.len(), || rustix::net::send(&tcp.socket, bytes, SendFlags::NOSIGNAL))
     }
 
     /// TLS hands several records over at once: one system call for all of them.

@@ -80,7 +80,6 @@ impl Pump {
         }
     }
 
-
     /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
         let is_held = self.written < self.buffer.len() || self.pipe.as_ref().is_some_and(Pipe::is_holding);
