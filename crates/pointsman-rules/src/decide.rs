@@ -74,7 +74,11 @@ impl Program {
 
     fn decide_by_engine<S: Subject + ?Sized>(&self, subject: &S, truths: &mut Truths) -> Decision<'_> {
         self.engine.begin(truths);
-        self.walk(|from| self.engine.next(from, subject, truths), |_| {})
+        let next = |from| {
+            let (index, truth) = self.engine.next(from, subject, truths)?;
+            Some((index, self.rule(index)?, truth))
+        };
+        self.walk(next, |_| {})
     }
 
     /// The rule at `index`, the final `else:` among them.
@@ -93,7 +97,11 @@ impl Program {
         subject: &S,
         watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
-        self.walk(|index| Some((index, self.rule(index)?.condition.eval(subject))), watch)
+        let next = |index| {
+            let rule = self.rule(index)?;
+            Some((index, rule, rule.condition.eval(subject)))
+        };
+        self.walk(next, watch)
     }
 
     /// Visits rules in order and tells `watch` of each; ends because every step goes forward.
@@ -102,14 +110,12 @@ impl Program {
     /// that are false and say nothing about that.
     fn walk<'r>(
         &'r self,
-        mut next: impl FnMut(RuleIndex) -> Option<(RuleIndex, Truth)>,
+        mut next: impl FnMut(RuleIndex) -> Option<(RuleIndex, &'r Rule, Truth)>,
         mut watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
         let mut effects = SmallVec::new();
         let mut from = RuleIndex(0);
-        while let Some((index, truth)) = next(from)
-            && let Some(rule) = self.rule(index)
-        {
+        while let Some((index, rule, truth)) = next(from) {
             let step = self.step(rule, truth);
             watch(Visit { index, rule, truth, step });
             if let Step::Run(block) = step {

@@ -37,6 +37,8 @@ struct Lead {
     claim: Claim,
     /// Where the walk goes when that is false: beyond all rules that follow with the same lead.
     past: RuleIndex,
+    /// The second guard, or [`Lead::NONE`]: what tells rules of the same lead apart.
+    second: Claim,
 }
 
 /// The rest of a rule's condition.
@@ -76,7 +78,7 @@ impl Engine {
             let formula = Formula::new(&rule.condition, &|test| sharing.number(test));
             lines.push(Line::new(rule, formula, effort, &mut guards));
         }
-        let leads = leads(&lines);
+        let leads = leads(&lines, &guards);
         let Sharing { groups, lone, remembered, .. } = sharing;
         Engine { leads, lines, guards, groups, lone, lone_from, remembered }
     }
@@ -111,19 +113,24 @@ impl Engine {
         }
     }
 
-    /// The first rule from `at` on whose lead is not known to be false.
+    /// The first rule from `at` on that is not known to be false by its first guards.
     fn pass(&self, mut at: RuleIndex, known: &[Option<Truth>]) -> RuleIndex {
         while let Some(lead) = self.leads.get(at.0 as usize) {
-            match known.get(lead.claim.test as usize) {
-                Some(Some(truth)) if *truth == lead.claim.fails => at = lead.past,
-                _ => break,
+            let fails = |claim: Claim| {
+                known.get(claim.test as usize).is_some_and(|known| *known == Some(claim.fails))
+            };
+            if fails(lead.claim) {
+                at = lead.past;
+            } else if fails(lead.second) {
+                at = RuleIndex(at.0 + 1);
+            } else {
+                break;
             }
         }
         at
     }
 
     fn eval<S: Subject + ?Sized>(&self, line: &Line, subject: &S, truths: &mut Truths) -> Truth {
-        let guards = &self.guards[line.guards_start as usize..line.guards_end as usize];
         let mut result = Truth::True;
         let mut cause_place = u32::MAX;
         let mut and = |truth: Truth, place: u32| {
@@ -132,7 +139,7 @@ impl Engine {
             }
             truth == Truth::False
         };
-        for guard in line.lead.iter().chain(guards) {
+        for guard in line.lead.iter().chain(line.further(&self.guards)) {
             if and(guard.claim.of(self.truth(guard.claim.test, subject, truths)), guard.place) {
                 return Truth::False;
             }
@@ -167,16 +174,19 @@ impl Engine {
 }
 
 /// What the walk passes over rules by. Rules of one run often ask the same first: they are passed over together.
-fn leads(lines: &[Line]) -> Vec<Lead> {
+fn leads(lines: &[Line], guards: &[Guard]) -> Vec<Lead> {
     let mut leads: Vec<Lead> = Vec::with_capacity(lines.len());
     for (index, line) in lines.iter().enumerate().rev() {
         // What is not silent is never passed over.
-        let claim = line.lead.filter(|_| line.is_silent).map_or(Lead::NONE, |guard| guard.claim);
+        let claim_of =
+            |guard: Option<Guard>| guard.filter(|_| line.is_silent).map_or(Lead::NONE, |guard| guard.claim);
+        let claim = claim_of(line.lead);
+        let second = claim_of(line.further(guards).first().copied());
         let past = match leads.last() {
             Some(following) if following.claim == claim => following.past,
             _ => RuleIndex(offset(index + 1)),
         };
-        leads.push(Lead { claim, past });
+        leads.push(Lead { claim, past, second });
     }
     leads.reverse();
     leads
@@ -215,6 +225,11 @@ impl Line {
             rest,
             is_silent: rule.otherwise.effects.is_empty() && matches!(rule.otherwise.exit, Exit::Next),
         }
+    }
+
+    /// Its guards behind the lead.
+    fn further<'g>(&self, guards: &'g [Guard]) -> &'g [Guard] {
+        &guards[self.guards_start as usize..self.guards_end as usize]
     }
 }
 

@@ -256,8 +256,11 @@ fn quiet_blocks() -> impl Strategy<Value = (Block, u32)> {
     prop_oneof![8 => (0..1).prop_map(|_| (Block::default(), 1)), 1 => blocks()]
 }
 
+/// A condition and what follows from it.
+type MadeUpRule = (Condition, (Block, u32), (Block, u32));
+
 /// Rules that begin with the same test, as they stand beside each other in files.
-fn runs() -> impl Strategy<Value = Vec<(Condition, (Block, u32), (Block, u32))>> {
+fn runs() -> impl Strategy<Value = Vec<MadeUpRule>> {
     let rule = (proptest::option::of(conditions()), blocks(), quiet_blocks());
     (text_tests(), vec(rule, 1..4)).prop_map(|(lead, rules)| {
         let begun = rules.into_iter().map(|(further, then, otherwise)| {
