@@ -118,7 +118,9 @@ impl Program {
         while let Some((index, rule, truth)) = next(from) {
             let step = self.step(rule, truth);
             watch(Visit { index, rule, truth, step });
-            if let Step::Run(block) = step {
+            if let Step::Run(block) = step
+                && !block.effects.is_empty()
+            {
                 effects.extend(&block.effects);
             }
             match step.destination() {
