@@ -7,7 +7,7 @@ use pointsman_http::{
     AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, PLAIN_TEXT_LINE, RequestHead, TargetForm,
 };
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal};
+use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
     Forwarding, ForwardingModes, HOST_BYTES_MAX, NormalPath, PathOptions, Peer, RequestView,
@@ -69,7 +69,7 @@ pub(crate) fn decide<C: Transport>(
     let Some((listener, live)) = local.live.listener(session.listener_id) else {
         return Err(Fault::NoListener);
     };
-    let Scratch { request: head, path, target, lines, .. } = &mut *shard.scratch.borrow_mut();
+    let Scratch { request: head, path, target, lines, truths, .. } = &mut *shard.scratch.borrow_mut();
     let limits = head_limits(listener);
     if !head.parse_on(received, &mut exchange.unfinished, &limits).map_err(Fault::Head)? {
         return Ok(None);
@@ -86,7 +86,7 @@ pub(crate) fn decide<C: Transport>(
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
     note_facts(shard, head, received, Some(&view), exchange);
-    let decided = place.ask_rules(&view, exchange)?;
+    let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
     let mut request = Request { head, received, target, lines, peer: session.peer(listener), normal };
     match decided {
@@ -121,9 +121,14 @@ enum Decided<'r> {
 }
 
 impl<'a> Place<'a> {
-    fn ask_rules(&self, view: &RequestView<'_>, exchange: &mut Exchange) -> Result<Decided<'a>, Fault> {
+    fn ask_rules(
+        &self,
+        view: &RequestView<'_>,
+        truths: &mut Truths,
+        exchange: &mut Exchange,
+    ) -> Result<Decided<'a>, Fault> {
         let decision = match &self.listener.program {
-            Some(program) => program.decide(view),
+            Some(program) => program.decide(view, truths),
             None => Decision {
                 by: DecidedBy::Nothing,
                 outcome: Outcome::DefaultPool,

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
 use pointsman_net::{Clock, EventLoop, Pipes, Timers};
+use pointsman_rules::Truths;
 use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
@@ -131,6 +132,7 @@ pub(crate) struct Scratch {
     pub(crate) path: Vec<u8>,
     pub(crate) target: Vec<u8>,
     pub(crate) lines: Vec<u8>,
+    pub(crate) truths: Truths,
 }
 
 /// What a thread is given at its start.

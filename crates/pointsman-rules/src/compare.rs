@@ -192,7 +192,7 @@ mod tests {
         check(&Op::Like(bytes("*.gif")), text("/a.gif"), true);
         check(&Op::Under(bytes("/api")), text("/apix"), false);
         let regex = Regex::new(r"\.(gif|jpe?g|png)$").expect("a regex");
-        check(&Op::Matches(regex), text("/a.jpeg"), true);
+        check(&Op::Matches(regex.into()), text("/a.jpeg"), true);
     }
 
     #[test]

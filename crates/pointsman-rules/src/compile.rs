@@ -108,12 +108,7 @@ impl<'a> Compiler<'a> {
             review::order(&rules, self.source, &mut self.findings);
         }
         let targets = self.targets.take_named();
-        (sound && on_unknown.is_some()).then(|| Program {
-            rules,
-            fallback,
-            on_unknown: self.on_unknown,
-            targets,
-        })
+        (sound && on_unknown.is_some()).then(|| Program::new(rules, fallback, self.on_unknown, targets))
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {

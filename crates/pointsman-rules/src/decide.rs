@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::{
     Block, Cause, Effect, Exit, OnUnknown, Program, Rule, RuleIndex, Subject, TargetId, Terminal, Truth,
+    Truths,
 };
 
 /// What the rules say about a subject.
@@ -62,9 +63,22 @@ impl<'r> DecidedBy<'r> {
 }
 
 impl Program {
-    /// What the rules say about `subject`: the first rule that decides, decides.
-    pub fn decide<S: Subject + ?Sized>(&self, subject: &S) -> Decision<'_> {
-        self.walk(subject, |_| {})
+    /// What the rules say about `subject`: the first rule that decides, decides. `truths` is room that the caller
+    /// keeps for the next decision, about any subject and of any program.
+    pub fn decide<S: Subject + ?Sized>(&self, subject: &S, truths: &mut Truths) -> Decision<'_> {
+        if self.engine.is_idle() {
+            return self.interpret(subject, |_| {});
+        }
+        self.decide_by_engine(subject, truths)
+    }
+
+    fn decide_by_engine<S: Subject + ?Sized>(&self, subject: &S, truths: &mut Truths) -> Decision<'_> {
+        self.engine.begin(truths);
+        let next = |from| {
+            let (index, truth) = self.engine.next(from, subject, truths)?;
+            Some((index, self.rule(index)?, truth))
+        };
+        self.walk(next, |_| {})
     }
 
     /// The rule at `index`, the final `else:` among them.
@@ -77,24 +91,41 @@ impl Program {
         }
     }
 
-    /// Visits rules in order and tells `watch` of each; ends because every step goes forward.
-    pub(crate) fn walk<'r, S: Subject + ?Sized>(
+    /// The plain interpreter, rule by rule: it is what the engine's decisions are measured by.
+    pub(crate) fn interpret<'r, S: Subject + ?Sized>(
         &'r self,
         subject: &S,
+        watch: impl FnMut(Visit<'r>),
+    ) -> Decision<'r> {
+        let next = |index| {
+            let rule = self.rule(index)?;
+            Some((index, rule, rule.condition.eval(subject)))
+        };
+        self.walk(next, watch)
+    }
+
+    /// Visits rules in order and tells `watch` of each; ends because every step goes forward.
+    ///
+    /// `next` finds the rule to visit from a position on, and what its condition comes to. It may pass over rules
+    /// that are false and say nothing about that.
+    fn walk<'r>(
+        &'r self,
+        mut next: impl FnMut(RuleIndex) -> Option<(RuleIndex, &'r Rule, Truth)>,
         mut watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
         let mut effects = SmallVec::new();
-        let mut index = RuleIndex(0);
-        while let Some(rule) = self.rule(index) {
-            let truth = rule.condition.eval(subject);
+        let mut from = RuleIndex(0);
+        while let Some((index, rule, truth)) = next(from) {
             let step = self.step(rule, truth);
             watch(Visit { index, rule, truth, step });
-            if let Step::Run(block) = step {
+            if let Step::Run(block) = step
+                && !block.effects.is_empty()
+            {
                 effects.extend(&block.effects);
             }
             match step.destination() {
-                Destination::Next => index = RuleIndex(index.0 + 1),
-                Destination::Rule(target) => index = forward(index, target),
+                Destination::Next => from = RuleIndex(index.0 + 1),
+                Destination::Rule(target) => from = forward(index, target),
                 Destination::Decided(outcome) => {
                     let by = DecidedBy::Rule { index, label: &rule.label };
                     return Decision { by, outcome, effects };
@@ -165,6 +196,7 @@ fn forward(from: RuleIndex, target: RuleIndex) -> RuleIndex {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
@@ -225,19 +257,15 @@ mod tests {
 
     #[test]
     fn effects_on_the_way_are_committed_with_the_terminal_action() {
-        let program = Program {
-            rules: vec![
-                rule(Condition::Always, &["first"], Exit::Next, Exit::Next),
-                rule(never(), &["not taken"], Exit::Next, Exit::Next),
-                rule(Condition::Always, &["jumps"], Exit::Goto(RuleIndex(4)), Exit::Next),
-                rule(Condition::Always, &["jumped over"], Exit::Terminal(Terminal::Discard), Exit::Next),
-                rule(Condition::Always, &["last"], Exit::Terminal(Terminal::Discard), Exit::Next),
-            ],
-            fallback: None,
-            on_unknown: OnUnknown::Reject,
-            targets: vec![],
-        };
-        let decision = program.decide(&MadeUpSubject::default());
+        let rules = vec![
+            rule(Condition::Always, &["first"], Exit::Next, Exit::Next),
+            rule(never(), &["not taken"], Exit::Next, Exit::Next),
+            rule(Condition::Always, &["jumps"], Exit::Goto(RuleIndex(4)), Exit::Next),
+            rule(Condition::Always, &["jumped over"], Exit::Terminal(Terminal::Discard), Exit::Next),
+            rule(Condition::Always, &["last"], Exit::Terminal(Terminal::Discard), Exit::Next),
+        ];
+        let program = Program::new(rules, None, OnUnknown::Reject, vec![]);
+        let decision = program.decide(&MadeUpSubject::default(), &mut Truths::default());
         assert_eq!(decision.by, DecidedBy::Rule { index: RuleIndex(4), label: "R" });
         assert!(matches!(decision.outcome, Outcome::Terminal(Terminal::Discard)));
         let tags = decision.effects.iter().map(|effect| match effect {
@@ -249,18 +277,31 @@ mod tests {
 
     #[test]
     fn without_rules_the_default_pool_takes_it() {
-        let program =
-            Program { rules: vec![], fallback: None, on_unknown: OnUnknown::Reject, targets: vec![] };
-        let decision = program.decide(&MadeUpSubject::default());
+        let program = Program::new(vec![], None, OnUnknown::Reject, vec![]);
+        let decision = program.decide(&MadeUpSubject::default(), &mut Truths::default());
         assert_eq!(decision.by.label(), None);
         assert!(matches!(decision.outcome, Outcome::DefaultPool));
     }
 
     proptest! {
         #[test]
-        fn decide_is_its_definition(program in programs(), subject in subjects()) {
+        fn the_interpreter_is_the_definition(program in programs(), subject in subjects()) {
             let expected = slow_decide(&program, &subject, 0);
-            prop_assert_eq!(format!("{:?}", program.decide(&subject)), format!("{expected:?}"));
+            prop_assert_eq!(format!("{:?}", program.interpret(&subject, |_| {})), format!("{expected:?}"));
+        }
+
+        /// The same room for one subject after another and one program after another.
+        #[test]
+        fn decide_is_the_interpreter(
+            programs in vec(programs(), 1..3),
+            subjects in vec(subjects(), 1..4),
+        ) {
+            let mut truths = Truths::default();
+            for (subject, program) in subjects.iter().flat_map(|subject| programs.iter().map(move |program| (subject, program))) {
+                let expected = format!("{:?}", program.interpret(subject, |_| {}));
+                prop_assert_eq!(format!("{:?}", program.decide(subject, &mut truths)), &*expected);
+                prop_assert_eq!(format!("{:?}", program.decide_by_engine(subject, &mut truths)), &*expected);
+            }
         }
     }
 }

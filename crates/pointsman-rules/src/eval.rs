@@ -37,6 +37,8 @@ impl Condition {
 
 impl Test {
     /// What the comparison comes to over the field's values.
+    // Few rules are all tests, and a call for each is a tenth of what deciding takes.
+    #[inline(always)]
     pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
         match self.over {
             Over::Any => self.any(subject),

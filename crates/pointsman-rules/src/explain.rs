@@ -72,7 +72,7 @@ impl Program {
     /// What [`Program::decide`] says about `subject`, and why.
     pub fn explain<S: Subject + ?Sized>(&self, subject: &S) -> Explanation<'_> {
         let mut visited = Vec::new();
-        let decision = self.walk(subject, |visit| visited.push(visited_rule(&visit, subject)));
+        let decision = self.interpret(subject, |visit| visited.push(visited_rule(&visit, subject)));
         Explanation { visited, decision }
     }
 }
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::generated::{MadeUpSubject, MadeUpValue, programs, subjects};
-    use crate::{Block, DecidedBy, OnUnknown, Op, Over, Rule};
+    use crate::{Block, DecidedBy, OnUnknown, Op, Over, Rule, Truths};
 
     fn equals(start: u32, literal: &str) -> Condition {
         Condition::Test(Test {
@@ -179,8 +179,7 @@ mod tests {
             then: Block::default(),
             otherwise: Block::default(),
         };
-        let program =
-            Program { rules: vec![rule], fallback: None, on_unknown: OnUnknown::Reject, targets: vec![] };
+        let program = Program::new(vec![rule], None, OnUnknown::Reject, vec![]);
         let subject = MadeUpSubject::of(Field::Host, MadeUpValue::Text(b"a".into()));
         let explanation = program.explain(&subject);
         let culprit = explanation.visited[0].culprit.as_ref();
@@ -216,7 +215,8 @@ mod tests {
     proptest! {
         #[test]
         fn explain_agrees_with_decide(program in programs(), subject in subjects()) {
-            let (explanation, decision) = (program.explain(&subject), program.decide(&subject));
+            let explanation = program.explain(&subject);
+            let decision = program.decide(&subject, &mut Truths::default());
             prop_assert_eq!(format!("{:?}", &explanation.decision), format!("{:?}", &decision));
             let last = explanation.visited.last();
             match decision.by {

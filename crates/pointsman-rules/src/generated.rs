@@ -141,7 +141,8 @@ fn ops() -> impl Strategy<Value = Op> {
         texts().prop_map(Op::StartsWith),
         texts().prop_map(Op::EndsWith),
         "[a/*?]{0,3}".prop_map(|pattern| Op::Like(pattern.into_bytes().into())),
-        select(vec!["a", "^/", "[0-9]$"]).prop_map(|regex| Op::Matches(Regex::new(regex).expect("a regex"))),
+        select(vec!["a", "^/", "[0-9]$"])
+            .prop_map(|regex| Op::Matches(Regex::new(regex).expect("a regex").into())),
         texts().prop_map(Op::Under),
         decimals().prop_map(Op::NumberEquals),
         decimals().prop_map(Op::NumberDiffers),
@@ -200,9 +201,32 @@ fn takes_addresses(op: &Op) -> bool {
     }
 }
 
+/// Tests against plain texts, few enough for rules to share them.
+fn text_tests() -> impl Strategy<Value = Test> {
+    let text =
+        || select(vec!["", "a", "ab", "/", "/a", "/a/", "/a/b", "1"]).prop_map(|text| text.as_bytes().into());
+    let op = prop_oneof![
+        text().prop_map(Op::TextEquals),
+        text().prop_map(Op::StartsWith),
+        text().prop_map(Op::Under),
+        vec(text().prop_map(Entry::Text), 0..3).prop_map(Op::In),
+    ];
+    let field = select(vec![Field::Host, Field::Header("x".into())]);
+    (field, op, 0u32..1000).prop_map(|(field, op, start)| Test {
+        span: Span { start, end: start + 1 },
+        field,
+        over: Over::Any,
+        fold_case: false,
+        op,
+    })
+}
+
 pub(crate) fn conditions() -> impl Strategy<Value = Condition> {
-    let leaf =
-        prop_oneof![9 => tests().prop_map(Condition::Test), 1 => (0..1).prop_map(|_| Condition::Always)];
+    let leaf = prop_oneof![
+        9 => tests().prop_map(Condition::Test),
+        6 => text_tests().prop_map(Condition::Test),
+        1 => (0..1).prop_map(|_| Condition::Always),
+    ];
     leaf.prop_recursive(4, 12, 3, |inner| {
         prop_oneof![
             inner.clone().prop_map(|inner| Condition::Not(Box::new(inner))),
@@ -227,11 +251,36 @@ fn blocks() -> impl Strategy<Value = (Block, u32)> {
     (effects, exit, 1u32..4).prop_map(|(effects, exit, jump)| (Block { effects, exit }, jump))
 }
 
+/// Blocks that mostly let the walk go on, so that it sees many rules.
+fn quiet_blocks() -> impl Strategy<Value = (Block, u32)> {
+    prop_oneof![8 => (0..1).prop_map(|_| (Block::default(), 1)), 1 => blocks()]
+}
+
+/// A condition and what follows from it.
+type MadeUpRule = (Condition, (Block, u32), (Block, u32));
+
+/// Rules that begin with the same test, as they stand beside each other in files.
+fn runs() -> impl Strategy<Value = Vec<MadeUpRule>> {
+    let rule = (proptest::option::of(conditions()), blocks(), quiet_blocks());
+    (text_tests(), vec(rule, 1..4)).prop_map(|(lead, rules)| {
+        let begun = rules.into_iter().map(|(further, then, otherwise)| {
+            let lead = Condition::Test(lead.clone());
+            let condition = match further {
+                Some(further) => Condition::And(vec![lead, further]),
+                None => lead,
+            };
+            (condition, then, otherwise)
+        });
+        begun.collect()
+    })
+}
+
 pub(crate) fn programs() -> impl Strategy<Value = Program> {
-    let rule = (conditions(), blocks(), blocks());
+    let few = vec((conditions(), blocks(), blocks()), 0..6);
+    let many = vec(runs(), 0..12).prop_map(|runs| runs.into_iter().flatten().collect());
     let fallback = proptest::option::of(blocks());
     let on_unknown = select(vec![OnUnknown::Reject, OnUnknown::Skip, OnUnknown::RouteTo(TargetId(9))]);
-    (vec(rule, 0..6), fallback, on_unknown).prop_map(|(rules, fallback, on_unknown)| {
+    (prop_oneof![few, many], fallback, on_unknown).prop_map(|(rules, fallback, on_unknown)| {
         let count = u32::try_from(rules.len()).expect("few rules");
         let settle = |(mut block, jump): (Block, u32), index: u32| {
             if let Exit::Goto(target) = &mut block.exit {
@@ -256,6 +305,6 @@ pub(crate) fn programs() -> impl Strategy<Value = Program> {
             },
             otherwise: Block::default(),
         });
-        Program { rules: rules.collect(), fallback, on_unknown, targets: vec![] }
+        Program::new(rules.collect(), fallback, on_unknown, vec![])
     })
 }

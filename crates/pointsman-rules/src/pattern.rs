@@ -1,4 +1,48 @@
-//! Text patterns that are not regular expressions: `like` and `under`.
+//! Text patterns: regexes as values that can be compared, `like` and `under`.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+
+use regex::bytes::Regex;
+
+/// A regex of a condition. All are built with the same options, so that those of the same text are equal.
+#[derive(Clone)]
+pub struct Matcher(Regex);
+
+impl Deref for Matcher {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.0
+    }
+}
+
+impl From<Regex> for Matcher {
+    fn from(regex: Regex) -> Matcher {
+        Matcher(regex)
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Matcher) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Matcher {}
+
+impl Hash for Matcher {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Whether the whole of `text` fits `pattern`: `*` is any run of bytes, `?` any one byte.
 ///

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use regex::bytes::Regex;
 
-use crate::{Decimal, Field, Span};
+use crate::engine::Engine;
+use crate::{Decimal, Field, Matcher, Span};
 
 /// A compiled rule set. Immutable; one value serves all threads.
 #[derive(Debug)]
@@ -18,6 +19,21 @@ pub struct Program {
     pub on_unknown: OnUnknown,
     /// Every target that some rule names, each once; [`TargetId`] is an index into it.
     pub targets: Vec<TargetName>,
+    /// The conditions of the rules, made ready for many subjects.
+    pub(crate) engine: Engine,
+}
+
+impl Program {
+    /// A program of these rules; whatever they jump to comes later.
+    pub(crate) fn new(
+        rules: Vec<Rule>,
+        fallback: Option<Rule>,
+        on_unknown: OnUnknown,
+        targets: Vec<TargetName>,
+    ) -> Program {
+        let engine = Engine::new(rules.iter().chain(&fallback));
+        Program { rules, fallback, on_unknown, targets, engine }
+    }
 }
 
 /// Index of a target in [`Program::targets`].
@@ -68,7 +84,7 @@ pub enum Condition {
 }
 
 /// A comparison of a field.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Test {
     /// Where it stands in the source.
     pub span: Span,
@@ -83,7 +99,7 @@ pub struct Test {
 }
 
 /// Which values of a many-valued field a comparison speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// Some value (Kleene's or); false when absent.
     Any,
@@ -98,7 +114,7 @@ pub enum Over {
 }
 
 /// What one value is compared with.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// `exists`.
     Exists,
@@ -121,7 +137,7 @@ pub enum Op {
     /// `like "pattern"` with `*` and `?`.
     Like(Box<[u8]>),
     /// `matches "regex"`: unanchored, over bytes.
-    Matches(Regex),
+    Matches(Matcher),
     /// `under "/prefix"`: on a segment border.
     Under(Box<[u8]>),
     /// `== 5`.
@@ -141,7 +157,7 @@ pub enum Op {
 }
 
 /// One entry of an `in` list.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
     /// A text.
     Text(Box<[u8]>),
@@ -179,7 +195,7 @@ pub enum Entry {
 }
 
 /// An order comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// `<`
     Less,

@@ -10,7 +10,7 @@ use pointsman_http::Framing;
 use pointsman_rules::ast::{ActionKind, Item, Rule};
 use pointsman_rules::{
     Colour, Decision, Diagnostic, Effect, HeaderEdit, Outcome, Program, Severity, Side, Stickiness, TargetId,
-    Terminal, Truth, compile, format, parse,
+    Terminal, Truth, Truths, compile, format, parse,
 };
 use pointsman_view::{PathOptions, RequestView, normal_form};
 
@@ -122,7 +122,7 @@ fn decide<'p>(request: &Request, program: &'p Program) -> (String, Vec<&'p str>)
     check_framing(request, head.framing());
     let view = RequestView::new(&head, &request.head, &request.connection, path, &[]);
     let explanation = program.explain(&view);
-    let seen = spelled(program, &program.decide(&view), &view);
+    let seen = spelled(program, &program.decide(&view, &mut Truths::default()), &view);
     assert_eq!(seen, spelled(program, &explanation.decision, &view), "line {}", request.line);
     let held = explanation.visited.iter().filter(|visited| visited.result == Truth::True);
     (seen, held.map(|visited| visited.label).collect())
