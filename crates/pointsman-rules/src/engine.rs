@@ -324,6 +324,23 @@ mod tests {
         check(&shared.repeat(20), &[(Field::Url, "y"), (Field::Path, "/a")], Some("#2"), 2);
     }
 
+    /// Each of these would be false if it were taken for the one before it.
+    #[test]
+    fn tests_that_differ_in_anything_are_not_shared() {
+        let tests = [
+            "host == \"a\"",
+            "lower(host) == \"a\"",
+            "count(host) == 1",
+            "url matches \"^b\"",
+            "url matches \"^A\"",
+        ];
+        let rules: String = tests.iter().map(|test| format!("if ({test}) {{ tag(x); }}\n")).collect();
+        let program = program(&rules.repeat(2));
+        let subject = subject(&[(Field::Host, "A"), (Field::Url, "A")]);
+        assert_eq!(program.engine.remembered, tests.len());
+        assert_eq!(program.decide(&subject, &mut Truths::default()).effects.len(), 2 * 3);
+    }
+
     #[test]
     fn what_takes_little_effort_is_asked_first() {
         let source = "if (url matches \"x\" && host contains \"x\" && srcport == 1) { discard(); }\n";

@@ -101,6 +101,7 @@ fn texts() -> impl Strategy<Value = Box<[u8]>> {
         "ab",
         "/a",
         "/a/b",
+        "/a/long/ab",
         "0",
         "1",
         " 2.0",
@@ -201,10 +202,10 @@ fn takes_addresses(op: &Op) -> bool {
     }
 }
 
-/// Tests against plain texts, few enough for rules to share them.
+/// Tests against plain texts, few enough for rules to share them, and some that are almost the same.
 fn text_tests() -> impl Strategy<Value = Test> {
-    let text =
-        || select(vec!["", "a", "ab", "/", "/a", "/a/", "/a/b", "1"]).prop_map(|text| text.as_bytes().into());
+    let texts = vec!["", "a", "ab", "/a", "/a/", "/a/b", "1", "/a/long/", "/a/long/a", "/a/long/b"];
+    let text = || select(texts.clone()).prop_map(|text| text.as_bytes().into());
     let op = prop_oneof![
         text().prop_map(Op::TextEquals),
         text().prop_map(Op::StartsWith),
@@ -212,11 +213,13 @@ fn text_tests() -> impl Strategy<Value = Test> {
         vec(text().prop_map(Entry::Text), 0..3).prop_map(Op::In),
     ];
     let field = select(vec![Field::Host, Field::Header("x".into())]);
-    (field, op, 0u32..1000).prop_map(|(field, op, start)| Test {
+    let over = prop_oneof![9 => (0..1).prop_map(|_| Over::Any), 1 => (0..1).prop_map(|_| Over::All)];
+    let fold_case = proptest::bool::weighted(0.1);
+    (field, over, fold_case, op, 0u32..1000).prop_map(|(field, over, fold_case, op, start)| Test {
         span: Span { start, end: start + 1 },
         field,
-        over: Over::Any,
-        fold_case: false,
+        over,
+        fold_case,
         op,
     })
 }

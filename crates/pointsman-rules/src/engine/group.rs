@@ -221,6 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn literals_that_begin_alike_are_told_apart() {
+        let tests =
+            ["/a/long/", "/a/long/a", "/a/long/ab", "/a/long/b", "/a/lon", "x", "x\0"].map(starts_with);
+        check(&tests, &["/a/long/ab"], &[0, 1, 2, 4]);
+        check(&tests, &["/a/long/aa"], &[0, 1, 4]);
+        check(&tests, &["/a/long/c"], &[0, 4]);
+        check(&tests, &["/a/long/"], &[0, 4]);
+        check(&tests, &["/a/long"], &[4]);
+        check(&tests, &["x"], &[5]);
+        check(&tests, &["x\0\0"], &[5, 6]);
+        check(&tests, &["x\x01"], &[5]);
+    }
+
+    #[test]
     fn one_literal_serves_several_tests() {
         let list = Op::In(vec![Entry::Text(b"/b"[..].into()), Entry::Text(b"/a"[..].into())]);
         let tests = [equals("/a"), starts_with("/a"), is_under("/a"), is_under("/a/"), test(list)];
