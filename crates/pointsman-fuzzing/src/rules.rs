@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use pointsman_rules::{
     Cause, Colour, DecidedBy, Diagnostic, Exit, Field, OnUnknown, Outcome, Program, RuleIndex, Severity,
-    Subject, Targets, Truth, Value, VisitedExit, compile, format, parse,
+    Subject, Targets, Truth, Truths, Value, VisitedExit, compile, format, parse,
 };
 
 use crate::random::{Random, hash};
@@ -182,7 +182,7 @@ fn comments(text: &str) -> Vec<String> {
 
 /// The rules that the explanation shows lead, one after the other, to what was decided.
 fn decided_as_explained(program: &Program, subject: &MadeUp<'_>) {
-    let decision = program.decide(subject);
+    let decision = program.decide(subject, &mut Truths::default());
     let explained = program.explain(subject);
     assert_eq!(format!("{decision:?}"), format!("{:?}", explained.decision));
     let mut expected = RuleIndex(0);
