@@ -31,6 +31,7 @@ pub(super) struct Sharing<'r> {
 }
 
 impl<'r> Sharing<'r> {
+    #[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
     pub(super) fn of(conditions: impl IntoIterator<Item = &'r Condition>) -> Sharing<'r> {
         let mut places: HashMap<Identity, usize> = HashMap::new();
         let mut tests = Vec::new();
