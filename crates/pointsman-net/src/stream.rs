@@ -155,6 +155,10 @@ impl AsyncWrite for Tcp {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // A list of one costs the kernel more than what is in it.
+        if let [part] = parts {
+            return self.poll_write(context, part);
+        }
         let tcp = self.get_mut();
         let length = parts.iter().map(|part| part.len()).sum();
         tcp.source.poll_write(&tcp.socket, context, length, || {
