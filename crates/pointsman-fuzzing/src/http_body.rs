@@ -109,7 +109,7 @@ fn slow(input: &[u8]) -> Option<Body> {
         let (size, extension) =
             line.split_at(line.iter().position(|byte| *byte == b';').unwrap_or(line.len()));
         let size = std::str::from_utf8(size).ok().filter(|size| (1..=15).contains(&size.len()))?;
-        if !size.bytes().all(|byte| byte.is_ascii_hexdigit()) || !extension.iter().all(is_printable) {
+        if !size.bytes().all(|byte| byte.is_ascii_hexdigit()) || !are_extensions(extension) {
             return None;
         }
         let bytes = usize::from_str_radix(size, 16).ok()?;
@@ -137,6 +137,37 @@ fn slow(input: &[u8]) -> Option<Body> {
 fn line(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = input.windows(2).position(|end| end == b"\r\n")?;
     Some((&input[..end], &input[end + 2..]))
+}
+
+/// Whether these are extensions of a chunk (RFC 9112 section 7.1.1), without the white space that the grammar
+/// tolerates.
+fn are_extensions(mut rest: &[u8]) -> bool {
+    let token = |text: &[u8]| text.iter().take_while(|byte| pointsman_http::is_token(&[**byte])).count();
+    while let Some(name) = rest.strip_prefix(b";") {
+        let Some(bytes) = Some(token(name)).filter(|bytes| *bytes > 0) else { return false };
+        rest = &name[bytes..];
+        let Some(value) = rest.strip_prefix(b"=") else { continue };
+        let bytes = match value.strip_prefix(b"\"") {
+            Some(quoted) => quoted_bytes(quoted).map(|bytes| bytes + 1),
+            None => Some(token(value)),
+        };
+        let Some(bytes) = bytes.filter(|bytes| *bytes > 0) else { return false };
+        rest = &value[bytes..];
+    }
+    rest.is_empty()
+}
+
+/// Bytes up to the closing quote, which is among them.
+fn quoted_bytes(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match text.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' if is_printable(text.get(at + 1)?) => at += 2,
+            byte if *byte != b'\\' && is_printable(byte) => at += 1,
+            _ => return None,
+        }
+    }
 }
 
 fn is_printable(byte: &u8) -> bool {

@@ -1,5 +1,6 @@
 //! Where a body ends: it is followed as it goes by, and forwarded as the bytes it came in.
 
+use crate::header::{is_token_byte, is_value_byte};
 use crate::trailer::TrailerReader;
 
 /// How a body is delimited (RFC 9112 section 6.3).
@@ -19,7 +20,7 @@ pub enum Framing {
 /// What is wrong with a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFault {
-    /// A chunk's size line (RFC 9112 section 7.1).
+    /// A chunk's size line, its extensions included (RFC 9112 section 7.1).
     ChunkSize,
     /// More chunk extensions than anybody needs.
     ChunkExtensions,
@@ -148,7 +149,17 @@ struct ChunkReader {
 enum Place {
     #[default]
     Size,
-    Extension,
+    /// Before the first byte of an extension's name.
+    NameStart,
+    Name,
+    /// Before the first byte of its value.
+    ValueStart,
+    Value,
+    Quoted,
+    /// Behind a backslash in quotes.
+    Escaped,
+    /// Behind the closing quote.
+    QuotedEnd,
     SizeLineFeed,
     Data,
     DataReturn,
@@ -191,7 +202,7 @@ impl ChunkReader {
     fn step(&mut self, byte: u8) -> Result<(), BodyFault> {
         self.place = match (self.place, byte) {
             (Place::Size, b'\r') if self.digits > 0 => Place::SizeLineFeed,
-            (Place::Size, b';') if self.digits > 0 => Place::Extension,
+            (Place::Size, b';') if self.digits > 0 => Place::NameStart,
             (Place::Size, _) => {
                 let digit = (byte as char).to_digit(16).ok_or(BodyFault::ChunkSize)?;
                 self.digits += 1;
@@ -201,16 +212,21 @@ impl ChunkReader {
                 self.left = self.left * 16 + u64::from(digit);
                 Place::Size
             }
-            (Place::Extension, b'\r') => Place::SizeLineFeed,
-            (Place::Extension, _) => {
-                self.extensions_bytes += 1;
-                if !crate::header::is_value_byte(byte) {
-                    return Err(BodyFault::ChunkSize);
-                }
+            (
+                Place::NameStart
+                | Place::Name
+                | Place::ValueStart
+                | Place::Value
+                | Place::Quoted
+                | Place::Escaped
+                | Place::QuotedEnd,
+                _,
+            ) => {
+                self.extensions_bytes += u16::from(byte != b'\r');
                 if self.extensions_bytes > EXTENSIONS_BYTES_MAX {
                     return Err(BodyFault::ChunkExtensions);
                 }
-                Place::Extension
+                extension_step(self.place, byte).ok_or(BodyFault::ChunkSize)?
             }
             (Place::SizeLineFeed, b'\n') => {
                 self.digits = 0;
@@ -222,5 +238,22 @@ impl ChunkReader {
             _ => return Err(BodyFault::ChunkEnd),
         };
         Ok(())
+    }
+}
+
+/// A step through `;name`, `;name=value` or `;name="value"` (RFC 9112 section 7.1.1). White space, which the
+/// grammar only tolerates, is where parsers part ways: there is none.
+fn extension_step(place: Place, byte: u8) -> Option<Place> {
+    match (place, byte) {
+        (Place::NameStart | Place::Name, _) if is_token_byte(byte) => Some(Place::Name),
+        (Place::ValueStart | Place::Value, _) if is_token_byte(byte) => Some(Place::Value),
+        (Place::Name, b'=') => Some(Place::ValueStart),
+        (Place::ValueStart, b'"') => Some(Place::Quoted),
+        (Place::Quoted, b'"') => Some(Place::QuotedEnd),
+        (Place::Quoted, b'\\') => Some(Place::Escaped),
+        (Place::Quoted | Place::Escaped, _) if is_value_byte(byte) => Some(Place::Quoted),
+        (Place::Name | Place::Value | Place::QuotedEnd, b';') => Some(Place::NameStart),
+        (Place::Name | Place::Value | Place::QuotedEnd, b'\r') => Some(Place::SizeLineFeed),
+        _ => None,
     }
 }

@@ -11,7 +11,7 @@ use crate::clock::process_us;
 use crate::event_loop::tick_at;
 use crate::wheel::Wheel;
 
-/// Deadlines are kept to this many milliseconds: never early, at most so much late.
+/// Deadlines are kept to this many milliseconds: never early, at most twice so much late.
 const TICK_MS: u32 = 25;
 
 /// The deadlines of one thread.
@@ -55,7 +55,8 @@ impl Timers {
         woken.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time.
+    /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time, as what
+    /// its event loop runs: a task would wait for its turn, and deadlines would begin with an old time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
         let start_us = process_us();
         let mut tick = 0;
@@ -73,7 +74,8 @@ impl Timers {
 }
 
 impl Deadline {
-    /// Waits for `future`, at most `ms` milliseconds. Costs nothing where it is ready at once.
+    /// Waits for `future`, at most `ms` milliseconds; with 0 it must be ready. Costs nothing where it is ready
+    /// at once.
     pub fn within<F: Future>(&mut self, ms: u32, future: F) -> Within<'_, F> {
         Within { deadline: self, future, ms, wait: Wait::Busy, armed: false }
     }
@@ -118,6 +120,9 @@ impl<F: Future> Future for Within<'_, F> {
                 }
                 Poll::Ready(Ok(output))
             }
+            // What is left of a time that several waits share is nothing: a peer that sends a byte now and
+            // then must not begin it anew each time.
+            Poll::Pending if *within.ms == 0 => Poll::Ready(Err(Elapsed::Time)),
             Poll::Pending if !*within.armed => {
                 *within.armed = true;
                 let ticks = u64::from(within.ms.div_ceil(TICK_MS));
@@ -146,18 +151,23 @@ impl Drop for Deadline {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::time::{Duration, Instant};
 
     use super::*;
     use crate::{EventLoop, spawn};
 
     /// Runs `waits` with time moving on.
-    fn run(waits: impl AsyncFnOnce(Timers)) {
+    fn run(waits: impl AsyncFnOnce(Timers) + 'static) {
+        let timers = Timers::default();
+        let done = Rc::new(Cell::new(false));
         EventLoop::new().expect("descriptors").run(async {
-            let timers = Timers::default();
-            let ticking = timers.clone();
-            spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
-            waits(timers).await;
+            let (theirs, is_done) = (timers.clone(), done.clone());
+            spawn(async move {
+                waits(theirs).await;
+                is_done.set(true);
+            });
+            timers.run(|| if done.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }).await;
         });
     }
 
@@ -172,6 +182,24 @@ mod tests {
             let mut other = timers.deadline();
             let short = other.within(30, std::future::pending::<()>());
             assert_eq!(deadline.within(60_000, short).await, Ok(Err(Elapsed::Time)));
+        });
+    }
+
+    #[test]
+    fn a_busy_thread_makes_no_wait_shorter() {
+        run(async |timers| {
+            for number in 0..300 {
+                let mut deadline = timers.deadline();
+                spawn(async move {
+                    let busy = Instant::now();
+                    while busy.elapsed() < Duration::from_millis(1) {}
+                    let started = Instant::now();
+                    let waited = deadline.within(100, std::future::pending::<()>()).await;
+                    assert_eq!(waited, Err(Elapsed::Time));
+                    assert!(started.elapsed() >= Duration::from_millis(100), "{number}: early");
+                });
+            }
+            assert_eq!(timers.deadline().within(700, std::future::pending::<()>()).await, Err(Elapsed::Time));
         });
     }
 

@@ -26,6 +26,11 @@ use crate::reactor::{REMOTE, Reactor, Source, Writing};
 /// Turns of tasks between two looks at the sockets, where there is always something to do.
 const TURNS_A_ROUND: usize = 1000;
 
+/// How long a round may be. Deadlines are kept to what the last tick said of the time: it must not be old.
+const ROUND_US_MAX: u64 = 5000;
+/// Turns between two looks at the clock.
+const TURNS_A_LOOK: usize = 4;
+
 /// The number of the future that [`EventLoop::run`] runs; it has no place among the tasks.
 const MAIN: usize = usize::MAX;
 
@@ -161,23 +166,28 @@ impl Drop for EventLoop {
 impl Core {
     /// Gives every task its turn that is woken, and those that these wake, within bounds.
     fn run_tasks(&self) {
-        for _ in 0..TURNS_A_ROUND {
+        for turn in 1..=TURNS_A_ROUND {
+            let is_long = || process_us() - self.round_us.get() > ROUND_US_MAX;
+            if turn % TURNS_A_LOOK == 0 && is_long() {
+                break;
+            }
             let Some(number) = self.queue.borrow_mut().pop_front() else { break };
             self.take_turn(number);
         }
     }
 
     fn take_turn(&self, number: usize) {
-        let Some(mut runnable) = self.begin_turn(number) else { return };
+        let Some((mut runnable, serial)) = self.begin_turn(number) else { return };
         self.reactor.begin_turn();
         let outcome = runnable.future.as_mut().poll(&mut Context::from_waker(&runnable.waker));
         let mut tasks = self.tasks.borrow_mut();
-        let ended = match (outcome, tasks.get_mut(number)) {
+        // Aborted in its own turn, it has no place any more; another may have its number.
+        let own = tasks.get_mut(number).filter(|entry| entry.serial == serial);
+        let ended = match (outcome, own) {
             (Poll::Pending, Some(entry)) => {
                 entry.runnable = Some(runnable);
                 return;
             }
-            // It ended, or it was aborted in its own turn.
             (Poll::Ready(()), Some(_)) => Some(tasks.remove(number)),
             (_, None) => None,
         };
@@ -186,11 +196,11 @@ impl Core {
         drop((ended, runnable));
     }
 
-    fn begin_turn(&self, number: usize) -> Option<Runnable> {
+    fn begin_turn(&self, number: usize) -> Option<(Runnable, u64)> {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.get_mut(number)?;
         entry.is_queued = false;
-        entry.runnable.take()
+        Some((entry.runnable.take()?, entry.serial))
     }
 
     /// Asks the kernel what is ready, and waits for it where there is nothing else to do. A round begins.
@@ -394,6 +404,30 @@ mod tests {
         let order = order.borrow();
         assert_eq!(order[..4], ["endless", "two", "endless", "two"]);
         assert_eq!(order.last(), Some(&"other"));
+    }
+
+    #[test]
+    fn a_task_that_aborts_itself_takes_nobody_elses_place() {
+        for ends in [false, true] {
+            let ran = Rc::new(Cell::new(false));
+            let own = Rc::new(RefCell::new(None::<Task>));
+            event_loop().run(async {
+                let (itself, after) = (own.clone(), ran.clone());
+                let task = spawn(async move {
+                    if let Some(task) = itself.take() {
+                        task.abort();
+                    }
+                    spawn(async move { after.set(true) });
+                    if !ends {
+                        std::future::pending::<()>().await;
+                    }
+                });
+                own.replace(Some(task));
+                while !ran.get() {
+                    step_back(1).await;
+                }
+            });
+        }
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl Acceptor {
         let socket = std::future::poll_fn(|context| {
             loop {
                 ready!(self.source.poll_readable(context));
+                ready!(self.source.poll_turn(context));
                 match self.accept_now() {
                     // The edge came for all that wait: there may be more.
                     Ok(socket) => return Poll::Ready(Ok(socket)),

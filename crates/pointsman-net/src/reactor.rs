@@ -231,6 +231,11 @@ impl Source {
         Poll::Pending
     }
 
+    /// Takes one of the turn's operations. Where none is left the task goes on in the next round.
+    pub(crate) fn poll_turn(&self, context: &Context<'_>) -> Poll<()> {
+        if self.reactor.spend(context) { Poll::Ready(()) } else { Poll::Pending }
+    }
+
     /// Whether an edge was heard that no read has used up.
     pub(crate) fn is_readable(&self) -> bool {
         self.readiness.readable.get()
