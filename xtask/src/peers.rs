@@ -1,6 +1,6 @@
 //! `cargo xtask bench-peers`: CPU time per request of the switch beside nginx and HAProxy.
 //!
-//! All three get the same rules in their best form, the same servers behind them and the same load, on one
+//! All three get the same rules in the same order, the same servers behind them and the same load, on one
 //! core of their own and in turns, so that what disturbs the machine disturbs all of them. Everything runs
 //! on the loopback of this machine and ends with the command.
 

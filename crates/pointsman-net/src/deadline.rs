@@ -55,8 +55,9 @@ impl Timers {
         woken.into_iter().for_each(std::task::Waker::wake);
     }
 
-    /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time, as what
-    /// its event loop runs: a task would wait for its turn, and deadlines would begin with an old time.
+    /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time: one
+    /// that serves as what its event loop runs, since a task waits for its turn behind all others, and
+    /// deadlines would begin with an old time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
         let start_us = process_us();
         let mut tick = 0;

@@ -175,25 +175,11 @@ impl Source {
         room: usize,
         mut read: impl FnMut() -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let Readiness { readable, hung_up, reader, .. } = &*self.readiness;
-        while readable.get() {
-            if !self.reactor.spend(context) {
-                return Poll::Pending;
-            }
-            match read() {
-                Ok(bytes) => {
-                    if bytes < room && !hung_up.get() {
-                        readable.set(false);
-                    }
-                    return Poll::Ready(Ok(bytes));
-                }
-                Err(rustix::io::Errno::AGAIN) => readable.set(false),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
-            }
-        }
-        wait(reader, context);
-        Poll::Pending
+        let readiness = &*self.readiness;
+        self.attempt(context, &readiness.readable, room, &mut read).unwrap_or_else(|| {
+            wait(&readiness.reader, context);
+            Poll::Pending
+        })
     }
 
     /// The same for writing `length` bytes.
@@ -205,30 +191,46 @@ impl Source {
         length: usize,
         mut write: impl FnMut() -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let Readiness { writable, hung_up, writer, .. } = &*self.readiness;
-        while writable.get() {
-            if !self.reactor.spend(context) {
-                return Poll::Pending;
-            }
-            match write() {
-                Ok(bytes) => {
-                    if bytes < length && !hung_up.get() {
-                        writable.set(false);
-                    }
-                    return Poll::Ready(Ok(bytes));
-                }
-                Err(rustix::io::Errno::AGAIN) => writable.set(false),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
-            }
+        let readiness = &*self.readiness;
+        if let Some(outcome) = self.attempt(context, &readiness.writable, length, &mut write) {
+            return outcome;
         }
-        if !self.readiness.hears_room.replace(true) {
+        if !readiness.hears_room.replace(true) {
             let data = epoll::EventData::new_u64(self.number as u64);
             // Room that came meanwhile is told at once.
             epoll::modify(&self.reactor.epoll, fd, data, INCOMING | epoll::EventFlags::OUT)?;
         }
-        wait(writer, context);
+        wait(&readiness.writer, context);
         Poll::Pending
+    }
+
+    /// Operates for as long as the socket is `ready`. Fewer bytes than `whole` end that, unless the peer has
+    /// hung up. `None`: the kernel has to say when it is ready again.
+    #[inline]
+    fn attempt(
+        &self,
+        context: &Context<'_>,
+        ready: &Cell<bool>,
+        whole: usize,
+        operate: &mut impl FnMut() -> rustix::io::Result<usize>,
+    ) -> Option<Poll<io::Result<usize>>> {
+        while ready.get() {
+            if !self.reactor.spend(context) {
+                return Some(Poll::Pending);
+            }
+            match operate() {
+                Ok(bytes) => {
+                    if bytes < whole && !self.readiness.hung_up.get() {
+                        ready.set(false);
+                    }
+                    return Some(Poll::Ready(Ok(bytes)));
+                }
+                Err(rustix::io::Errno::AGAIN) => ready.set(false),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Some(Poll::Ready(Err(error.into()))),
+            }
+        }
+        None
     }
 
     /// Takes one of the turn's operations. Where none is left the task goes on in the next round.

@@ -152,14 +152,7 @@ impl Pump {
         Poll::Ready(match filled {
             Ok(bytes @ 1..) => {
                 self.body.pass(bytes as u64);
-                self.read_bytes += bytes as u64;
-                match self.left.checked_sub(bytes as u64) {
-                    Some(left) => {
-                        self.left = left;
-                        Some(Ok(Step::Moved))
-                    }
-                    None => Some(Err(PumpFault::TooLarge)),
-                }
+                Some(self.count(bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => None,
             _ => Some(Err(PumpFault::Source)),
@@ -189,8 +182,13 @@ impl Pump {
         if self.form == BodyForm::AsItCame {
             self.keep_excess(fed.used);
         }
-        self.read_bytes += fed.used as u64;
-        self.left = self.left.checked_sub(fed.used as u64).ok_or(PumpFault::TooLarge)?;
+        self.count(fed.used)
+    }
+
+    /// Counts bytes of the body that came.
+    fn count(&mut self, bytes: usize) -> Result<Step, PumpFault> {
+        self.read_bytes += bytes as u64;
+        self.left = self.left.checked_sub(bytes as u64).ok_or(PumpFault::TooLarge)?;
         Ok(Step::Moved)
     }
 

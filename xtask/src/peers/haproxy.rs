@@ -1,4 +1,4 @@
-//! HAProxy in its best form for a scenario.
+//! HAProxy for a scenario, its rules in order.
 
 use std::fmt::Write;
 

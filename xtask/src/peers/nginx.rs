@@ -1,4 +1,4 @@
-//! nginx in its best form for a scenario.
+//! nginx for a scenario, its rules in order.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn rules(rules: Rules) -> (String, String) {
                 all.map(|(prefix, pool)| format!("    location {prefix} {{ proxy_pass http://{pool}; }}\n"));
             (String::new(), locations.collect())
         }
-        // Locations cannot say "and" with a header; a map over both, tried in order, can.
+        // Locations know no order but that of their lengths; a map over both, tried in order, keeps it.
         Rules::Hundred => {
             let header = TENANT.replace('-', "_");
             let mut map = format!("  map \"$http_{header}:$uri\" $chosen {{\n    default {fallback};\n");
