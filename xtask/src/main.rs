@@ -31,7 +31,7 @@ cargo xtask fuzz [--runs N] [TARGET…]
                                libFuzzer over each target, with a line for each
 cargo xtask soak [--minutes N] [--no-build]
                                mixed load: memory stays flat, no answer is wrong
-cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--backlog] [--strict] [--no-build]
+cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--alone] [--strict] [--no-build]
                                CPU time per request and memory per idle connection beside nginx and HAProxy
 ";
 

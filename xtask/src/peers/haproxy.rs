@@ -1,10 +1,11 @@
 //! HAProxy for a scenario, its rules in order.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::Ports;
 use super::lineup::Certificate;
-use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, tenant_rules};
+use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, TenantRule, tenant_rules};
 
 /// One thread, no log, kept-alive connections shared by all clients; splice for large answers.
 pub(super) fn configuration(
@@ -12,6 +13,7 @@ pub(super) fn configuration(
     origin: &Ports,
     port: u16,
     certificate: Option<&Certificate>,
+    folder: &Path,
 ) -> String {
     let mut text = String::from("global\n  nbthread 1\n  maxconn 4000\n");
     let bind = match certificate {
@@ -33,7 +35,7 @@ pub(super) fn configuration(
     if scenario.answer == "1m" {
         text.push_str("  option splice-response\n");
     }
-    write!(text, "frontend bench\n  bind 127.0.0.1:{port}{bind}\n{}", rules(scenario.rules))
+    write!(text, "frontend bench\n  bind 127.0.0.1:{port}{bind}\n{}", rules(scenario.rules, folder))
         .expect("a string takes all");
     for (pool, port) in POOLS.iter().zip(origin) {
         write!(text, "backend {pool}\n  server one 127.0.0.1:{port}\n").expect("a string takes all");
@@ -41,7 +43,19 @@ pub(super) fn configuration(
     text
 }
 
-fn rules(rules: Rules) -> String {
+/// The file that stands beside the configuration.
+pub(super) const MAP: &str = "haproxy.map";
+
+/// The content of [`MAP`].
+pub(super) fn map() -> String {
+    let line = |rule: TenantRule| {
+        format!("{}:{} {}\n", rule.prefix.trim_matches('/'), rule.tenant, POOLS[rule.pool])
+    };
+    tenant_rules().map(line).collect()
+}
+
+fn rules(rules: Rules, folder: &Path) -> String {
+    let fallback = POOLS[POOLS.len() - 1];
     let mut text = String::new();
     match rules {
         Rules::Prefixes => {
@@ -49,6 +63,16 @@ fn rules(rules: Rules) -> String {
                 writeln!(text, "  use_backend {pool} if {{ path_beg {prefix} }}")
                     .expect("a string takes all");
             }
+        }
+        Rules::HundredLookedUp => {
+            let map = folder.join(MAP);
+            write!(
+                text,
+                "  http-request set-var(txn.tenant) req.hdr({TENANT})\n  \
+                 use_backend %[path,field(2,/),concat(:,txn.tenant),map_str({},{fallback})]\n",
+                map.display()
+            )
+            .expect("a string takes all");
         }
         Rules::Hundred => {
             for rule in tenant_rules() {
@@ -59,6 +83,6 @@ fn rules(rules: Rules) -> String {
             }
         }
     }
-    writeln!(text, "  default_backend {}", POOLS[POOLS.len() - 1]).expect("a string takes all");
+    writeln!(text, "  default_backend {fallback}").expect("a string takes all");
     text
 }

@@ -28,8 +28,8 @@ pub(super) struct Lineup<'a> {
     origin: &'a Ports,
     switch: Option<&'a Path>,
     folder: &'a Path,
-    /// Whether the proxies share their core with a spinner, and let it have its turns.
-    backlog: bool,
+    /// How many processes share the proxies' core, and are let have their turns.
+    spinners: usize,
     certificate: Option<Certificate>,
 }
 
@@ -48,11 +48,11 @@ impl<'a> Lineup<'a> {
         origin: &'a Ports,
         switch: Option<&'a Path>,
         folder: &'a Path,
-        backlog: bool,
+        spinners: usize,
     ) -> Result<Self> {
         make(folder)?;
         let certificate = scenario.tls.then(|| Certificate::make(folder)).transpose()?;
-        Ok(Self { scenario, origin, switch, folder, backlog, certificate })
+        Ok(Self { scenario, origin, switch, folder, spinners, certificate })
     }
 
     /// Who takes part. Our own switch does when there is a build of it.
@@ -110,7 +110,8 @@ impl<'a> Lineup<'a> {
                 (located("nginx")?, vec!["-p".into(), folder.into(), "-c".into(), file.into()])
             }
             Program::Haproxy => {
-                let text = haproxy::configuration(scenario, origin, port, files);
+                let text = haproxy::configuration(scenario, origin, port, files, folder);
+                save(folder, haproxy::MAP, &haproxy::map())?;
                 let file = save(folder, "haproxy.cfg", &text)?;
                 (located("haproxy")?, vec!["-db".into(), "-f".into(), file.into()])
             }
@@ -122,10 +123,14 @@ impl<'a> Lineup<'a> {
                 (binary.to_path_buf(), vec!["run".into(), "--config".into(), file.into()])
             }
         };
-        let place = Place { cores, waits: self.backlog };
+        let place = Place { cores, waits: self.spinners > 0 };
         let mut child = Child::start(setup.name, place, &program, &words, &folder.join("output.log"))?;
         child.wait_for_port(port)?;
         Ok((child, port))
+    }
+
+    pub(super) fn spinners(&self) -> usize {
+        self.spinners
     }
 
     /// The certificate that clients trust.

@@ -9,7 +9,7 @@ use super::child::{Child, Place};
 use super::cpu::{self, Time};
 use super::lineup::{Lineup, Proxy};
 use super::load::{Load, Outcome};
-use super::report::Round;
+use super::report::{Round, Window};
 use super::scenario::Scenario;
 use super::{Options, PROXY_CORE, WARM_UP_SECONDS};
 use crate::failure::{Because, Failure, Result};
@@ -28,7 +28,8 @@ pub(super) fn measure(
     folder: &Path,
 ) -> Result<Vec<Round>> {
     let proxies = lineup.setups().into_iter().map(|setup| lineup.start(setup)).collect::<Result<Vec<_>>>()?;
-    let spinner = options.backlog.then(|| start_spinner(folder)).transpose()?;
+    let spinners =
+        (0..lineup.spinners()).map(|number| start_spinner(folder, number)).collect::<Result<Vec<_>>>()?;
     let ticks_per_second = cpu::ticks_per_second()?;
     let mut rounds = Vec::new();
     for number in 0..options.rounds {
@@ -45,12 +46,13 @@ pub(super) fn measure(
             let missing = log.map(|log| log.missing(outcome.requests)).transpose()?.unwrap_or(0);
             let spent = Time::of_trees(&ids)?.since(&before, ticks_per_second);
             outcome.errors += missing;
-            let round = Round::of_load(proxy.name, &outcome, spent, window, proxy.ports.len());
+            let window = Window { length: window, threads: proxy.ports.len(), spinners: lineup.spinners() };
+            let round = Round::of_load(proxy.name, &outcome, spent, window);
             println!("{:<10} round {} {round}", scenario.name, number + 1);
             rounds.push(round);
         }
     }
-    drop(spinner);
+    drop(spinners);
     Ok(rounds)
 }
 
@@ -69,9 +71,10 @@ fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Res
     outcomes.into_iter().reduce(Outcome::and).ok_or_else(|| Failure::new("a proxy without a port"))
 }
 
-fn start_spinner(folder: &Path) -> Result<Child> {
+fn start_spinner(folder: &Path, number: usize) -> Result<Child> {
     let own = std::env::current_exe().because(|| "cannot find my own binary".into())?;
-    Child::start("the spinner", Place::on(&[PROXY_CORE]), &own, &["spin".into()], &folder.join("spin.log"))
+    let log = folder.join(format!("spin-{number}.log"));
+    Child::start("a spinner", Place::on(&[PROXY_CORE]), &own, &["spin".into()], &log)
 }
 
 /// The access log of a proxy: a line that is not written was not paid for either.

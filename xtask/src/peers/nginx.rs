@@ -23,12 +23,12 @@ pub(super) fn configuration(
     let pools: String = POOLS
         .iter()
         .zip(origin)
-        .map(|(pool, port)| format!("  upstream {pool} {{ server 127.0.0.1:{port}; keepalive 256; }}\n"))
+        .map(|(pool, port)| format!("  upstream {pool} {{ server 127.0.0.1:{port}; keepalive 256; keepalive_requests 1000000000; }}\n"))
         .collect();
     let (ssl, tls) = certificate.map_or_else(Default::default, |files| (" ssl", tls(files)));
     format!(
         "daemon off;\nmaster_process off;\nworker_processes 1;\n\
-         pid {folder}/nginx.pid;\nerror_log stderr warn;\n\
+         pid {folder}/nginx.pid;\nerror_log stderr warn;\npcre_jit on;\n\
          events {{ worker_connections 4096; multi_accept on; }}\n\
          http {{\n  access_log {log};\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
@@ -62,6 +62,28 @@ fn rules(rules: Rules) -> (String, String) {
             }
             map.push_str("  }\n");
             (map, "    location / { proxy_pass http://$chosen; }\n".to_owned())
+        }
+        // A location for each prefix, found in a tree, and a map for its tenants, found in a hash.
+        Rules::HundredLookedUp => {
+            let header = TENANT.replace('-', "_");
+            let rules: Vec<_> = tenant_rules().collect();
+            let (mut maps, mut locations) = (String::new(), String::new());
+            for (number, of_prefix) in rules.chunk_by(|one, other| one.prefix == other.prefix).enumerate() {
+                let tenants =
+                    of_prefix.iter().map(|rule| format!("    {} {};\n", rule.tenant, POOLS[rule.pool]));
+                let tenants: String = tenants.collect();
+                writeln!(
+                    maps,
+                    "  map $http_{header} $chosen{number} {{\n    default {fallback};\n{tenants}  }}"
+                )
+                .expect("a string takes all");
+                let prefix = &of_prefix[0].prefix;
+                writeln!(locations, "    location {prefix} {{ proxy_pass http://$chosen{number}; }}")
+                    .expect("a string takes all");
+            }
+            writeln!(locations, "    location / {{ proxy_pass http://{fallback}; }}")
+                .expect("a string takes all");
+            (maps, locations)
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn rules(scenario: &Scenario) -> String {
                     .expect("a string takes all");
             }
         }
-        Rules::Hundred => {
+        Rules::Hundred | Rules::HundredLookedUp => {
             for rule in tenant_rules() {
                 let (pool, prefix, tenant) = (POOLS[rule.pool], rule.prefix, rule.tenant);
                 let header = format!("header[\"{TENANT}\"] == \"{tenant}\"");

@@ -1,20 +1,16 @@
 //! The figures: a table for people, JSON for the rest.
 
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::cpu::Spent;
 use super::load::Outcome;
-use super::machine::Machine;
 use super::scenario::{Comparison, Measure, Scenario};
 use super::statistics::Spread;
-use super::{LOAD_CORE, Options, PROXY_CORE, WARM_UP_SECONDS};
-use crate::failure::Because;
 
-/// A proxy that has less than this share of the time work at hand waits for the load.
+/// A proxy that used less than this share of what the core had for it waited for the load.
 const SATURATED_MIN: f64 = 0.95;
 
 /// What is known of a round. The first is the one that counts.
@@ -30,7 +26,7 @@ const CPU_TIME: &[Column] = &[
     Column { key: "system_us", title: "system", digits: 2 },
     Column { key: "requests_per_second", title: "requests/s", digits: 0 },
     Column { key: "busy", title: "busy", digits: 2 },
-    Column { key: SATURATION, title: "at work", digits: 2 },
+    Column { key: SATURATION, title: "of its part", digits: 2 },
 ];
 const SATURATION: &str = "saturation";
 
@@ -47,6 +43,17 @@ fn columns(measure: Measure) -> &'static [Column] {
     }
 }
 
+/// What a round's account is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// How long was looked.
+    pub(super) length: Duration,
+    /// How many of the proxy's threads could carry the load.
+    pub(super) threads: usize,
+    /// Processes that computed on the proxy's core.
+    pub(super) spinners: usize,
+}
+
 /// One proxy in one round.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
@@ -59,20 +66,16 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// `window`: how long was looked; `threads`: how many of the proxy's could carry the load.
-    pub(super) fn of_load(
-        proxy: &'static str,
-        outcome: &Outcome,
-        spent: Spent,
-        window: Duration,
-        threads: usize,
-    ) -> Self {
+    pub(super) fn of_load(proxy: &'static str, outcome: &Outcome, spent: Spent, window: Window) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "counts of a few minutes are far below 2^52")]
-        let (requests, threads) = (outcome.requests.max(1) as f64, threads as f64);
+        let (requests, threads, sharers) =
+            (outcome.requests.max(1) as f64, window.threads as f64, (window.spinners + 1) as f64);
         let [user_us, system_us] = [spent.user, spent.system].map(|seconds| seconds * 1e6 / requests);
-        let (ran, window) = (spent.user + spent.system, window.as_secs_f64());
-        // A thread beside those that carry the load may have waited at the same time.
-        let saturation = ((ran + spent.waited) / window / threads).min(1.0);
+        let (ran, length) = (spent.user + spent.system, window.length.as_secs_f64());
+        // The spinners take the rest of a core that the proxy leaves; without them, the proxy may have waited for
+        // one that it shares with the load, and a thread beside those that carry the load at the same time.
+        let waited = if window.spinners == 0 { spent.waited } else { 0.0 };
+        let saturation = ((ran + waited) * sharers / length / threads).min(1.0);
         Self {
             proxy,
             measure: Measure::CpuTime,
@@ -81,7 +84,7 @@ impl Round {
                 user_us,
                 system_us,
                 requests / outcome.seconds,
-                ran / window,
+                ran / length,
                 saturation,
             ],
             // A run without requests tells nothing.
@@ -123,6 +126,7 @@ impl fmt::Display for Round {
 pub(super) struct Result {
     scenario: &'static str,
     about: &'static str,
+    spinners: usize,
     columns: &'static [Column],
     rows: Vec<Row>,
     verdicts: Vec<Verdict>,
@@ -143,7 +147,7 @@ struct Verdict {
 }
 
 impl Result {
-    pub(super) fn of(scenario: &Scenario, rounds: &[Round]) -> Self {
+    pub(super) fn of(scenario: &Scenario, rounds: &[Round], spinners: usize) -> Self {
         let columns = columns(scenario.measure);
         let mut rows: Vec<Row> = Vec::new();
         for round in rounds {
@@ -164,7 +168,7 @@ impl Result {
         };
         let verdicts = scenario.comparisons.iter().map(|c| Verdict { comparison: *c, value: value(c) });
         let verdicts = verdicts.collect();
-        Self { scenario: scenario.name, about: scenario.about, columns, rows, verdicts }
+        Self { scenario: scenario.name, about: scenario.about, spinners, columns, rows, verdicts }
     }
 
     /// How many rounds had errors.
@@ -177,7 +181,16 @@ impl Result {
         self.verdicts.iter().filter(|verdict| verdict.is_met() == Some(false)).count()
     }
 
-    /// Who waited for the load, and how much of the time there was work.
+    pub(super) fn name(&self) -> &'static str {
+        self.scenario
+    }
+
+    /// Whether some proxy waited for the load, where the figures are of a backlog.
+    pub(super) fn is_unsaturated(&self) -> bool {
+        self.spinners > 0 && !self.unsaturated().is_empty()
+    }
+
+    /// Who waited for the load, and how much of its part of the core it used.
     fn unsaturated(&self) -> Vec<(&'static str, f64)> {
         let Some(column) = self.columns.iter().position(|column| column.key == SATURATION) else {
             return Vec::new();
@@ -186,14 +199,14 @@ impl Result {
         shares.filter(|(_, share)| *share < SATURATED_MIN).collect()
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let proxies: Map<_, _> =
             self.rows.iter().map(|row| (row.proxy.to_owned(), row.json(self.columns))).collect();
         json!({
             "scenario": self.scenario, "about": self.about, "proxies": proxies,
             "comparisons": self.verdicts.iter().map(Verdict::json).collect::<Vec<_>>(),
             "unsaturated": self.unsaturated().iter().map(|(proxy, _)| *proxy).collect::<Vec<_>>(),
-            "rounds_with_errors": self.flagged(),
+            "rounds_with_errors": self.flagged(), "bars_missed": self.missed(), "spinners": self.spinners,
         })
     }
 }
@@ -277,27 +290,9 @@ pub(super) fn print(result: &Result) {
         println!("{verdict}");
     }
     for (proxy, share) in result.unsaturated() {
-        println!("note: {proxy} had work for {share:.2} of the time only; the load could bring no more");
+        println!("note: {proxy} used {share:.2} of its part of the core; the load could bring no more");
     }
     println!();
-}
-
-pub(super) fn write(
-    file: &Path,
-    machine: &Machine,
-    options: &Options,
-    results: &[Result],
-) -> crate::failure::Result<()> {
-    let document = json!({
-        "machine": machine.json(),
-        "settings": {
-            "seconds": options.seconds, "rounds": options.rounds, "warm_up_seconds": WARM_UP_SECONDS,
-            "proxy_core": PROXY_CORE, "load_core": LOAD_CORE, "backlog": options.backlog,
-        },
-        "scenarios": results.iter().map(Result::json).collect::<Vec<_>>(),
-        "bars_missed": results.iter().map(Result::missed).sum::<usize>(),
-    });
-    std::fs::write(file, format!("{document:#}\n")).because(|| format!("cannot write `{}`", file.display()))
 }
 
 #[cfg(test)]
@@ -311,8 +306,7 @@ mod tests {
             proxy,
             &outcome,
             Spent { user: 0.2, system: 0.6, waited: 0.1 },
-            Duration::from_secs(1),
-            1,
+            Window { length: Duration::from_secs(1), threads: 1, spinners: 0 },
         )
     }
 
@@ -331,10 +325,21 @@ mod tests {
     }
 
     #[test]
+    fn beside_spinners_a_proxy_must_use_its_part() {
+        let outcome = Outcome { requests: 10_000, seconds: 1.0, errors: 0 };
+        let window = Window { length: Duration::from_secs(1), threads: 1, spinners: 4 };
+        let round = |user| Round::of_load(OURS, &outcome, Spent { user, system: 0.1, waited: 0.9 }, window);
+        for (user, is_unsaturated) in [(0.1, false), (0.095, false), (0.08, true)] {
+            let result = Result::of(scenario("plain3"), &[round(user)], 4);
+            assert_eq!(result.is_unsaturated(), is_unsaturated, "{user}");
+        }
+    }
+
+    #[test]
     fn memory_is_shared_by_the_connections() {
         let round = Round::of_memory(OURS, 1 << 20, 3 << 20, 2048);
         assert!((round.values[0] - 1024.0).abs() < 1e-9);
-        let result = Result::of(scenario("idle-plain"), &[round]);
+        let result = Result::of(scenario("idle-plain"), &[round], 0);
         assert_eq!(result.missed(), 0);
         assert_eq!(result.verdicts[0].to_string(), "pointsman: 1024, bar 2048: met");
         assert_eq!(result.unsaturated(), []);
@@ -349,7 +354,7 @@ mod tests {
             round("nginx", 100_000, 0),
             round("haproxy", 0, 0),
         ];
-        let result = Result::of(scenario("plain3"), &rounds);
+        let result = Result::of(scenario("plain3"), &rounds, 0);
         assert_eq!(result.flagged(), 2);
         let shown: Vec<_> = result.verdicts.iter().map(Verdict::to_string).collect();
         let expected = [
@@ -373,7 +378,7 @@ mod tests {
     #[test]
     fn a_ratio_without_a_bar_is_neither_met_nor_missed() {
         let rounds = [round(OURS, 100_000, 0), round("nginx", 110_000, 0), round("haproxy", 200_000, 0)];
-        let result = Result::of(scenario("browser3"), &rounds);
+        let result = Result::of(scenario("browser3"), &rounds, 0);
         assert_eq!(result.missed(), 1);
         assert_eq!(result.verdicts[1].to_string(), "pointsman / haproxy: 2.000");
         assert_eq!(result.verdicts[0].to_string(), "pointsman / nginx: 1.100, bar 0.800: MISSED");
