@@ -99,8 +99,25 @@ pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&byte| is_token_byte(byte))
 }
 
-pub(crate) fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
 }
 
 /// Whether `bytes` may stand as a field value: no control but tab (RFC 9110 section 5.5).
@@ -110,53 +127,4 @@ pub fn is_field_value(bytes: &[u8]) -> bool {
 
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= 0x20 && byte != 0x7f)
-}
-
-/// Remembers the header lines that `httparse` found, and holds each to its exact form: the name
-/// right after the line before it, one CRLF at its end.
-///
-/// Returns the offset of the empty line that ends the head.
-pub(crate) fn remember(
-    lines: &mut Vec<HeaderLine>,
-    found: &[httparse::Header<'_>],
-    buffer: &[u8],
-    first: usize,
-) -> Result<usize, crate::Refusal> {
-    use crate::Refusal;
-    lines.clear();
-    let mut start = first;
-    for header in found {
-        let name = header.name.as_bytes();
-        // Where it lies, not only what it says: nothing may stand between two lines.
-        let is_here = name.as_ptr() == buffer[start..].as_ptr();
-        if !is_here || buffer.get(start + name.len()) != Some(&b':') {
-            return Err(Refusal::Syntax);
-        }
-        let value_start = skip_blanks(buffer, start + name.len() + 1);
-        let value_end = value_start + header.value.len();
-        let line_end = skip_blanks(buffer, value_end);
-        if buffer.get(line_end..line_end + 2) != Some(b"\r\n") {
-            return Err(Refusal::BareLineFeed);
-        }
-        // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
-        lines.push(HeaderLine {
-            start: start as u32,
-            name_bytes: u16::try_from(name.len()).map_err(|_| Refusal::HeadTooLarge)?,
-            value_start: value_start as u32,
-            value_bytes: header.value.len() as u32,
-            end: (line_end + 2) as u32,
-            kind: HeaderKind::of(name),
-            dropped: false,
-            hidden: false,
-        });
-        start = line_end + 2;
-    }
-    Ok(start)
-}
-
-fn skip_blanks(buffer: &[u8], mut at: usize) -> usize {
-    while matches!(buffer.get(at), Some(b' ' | b'\t')) {
-        at += 1;
-    }
-    at
 }

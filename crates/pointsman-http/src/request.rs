@@ -1,11 +1,12 @@
 //! A request head: parsed where it lies, kept as offsets.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
-use crate::header::{self, HeaderLine, is_token};
+use crate::first_line::{self, RequestLine};
+use crate::header::HeaderLine;
+use crate::lines;
 use crate::target::{self, TargetForm};
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Method, Refusal};
 
@@ -49,72 +50,41 @@ impl RequestHead {
         let window = &buffer[..buffer.len().min(limits.head_bytes_max)];
         let start = empty_lines(window);
         let message = &window[start..];
-        if matches!(message.first(), Some(b'\r' | b'\n')) && message != b"\r" {
-            let is_one_more = message.starts_with(b"\r\n");
-            return Err(if is_one_more { Refusal::EmptyLines } else { Refusal::BareLineFeed });
+        let is_full = buffer.len() >= limits.head_bytes_max;
+        let more = || if is_full { Err(Refusal::HeadTooLarge) } else { Ok(false) };
+        match message {
+            b"\r" => return more(),
+            [b'\r', b'\n', ..] => return Err(Refusal::EmptyLines),
+            [b'\r' | b'\n', ..] => return Err(Refusal::BareLineFeed),
+            _ => {}
         }
-        let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
-        let slots = &mut slots[..limits.headers_max.min(HEADERS_MAX)];
-        let mut request = httparse::Request::new(&mut []);
-        let parsed =
-            httparse::ParserConfig::default().parse_request_with_uninit_headers(&mut request, message, slots);
-        let head_bytes = match parsed {
-            Ok(httparse::Status::Complete(bytes)) => start + bytes,
-            Ok(httparse::Status::Partial) => {
-                first_line_fits(message, limits)?;
-                let is_full = buffer.len() >= limits.head_bytes_max;
-                return if is_full { Err(Refusal::HeadTooLarge) } else { Ok(false) };
-            }
-            Err(error) => {
-                first_line_fits(message, limits)?;
-                return Err(refusal_of(error, message));
-            }
-        };
-        let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
-        else {
-            return Err(Refusal::Syntax);
-        };
-        if method.len() > METHOD_BYTES_MAX {
-            return Err(Refusal::MethodTooLong);
-        }
-        if target.len() > limits.target_bytes_max {
-            return Err(Refusal::TargetTooLong);
-        }
+        let Some(line) = first_line::request(window, start, limits)? else { return more() };
         self.start = start as u32;
-        self.head_bytes = head_bytes;
-        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-        self.first_line(buffer, method.as_bytes(), target.as_bytes())?;
-        let end = header::remember(&mut self.lines, request.headers, buffer, self.first_line)?;
-        if buffer.get(end..head_bytes) != Some(b"\r\n") {
-            return Err(Refusal::BareLineFeed);
-        }
+        self.version = line.version;
+        self.first_line(buffer, &line)?;
+        let Some(end) = lines::read(&mut self.lines, window, line.end, limits.headers_max.min(HEADERS_MAX))?
+        else {
+            return more();
+        };
+        self.head_bytes = end;
         self.fields(buffer)?;
         Ok(true)
     }
 
-    /// Holds the request line to its exact form: one space, one space, CRLF.
-    fn first_line(&mut self, buffer: &[u8], method: &[u8], target: &[u8]) -> Result<(), Refusal> {
-        let start = self.start as usize;
-        let target_start = start + method.len() + 1;
-        let target_end = target_start + target.len();
-        let version: &[u8] =
-            if self.version == Version::Http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
-        self.first_line = target_end + version.len();
-        if buffer.get(target_start..target_end) != Some(target)
-            || buffer.get(target_end..self.first_line) != Some(version)
-        {
-            return Err(Refusal::BareLineFeed);
-        }
+    /// Cuts the request line's target into its parts.
+    fn first_line(&mut self, buffer: &[u8], line: &RequestLine) -> Result<(), Refusal> {
+        let method = &buffer[self.start as usize..line.method_end];
         self.method = Method::parse(method);
         if self.method == Method::Connect {
             return Err(Refusal::Connect);
         }
-        self.method_bytes = u16::try_from(method.len()).map_err(|_| Refusal::Syntax)?;
-        let parts = target::split(self.method, target)?;
-        self.target = target_start..target_end;
+        self.method_bytes = method.len() as u16;
+        self.first_line = line.end;
+        let parts = target::split(self.method, &buffer[line.target.clone()])?;
         self.form = parts.form;
-        self.origin = shift(parts.origin, target_start);
-        self.authority = shift(parts.authority, target_start);
+        self.origin = shift(parts.origin, line.target.start);
+        self.authority = shift(parts.authority, line.target.start);
+        self.target = line.target.clone();
         Ok(())
     }
 
@@ -253,49 +223,6 @@ pub(crate) fn empty_lines(buffer: &[u8]) -> usize {
         bytes += b"\r\n".len();
     }
     bytes
-}
-
-/// Nearly twice the longest method that is registered, `UPDATEREDIRECTREF`.
-const METHOD_BYTES_MAX: usize = 32;
-
-/// Whether the first line of a head that is not finished, or will never be, has kept within its limits: it
-/// is refused where it leaves them, whatever comes behind.
-fn first_line_fits(message: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
-    const SPACES_VERSION_AND_RETURN: usize = " ".len() + " HTTP/1.1\r".len();
-    let line_bytes_max = METHOD_BYTES_MAX + limits.target_bytes_max + SPACES_VERSION_AND_RETURN;
-    if message.get(..=METHOD_BYTES_MAX).is_some_and(is_token) {
-        return Err(Refusal::MethodTooLong);
-    }
-    match message.get(..=line_bytes_max) {
-        Some(line) if memchr::memchr(b'\n', line).is_none() && is_unfinished(line) => {
-            Err(Refusal::TargetTooLong)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether nothing is wrong with the start of a request line.
-fn is_unfinished(line: &[u8]) -> bool {
-    httparse::Request::new(&mut []).parse(line) == Ok(httparse::Status::Partial)
-}
-
-fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
-    match error {
-        httparse::Error::TooManyHeaders => Refusal::TooManyHeaders,
-        httparse::Error::Version if names_other_version(message) => Refusal::Version,
-        _ => Refusal::Syntax,
-    }
-}
-
-/// Whether a version follows the target, only not one of ours. What stands after a space inside the target
-/// is none, nor is what has our major version and no minor one.
-fn names_other_version(message: &[u8]) -> bool {
-    let version = message.split(|&byte| byte == b' ').nth(2).unwrap_or_default();
-    match version.strip_prefix(b"HTTP/") {
-        Some([b'1', minor @ ..]) => matches!(minor, [b'.', b'0'..=b'9', ..]),
-        Some([major, ..]) => major.is_ascii_digit(),
-        _ => false,
-    }
 }
 
 fn expects_continue(value: &[u8]) -> Result<bool, Refusal> {

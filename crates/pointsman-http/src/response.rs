@@ -1,10 +1,10 @@
 //! An answer's head: parsed where it lies, kept as offsets. A refused one becomes 502.
 
-use std::mem::MaybeUninit;
-
 use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
-use crate::header::{self, HeaderLine};
+use crate::first_line;
+use crate::header::HeaderLine;
+use crate::lines;
 use crate::request::Version;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Refusal};
 
@@ -33,38 +33,18 @@ pub struct ResponseHead {
 impl ResponseHead {
     /// Parses the head at the start of `buffer`. `Ok(false)` asks for more bytes.
     pub fn parse(&mut self, buffer: &[u8], to: AnswerTo, limits: &HeadLimits) -> Result<bool, Refusal> {
-        // The parser would skip empty lines; a server that sends any is out of step.
-        if matches!(buffer.first(), Some(b'\r' | b'\n')) {
-            return Err(Refusal::Syntax);
-        }
         let window = &buffer[..buffer.len().min(limits.head_bytes_max)];
-        let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
-        let slots = &mut slots[..limits.headers_max.min(HEADERS_MAX)];
-        let mut response = httparse::Response::new(&mut []);
-        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut response,
-            window,
-            slots,
-        );
-        self.head_bytes = match parsed {
-            Ok(httparse::Status::Complete(bytes)) => bytes,
-            Ok(httparse::Status::Partial) if buffer.len() < limits.head_bytes_max => return Ok(false),
-            Ok(httparse::Status::Partial) => return Err(Refusal::HeadTooLarge),
-            Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooManyHeaders),
-            Err(_) => return Err(Refusal::Syntax),
+        let is_full = buffer.len() >= limits.head_bytes_max;
+        let more = || if is_full { Err(Refusal::HeadTooLarge) } else { Ok(false) };
+        let Some(line) = first_line::status(window)? else { return more() };
+        self.status = line.status;
+        self.version = line.version;
+        self.first_line = line.end;
+        let Some(end) = lines::read(&mut self.lines, window, line.end, limits.headers_max.min(HEADERS_MAX))?
+        else {
+            return more();
         };
-        // Below 100 there is no class that says whether a body follows (RFC 9110 section 15); from 600
-        // on it follows as after any final status.
-        let (Some(status @ 100..), Some(version)) = (response.code, response.version) else {
-            return Err(Refusal::Syntax);
-        };
-        self.status = status;
-        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-        self.first_line = first_line(buffer)?;
-        let end = header::remember(&mut self.lines, response.headers, buffer, self.first_line)?;
-        if buffer.get(end..self.head_bytes) != Some(b"\r\n") {
-            return Err(Refusal::BareLineFeed);
-        }
+        self.head_bytes = end;
         self.fields(buffer, to)?;
         Ok(true)
     }
@@ -141,13 +121,5 @@ impl ResponseHead {
     /// The header lines, to take some out of what is forwarded.
     pub fn lines_mut(&mut self) -> &mut [HeaderLine] {
         &mut self.lines
-    }
-}
-
-/// Offset after the status line, which must end in one CRLF.
-fn first_line(buffer: &[u8]) -> Result<usize, Refusal> {
-    match memchr::memchr2(b'\r', b'\n', buffer) {
-        Some(at) if buffer[at..].starts_with(b"\r\n") => Ok(at + 2),
-        _ => Err(Refusal::BareLineFeed),
     }
 }
