@@ -7,6 +7,7 @@ use crate::announced::Announced;
 use crate::connection::{self, ConnectionOptions};
 use crate::header::{self, HeaderLine, is_token};
 use crate::target::{self, TargetForm};
+use crate::trailer;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Method, Refusal};
 
 /// The HTTP version of a message.
@@ -67,7 +68,12 @@ impl RequestHead {
             }
             Err(error) => {
                 first_line_fits(message, limits)?;
-                return Err(refusal_of(error, message));
+                let is_full = buffer.len() >= limits.head_bytes_max;
+                return match refusal_of(error, message) {
+                    None if is_full => Err(Refusal::HeadTooLarge),
+                    None => Ok(false),
+                    Some(refusal) => Err(refusal),
+                };
             }
         };
         let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
@@ -124,7 +130,8 @@ impl RequestHead {
         self.expects_continue = false;
         let mut announced = Announced::default();
         let mut host: Option<Range<usize>> = None;
-        let mut connection = false;
+        let (mut connection, mut max_forwards) = (false, false);
+        let counts_hops = self.counts_hops();
         for line in &mut self.lines {
             match line.kind {
                 HeaderKind::Plain => continue,
@@ -138,17 +145,40 @@ impl RequestHead {
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
                 HeaderKind::Lookalike => return Err(Refusal::Lookalike),
                 HeaderKind::Connection => connection = true,
+                HeaderKind::MaxForwards if counts_hops => {
+                    let value = line.value(buffer);
+                    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+                    if std::mem::replace(&mut max_forwards, true) || !is_number {
+                        return Err(Refusal::MaxForwards);
+                    }
+                }
+                HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
+                    return Err(Refusal::Trailer);
+                }
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
             }
             line.dropped = line.kind.ends_at_hop();
         }
         self.framing = announced.framing()?.unwrap_or(Framing::None);
+        if self.method == Method::Trace && self.framing != Framing::None {
+            return Err(Refusal::TraceContent);
+        }
         self.expects_continue &= self.version == Version::Http11 && self.framing != Framing::None;
+        if !self.expects_continue {
+            // Nobody waits for 100 (RFC 9110 section 10.1.1).
+            let lines = self.lines.iter_mut().filter(|line| line.kind == HeaderKind::Expect);
+            lines.for_each(|line| line.dropped = true);
+        }
         if connection {
             self.options = connection::apply(&mut self.lines, buffer)?;
         }
         self.settle_authority(buffer, host)
+    }
+
+    /// Whether Max-Forwards is more than a field that goes by.
+    fn counts_hops(&self) -> bool {
+        matches!(self.method, Method::Trace | Method::Options)
     }
 
     fn settle_authority(&mut self, buffer: &[u8], host: Option<Range<usize>>) -> Result<(), Refusal> {
@@ -193,6 +223,24 @@ impl RequestHead {
     /// Path and query of the target. An absolute target may leave the path out, which means `/`.
     pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
         &buffer[self.origin.clone()]
+    }
+
+    /// Refuses an absolute target that names another scheme than `scheme`, `http` or `https`.
+    pub fn check_scheme(&self, buffer: &[u8], scheme: &str) -> Result<(), Refusal> {
+        let names_https = matches!(self.target(buffer).get("http".len()), Some(b's' | b'S'));
+        match self.form == TargetForm::Absolute && names_https != (scheme == "https") {
+            true => Err(Refusal::Scheme),
+            false => Ok(()),
+        }
+    }
+
+    /// How many hops may still follow, of a TRACE or OPTIONS that says so (RFC 9110 section 7.6.2). A number
+    /// that is beyond counting is cut to the largest one.
+    pub fn max_forwards(&self, buffer: &[u8]) -> Option<u32> {
+        let mut lines = self.lines.iter().filter(|_| self.counts_hops());
+        let line = lines.find(|line| line.kind == HeaderKind::MaxForwards)?;
+        let digits = line.value(buffer).iter().map(|digit| u32::from(digit.wrapping_sub(b'0')));
+        Some(digits.fold(0, |sum: u32, digit| sum.saturating_mul(10).saturating_add(digit)))
     }
 
     /// Host and port as they were written; empty only in HTTP/1.0.
@@ -279,23 +327,36 @@ fn is_unfinished(line: &[u8]) -> bool {
     httparse::Request::new(&mut []).parse(line) == Ok(httparse::Status::Partial)
 }
 
-fn refusal_of(error: httparse::Error, message: &[u8]) -> Refusal {
+/// Why the parser does not go on; `None` where it takes more bytes to say so.
+fn refusal_of(error: httparse::Error, message: &[u8]) -> Option<Refusal> {
     match error {
-        httparse::Error::TooManyHeaders => Refusal::TooManyHeaders,
-        httparse::Error::Version if names_other_version(message) => Refusal::Version,
-        _ => Refusal::Syntax,
+        httparse::Error::TooManyHeaders => Some(Refusal::TooManyHeaders),
+        httparse::Error::Version => match other_version(message) {
+            Some(true) => Some(Refusal::Version),
+            Some(false) => Some(Refusal::Syntax),
+            None => None,
+        },
+        _ => Some(Refusal::Syntax),
     }
 }
 
-/// Whether a version follows the target, only not one of ours. What stands after a space inside the target
-/// is none, nor is what has our major version and no minor one.
-fn names_other_version(message: &[u8]) -> bool {
-    let version = message.split(|&byte| byte == b' ').nth(2).unwrap_or_default();
-    match version.strip_prefix(b"HTTP/") {
-        Some([b'1', minor @ ..]) => matches!(minor, [b'.', b'0'..=b'9', ..]),
-        Some([major, ..]) => major.is_ascii_digit(),
-        _ => false,
-    }
+/// Whether the request line ends in a version, only not one of ours: one digit, a dot, one digit (RFC 9112
+/// section 2.3). `None` where it goes like one as far as it has come.
+fn other_version(message: &[u8]) -> Option<bool> {
+    let version = message.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
+    let form: [fn(&u8) -> bool; 9] = [
+        |&byte| byte == b'H',
+        |&byte| byte == b'T',
+        |&byte| byte == b'T',
+        |&byte| byte == b'P',
+        |&byte| byte == b'/',
+        u8::is_ascii_digit,
+        |&byte| byte == b'.',
+        u8::is_ascii_digit,
+        |&byte| matches!(byte, b'\r' | b'\n'),
+    ];
+    let fits = version.iter().zip(form).all(|(byte, fits)| fits(byte));
+    if fits && version.len() < form.len() { None } else { Some(fits) }
 }
 
 fn expects_continue(value: &[u8]) -> Result<bool, Refusal> {
