@@ -230,6 +230,14 @@ static LISTENER: Table = Table {
             doc: "Whether a run of slashes in a path counts as one.",
         },
         Key {
+            name: "odd_names",
+            kind: Kind::Word(&["drop", "refuse", "keep"]),
+            default: Default::Word("drop"),
+            doc: "What becomes of a request's fields whose names hold more than letters, digits and `-`, such \
+                  as `X_User`. `drop` takes them away from rules and servers, `refuse` answers 400, `keep` \
+                  takes away only those that read like a field which the switch or a rule names.",
+        },
+        Key {
             name: "tls",
             kind: Kind::Table(&LISTENER_TLS),
             default: Default::Words("plain HTTP"),

@@ -6,14 +6,14 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use pointsman_rules::{Exit, Span};
+use pointsman_rules::{Exit, Program, Span};
 
 use crate::binds::Bound;
 use crate::findings::{Findings, Spanned};
 use crate::notation::ServerAddress;
 use crate::rules::{Compiled, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
-use crate::{Listener, LogDestination, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
+use crate::{Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
 
 /// What may be looked at beyond the text of the configuration.
 #[derive(Clone, Copy)]
@@ -190,6 +190,10 @@ impl<'a> Lowering<'a> {
             Some(compiled) => (Some(compiled.program), compiled.targets),
             None => (None, Vec::new()),
         };
+        let named_fields = match (&spec.rules, &program) {
+            (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
+            _ => Vec::new(),
+        };
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
             let settings = tls::Settings::new(spec, self.folder)?;
@@ -212,8 +216,24 @@ impl<'a> Lowering<'a> {
             forwarded: spec.forwarded,
             encoded_slash: spec.encoded_slash,
             merge_slashes: spec.merge_slashes,
+            odd_names: spec.odd_names,
+            named_fields,
             limits: spec.limits,
         }
+    }
+
+    /// The fields that the rules name. One with an odd name is never there when they read it, unless such names
+    /// are kept.
+    fn named_fields(&self, rules: &Spanned<String>, program: &Program, odd_names: OddNames) -> Vec<Box<str>> {
+        let named = program.named_headers();
+        let is_odd = |name: &&&str| !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        for name in named.read.iter().filter(is_odd).filter(|_| odd_names != OddNames::Keep) {
+            let message = format!("no rule of `{}` ever sees `header[\"{name}\"]`", rules.value);
+            let help = "fields with other bytes than letters, digits and `-` in their names are there only with \
+                        `odd_names = \"keep\"`";
+            self.findings.warning(rules.span, message, help);
+        }
+        named.read.union(&named.changed).map(|name| Box::from(*name)).collect()
     }
 
     fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {

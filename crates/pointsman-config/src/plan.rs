@@ -62,6 +62,10 @@ pub struct Listener {
     pub encoded_slash: EncodedSlash,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
+    /// What becomes of fields whose names hold more than letters, digits and `-`.
+    pub odd_names: OddNames,
+    /// Every request field that `program` reads or changes, in lower case, each once.
+    pub named_fields: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
 }
@@ -136,6 +140,18 @@ pub enum EncodedSlash {
     Keep,
     /// The request is refused with 400.
     Refuse,
+}
+
+/// What becomes of a request's fields whose names hold more than letters, digits and `-`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OddNames {
+    /// They are taken away: neither rules nor servers see them.
+    #[default]
+    Drop,
+    /// The request is refused.
+    Refuse,
+    /// They stay, but for those that read like a field which the switch or a rule names.
+    Keep,
 }
 
 impl Plan {

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, ListenerLimits, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -44,6 +44,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
+    pub(crate) odd_names: OddNames,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -125,6 +126,11 @@ impl ListenerSpec {
                 _ => EncodedSlash::Keep,
             },
             merge_slashes: section.flag("merge_slashes"),
+            odd_names: match section.word("odd_names") {
+                "keep" => OddNames::Keep,
+                "refuse" => OddNames::Refuse,
+                _ => OddNames::Drop,
+            },
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
-    Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, Plan, PoolIndex, PoolLimits,
-    Problems, ServerIndex, Target, changed,
+    Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, OddNames, Plan, PoolIndex,
+    PoolLimits, Problems, ServerIndex, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -34,6 +34,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
+    assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
     assert_eq!(
         shop.limits,
         ListenerLimits {
@@ -90,6 +91,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
+    assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
     assert_eq!(listener.limits, ListenerLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };

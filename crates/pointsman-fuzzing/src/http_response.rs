@@ -42,6 +42,8 @@ pub(crate) const TOKENS: &[&str] = &[
     "Keep-Alive: timeout=1\r\n",
     "Upgrade: h2c\r\n",
     "Set-Cookie: a=b\r\n",
+    "Trailer: ",
+    "Content_Length: 5\r\n",
     "X-A: 1\r\n",
     "é",
 ];

@@ -44,6 +44,19 @@ pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
     if !is_named_once || !hosts.iter().all(|host| is_authority(host)) {
         return None;
     }
+    let hops: Vec<&[u8]> = reading.values(b"max-forwards").collect();
+    let is_one_number = |hops: &[&[u8]]| match hops {
+        [] => true,
+        [number] => !number.is_empty() && number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if matches!(method, b"TRACE" | b"OPTIONS") && !is_one_number(&hops) {
+        return None;
+    }
+    let has_content = !matches!(reading.announced, None | Some(Framing::None));
+    if method == b"TRACE" && has_content {
+        return None;
+    }
     target_fits(method, target, hosts.first().copied()).then_some(reading)
 }
 
@@ -68,8 +81,15 @@ impl<'a> Reading<'a> {
     /// Whether a line ends at this hop: by its own name, or because Connection says so.
     pub(crate) fn ends_here(&self, name: &[u8]) -> bool {
         let name = name.to_ascii_lowercase();
-        let own: [&[u8]; 6] =
-            [b"connection", b"keep-alive", b"te", b"upgrade", b"proxy-connection", b"proxy-authorization"];
+        let own: [&[u8]; 7] = [
+            b"connection",
+            b"keep-alive",
+            b"te",
+            b"upgrade",
+            b"http2-settings",
+            b"proxy-connection",
+            b"proxy-authorization",
+        ];
         own.contains(&&name[..]) || self.named.contains(&name)
     }
 
@@ -138,8 +158,15 @@ fn fields<'a>(
         head_bytes,
     };
     // CGI takes them for the real ones.
-    let lookalikes: [&[u8]; 2] = [b"content_length", b"transfer_encoding"];
-    if lookalikes.iter().any(|name| reading.values(name).next().is_some()) {
+    let looks_like_framing = |name: &[u8]| {
+        let real =
+            name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding");
+        !real && matches!(&for_cgi(name)[..], b"CONTENT_LENGTH" | b"TRANSFER_ENCODING")
+    };
+    if reading.lines.iter().any(|(name, _)| looks_like_framing(name)) {
+        return None;
+    }
+    if !reading.values(b"trailer").flat_map(|value| value.split(|byte| *byte == b',')).all(may_be_announced) {
         return None;
     }
     let lengths: Vec<&[u8]> = reading.values(b"content-length").collect();
@@ -172,10 +199,37 @@ fn fields<'a>(
     Some(reading)
 }
 
+/// The variable that CGI makes of a field.
+fn for_cgi(name: &[u8]) -> Vec<u8> {
+    name.iter()
+        .map(|byte| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { b'_' })
+        .collect()
+}
+
+/// Whether Trailer may announce it: nothing at all, or a name that decides nothing.
+fn may_be_announced(name: &[u8]) -> bool {
+    const DECIDE: &str = "AGE AUTHORIZATION CACHE_CONTROL CONNECTION COOKIE EXPECT FORWARDED HOST KEEP_ALIVE \
+        LOCATION MAX_FORWARDS PROXY_AUTHORIZATION PROXY_CONNECTION SET_COOKIE TE TRAILER TRANSFER_ENCODING UPGRADE";
+    let name = name.trim_ascii();
+    let variable = for_cgi(name);
+    let is_free = !variable.starts_with(b"CONTENT_") && !variable.starts_with(b"X_FORWARDED_");
+    let decides = DECIDE.split_whitespace().any(|other| other.as_bytes() == variable);
+    name.is_empty() || is_name(name) && !decides && (is_free || variable == b"CONTENT_DIGEST")
+}
+
 /// What Connection may not take away.
 fn must_go_on(name: &[u8]) -> bool {
-    let names: [&[u8]; 6] =
-        [b"host", b"cookie", b"authorization", b"forwarded", b"transfer-encoding", b"set-cookie"];
+    let names: [&[u8]; 9] = [
+        b"host",
+        b"cookie",
+        b"authorization",
+        b"expect",
+        b"forwarded",
+        b"max-forwards",
+        b"transfer-encoding",
+        b"set-cookie",
+        b"x-real-ip",
+    ];
     names.contains(&name) || name.starts_with(b"content-") || name.starts_with(b"x-forwarded-")
 }
 

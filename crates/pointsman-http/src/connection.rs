@@ -47,8 +47,17 @@ fn hide(lines: &mut [HeaderLine], buffer: &[u8], option: &[u8]) -> Result<(), Re
 
 /// Fields that a client must not be able to take away between the rules and the server.
 fn must_reach_server(option: &[u8]) -> bool {
-    const NAMES: [&str; 6] =
-        ["host", "cookie", "authorization", "forwarded", "transfer-encoding", "set-cookie"];
+    const NAMES: [&str; 9] = [
+        "host",
+        "cookie",
+        "authorization",
+        "expect",
+        "forwarded",
+        "max-forwards",
+        "transfer-encoding",
+        "set-cookie",
+        "x-real-ip",
+    ];
     const PREFIXES: [&str; 2] = ["content-", "x-forwarded-"];
     NAMES.iter().any(|name| option.eq_ignore_ascii_case(name.as_bytes()))
         || PREFIXES.iter().any(|prefix| {

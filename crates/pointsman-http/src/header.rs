@@ -1,5 +1,7 @@
 //! Header lines as offsets into the buffer they lie in, and the few names the codec knows.
 
+use crate::odd_name;
+
 /// One header line of a parsed head.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderLine {
@@ -13,7 +15,7 @@ pub struct HeaderLine {
     pub kind: HeaderKind,
     /// Not forwarded: hop-by-hop, or taken out by an edit.
     pub dropped: bool,
-    /// Named by Connection: neither forwarded nor seen by rules.
+    /// Named by Connection, or an odd name that is taken away: neither forwarded nor seen by rules.
     pub hidden: bool,
 }
 
@@ -56,9 +58,15 @@ pub enum HeaderKind {
     XForwardedProto,
     /// X-Forwarded-Host
     XForwardedHost,
-    /// Keep-Alive, Proxy-Connection, Proxy-Authorization, TE, Upgrade: end at each hop.
+    /// Max-Forwards
+    MaxForwards,
+    /// Trailer
+    Trailer,
+    /// Keep-Alive, Proxy-Connection, Proxy-Authorization, TE, Upgrade, HTTP2-Settings: end at each hop.
     HopByHop,
-    /// Content_Length, Transfer_Encoding: refused.
+    /// A name that holds more than letters, digits and `-`: some servers take it for another one.
+    Odd,
+    /// Content_Length, Transfer.Encoding: refused.
     Lookalike,
 }
 
@@ -71,21 +79,25 @@ impl HeaderKind {
             4 if is("host") => HeaderKind::Host,
             6 if is("cookie") => HeaderKind::Cookie,
             6 if is("expect") => HeaderKind::Expect,
+            7 if is("trailer") => HeaderKind::Trailer,
             7 if is("upgrade") => HeaderKind::HopByHop,
             9 if is("forwarded") => HeaderKind::Forwarded,
             10 if is("connection") => HeaderKind::Connection,
             10 if is("keep-alive") => HeaderKind::HopByHop,
             12 if is("content-type") => HeaderKind::ContentType,
+            12 if is("max-forwards") => HeaderKind::MaxForwards,
             14 if is("content-length") => HeaderKind::ContentLength,
-            14 if is("content_length") => HeaderKind::Lookalike,
+            14 if is("http2-settings") => HeaderKind::HopByHop,
             15 if is("x-forwarded-for") => HeaderKind::XForwardedFor,
             16 if is("x-forwarded-host") => HeaderKind::XForwardedHost,
             16 if is("proxy-connection") => HeaderKind::HopByHop,
             17 if is("transfer-encoding") => HeaderKind::TransferEncoding,
             17 if is("x-forwarded-proto") => HeaderKind::XForwardedProto,
-            17 if is("transfer_encoding") => HeaderKind::Lookalike,
             19 if is("proxy-authorization") => HeaderKind::HopByHop,
-            _ => HeaderKind::Plain,
+            _ if !odd_name::is_odd(name) => HeaderKind::Plain,
+            14 if odd_name::reads_like(name, b"content-length") => HeaderKind::Lookalike,
+            17 if odd_name::reads_like(name, b"transfer-encoding") => HeaderKind::Lookalike,
+            _ => HeaderKind::Odd,
         }
     }
 

@@ -35,6 +35,16 @@ pub enum Refusal {
     /// A name that some servers take for Content-Length or Transfer-Encoding: written with `_`, it is the
     /// same variable to CGI and its heirs (RFC 3875 section 4.1.18).
     Lookalike,
+    /// A name that some servers take for another one, where the listener takes none (RFC 3875 section 4.1.18).
+    OddName,
+    /// Trailer announces a field that may not stand in trailers (RFC 9110 section 6.5.1).
+    Trailer,
+    /// TRACE with content (RFC 9110 section 9.3.8).
+    TraceContent,
+    /// TRACE or OPTIONS with a Max-Forwards that is not one number (RFC 9110 section 7.6.2).
+    MaxForwards,
+    /// The target's scheme is not what the client speaks (RFC 9110 section 7.4).
+    Scheme,
     /// A transfer coding other than `chunked` (RFC 9112 section 6.1).
     TransferCoding,
     /// Connection names a field that must reach the server (RFC 9110 section 7.6.1).
@@ -53,6 +63,7 @@ impl Refusal {
             Refusal::TargetTooLong => 414,
             Refusal::TransferCoding | Refusal::Connect | Refusal::MethodTooLong => 501,
             Refusal::Expectation => 417,
+            Refusal::Scheme => 421,
             Refusal::Version => 505,
             _ => 400,
         }
@@ -76,6 +87,11 @@ impl Refusal {
             Refusal::LengthConflict => "both Content-Length and Transfer-Encoding",
             Refusal::TransferEncoding => "malformed Transfer-Encoding",
             Refusal::Lookalike => "a field name that some take for Content-Length or Transfer-Encoding",
+            Refusal::OddName => "a field name of more than letters, digits and hyphens",
+            Refusal::Trailer => "Trailer announces a forbidden trailer",
+            Refusal::TraceContent => "TRACE with content",
+            Refusal::MaxForwards => "repeated or malformed Max-Forwards",
+            Refusal::Scheme => "the scheme of the request target is not that of the connection",
             Refusal::TransferCoding => "transfer coding not supported",
             Refusal::Connection => "Connection names a field that is not hop-by-hop",
             Refusal::Expectation => "expectation not supported",

@@ -8,6 +8,7 @@ use crate::first_line::{self, RequestLine};
 use crate::header::HeaderLine;
 use crate::lines;
 use crate::target::{self, TargetForm};
+use crate::trailer;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Method, Refusal};
 
 /// The HTTP version of a message.
@@ -94,7 +95,8 @@ impl RequestHead {
         self.expects_continue = false;
         let mut announced = Announced::default();
         let mut host: Option<Range<usize>> = None;
-        let mut connection = false;
+        let (mut connection, mut max_forwards) = (false, false);
+        let counts_hops = self.counts_hops();
         for line in &mut self.lines {
             match line.kind {
                 HeaderKind::Plain => continue,
@@ -108,17 +110,40 @@ impl RequestHead {
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
                 HeaderKind::Lookalike => return Err(Refusal::Lookalike),
                 HeaderKind::Connection => connection = true,
+                HeaderKind::MaxForwards if counts_hops => {
+                    let value = line.value(buffer);
+                    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+                    if std::mem::replace(&mut max_forwards, true) || !is_number {
+                        return Err(Refusal::MaxForwards);
+                    }
+                }
+                HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
+                    return Err(Refusal::Trailer);
+                }
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
             }
             line.dropped = line.kind.ends_at_hop();
         }
         self.framing = announced.framing()?.unwrap_or(Framing::None);
+        if self.method == Method::Trace && self.framing != Framing::None {
+            return Err(Refusal::TraceContent);
+        }
         self.expects_continue &= self.version == Version::Http11 && self.framing != Framing::None;
+        if !self.expects_continue {
+            // Nobody waits for 100 (RFC 9110 section 10.1.1).
+            let lines = self.lines.iter_mut().filter(|line| line.kind == HeaderKind::Expect);
+            lines.for_each(|line| line.dropped = true);
+        }
         if connection {
             self.options = connection::apply(&mut self.lines, buffer)?;
         }
         self.settle_authority(buffer, host)
+    }
+
+    /// Whether Max-Forwards is more than a field that goes by.
+    fn counts_hops(&self) -> bool {
+        matches!(self.method, Method::Trace | Method::Options)
     }
 
     fn settle_authority(&mut self, buffer: &[u8], host: Option<Range<usize>>) -> Result<(), Refusal> {
@@ -163,6 +188,24 @@ impl RequestHead {
     /// Path and query of the target. An absolute target may leave the path out, which means `/`.
     pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
         &buffer[self.origin.clone()]
+    }
+
+    /// Refuses an absolute target that names another scheme than `scheme`, `http` or `https`.
+    pub fn check_scheme(&self, buffer: &[u8], scheme: &str) -> Result<(), Refusal> {
+        let names_https = matches!(self.target(buffer).get("http".len()), Some(b's' | b'S'));
+        match self.form == TargetForm::Absolute && names_https != (scheme == "https") {
+            true => Err(Refusal::Scheme),
+            false => Ok(()),
+        }
+    }
+
+    /// How many hops may still follow, of a TRACE or OPTIONS that says so (RFC 9110 section 7.6.2). A number
+    /// that is beyond counting is cut to the largest one.
+    pub fn max_forwards(&self, buffer: &[u8]) -> Option<u32> {
+        let mut lines = self.lines.iter().filter(|_| self.counts_hops());
+        let line = lines.find(|line| line.kind == HeaderKind::MaxForwards)?;
+        let digits = line.value(buffer).iter().map(|digit| u32::from(digit.wrapping_sub(b'0')));
+        Some(digits.fold(0, |sum: u32, digit| sum.saturating_mul(10).saturating_add(digit)))
     }
 
     /// Host and port as they were written; empty only in HTTP/1.0.

@@ -6,6 +6,7 @@ use crate::first_line;
 use crate::header::HeaderLine;
 use crate::lines;
 use crate::request::Version;
+use crate::trailer;
 use crate::{Framing, HEADERS_MAX, HeadLimits, HeaderKind, Refusal};
 
 /// What the answer's framing depends on in the request (RFC 9112 section 6.3).
@@ -58,6 +59,9 @@ impl ResponseHead {
                 HeaderKind::Plain => continue,
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
+                HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
+                    return Err(Refusal::Trailer);
+                }
                 HeaderKind::Lookalike => return Err(Refusal::Lookalike),
                 HeaderKind::Connection => connection = true,
                 _ => {}

@@ -1,7 +1,8 @@
 //! Trailer lines after the last chunk (RFC 9112 section 7.1.2), checked as they go by.
 
 use crate::body::{BodyFault, Fed};
-use crate::header::{is_token_byte, is_value_byte};
+use crate::header::{is_token, is_token_byte, is_value_byte};
+use crate::odd_name::folded;
 
 /// Bytes of all trailer lines together.
 const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
@@ -10,7 +11,7 @@ const NAME_BYTES_KEPT: usize = 24;
 
 /// Follows trailer lines up to the empty line that ends the message.
 ///
-/// The name is kept only to be compared with the names that may not stand here. A fault ends the
+/// The name is kept, as [`folded`] has it, only to be compared with the names that may not stand here. A fault ends the
 /// body before its last byte, so no server takes what came before it for a complete request.
 #[derive(Debug, Default)]
 pub(crate) struct TrailerReader {
@@ -53,7 +54,7 @@ impl TrailerReader {
                     self.name_bytes = 0;
                 }
                 if let Some(kept) = self.name.get_mut(self.name_bytes) {
-                    *kept = byte.to_ascii_lowercase();
+                    *kept = folded(byte);
                 }
                 self.name_bytes += 1;
                 Some(Place::Name)
@@ -66,32 +67,45 @@ impl TrailerReader {
         }
     }
 
-    /// Framing, routing, authentication and content fields may not come this late: the decision
-    /// that they belong to has been made (RFC 9110 section 6.5.1).
     fn may_trail(&self) -> bool {
-        const FORBIDDEN: [&str; 17] = [
-            "age",
-            "authorization",
-            "cache-control",
-            "connection",
-            "cookie",
-            "expect",
-            "forwarded",
-            "host",
-            "keep-alive",
-            "location",
-            "proxy-authorization",
-            "proxy-connection",
-            "set-cookie",
-            "te",
-            "trailer",
-            "transfer-encoding",
-            "upgrade",
-        ];
-        // A name cut short is longer than any of these.
-        let name = &self.name[..self.name_bytes.min(NAME_BYTES_KEPT)];
-        !FORBIDDEN.iter().any(|forbidden| name == forbidden.as_bytes())
-            && !name.starts_with(b"content-")
-            && !name.starts_with(b"x-forwarded-")
+        // A name cut short is longer than any that is forbidden.
+        may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
     }
+}
+
+/// Whether a Trailer line announces nothing that is refused when it comes.
+pub(crate) fn may_announce(value: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty()).all(|name| {
+        let mut kept = [0; NAME_BYTES_KEPT];
+        kept.iter_mut().zip(name).for_each(|(kept, &byte)| *kept = folded(byte));
+        is_token(name) && may_trail(&kept[..name.len().min(NAME_BYTES_KEPT)])
+    })
+}
+
+/// Framing, routing, authentication and content fields may not come this late: the decision that they belong
+/// to has been made (RFC 9110 section 6.5.1). Content-Digest is made for trailers (RFC 9530 section 2).
+fn may_trail(name: &[u8]) -> bool {
+    const FORBIDDEN: [&str; 18] = [
+        "age",
+        "authorization",
+        "cache-control",
+        "connection",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "location",
+        "max-forwards",
+        "proxy-authorization",
+        "proxy-connection",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    !FORBIDDEN.iter().any(|forbidden| name == forbidden.as_bytes())
+        && (!name.starts_with(b"content-") || name == b"content-digest")
+        && !name.starts_with(b"x-forwarded-")
 }

@@ -117,7 +117,9 @@ impl<C: Transport> Session<C> {
             _ => BodyForm::AsItCame,
         };
         let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
-        exchange.keeps_client &= !ends_at_close && !self.is_ending();
+        // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
+        let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
+        exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
         if exchange.version == Version::Http10 {
             // HTTP/1.0 knows no transfer codings, not even in an answer to HEAD.
             let codings =

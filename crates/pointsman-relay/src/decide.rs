@@ -2,16 +2,19 @@
 //!
 //! All of it happens between two waits: the thread's scratch space serves every connection.
 
+use std::net::SocketAddr;
+
 use pointsman_config::{EncodedSlash, ForwardedMode, Listener, Target};
 use pointsman_http::{
-    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, PLAIN_TEXT_LINE, RequestHead, TargetForm,
+    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, OddNames, PLAIN_TEXT_LINE, RequestHead,
+    TargetForm,
 };
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
     Forwarding, ForwardingModes, HOST_BYTES_MAX, NormalPath, PathOptions, Peer, RequestView,
-    add_forwarding_lines, is_trusted, normal_form, normal_host, without_cookie,
+    add_forwarding_lines, default_authority, is_trusted, normal_form, normal_host, without_cookie,
 };
 
 use crate::commit::Committed;
@@ -78,18 +81,25 @@ pub(crate) fn decide<C: Transport>(
     exchange.version = head.version();
     exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
-    let normal =
-        normal_form(head.path_and_query(received), path_options(listener), path).map_err(|refusal| {
-            note_facts(shard, head, received, None, exchange);
-            Fault::Path(refusal)
-        })?;
+    let peer = session.peer(listener);
+    let normal = fits(head, received, listener, &peer).and_then(|()| {
+        normal_form(head.path_and_query(received), path_options(listener), path).map_err(Fault::Path)
+    });
+    let normal = normal.inspect_err(|_| note_facts(shard, head, received, None, exchange))?;
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
     note_facts(shard, head, received, Some(&view), exchange);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
-    let mut request = Request { head, received, target, lines, peer: session.peer(listener), normal };
+    let mut request =
+        Request { head, received, target, lines, peer, arrived_at: session.connection.dst, normal };
     match decided {
+        Decided::Forward(..) if request.head.max_forwards(received) == Some(0) => {
+            if let Some(facts) = exchange.facts_mut() {
+                facts.pool = None;
+            }
+            request.answered(last_hop(exchange)).map(Some)
+        }
         Decided::Answer(answer) => request.answered(answer).map(Some),
         Decided::Discard => Ok(Some(Verdict::Discard)),
         Decided::Forward(committed, choice) => place.forward(&mut request, &committed, choice).map(Some),
@@ -111,6 +121,8 @@ struct Request<'a> {
     target: &'a mut Vec<u8>,
     lines: &'a mut Vec<u8>,
     peer: Peer,
+    /// Where the client connected to.
+    arrived_at: SocketAddr,
     normal: NormalPath<'a>,
 }
 
@@ -224,10 +236,12 @@ impl Request<'_> {
             self.hide_route_cookie();
         }
         if !self.head.lines().iter().any(|line| line.kind == HeaderKind::Host) {
-            // HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.
-            self.lines.extend_from_slice(b"Host: ");
-            self.lines.extend_from_slice(self.head.authority(self.received));
-            self.lines.extend_from_slice(b"\r\n");
+            self.add_host();
+        }
+        if let Some(hops) = self.head.max_forwards(self.received) {
+            let counts = self.head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::MaxForwards);
+            counts.for_each(|line| line.dropped = true);
+            self.lines.extend_from_slice(format!("Max-Forwards: {}\r\n", hops.saturating_sub(1)).as_bytes());
         }
         if !committed.request.is_empty() {
             committed.request.drop_lines(self.head.lines_mut(), self.received);
@@ -249,6 +263,19 @@ impl Request<'_> {
             None => Some(self.normal.target()),
         };
         self.head.forward(self.received, target, self.lines, message);
+    }
+
+    /// HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.
+    fn add_host(&mut self) {
+        self.lines.extend_from_slice(b"Host: ");
+        match self.head.authority(self.received) {
+            b"" => {
+                let authority = default_authority(self.arrived_at, self.peer.scheme);
+                self.lines.extend_from_slice(authority.as_bytes());
+            }
+            authority => self.lines.extend_from_slice(authority),
+        }
+        self.lines.extend_from_slice(b"\r\n");
     }
 
     /// The switch's own cookie is nobody else's business.
@@ -327,6 +354,24 @@ fn own_answer(
     Ok(OwnAnswer { status, lines, body, used: None })
 }
 
+/// The answer to a TRACE or OPTIONS that may go no further: the switch is its last recipient (RFC 9110 section
+/// 7.6.2). A TRACE is not reflected, for what it would show is not for scripts.
+fn last_hop(exchange: &mut Exchange) -> OwnAnswer {
+    let mut lines = b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_vec();
+    let (status, body) = match exchange.method {
+        Method::Trace => (405, "TRACE ends here\n"),
+        _ => (200, ""),
+    };
+    if !body.is_empty() {
+        lines.extend_from_slice(PLAIN_TEXT_LINE);
+    }
+    if let Some(edits) = exchange.response_edits.take() {
+        edits.strip(&mut lines);
+        edits.write(&mut lines);
+    }
+    OwnAnswer { status, lines, body: body.into(), used: None }
+}
+
 fn note_facts(
     shard: &Shard,
     head: &RequestHead,
@@ -353,6 +398,24 @@ fn head_limits(listener: &Listener) -> HeadLimits {
         head_bytes_max: listener.limits.head_bytes_max as usize,
         headers_max: listener.limits.headers_max as usize,
         target_bytes_max: listener.limits.target_bytes_max as usize,
+    }
+}
+
+/// Whether the request may be asked of this listener. A proxy in front may have ended TLS; nobody else speaks
+/// for another scheme than its own.
+fn fits(head: &mut RequestHead, received: &[u8], listener: &Listener, peer: &Peer) -> Result<(), Fault> {
+    head.settle_odd_names(received, odd_names(listener)).map_err(Fault::Head)?;
+    match peer.is_trusted {
+        true => Ok(()),
+        false => head.check_scheme(received, peer.scheme).map_err(Fault::Head),
+    }
+}
+
+fn odd_names(listener: &Listener) -> OddNames<'_> {
+    match listener.odd_names {
+        pointsman_config::OddNames::Drop => OddNames::Drop,
+        pointsman_config::OddNames::Refuse => OddNames::Refuse,
+        pointsman_config::OddNames::Keep => OddNames::Keep(&listener.named_fields),
     }
 }
 

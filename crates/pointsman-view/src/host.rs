@@ -1,7 +1,7 @@
 //! The normal form of a host name.
 
 use std::fmt::{self, Write};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Bytes of the longest authority: a name of 255 bytes, a colon and a port.
 pub const HOST_BYTES_MAX: usize = 255 + 6;
@@ -24,6 +24,19 @@ pub fn normal_host<'a>(authority: &'a [u8], scratch: &'a mut [u8; HOST_BYTES_MAX
         return None;
     }
     lower_case(name, scratch)
+}
+
+/// The authority of a target that names none (RFC 9112 section 3.3): where the client connected to, without
+/// the port that the scheme, `http` or `https`, has by default.
+pub fn default_authority(arrived_at: SocketAddr, scheme: &str) -> String {
+    let host = match arrived_at.ip().to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    match (scheme, arrived_at.port()) {
+        ("http", 80) | ("https", 443) => host,
+        (_, port) => format!("{host}:{port}"),
+    }
 }
 
 fn bracketed<'a>(authority: &'a [u8], scratch: &'a mut [u8; HOST_BYTES_MAX]) -> Option<&'a [u8]> {

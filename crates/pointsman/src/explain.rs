@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use pointsman_rules::Colour;
-use pointsman_view::{Connection, RequestView, TlsFacts, normal_form};
+use pointsman_view::{Connection, RequestView, TlsFacts, is_trusted, normal_form};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
@@ -59,7 +59,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
     let bytes = input::bytes(&options.request).map_err(|message| format!("error: {message}\n"))?;
     let mut notes = Vec::new();
-    let request = match Request::read(bytes, &place.limits, &mut notes) {
+    let request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Incomplete) => {
             let name = input::name(&options.request);
@@ -71,6 +71,12 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         }
     };
     let connection = connection(options, &place, &request);
+    if !is_trusted(connection.src.ip(), &place.trusted_proxies)
+        && let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme())
+    {
+        let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
+        return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+    }
     let mut asked = Asked::new(&request, &connection);
     let mut scratch = Vec::new();
     let path =

@@ -138,6 +138,38 @@ fn explain_connection() {
     ends(folder.path(), &words[..3], 0, &["outside"]);
 }
 
+/// What is taken away or refused before the rules look depends on the listener and on who asks.
+#[test]
+fn explain_odd_names_and_schemes() {
+    let rules = "R1: if (header[\"x_a\"] exists) { routeTo(odd); }\nelse: routeTo(standard);\n";
+    let configuration = |keys: &str| {
+        format!(
+            "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\n{keys}\n\
+             [pool.standard]\nservers = [\"127.0.0.1:1\"]\n[pool.odd]\nservers = [\"127.0.0.1:1\"]\n"
+        )
+    };
+    let [keeps, refuses] = ["keep", "refuse"].map(|word| configuration(&format!("odd_names = \"{word}\"")));
+    let folder = folder(&[
+        ("a.rules", rules),
+        ("keep.toml", &keeps),
+        ("refuse.toml", &refuses),
+        ("odd.http", "GET / HTTP/1.1\r\nHost: a.example\r\nX_A: 1\r\n\r\n"),
+        ("https.http", "GET https://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+    ]);
+    ends(
+        folder.path(),
+        &["explain", "a.rules", "odd.http"],
+        0,
+        &["`X_A` is taken away", "routeTo(standard)"],
+    );
+    ends(folder.path(), &["explain", "keep.toml", "odd.http"], 0, &["routeTo(odd)"]);
+    ends(folder.path(), &["explain", "refuse.toml", "odd.http"], 1, &["400"]);
+    ends(folder.path(), &["explain", "a.rules", "https.http"], 1, &["421"]);
+    ends(folder.path(), &["explain", "a.rules", "https.http", "--tls", "1.3"], 0, &["routeTo(standard)"]);
+    let trusted = ["explain", "a.rules", "https.http", "--trusted-proxy", "127.0.0.0/8"];
+    ends(folder.path(), &trusted, 0, &["routeTo(standard)"]);
+}
+
 /// Wrong use says what would be right.
 #[test]
 fn wrong_use() {

@@ -8,6 +8,7 @@ pointsman_e2e::for_threads!(
     connections_max,
     ipv6,
     several_addresses,
+    no_host,
     many_clients
 );
 
@@ -113,6 +114,30 @@ fn several_addresses(threads: usize) {
     assert_eq!(addresses.len(), 2, "{}", switch.said());
     for address in addresses {
         assert_eq!(Client::plain(address).get("/").status(), 200);
+    }
+}
+
+/// HTTP/1.0 may name no host: a server gets the address that the client connected to, and rules see none.
+fn no_host(threads: usize) {
+    let origin = Origin::new("origin");
+    let rules = "if (host exists) { reject(403); }";
+    for bind in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0"] {
+        if bind.starts_with('[') && std::net::TcpListener::bind(bind).is_err() {
+            return skipped("no IPv6 on this machine");
+        }
+        let setup = Setup::new(threads).listener(&format!("bind = \"{bind}\"\nforwarded = \"append\""));
+        let switch = setup.rules(rules).pool("standard", &[&origin]).start();
+        let mut client = switch.client();
+        client.send("GET / HTTP/1.0\r\n\r\n");
+        assert_eq!(client.response().status(), 200, "{bind}");
+        let head = origin.last().head;
+        let mut address = switch.address("shop");
+        if address.ip().is_unspecified() {
+            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
+        assert_eq!(head.all("host"), [address.to_string()]);
+        assert_eq!(head.field("x-forwarded-host"), None);
+        assert!(head.field("forwarded").is_some_and(|value| !value.contains("host=")), "{head:?}");
     }
 }
 

@@ -13,6 +13,7 @@ pointsman_e2e::for_threads!(
     no_tickets,
     resumption_over_a_reload,
     plain_http_on_a_tls_port,
+    scheme_of_a_target,
     no_handshake,
     slow_handshake,
     close_notify
@@ -160,6 +161,23 @@ fn plain_http_on_a_tls_port(threads: usize) {
     assert_eq!(origin.connections(), 0);
     let client = switch.tls_client(&TlsClient::new(&authority), "shop.example");
     assert_eq!(client.expect("a handshake").get("/").status(), 200);
+}
+
+/// Over TLS a whole URL is one of `https`, and its host that of `Host`.
+fn scheme_of_a_target(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let switch = shop(threads, &authority, "", &origin);
+    let ask = |target: &str| {
+        let mut client = switch.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+        let status = client.response().status();
+        (status, status == 200 || client.closes())
+    };
+    assert_eq!(ask("https://shop.example/x"), (200, true));
+    assert_eq!(origin.last().target(), "/x");
+    assert_eq!(ask("http://shop.example/y"), (421, true));
+    assert_eq!(ask("ws://shop.example/y"), (400, true));
+    assert_eq!(origin.count(), 1);
 }
 
 /// A client that connects and leaves.

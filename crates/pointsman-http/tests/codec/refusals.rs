@@ -52,6 +52,8 @@ impl Connection {
         }
         match self.head.parse_on(&self.received, &mut self.unfinished, &HeadLimits::default()) {
             Ok(false) => false,
+            // The connections of the table are plain.
+            Ok(true) if self.head.check_scheme(&self.received, "http").is_err() => self.refuse("421"),
             Ok(true) => {
                 self.received.drain(..self.head.head_bytes());
                 let body = BodyReader::new(self.head.framing());

@@ -1,6 +1,6 @@
 //! The normal form of hosts, against the vectors and for any authority.
 
-use pointsman_view::{HOST_BYTES_MAX, normal_host};
+use pointsman_view::{HOST_BYTES_MAX, default_authority, normal_host};
 use proptest::prelude::*;
 
 use crate::vectors::cases;
@@ -23,6 +23,20 @@ fn what_does_not_fit_is_nobody() {
     assert_eq!(normal_host(long.as_bytes(), &mut [0; HOST_BYTES_MAX]), None);
     let longest = "A".repeat(HOST_BYTES_MAX);
     assert!(normal_host(longest.as_bytes(), &mut [0; HOST_BYTES_MAX]).is_some());
+}
+
+#[test]
+fn where_no_host_is_named_it_is_the_address() {
+    for (arrived_at, http, https) in [
+        ("192.0.2.1:80", "192.0.2.1", "192.0.2.1:80"),
+        ("192.0.2.1:443", "192.0.2.1:443", "192.0.2.1"),
+        ("[2001:db8::1]:80", "[2001:db8::1]", "[2001:db8::1]:80"),
+        ("[::ffff:192.0.2.1]:8080", "192.0.2.1:8080", "192.0.2.1:8080"),
+    ] {
+        let arrived_at = arrived_at.parse().expect("an address");
+        assert_eq!(default_authority(arrived_at, "http"), http);
+        assert_eq!(default_authority(arrived_at, "https"), https);
+    }
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_config::{Listener, Plan};
+use pointsman_config::{Listener, OddNames, Plan};
 use pointsman_http::HeadLimits;
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 use pointsman_view::{EncodedSlash, PathOptions};
@@ -18,6 +18,9 @@ pub(super) struct Place {
     pub(super) program: Option<Arc<Program>>,
     pub(super) limits: HeadLimits,
     pub(super) path_options: PathOptions,
+    pub(super) odd_names: OddNames,
+    /// The fields that the rules name.
+    pub(super) named_fields: Vec<Box<str>>,
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) is_tls: bool,
     /// Where the listener listens; the first address where it has several.
@@ -62,6 +65,8 @@ impl Place {
             program: Some(Arc::new(compiled.program)),
             limits: HeadLimits::default(),
             path_options: PathOptions::default(),
+            odd_names: OddNames::default(),
+            named_fields: Vec::new(),
             trusted_proxies: options.trusted_proxies.clone(),
             is_tls: false,
             bind: None,
@@ -100,6 +105,8 @@ impl Place {
                 target_bytes_max: listener.limits.target_bytes_max as usize,
             },
             path_options: path_options(listener),
+            odd_names: listener.odd_names,
+            named_fields: listener.named_fields.clone(),
             trusted_proxies,
             is_tls: listener.is_tls(),
             bind: listener.binds.first().copied(),
@@ -108,6 +115,17 @@ impl Place {
                 None => DefaultPool::None,
             },
         })
+    }
+}
+
+impl Place {
+    /// What becomes of odd names, as the codec has it.
+    pub(super) fn odd_names(&self) -> pointsman_http::OddNames<'_> {
+        match self.odd_names {
+            OddNames::Drop => pointsman_http::OddNames::Drop,
+            OddNames::Refuse => pointsman_http::OddNames::Refuse,
+            OddNames::Keep => pointsman_http::OddNames::Keep(&self.named_fields),
+        }
     }
 }
 

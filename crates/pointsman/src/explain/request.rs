@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use pointsman_http::{HeadLimits, Refusal, RequestHead};
+use pointsman_http::{HeadLimits, HeaderKind, HeaderLine, OddNames, Refusal, RequestHead};
 use pointsman_view::{HOST_BYTES_MAX, normal_host};
 
 /// A request with a whole head.
@@ -27,8 +27,21 @@ impl Request {
     pub(super) fn read(
         bytes: Vec<u8>,
         limits: &HeadLimits,
+        odd_names: OddNames<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Request, NoRequest> {
+        let mut request = Request::mended(bytes, limits, notes)?;
+        let Request { bytes, head } = &mut request;
+        head.settle_odd_names(bytes, odd_names).map_err(NoRequest::Refused)?;
+        let is_taken_away = |line: &&HeaderLine| line.kind == HeaderKind::Odd && line.hidden;
+        for line in head.lines().iter().filter(is_taken_away) {
+            let name = String::from_utf8_lossy(line.name(bytes));
+            notes.push(format!("`{name}` is taken away: some servers take such a name for another one"));
+        }
+        Ok(request)
+    }
+
+    fn mended(bytes: Vec<u8>, limits: &HeadLimits, notes: &mut Vec<String>) -> Result<Request, NoRequest> {
         let mut bytes = bytes;
         if let Some(mended) = with_crlf(&bytes) {
             notes.push(
@@ -96,7 +109,7 @@ mod tests {
 
     fn read(text: &str) -> (Result<String, NoRequest>, usize) {
         let mut notes = Vec::new();
-        let request = Request::read(text.into(), &HeadLimits::default(), &mut notes);
+        let request = Request::read(text.into(), &HeadLimits::default(), OddNames::Drop, &mut notes);
         (request.map(|request| String::from_utf8(request.bytes).expect("text")), notes.len())
     }
 
@@ -128,7 +141,7 @@ mod tests {
             [("A.Example:8443", Some("a.example")), ("127.0.0.1:1", None), ("[::1]:1", None)]
         {
             let text = format!("GET / HTTP/1.1\nHost: {host}\n\n");
-            let request = Request::read(text.into(), &HeadLimits::default(), &mut Vec::new());
+            let request = Request::read(text.into(), &HeadLimits::default(), OddNames::Drop, &mut Vec::new());
             assert_eq!(request.expect("a request").host_name().as_deref(), expected);
         }
     }

@@ -1,0 +1,98 @@
+//! The request headers that a rule set names.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Block, Condition, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal,
+};
+
+/// The headers of requests that a rule set names, in lower case.
+#[derive(Debug, Default)]
+pub struct NamedHeaders<'p> {
+    /// Those that it reads: in conditions, in texts, for stickiness.
+    pub read: BTreeSet<&'p str>,
+    /// Those that it sets, adds or removes on the way to a server.
+    pub changed: BTreeSet<&'p str>,
+}
+
+impl Program {
+    /// The headers of requests that the rules read or change.
+    pub fn named_headers(&self) -> NamedHeaders<'_> {
+        let mut named = NamedHeaders::default();
+        for rule in self.rules.iter().chain(&self.fallback) {
+            named.condition(&rule.condition);
+            named.block(&rule.then);
+            named.block(&rule.otherwise);
+        }
+        named
+    }
+}
+
+impl<'p> NamedHeaders<'p> {
+    fn condition(&mut self, condition: &'p Condition) {
+        match condition {
+            Condition::Always => {}
+            Condition::Not(inner) => self.condition(inner),
+            Condition::And(parts) | Condition::Or(parts) => {
+                parts.iter().for_each(|part| self.condition(part))
+            }
+            Condition::Test(test) => self.field(&test.field),
+        }
+    }
+
+    fn block(&mut self, block: &'p Block) {
+        for effect in &block.effects {
+            let Effect::Header { side, name, edit } = effect else { continue };
+            if *side == Side::Request {
+                self.changed.insert(name);
+            }
+            if let HeaderEdit::Set(template) | HeaderEdit::Add(template) = edit {
+                self.template(template);
+            }
+        }
+        match &block.exit {
+            Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Field(field), .. }) => self.field(field),
+            Exit::Terminal(
+                Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. },
+            ) => {
+                self.template(template);
+            }
+            Exit::Terminal(_) | Exit::Next | Exit::Goto(_) => {}
+        }
+    }
+
+    fn template(&mut self, template: &'p Template) {
+        for piece in &template.0 {
+            if let Piece::Field(field) = piece {
+                self.field(field);
+            }
+        }
+    }
+
+    fn field(&mut self, field: &'p Field) {
+        if let Field::Header(name) = field {
+            self.read.insert(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Targets, compile};
+
+    #[test]
+    fn every_place_that_names_a_header_is_found() {
+        let source = r#"
+            R1: if (!(path == "/" && (header["A"] exists || count(header["b"]) > 1))) { setHeader("C", "${header["d"]}"); }
+            R2: if (path == "/e") { removeHeader("f"); setResponseHeader("x", "${header["g"]}"); }
+                else { addHeader("h", "1"); removeResponseHeader("y"); }
+            R3: if (path == "/r") { redirect(302, "/${header["i"]}"); }
+            R4: if (path == "/s") { respond(200, "${header["j"]}"); }
+            else: routeTo(pool, STICKY_ON(header["k"]));
+        "#;
+        let program = compile(source, &Targets::Any).expect("rules").program;
+        let named = program.named_headers();
+        assert_eq!(named.read.into_iter().collect::<String>(), "abdgijk");
+        assert_eq!(named.changed.into_iter().collect::<String>(), "cfh");
+    }
+}
