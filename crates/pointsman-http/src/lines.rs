@@ -7,16 +7,29 @@
 use crate::Refusal;
 use crate::header::{HeaderKind, HeaderLine, is_token_byte};
 
-/// Bytes that make a field name, looked up.
-const TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        table[byte] = is_token_byte(byte as u8);
-        byte += 1;
+/// What a byte is in a field name: usual, [`ODD`] or [`WRONG`].
+const NAME: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte: u8 = 0;
+    loop {
+        let is_usual = byte.is_ascii_alphanumeric() || byte == b'-';
+        table[byte as usize] = if is_usual {
+            0
+        } else if is_token_byte(byte) {
+            ODD
+        } else {
+            WRONG
+        };
+        match byte {
+            u8::MAX => break table,
+            _ => byte += 1,
+        }
     }
-    table
 };
+/// A byte of a token that is no letter, digit or `-`.
+const ODD: u8 = 1;
+/// No byte of a token.
+const WRONG: u8 = 2;
 
 /// Reads the lines from `first` on. Returns where the head ends, or nothing while it is not whole.
 pub(crate) fn read(
@@ -35,15 +48,17 @@ pub(crate) fn read(
             [b'\n', ..] => return Err(Refusal::BareLineFeed),
             _ => {}
         }
-        let name_bytes = token(line);
-        match line.get(name_bytes) {
-            None => return Ok(None),
-            Some(b':') if name_bytes > 0 && lines.len() < headers_max => {}
-            Some(b':') if name_bytes > 0 => return Err(Refusal::TooManyHeaders),
-            Some(_) => return Err(Refusal::Syntax),
+        let name_bytes = up_to_colon(line);
+        let name = &line[..name_bytes];
+        let met = name.iter().fold(0, |met, byte| met | NAME[usize::from(*byte)]);
+        if met & WRONG != 0 || name_bytes == 0 {
+            return Err(Refusal::Syntax);
         }
-        let blanks = line[name_bytes + 1..].iter().take_while(|byte| is_blank(**byte)).count();
-        let value_start = name_bytes + 1 + blanks;
+        let Some((_, behind)) = line[name_bytes..].split_first() else { return Ok(None) };
+        if lines.len() >= headers_max {
+            return Err(Refusal::TooManyHeaders);
+        }
+        let value_start = name_bytes + 1 + blanks(behind.iter());
         let end = value_start + value(&line[value_start..]);
         match &line[end..] {
             [b'\r', b'\n', ..] => {}
@@ -51,15 +66,15 @@ pub(crate) fn read(
             [b'\n', ..] => return Err(Refusal::BareLineFeed),
             _ => return Err(Refusal::Syntax),
         }
-        let blanks = line[value_start..end].iter().rev().take_while(|byte| is_blank(**byte)).count();
+        let value_bytes = end - value_start - blanks(line[value_start..end].iter().rev());
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,
             name_bytes: u16::try_from(name_bytes).map_err(|_| Refusal::HeadTooLarge)?,
             value_start: (start + value_start) as u32,
-            value_bytes: (end - blanks - value_start) as u32,
+            value_bytes: value_bytes as u32,
             end: (start + end + b"\r\n".len()) as u32,
-            kind: HeaderKind::of(&line[..name_bytes]),
+            kind: HeaderKind::of(name, met & ODD != 0),
             dropped: false,
             hidden: false,
         });
@@ -67,14 +82,21 @@ pub(crate) fn read(
     }
 }
 
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t')
+/// Spaces and tabs before anything else.
+#[inline]
+fn blanks<'b>(bytes: impl Iterator<Item = &'b u8>) -> usize {
+    bytes.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// Bytes of the token at the start.
-#[inline]
 pub(crate) fn token(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| TOKEN[usize::from(**byte)]).count()
+    bytes.iter().take_while(|byte| NAME[usize::from(**byte)] != WRONG).count()
+}
+
+/// Bytes before the first colon, or all.
+#[inline]
+fn up_to_colon(bytes: &[u8]) -> usize {
+    up_to(bytes, |eight| zeros(eight ^ (EACH * u64::from(b':'))), |byte| byte == b':')
 }
 
 /// Bytes that may stand in a value, from the start up to the first one that may not: all but controls, of
@@ -91,26 +113,34 @@ pub(crate) fn value(bytes: &[u8]) -> usize {
     }
 }
 
-/// Bytes before the first control, eight at a time.
+/// Bytes before the first control, or all.
 #[inline]
 fn up_to_control(bytes: &[u8]) -> usize {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    let mut at = 0;
+    let controls = |eight: u64| (eight.wrapping_sub(EACH * 0x20) & !eight) | zeros(eight ^ (EACH * 0x7f));
+    up_to(bytes, controls, |byte| byte.is_ascii_control())
+}
+
+/// A one in each of eight bytes.
+const EACH: u64 = u64::from_le_bytes([1; 8]);
+
+/// Sets the highest bit of each byte that is zero. A borrow may set more of them, behind the first.
+#[inline]
+fn zeros(eight: u64) -> u64 {
+    eight.wrapping_sub(EACH) & !eight
+}
+
+/// Bytes before the first one that is wanted, or all. `in_eight` sets the highest bit of that one, and of none
+/// before it.
+#[inline]
+fn up_to(bytes: &[u8], in_eight: impl Fn(u64) -> u64, is_it: impl Fn(u8) -> bool) -> usize {
     let (eights, rest) = bytes.as_chunks::<8>();
-    for eight in eights {
-        let eight = u64::from_le_bytes(*eight);
-        // A byte's highest bit is set where it is less than 0x20, or is 0x7f. What a borrow sets beyond it lies
-        // behind, and only the first one counts.
-        let below = eight.wrapping_sub(EACH * 0x20) & !eight;
-        let delete = eight ^ (EACH * 0x7f);
-        let delete = delete.wrapping_sub(EACH) & !delete;
-        let controls = (below | delete) & (EACH * 0x80);
-        if controls != 0 {
-            return at + controls.trailing_zeros() as usize / 8;
+    for (at, eight) in eights.iter().enumerate() {
+        let found = in_eight(u64::from_le_bytes(*eight)) & (EACH * 0x80);
+        if found != 0 {
+            return at * 8 + found.trailing_zeros() as usize / 8;
         }
-        at += 8;
     }
-    at + rest.iter().take_while(|byte| !byte.is_ascii_control()).count()
+    eights.len() * 8 + rest.iter().take_while(|byte| !is_it(**byte)).count()
 }
 
 #[cfg(test)]

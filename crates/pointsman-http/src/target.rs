@@ -28,7 +28,7 @@ pub(crate) struct TargetParts {
 
 pub(crate) fn split(method: Method, target: &[u8]) -> Result<TargetParts, Refusal> {
     // Everything a server could take for the end of the target, or for a fragment, is refused.
-    if !target.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#') {
+    if !target.iter().all(|&byte| (b'!'..=b'~').contains(&byte) && byte != b'#') {
         return Err(Refusal::Target);
     }
     if target.first() == Some(&b'/') {
@@ -82,21 +82,31 @@ pub fn is_authority(bytes: &[u8]) -> bool {
 }
 
 fn is_port(digits: &[u8]) -> bool {
-    // `u16` takes a sign, a port does not.
-    let text = std::str::from_utf8(digits).unwrap_or_default();
-    digits.iter().all(u8::is_ascii_digit) && text.len() <= 5 && text.parse::<u16>().is_ok()
+    let number = || digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+    (1..=5).contains(&digits.len())
+        && digits.iter().all(u8::is_ascii_digit)
+        && number() <= u32::from(u16::MAX)
 }
+
+/// Letters, digits, `-`, `.`, `_` and `~`, looked up.
+const HOST_BYTES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte: u8 = 0;
+    loop {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        match byte {
+            u8::MAX => break table,
+            _ => byte += 1,
+        }
+    }
+};
 
 fn is_host(host: &[u8]) -> bool {
     match host {
         [b'[', inside @ .., b']'] => {
             std::str::from_utf8(inside).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
         }
-        _ => {
-            !host.is_empty()
-                && host.len() <= 255
-                && host.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
-        }
+        _ => !host.is_empty() && host.len() <= 255 && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)]),
     }
 }
 
