@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::lines::{token, value};
+use crate::lines::{token, up_to_control};
 use crate::{HeadLimits, Refusal, Version};
 
 /// Nearly twice the longest method that is registered, `UPDATEREDIRECTREF`.
@@ -89,11 +89,10 @@ pub(crate) fn status(buffer: &[u8]) -> Result<Option<StatusLine>, Refusal> {
     if code < 100 {
         return Err(Refusal::Syntax);
     }
-    let reason_bytes = match rest.first() {
-        Some(b' ') => value(rest),
-        _ => 0,
-    };
-    let line_end = buffer.len() - rest.len() + reason_bytes;
+    let mut line_end = buffer.len() - rest.len();
+    if rest.first() == Some(&b' ') {
+        line_end = up_to_control(buffer, line_end);
+    }
     let end = line_feed(buffer, line_end)?;
     Ok(end.map(|end| StatusLine { status: code, version, end }))
 }

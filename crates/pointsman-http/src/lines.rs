@@ -3,33 +3,11 @@
 //! Each line has one form only (RFC 9112 section 5): a token, a colon, blanks, a value, blanks, CRLF. There
 //! are no folds, no blanks before the colon, and no line ends in anything but CRLF. A line is refused at its
 //! first byte that cannot stand there, and what is said of a head does not depend on how its bytes arrive.
+//!
+//! Bytes are looked at eight at a time, as one number.
 
 use crate::Refusal;
 use crate::header::{HeaderKind, HeaderLine, is_token_byte};
-
-/// What a byte is in a field name: usual, [`ODD`] or [`WRONG`].
-const NAME: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte: u8 = 0;
-    loop {
-        let is_usual = byte.is_ascii_alphanumeric() || byte == b'-';
-        table[byte as usize] = if is_usual {
-            0
-        } else if is_token_byte(byte) {
-            ODD
-        } else {
-            WRONG
-        };
-        match byte {
-            u8::MAX => break table,
-            _ => byte += 1,
-        }
-    }
-};
-/// A byte of a token that is no letter, digit or `-`.
-const ODD: u8 = 1;
-/// No byte of a token.
-const WRONG: u8 = 2;
 
 /// Reads the lines from `first` on. Returns where the head ends, or nothing while it is not whole.
 pub(crate) fn read(
@@ -41,106 +19,146 @@ pub(crate) fn read(
     lines.clear();
     let mut start = first;
     loop {
-        let line = &buffer[start..];
-        match line {
-            [b'\r', b'\n', ..] => return Ok(Some(start + b"\r\n".len())),
-            [] | [b'\r'] => return Ok(None),
-            [b'\n', ..] => return Err(Refusal::BareLineFeed),
-            _ => {}
+        let mut name_end = up_to_unusual(buffer, start);
+        let mut is_odd = false;
+        if buffer.get(name_end) != Some(&b':') || name_end == start {
+            match other_than_usual(buffer, start)? {
+                Other::Name(end) => (name_end, is_odd) = (end, true),
+                Other::End(end) => return Ok(end),
+            }
         }
-        let name_bytes = up_to_colon(line);
-        let name = &line[..name_bytes];
-        let met = name.iter().fold(0, |met, byte| met | NAME[usize::from(*byte)]);
-        if met & WRONG != 0 || name_bytes == 0 {
-            return Err(Refusal::Syntax);
-        }
-        let Some((_, behind)) = line[name_bytes..].split_first() else { return Ok(None) };
         if lines.len() >= headers_max {
             return Err(Refusal::TooManyHeaders);
         }
-        let value_start = name_bytes + 1 + blanks(behind.iter());
-        let end = value_start + value(&line[value_start..]);
-        match &line[end..] {
+        let value_start = behind_blanks(buffer, name_end + 1);
+        let value_end = up_to_control(buffer, value_start);
+        match &buffer[value_end..] {
             [b'\r', b'\n', ..] => {}
             [] | [b'\r'] => return Ok(None),
             [b'\n', ..] => return Err(Refusal::BareLineFeed),
             _ => return Err(Refusal::Syntax),
         }
-        let value_bytes = end - value_start - blanks(line[value_start..end].iter().rev());
+        let end = value_end + b"\r\n".len();
+        let value = buffer[value_start..value_end].trim_ascii_end();
+        let name = &buffer[start..name_end];
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,
-            name_bytes: u16::try_from(name_bytes).map_err(|_| Refusal::HeadTooLarge)?,
-            value_start: (start + value_start) as u32,
-            value_bytes: value_bytes as u32,
-            end: (start + end + b"\r\n".len()) as u32,
-            kind: HeaderKind::of(name, met & ODD != 0),
+            name_bytes: u16::try_from(name.len()).map_err(|_| Refusal::HeadTooLarge)?,
+            value_start: value_start as u32,
+            value_bytes: value.len() as u32,
+            end: end as u32,
+            kind: HeaderKind::of(name, is_odd),
             dropped: false,
             hidden: false,
         });
-        start += end + b"\r\n".len();
+        start = end;
     }
 }
 
-/// Spaces and tabs before anything else.
-#[inline]
-fn blanks<'b>(bytes: impl Iterator<Item = &'b u8>) -> usize {
-    bytes.take_while(|byte| matches!(byte, b' ' | b'\t')).count()
+/// What stands where a name of letters, digits and `-` does not.
+enum Other {
+    /// A name with other bytes in it; the colon is there.
+    Name(usize),
+    /// The head's end behind the empty line, or nothing where it is unfinished.
+    End(Option<usize>),
+}
+
+#[cold]
+fn other_than_usual(buffer: &[u8], start: usize) -> Result<Other, Refusal> {
+    let line = &buffer[start..];
+    match line {
+        [b'\r', b'\n', ..] => return Ok(Other::End(Some(start + b"\r\n".len()))),
+        [] | [b'\r'] => return Ok(Other::End(None)),
+        [b'\n', ..] => return Err(Refusal::BareLineFeed),
+        _ => {}
+    }
+    let name_bytes = token(line);
+    match line.get(name_bytes) {
+        None => Ok(Other::End(None)),
+        Some(b':') if name_bytes > 0 => Ok(Other::Name(start + name_bytes)),
+        Some(_) => Err(Refusal::Syntax),
+    }
 }
 
 /// Bytes of the token at the start.
 pub(crate) fn token(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| NAME[usize::from(**byte)] != WRONG).count()
+    bytes.iter().take_while(|byte| is_token_byte(**byte)).count()
 }
 
-/// Bytes before the first colon, or all.
 #[inline]
-fn up_to_colon(bytes: &[u8]) -> usize {
-    up_to(bytes, |eight| zeros(eight ^ (EACH * u64::from(b':'))), |byte| byte == b':')
+fn behind_blanks(buffer: &[u8], mut at: usize) -> usize {
+    while matches!(buffer.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
 }
 
-/// Bytes that may stand in a value, from the start up to the first one that may not: all but controls, of
-/// which the tab may (RFC 9110 section 5.5).
+/// The first byte from `at` on that is no letter, digit or `-`, or the end.
 #[inline]
-pub(crate) fn value(bytes: &[u8]) -> usize {
-    let mut at = 0;
+fn up_to_unusual(buffer: &[u8], mut at: usize) -> usize {
     loop {
-        at += up_to_control(&bytes[at..]);
-        match bytes.get(at) {
-            Some(b'\t') => at += 1,
-            _ => return at,
+        let found = !usual(eight(buffer, at)) & HIGHEST;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
 }
 
-/// Bytes before the first control, or all.
+/// The first control from `at` on, or the end. The tab is none (RFC 9110 section 5.5).
 #[inline]
-fn up_to_control(bytes: &[u8]) -> usize {
-    let controls = |eight: u64| (eight.wrapping_sub(EACH * 0x20) & !eight) | zeros(eight ^ (EACH * 0x7f));
-    up_to(bytes, controls, |byte| byte.is_ascii_control())
+pub(crate) fn up_to_control(buffer: &[u8], mut at: usize) -> usize {
+    loop {
+        let found = controls(eight(buffer, at)) & HIGHEST;
+        if found == 0 {
+            at += 8;
+            continue;
+        }
+        at += found.trailing_zeros() as usize / 8;
+        if buffer.get(at) != Some(&b'\t') {
+            return at;
+        }
+        at += 1;
+    }
 }
 
 /// A one in each of eight bytes.
 const EACH: u64 = u64::from_le_bytes([1; 8]);
+/// The highest bit of each.
+const HIGHEST: u64 = EACH * 0x80;
 
-/// Sets the highest bit of each byte that is zero. A borrow may set more of them, behind the first.
+/// Eight bytes from `at` on, the first one lowest. Behind the buffer's end there are zeros, which are controls.
 #[inline]
-fn zeros(eight: u64) -> u64 {
-    eight.wrapping_sub(EACH) & !eight
-}
-
-/// Bytes before the first one that is wanted, or all. `in_eight` sets the highest bit of that one, and of none
-/// before it.
-#[inline]
-fn up_to(bytes: &[u8], in_eight: impl Fn(u64) -> u64, is_it: impl Fn(u8) -> bool) -> usize {
-    let (eights, rest) = bytes.as_chunks::<8>();
-    for (at, eight) in eights.iter().enumerate() {
-        let found = in_eight(u64::from_le_bytes(*eight)) & (EACH * 0x80);
-        if found != 0 {
-            return at * 8 + found.trailing_zeros() as usize / 8;
+fn eight(buffer: &[u8], at: usize) -> u64 {
+    match buffer[at..].first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => {
+            let add = |sum, byte: &u8| sum << 8 | u64::from(*byte);
+            buffer[at..].iter().rev().fold(0, add)
         }
     }
-    eights.len() * 8 + rest.iter().take_while(|byte| !is_it(**byte)).count()
+}
+
+/// Sets the highest bit of each byte that is a letter, a digit or `-`. Sums of seven bits stay in their byte.
+#[inline]
+fn usual(eight: u64) -> u64 {
+    let low = eight & !HIGHEST;
+    let from_to = |bytes: u64, from: u8, to: u8| {
+        (bytes + EACH * u64::from(0x80 - from)) & !(bytes + EACH * u64::from(0x7f - to))
+    };
+    let letters = from_to(low | (EACH * 0x20), b'a', b'z');
+    let digits = from_to(low, b'0', b'9');
+    let dashes = from_to(low, b'-', b'-');
+    (letters | digits | dashes) & !eight
+}
+
+/// Sets the highest bit of each byte that is less than 0x20, or is 0x7f. A borrow may set more of them, behind
+/// the first.
+#[inline]
+fn controls(eight: u64) -> u64 {
+    let delete = eight ^ (EACH * 0x7f);
+    (eight.wrapping_sub(EACH * 0x20) & !eight) | (delete.wrapping_sub(EACH) & !delete)
 }
 
 #[cfg(test)]
@@ -148,17 +166,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_are_found_wherever_they_stand() {
-        for control in (0..0x20).chain([0x7f]) {
+    fn bytes_are_told_apart_wherever_they_stand() {
+        for byte in 0..=u8::MAX {
             for at in 0..20 {
-                for around in [b'x', b' ', b'~', 0x80, 0xff, 0xa0] {
+                for around in *b"xZ09-" {
                     let mut bytes = [around; 20];
-                    bytes[at] = control;
-                    assert_eq!(up_to_control(&bytes), at, "{control:#x} among {around:#x}");
+                    bytes[at] = byte;
+                    let is_usual = byte.is_ascii_alphanumeric() || byte == b'-';
+                    let is_control = byte.is_ascii_control() && byte != b'\t';
+                    let of = |is_found: bool| if is_found { at } else { bytes.len() };
+                    assert_eq!(up_to_unusual(&bytes, 0), of(!is_usual), "{byte:#x} among {around:#x}");
+                    assert_eq!(up_to_control(&bytes, 0), of(is_control), "{byte:#x} among {around:#x}");
                 }
             }
         }
-        assert_eq!(up_to_control(&[0xff; 33]), 33);
+        assert_eq!(up_to_control(&[0xff; 33], 0), 33);
     }
 
     type Pair<'a> = (&'a [u8], &'a [u8]);
