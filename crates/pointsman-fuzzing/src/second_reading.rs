@@ -31,6 +31,7 @@ pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
     if !is_name(method)
         || method.len() > 32
         || method == b"CONNECT"
+        || method.iter().any(u8::is_ascii_lowercase)
         || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0")
     {
         return None;
@@ -197,6 +198,18 @@ fn fields<'a>(
         }
     }
     Some(reading)
+}
+
+/// A field's value as it is sent on: what says where a message ends has one spelling.
+pub(crate) fn as_sent<'v>(name: &[u8], value: &'v [u8]) -> &'v [u8] {
+    match &name.to_ascii_lowercase()[..] {
+        b"transfer-encoding" => b"chunked",
+        b"content-length" => {
+            let first = value.iter().position(|digit| *digit != b'0').unwrap_or(value.len() - 1);
+            &value[first..]
+        }
+        _ => value,
+    }
 }
 
 /// The variable that CGI makes of a field.

@@ -115,6 +115,9 @@ impl RequestHead {
         if self.method == Method::Connect {
             return Err(Refusal::Connect);
         }
+        if method.iter().any(u8::is_ascii_lowercase) {
+            return Err(Refusal::Method);
+        }
         self.method_bytes = u16::try_from(method.len()).map_err(|_| Refusal::Syntax)?;
         let parts = target::split(self.method, target)?;
         self.target = target_start..target_end;
@@ -220,9 +223,13 @@ impl RequestHead {
         self.form
     }
 
-    /// Path and query of the target. An absolute target may leave the path out, which means `/`.
+    /// Path and query of the target. An absolute target may leave the path out, which means `/`, or with OPTIONS
+    /// and without a query `*` (RFC 9112 section 3.2.4).
     pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
-        &buffer[self.origin.clone()]
+        match self.method == Method::Options && self.origin.is_empty() {
+            true => b"*",
+            false => &buffer[self.origin.clone()],
+        }
     }
 
     /// Refuses an absolute target that names another scheme than `scheme`, `http` or `https`.
