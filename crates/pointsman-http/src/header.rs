@@ -114,10 +114,12 @@ impl HeaderKind {
         !matches!(self, HeaderKind::Plain | HeaderKind::Odd)
     }
 
-    /// The same value as nobody misreads it: a length without zeros before it, a coding in lower case.
+    /// The same value as nobody misreads it: a length without zeros before it, words in small letters.
     pub(crate) fn plain_value(self, value: &[u8]) -> &[u8] {
         const CHUNKED: &[u8] = b"chunked";
+        const CONTINUE: &[u8] = b"100-continue";
         match self {
+            HeaderKind::Expect if value.eq_ignore_ascii_case(CONTINUE) => CONTINUE,
             HeaderKind::ContentLength => {
                 let zeros = value.iter().take_while(|&&digit| digit == b'0').count();
                 &value[zeros.min(value.len().saturating_sub(1))..]

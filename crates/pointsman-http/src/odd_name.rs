@@ -50,7 +50,7 @@ pub(crate) fn reads_like(name: &[u8], other: &[u8]) -> bool {
     name.len() == other.len() && name.iter().zip(other).all(|(&one, &other)| folded(one) == folded(other))
 }
 
-pub(crate) fn folded(byte: u8) -> u8 {
+fn folded(byte: u8) -> u8 {
     match byte.is_ascii_alphanumeric() {
         true => byte.to_ascii_lowercase(),
         false => b'-',

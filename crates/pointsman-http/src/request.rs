@@ -158,6 +158,7 @@ impl RequestHead {
                 HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
                     return Err(Refusal::Trailer);
                 }
+                HeaderKind::Expect if self.expects_continue => return Err(Refusal::Expectation),
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
             }

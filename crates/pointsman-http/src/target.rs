@@ -60,8 +60,8 @@ fn starts_with_ignoring_case(target: &[u8], prefix: &[u8]) -> bool {
 
 /// Whether `bytes` is a host with an optional port, and no user (RFC 3986 section 3.2).
 ///
-/// Registered names are held to the bytes that hosts are made of in practice: letters, digits,
-/// `-`, `.`, `_` and `~`. Percent-codes and other sub-delimiters are refused.
+/// Registered names are held to what hosts are made of in practice: labels of letters, digits, `-`, `_` and `~`
+/// with single dots between them, and one at the end at most. Percent-codes and other sub-delimiters are refused.
 pub fn is_authority(bytes: &[u8]) -> bool {
     let (host, port) = match bytes.first() {
         Some(b'[') => {
@@ -93,9 +93,12 @@ fn is_host(host: &[u8]) -> bool {
             std::str::from_utf8(inside).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
         }
         _ => {
-            !host.is_empty()
-                && host.len() <= 255
-                && host.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+            let is_label = |label: &[u8]| {
+                !label.is_empty()
+                    && label.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"-_~".contains(&byte))
+            };
+            let labels = host.strip_suffix(b".").unwrap_or(host);
+            host.len() <= 255 && labels.split(|&byte| byte == b'.').all(is_label)
         }
     }
 }
@@ -132,7 +135,7 @@ mod tests {
         }
         for bad in [
             "", ":80", "a:", "a:x", "a:65536", "a:+80", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]",
-            "[::1]x", "a/b", "a%20",
+            "[::1]x", "a/b", "a%20", ".", "..", ".a", "a..b", "a..", ".:80",
         ] {
             assert!(!is_authority(bad.as_bytes()), "{bad}");
         }
