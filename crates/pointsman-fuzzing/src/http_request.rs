@@ -3,7 +3,7 @@
 use pointsman_http::{Framing, HeadLimits, Refusal, RequestHead, Version};
 
 use crate::random::cuts;
-use crate::second_reading::{self, Reading};
+use crate::second_reading::{self, Reading, as_sent};
 
 pub(crate) const TOKENS: &[&str] = &[
     "\r\n",
@@ -142,7 +142,8 @@ fn forwarded_is_read_alike(head: &RequestHead, input: &[u8]) {
     assert_eq!(next.version(), Version::Http11);
     assert!(next.keeps_alive(), "nothing is said of the connection");
     let kept = head.lines().iter().filter(|line| !line.dropped);
-    let kept: Vec<_> = kept.map(|line| (line.name(input), line.value(input))).collect();
+    let kept: Vec<_> =
+        kept.map(|line| (line.name(input), as_sent(line.name(input), line.value(input)))).collect();
     let mut sent: Vec<_> = next.lines().iter().map(|line| (line.name(&out), line.value(&out))).collect();
     if !has_host {
         assert_eq!(sent.pop(), Some((&b"Host"[..], authority)));

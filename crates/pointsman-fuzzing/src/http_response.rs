@@ -3,7 +3,7 @@
 use pointsman_http::{AnswerTo, Framing, HeadLimits, Refusal, ResponseHead};
 
 use crate::random::cuts;
-use crate::second_reading::{self, Reading};
+use crate::second_reading::{self, Reading, as_sent};
 
 pub(crate) const TOKENS: &[&str] = &[
     "\r\n",
@@ -99,7 +99,8 @@ fn forwarded_is_read_alike(head: &ResponseHead, input: &[u8], to: AnswerTo) {
     assert_eq!(next.status(), head.status());
     assert_eq!(next.framing(), head.framing());
     let kept = head.lines().iter().filter(|line| !line.dropped);
-    let kept: Vec<_> = kept.map(|line| (line.name(input), line.value(input))).collect();
+    let kept: Vec<_> =
+        kept.map(|line| (line.name(input), as_sent(line.name(input), line.value(input)))).collect();
     let sent: Vec<_> = next.lines().iter().map(|line| (line.name(&out), line.value(&out))).collect();
     assert_eq!(sent, kept);
     let mut again = Vec::new();

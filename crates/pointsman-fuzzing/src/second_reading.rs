@@ -31,12 +31,14 @@ pub(crate) fn request(input: &[u8]) -> Option<Reading<'_>> {
     if !is_name(method)
         || method.len() > 32
         || method == b"CONNECT"
+        || method.iter().any(u8::is_ascii_lowercase)
         || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0")
     {
         return None;
     }
     let reading = fields(words, lines, version, head_bytes)?;
-    if reading.values(b"expect").any(|value| !value.eq_ignore_ascii_case(b"100-continue")) {
+    let expectations: Vec<&[u8]> = reading.values(b"expect").collect();
+    if expectations.len() > 1 || expectations.iter().any(|it| !it.eq_ignore_ascii_case(b"100-continue")) {
         return None;
     }
     let hosts: Vec<&[u8]> = reading.values(b"host").collect();
@@ -199,6 +201,19 @@ fn fields<'a>(
     Some(reading)
 }
 
+/// A field's value as it is sent on: what says where a message ends has one spelling.
+pub(crate) fn as_sent<'v>(name: &[u8], value: &'v [u8]) -> &'v [u8] {
+    match &name.to_ascii_lowercase()[..] {
+        b"transfer-encoding" => b"chunked",
+        b"expect" => b"100-continue",
+        b"content-length" => {
+            let first = value.iter().position(|digit| *digit != b'0').unwrap_or(value.len() - 1);
+            &value[first..]
+        }
+        _ => value,
+    }
+}
+
 /// The variable that CGI makes of a field.
 fn for_cgi(name: &[u8]) -> Vec<u8> {
     name.iter()
@@ -206,15 +221,16 @@ fn for_cgi(name: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Whether Trailer may announce it: nothing at all, or a name that decides nothing.
+/// Whether Trailer may announce it: nothing at all, or a plain name that decides nothing.
 fn may_be_announced(name: &[u8]) -> bool {
-    const DECIDE: &str = "AGE AUTHORIZATION CACHE_CONTROL CONNECTION COOKIE EXPECT FORWARDED HOST KEEP_ALIVE \
-        LOCATION MAX_FORWARDS PROXY_AUTHORIZATION PROXY_CONNECTION SET_COOKIE TE TRAILER TRANSFER_ENCODING UPGRADE";
-    let name = name.trim_ascii();
-    let variable = for_cgi(name);
-    let is_free = !variable.starts_with(b"CONTENT_") && !variable.starts_with(b"X_FORWARDED_");
-    let decides = DECIDE.split_whitespace().any(|other| other.as_bytes() == variable);
-    name.is_empty() || is_name(name) && !decides && (is_free || variable == b"CONTENT_DIGEST")
+    const DECIDE: &str = "age authorization cache-control connection cookie expect forwarded host keep-alive \
+        location max-forwards proxy-authorization proxy-connection set-cookie te trailer transfer-encoding upgrade \
+        x-real-ip";
+    let name = String::from_utf8_lossy(name.trim_ascii()).to_lowercase();
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_free = !name.starts_with("content-") && !name.starts_with("x-forwarded-");
+    let decides = DECIDE.split_whitespace().any(|other| other == name);
+    is_plain && !decides && (is_free || name == "content-digest")
 }
 
 /// What Connection may not take away.

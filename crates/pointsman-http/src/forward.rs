@@ -45,17 +45,27 @@ impl ResponseHead {
     }
 }
 
-/// Copies `buffer[start..]` up to the end of the last line, leaving dropped lines out. Lines that
-/// stand together are one copy.
+/// Copies `buffer[start..]` up to the end of the last line, leaving dropped lines out and putting others right.
+/// Lines that stand together are one copy.
 fn forward_lines(lines: &[HeaderLine], buffer: &[u8], start: usize, first_line: usize, out: &mut Vec<u8>) {
     let mut run_start = start;
     let mut run_end = first_line;
     for line in lines {
-        if line.dropped {
+        if line.dropped || line.respelled {
             out.extend_from_slice(&buffer[run_start..run_end]);
             run_start = line.end as usize;
+            if !line.dropped {
+                respell(line, buffer, out);
+            }
         }
         run_end = line.end as usize;
     }
     out.extend_from_slice(&buffer[run_start..run_end]);
+}
+
+fn respell(line: &HeaderLine, buffer: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(line.name(buffer));
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(line.kind.plain_value(line.value(buffer)));
+    out.extend_from_slice(b"\r\n");
 }

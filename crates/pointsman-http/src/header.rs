@@ -17,6 +17,9 @@ pub struct HeaderLine {
     pub dropped: bool,
     /// Named by Connection, or an odd name that is taken away: neither forwarded nor seen by rules.
     pub hidden: bool,
+    /// Forwarded with one space behind the colon and nothing behind the value: the switch acts on it, and whoever
+    /// is next may read white space, case or zeros otherwise.
+    pub(crate) respelled: bool,
 }
 
 impl HeaderLine {
@@ -58,6 +61,8 @@ pub enum HeaderKind {
     XForwardedProto,
     /// X-Forwarded-Host
     XForwardedHost,
+    /// X-Forwarded-Port, X-Forwarded-Prefix and whatever else begins so; X-Real-IP.
+    OtherForwarded,
     /// Max-Forwards
     MaxForwards,
     /// Trailer
@@ -84,6 +89,7 @@ impl HeaderKind {
             7 if is("trailer") => HeaderKind::Trailer,
             7 if is("upgrade") => HeaderKind::HopByHop,
             9 if is("forwarded") => HeaderKind::Forwarded,
+            9 if is("x-real-ip") => HeaderKind::OtherForwarded,
             10 if is("connection") => HeaderKind::Connection,
             10 if is("keep-alive") => HeaderKind::HopByHop,
             12 if is("content-type") => HeaderKind::ContentType,
@@ -96,10 +102,32 @@ impl HeaderKind {
             17 if is("transfer-encoding") => HeaderKind::TransferEncoding,
             17 if is("x-forwarded-proto") => HeaderKind::XForwardedProto,
             19 if is("proxy-authorization") => HeaderKind::HopByHop,
-            _ if !is_odd => HeaderKind::Plain,
+            _ if !is_odd => match name.get(.."x-forwarded-".len()) {
+                Some(start) if start.eq_ignore_ascii_case(b"x-forwarded-") => HeaderKind::OtherForwarded,
+                _ => HeaderKind::Plain,
+            },
             14 if odd_name::reads_like(name, b"content-length") => HeaderKind::Lookalike,
             17 if odd_name::reads_like(name, b"transfer-encoding") => HeaderKind::Lookalike,
             _ => HeaderKind::Odd,
+        }
+    }
+
+    pub(crate) fn is_acted_on(self) -> bool {
+        !matches!(self, HeaderKind::Plain | HeaderKind::Odd)
+    }
+
+    /// The same value as nobody misreads it: a length without zeros before it, words in small letters.
+    pub(crate) fn plain_value(self, value: &[u8]) -> &[u8] {
+        const CHUNKED: &[u8] = b"chunked";
+        const CONTINUE: &[u8] = b"100-continue";
+        match self {
+            HeaderKind::Expect if value.eq_ignore_ascii_case(CONTINUE) => CONTINUE,
+            HeaderKind::ContentLength => {
+                let zeros = value.iter().take_while(|&&digit| digit == b'0').count();
+                &value[zeros.min(value.len().saturating_sub(1))..]
+            }
+            HeaderKind::TransferEncoding if value.eq_ignore_ascii_case(CHUNKED) => CHUNKED,
+            _ => value,
         }
     }
 

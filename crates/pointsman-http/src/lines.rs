@@ -41,6 +41,9 @@ pub(crate) fn read(
         let end = value_end + b"\r\n".len();
         let value = buffer[value_start..value_end].trim_ascii_end();
         let name = &buffer[start..name_end];
+        let kind = HeaderKind::of(name, is_odd);
+        let is_tight =
+            || buffer[name_end + 1..value_start] == *b" " && value_start + value.len() == value_end;
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,
@@ -48,9 +51,10 @@ pub(crate) fn read(
             value_start: value_start as u32,
             value_bytes: value.len() as u32,
             end: end as u32,
-            kind: HeaderKind::of(name, is_odd),
+            kind,
             dropped: false,
             hidden: false,
+            respelled: kind.is_acted_on() && !(is_tight() && kind.plain_value(value) == value),
         });
         start = end;
     }

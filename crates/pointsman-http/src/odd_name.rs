@@ -40,12 +40,17 @@ impl RequestHead {
     }
 }
 
+/// Whether a name holds more than letters, digits and `-`.
+pub(crate) fn is_odd(name: &[u8]) -> bool {
+    !name.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// Whether two names are one to whoever makes no difference between what is neither a letter nor a digit.
 pub(crate) fn reads_like(name: &[u8], other: &[u8]) -> bool {
     name.len() == other.len() && name.iter().zip(other).all(|(&one, &other)| folded(one) == folded(other))
 }
 
-pub(crate) fn folded(byte: u8) -> u8 {
+fn folded(byte: u8) -> u8 {
     match byte.is_ascii_alphanumeric() {
         true => byte.to_ascii_lowercase(),
         false => b'-',

@@ -16,6 +16,9 @@ pub enum Refusal {
     HeadTooLarge,
     /// More header lines than the limit (RFC 6585 section 5).
     TooManyHeaders,
+    /// A method with small letters: no method is written so, and some servers read `get` as GET (RFC 9110
+    /// section 9.1).
+    Method,
     /// A method longer than any that is known (RFC 9112 section 3).
     MethodTooLong,
     /// The target is longer than its limit (RFC 9110 section 15.5.15).
@@ -61,7 +64,7 @@ impl Refusal {
         match self {
             Refusal::HeadTooLarge | Refusal::TooManyHeaders => 431,
             Refusal::TargetTooLong => 414,
-            Refusal::TransferCoding | Refusal::Connect | Refusal::MethodTooLong => 501,
+            Refusal::TransferCoding | Refusal::Connect | Refusal::Method | Refusal::MethodTooLong => 501,
             Refusal::Expectation => 417,
             Refusal::Scheme => 421,
             Refusal::Version => 505,
@@ -95,7 +98,7 @@ impl Refusal {
             Refusal::TransferCoding => "transfer coding not supported",
             Refusal::Connection => "Connection names a field that is not hop-by-hop",
             Refusal::Expectation => "expectation not supported",
-            Refusal::Connect => "method not supported",
+            Refusal::Connect | Refusal::Method => "method not supported",
         }
     }
 }

@@ -79,6 +79,9 @@ impl RequestHead {
         if self.method == Method::Connect {
             return Err(Refusal::Connect);
         }
+        if method.iter().any(u8::is_ascii_lowercase) {
+            return Err(Refusal::Method);
+        }
         self.method_bytes = method.len() as u16;
         self.first_line = line.end;
         let parts = target::split(self.method, &buffer[line.target.clone()])?;
@@ -120,6 +123,7 @@ impl RequestHead {
                 HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
                     return Err(Refusal::Trailer);
                 }
+                HeaderKind::Expect if self.expects_continue => return Err(Refusal::Expectation),
                 HeaderKind::Expect => self.expects_continue = expects_continue(line.value(buffer))?,
                 _ => {}
             }
@@ -185,9 +189,13 @@ impl RequestHead {
         self.form
     }
 
-    /// Path and query of the target. An absolute target may leave the path out, which means `/`.
+    /// Path and query of the target. An absolute target may leave the path out, which means `/`, or with OPTIONS
+    /// and without a query `*` (RFC 9112 section 3.2.4).
     pub fn path_and_query<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
-        &buffer[self.origin.clone()]
+        match self.method == Method::Options && self.origin.is_empty() {
+            true => b"*",
+            false => &buffer[self.origin.clone()],
+        }
     }
 
     /// Refuses an absolute target that names another scheme than `scheme`, `http` or `https`.

@@ -60,8 +60,8 @@ fn starts_with_ignoring_case(target: &[u8], prefix: &[u8]) -> bool {
 
 /// Whether `bytes` is a host with an optional port, and no user (RFC 3986 section 3.2).
 ///
-/// Registered names are held to the bytes that hosts are made of in practice: letters, digits,
-/// `-`, `.`, `_` and `~`. Percent-codes and other sub-delimiters are refused.
+/// Registered names are held to what hosts are made of in practice: labels of letters, digits, `-`, `_` and `~`
+/// with single dots between them, and one at the end at most. Percent-codes and other sub-delimiters are refused.
 pub fn is_authority(bytes: &[u8]) -> bool {
     let (host, port) = match bytes.first() {
         Some(b'[') => {
@@ -88,12 +88,12 @@ fn is_port(digits: &[u8]) -> bool {
         && number() <= u32::from(u16::MAX)
 }
 
-/// Letters, digits, `-`, `.`, `_` and `~`, looked up.
-const HOST_BYTES: [bool; 256] = {
+/// Letters, digits, `-`, `_` and `~`, looked up.
+const LABEL_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte: u8 = 0;
     loop {
-        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~');
         match byte {
             u8::MAX => break table,
             _ => byte += 1,
@@ -106,7 +106,15 @@ fn is_host(host: &[u8]) -> bool {
         [b'[', inside @ .., b']'] => {
             std::str::from_utf8(inside).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
         }
-        _ => !host.is_empty() && host.len() <= 255 && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)]),
+        _ => {
+            let labels = host.strip_suffix(b".").unwrap_or(host);
+            let mut is_behind_dot = true;
+            let all_fit = labels.iter().all(|&byte| {
+                let was_behind_dot = std::mem::replace(&mut is_behind_dot, byte == b'.');
+                if byte == b'.' { !was_behind_dot } else { LABEL_BYTES[usize::from(byte)] }
+            });
+            all_fit && !is_behind_dot && host.len() <= 255
+        }
     }
 }
 
@@ -142,7 +150,7 @@ mod tests {
         }
         for bad in [
             "", ":80", "a:", "a:x", "a:65536", "a:+80", "a:999999", "u@a", "a b", "a,b", "[::1", "[x]",
-            "[::1]x", "a/b", "a%20",
+            "[::1]x", "a/b", "a%20", ".", "..", ".a", "a..b", "a..", ".:80",
         ] {
             assert!(!is_authority(bad.as_bytes()), "{bad}");
         }

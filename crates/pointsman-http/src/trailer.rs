@@ -2,7 +2,7 @@
 
 use crate::body::{BodyFault, Fed};
 use crate::header::{is_token, is_token_byte, is_value_byte};
-use crate::odd_name::folded;
+use crate::odd_name::is_odd;
 
 /// Bytes of all trailer lines together.
 const TRAILERS_BYTES_MAX: u32 = 8 * 1024;
@@ -11,7 +11,7 @@ const NAME_BYTES_KEPT: usize = 24;
 
 /// Follows trailer lines up to the empty line that ends the message.
 ///
-/// The name is kept, as [`folded`] has it, only to be compared with the names that may not stand here. A fault ends the
+/// The name is kept only to be compared with the names that may not stand here. A fault ends the
 /// body before its last byte, so no server takes what came before it for a complete request.
 #[derive(Debug, Default)]
 pub(crate) struct TrailerReader {
@@ -19,6 +19,8 @@ pub(crate) struct TrailerReader {
     bytes: u32,
     name: [u8; NAME_BYTES_KEPT],
     name_bytes: usize,
+    /// Whether the name holds more than letters, digits and `-`.
+    is_odd: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,10 +54,12 @@ impl TrailerReader {
             (Place::LineStart | Place::Name, _) if is_token_byte(byte) => {
                 if self.place == Place::LineStart {
                     self.name_bytes = 0;
+                    self.is_odd = false;
                 }
                 if let Some(kept) = self.name.get_mut(self.name_bytes) {
-                    *kept = folded(byte);
+                    *kept = byte.to_ascii_lowercase();
                 }
+                self.is_odd |= is_odd(&[byte]);
                 self.name_bytes += 1;
                 Some(Place::Name)
             }
@@ -69,7 +73,7 @@ impl TrailerReader {
 
     fn may_trail(&self) -> bool {
         // A name cut short is longer than any that is forbidden.
-        may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
+        !self.is_odd && may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
     }
 }
 
@@ -77,15 +81,15 @@ impl TrailerReader {
 pub(crate) fn may_announce(value: &[u8]) -> bool {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty()).all(|name| {
         let mut kept = [0; NAME_BYTES_KEPT];
-        kept.iter_mut().zip(name).for_each(|(kept, &byte)| *kept = folded(byte));
-        is_token(name) && may_trail(&kept[..name.len().min(NAME_BYTES_KEPT)])
+        kept.iter_mut().zip(name).for_each(|(kept, byte)| *kept = byte.to_ascii_lowercase());
+        is_token(name) && !is_odd(name) && may_trail(&kept[..name.len().min(NAME_BYTES_KEPT)])
     })
 }
 
 /// Framing, routing, authentication and content fields may not come this late: the decision that they belong
 /// to has been made (RFC 9110 section 6.5.1). Content-Digest is made for trailers (RFC 9530 section 2).
 fn may_trail(name: &[u8]) -> bool {
-    const FORBIDDEN: [&str; 18] = [
+    const FORBIDDEN: [&str; 19] = [
         "age",
         "authorization",
         "cache-control",
@@ -104,6 +108,7 @@ fn may_trail(name: &[u8]) -> bool {
         "trailer",
         "transfer-encoding",
         "upgrade",
+        "x-real-ip",
     ];
     !FORBIDDEN.iter().any(|forbidden| name == forbidden.as_bytes())
         && (!name.starts_with(b"content-") || name == b"content-digest")

@@ -136,9 +136,9 @@ impl Fault {
             Fault::Head(Head::HeadTooLarge) => Refusal::HeadBytes,
             Fault::Head(Head::TooManyHeaders) => Refusal::Headers,
             Fault::Head(Head::TargetTooLong) => Refusal::TargetBytes,
-            Fault::Head(Head::TransferCoding | Head::Connect | Head::Expectation | Head::Version) => {
-                Refusal::Unsupported
-            }
+            Fault::Head(
+                Head::TransferCoding | Head::Connect | Head::Method | Head::Expectation | Head::Version,
+            ) => Refusal::Unsupported,
             Fault::Head(_) | Fault::Path(_) | Fault::Body(_) => Refusal::Malformed,
             Fault::BodyTooLarge => Refusal::BodyBytes,
             Fault::HeadTimeout => Refusal::HeadTimeout,

@@ -86,6 +86,8 @@ fn drop_what_nobody_replaces(head: &mut RequestHead, modes: ForwardingModes) {
     if modes.forwarded == Forwarding::Off {
         drop_lines(head, HeaderKind::Forwarded);
     }
+    // The switch writes none of these in their place; servers that read them believe whoever sends them.
+    drop_lines(head, HeaderKind::OtherForwarded);
 }
 
 /// Whether earlier values stay; `None` where the switch leaves the lines alone.
