@@ -25,6 +25,9 @@ const HOUSEKEEPING_MS: u32 = 250;
 /// How often a drain is looked at.
 const DRAIN_LOOK_MS: u32 = 10;
 
+/// How often signals are looked for: as often as deadlines move on.
+const SIGNAL_LOOK_MS: u32 = 25;
+
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
@@ -109,7 +112,7 @@ impl Control {
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
-            let mut signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+            let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
             let timers = Timers::default();
             let ticking = timers.clone();
             spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
@@ -118,7 +121,7 @@ impl Control {
                 serve_admin(address, &timers, SwitchPages { switch, metrics, draining })?;
             }
             notice(&format!("ready threads={threads}"));
-            let mut waits = Waits { signals: &mut signals, deadline: timers.deadline() };
+            let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
             let (switch, metrics) = (&switch, &metrics);
             let reloads = Reloads { switch, metrics, config, files, fixed, threads, descriptors_max };
             reloads.until_told_to_end(&mut waits, log.as_ref()).await;
@@ -144,14 +147,23 @@ fn serve_admin(address: SocketAddr, timers: &Timers, pages: SwitchPages) -> Resu
 
 /// What the control thread waits for.
 struct Waits<'a> {
-    signals: &'a mut Signals,
+    signals: &'a Signals,
     deadline: Deadline,
 }
 
 impl Waits<'_> {
     /// The next signal, if one comes in time.
     async fn signal_within(&mut self, ms: u32) -> Option<Signal> {
-        self.deadline.within(ms, self.signals.next()).await.ok()
+        let started = Instant::now();
+        loop {
+            let heard = self.signals.take();
+            let left = u128::from(ms).saturating_sub(started.elapsed().as_millis()) as u32;
+            if heard.is_some() || left == 0 {
+                return heard;
+            }
+            let look = self.deadline.within(left.min(SIGNAL_LOOK_MS), std::future::pending::<()>()).await;
+            debug_assert!(look.is_err());
+        }
     }
 }
 
