@@ -23,9 +23,11 @@ mod shard;
 mod shortage;
 mod sockets;
 mod switch;
+mod threads;
 mod transport;
 mod turn_away;
 mod upload;
 
 pub use sockets::BindFault;
 pub use switch::{Address, Start, StartFault, Switch};
+pub use threads::Threads;

@@ -19,7 +19,7 @@ use super::descriptors;
 use super::notice::{self, notice};
 use super::shortage::Shortage;
 
-/// How often generations that nobody holds any more are freed, and a drain is looked at.
+/// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
 
 /// How often a drain is looked at.
@@ -53,6 +53,7 @@ pub(super) struct Fixed {
     admin: Option<SocketAddr>,
     upstream_idle_connections_max: u32,
     splice_pipes_max: u32,
+    own_descriptor_tables: bool,
 }
 
 impl Fixed {
@@ -63,6 +64,7 @@ impl Fixed {
             admin: plan.admin,
             upstream_idle_connections_max: plan.upstream_idle_connections_max,
             splice_pipes_max: plan.splice_pipes_max,
+            own_descriptor_tables: plan.own_descriptor_tables,
         }
     }
 
@@ -77,6 +79,7 @@ impl Fixed {
                 self.upstream_idle_connections_max != other.upstream_idle_connections_max,
             ),
             ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
+            ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
@@ -191,7 +194,7 @@ impl Reloads<'_> {
                 }
                 None => {}
             }
-            self.switch.borrow_mut().free_retired();
+            self.switch.borrow_mut().clear_up();
             notice::maybe(shortage.look(self.switch.borrow().shortages()));
             let watch_ms = self.switch.borrow().watch_ms();
             if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
@@ -207,7 +210,7 @@ impl Reloads<'_> {
     fn reload(&mut self) {
         let mut switch = self.switch.borrow_mut();
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
-        switch.free_retired();
+        switch.clear_up();
         let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
             Ok(loaded) => loaded,
             Err(problems) => {
@@ -241,14 +244,14 @@ impl Reloads<'_> {
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
 async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
-    switch.borrow().drain();
+    switch.borrow_mut().drain();
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
     if ended(switch, waits, drain_max, true).await {
         notice("drained");
         return ExitCode::SUCCESS;
     }
     notice(&format!("drain cut connections={}", switch.borrow().open_connections()));
-    switch.borrow().stop();
+    switch.borrow_mut().stop();
     // Threads that end break off what they cut; a process that ends first would close it in good order.
     ended(switch, waits, STOP_MAX, false).await;
     ExitCode::FAILURE
