@@ -1,17 +1,18 @@
 //! Each thread has a table of descriptors of its own, and works as well without.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use pointsman_e2e::{
-    Client, Origin, PATIENCE, Setup, Switch, descriptors_of, descriptors_of_this_process, until,
-};
+use pointsman_e2e::{Client, Origin, Setup, Switch, descriptors_of, descriptors_of_this_process, until};
+
+use crate::drain::{held, refuses};
 
 pointsman_e2e::for_threads!(
     as_many_as_threads,
     the_owner_of_a_port_is_found,
     a_removed_listener_refuses,
     a_drained_one_refuses,
+    a_signal_on_any_thread,
     more_listeners_than_a_table_has_room_for
 );
 
@@ -75,7 +76,7 @@ fn a_removed_listener_refuses(threads: usize) {
 /// So does every listener during a drain, while what is open goes on.
 fn a_drained_one_refuses(threads: usize) {
     for setup in both(threads) {
-        let (origin, go) = crate::drain::held();
+        let (origin, go) = held();
         let mut switch = setup.pool("standard", &[&origin]).start();
         let address = switch.address("shop");
         let mut client = switch.client();
@@ -87,6 +88,24 @@ fn a_drained_one_refuses(threads: usize) {
         go.send(()).expect("the origin is there");
         assert_eq!(client.response().status(), 200);
         assert_eq!(switch.wait_for_exit(), Some(0));
+    }
+}
+
+/// Whichever thread the kernel hands a signal to: it is heard, and touches nobody's connection.
+fn a_signal_on_any_thread(threads: usize) {
+    let origin = Origin::new("origin");
+    for setup in both(threads) {
+        let setup = setup.pool("standard", &[&origin]);
+        let switch = setup.start();
+        let mut clients: Vec<Client> = (0..16).map(|_| switch.client()).collect();
+        clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", switch.id())).expect("it runs");
+        let ids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+        for (id, generation) in ids.zip(2..) {
+            switch.signal_at("HUP", id);
+            switch.wait_for_line(&format!("reloaded generation={generation}"));
+        }
+        clients.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
     }
 }
 
@@ -122,15 +141,6 @@ fn more_listeners_than_a_table_has_room_for(threads: usize) {
         for _ in 0..2 * threads {
             assert_eq!(Client::plain(address).get("/").status(), 200);
         }
-    }
-}
-
-fn refuses(address: SocketAddr) {
-    let end = std::time::Instant::now() + PATIENCE;
-    // A thread that was just accepting may take one more, and closes it.
-    while TcpStream::connect(address).is_ok() {
-        assert!(std::time::Instant::now() < end, "{address} still listens");
-        std::thread::yield_now();
     }
 }
 
