@@ -114,6 +114,13 @@ pub(crate) static ROOT: Table = Table {
                   descriptors and up to 1 MiB of the kernel's memory. 0: none.",
         },
         Key {
+            name: "own_descriptor_tables",
+            kind: Kind::Boolean,
+            default: Default::Boolean(true),
+            doc: "Whether each thread has a table of descriptors of its own, which costs the kernel less than a \
+                  common one. `false` where tools must find all connections of the process in `/proc/PID/fd`.",
+        },
+        Key {
             name: "sticky_key",
             kind: Kind::Text("32 hex digits"),
             default: Default::Words("random at start"),

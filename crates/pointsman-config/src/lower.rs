@@ -89,6 +89,7 @@ impl<'a> Lowering<'a> {
             connections_max: spec.connections_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
+            own_descriptor_tables: spec.own_descriptor_tables,
             sticky_key: spec.sticky_key,
             access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
             admin: spec.admin.as_ref().map(|bind| bind.value),

@@ -25,6 +25,8 @@ pub struct Plan {
     pub upstream_idle_connections_max: u32,
     /// Pipes that bodies pass through inside the kernel, in the whole process.
     pub splice_pipes_max: u32,
+    /// Whether each thread has a descriptor table of its own, where the system lets it.
+    pub own_descriptor_tables: bool,
     /// Keys stickiness hashes and the `pm_route` cookie; random at start where the operator set none.
     pub sticky_key: Option<[u8; 16]>,
     /// Where the access log goes; nowhere when absent.

@@ -22,6 +22,7 @@ pub(crate) struct Spec {
     pub(crate) connections_max: Option<u32>,
     pub(crate) upstream_idle_connections_max: u32,
     pub(crate) splice_pipes_max: u32,
+    pub(crate) own_descriptor_tables: bool,
     pub(crate) sticky_key: Option<[u8; 16]>,
     /// `-` is standard output.
     pub(crate) access_log: Option<Spanned<String>>,
@@ -95,6 +96,7 @@ impl Spec {
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
             splice_pipes_max: root.number("splice_pipes_max").unwrap_or_default(),
+            own_descriptor_tables: root.flag("own_descriptor_tables"),
             connections_max: root.number("connections_max"),
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),

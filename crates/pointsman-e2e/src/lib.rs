@@ -31,7 +31,7 @@ pub use figures::{Bound, Unit, figure, scale};
 pub use lines::Lines;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
-pub use process::descriptors_of_this_process;
+pub use process::{descriptors_of, descriptors_of_this_process};
 pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
 pub use switch::Switch;

@@ -1,5 +1,9 @@
 //! What the kernel says of a running switch, and of this process.
 
+use std::collections::HashSet;
+use std::io::{ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::Switch;
@@ -23,13 +27,22 @@ impl Switch {
         self.status("VmHWM:")
     }
 
-    /// Descriptors that it holds now.
+    /// Descriptors that it holds now, in all of its tables.
     ///
     /// # Panics
     /// When it is gone.
     #[must_use]
     pub fn descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").count()
+        descriptors_of(self.id()).expect("it runs").iter().sum()
+    }
+
+    /// How many tables of descriptors its threads have.
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn descriptor_tables(&self) -> usize {
+        descriptors_of(self.id()).expect("it runs").len()
     }
 
     /// How many descriptors it may have.
@@ -64,6 +77,42 @@ impl Switch {
         let kib = line.trim().trim_end_matches(" kB");
         kib.parse::<u64>().expect("as in proc(5)") * 1024
     }
+}
+
+/// How many descriptors each of the tables of a process holds: that of its first thread, which most others share,
+/// and those that threads have for themselves.
+///
+/// # Errors
+/// When it is gone or not ours.
+pub fn descriptors_of(process: u32) -> Result<Vec<usize>> {
+    let process = PathBuf::from(format!("/proc/{process}"));
+    let before = table(&process)?;
+    let mut others = Vec::new();
+    for thread in std::fs::read_dir(process.join("task"))?.flatten() {
+        match table(&thread.path()) {
+            Ok(other) => others.push(other),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // What was there all the while is there for each thread that shares the table.
+    let lasting: HashSet<_> = before.intersection(&table(&process)?).cloned().collect();
+    // One that ends has none left.
+    let own = others.iter().filter(|other| !other.is_empty() && !lasting.is_subset(other)).map(HashSet::len);
+    Ok(std::iter::once(before.len()).chain(own).collect())
+}
+
+/// The numbers of a table and what stands behind each.
+fn table(task: &Path) -> Result<HashSet<(PathBuf, PathBuf)>> {
+    let mut all = HashSet::new();
+    for entry in std::fs::read_dir(task.join("fd"))? {
+        let number = entry?.path();
+        // One that was closed meanwhile counts no more.
+        if let Ok(behind) = std::fs::read_link(&number) {
+            all.insert((number.file_name().map(PathBuf::from).unwrap_or_default(), behind));
+        }
+    }
+    Ok(all)
 }
 
 /// Lets this process have as many descriptors as it may, and says how many those are.

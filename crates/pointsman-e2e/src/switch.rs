@@ -131,8 +131,16 @@ impl Switch {
     /// # Panics
     /// When it is gone.
     pub fn signal(&self, name: &str) {
+        self.signal_at(name, self.child.id());
+    }
+
+    /// The same at one of its threads, which is the first that the kernel then thinks of.
+    ///
+    /// # Panics
+    /// When it is gone.
+    pub fn signal_at(&self, name: &str, thread: u32) {
         // The shell's own `kill`: no unsafe code, no dependency, and there on every machine.
-        let kill = format!("kill -{name} {}", self.child.id());
+        let kill = format!("kill -{name} {thread}");
         let status = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
         assert!(status.success(), "{kill}");
     }

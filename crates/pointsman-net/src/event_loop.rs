@@ -9,19 +9,18 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::Timespec;
 use slab::Slab;
 
 use crate::clock::process_us;
-use crate::reactor::{REMOTE, Reactor, Source, Writing};
+use crate::reactor::{Reactor, Source, Writing};
 
 /// Turns of tasks between two looks at the sockets, where there is always something to do.
 const TURNS_A_ROUND: usize = 1000;
@@ -30,6 +29,9 @@ const TURNS_A_ROUND: usize = 1000;
 const ROUND_US_MAX: u64 = 5000;
 /// Turns between two looks at the clock.
 const TURNS_A_LOOK: usize = 4;
+
+/// The longest wait for sockets: how late a wake by another thread may be heard.
+const WAIT_US_MAX: u64 = 25_000;
 
 /// The number of the future that [`EventLoop::run`] runs; it has no place among the tasks.
 const MAIN: usize = usize::MAX;
@@ -71,11 +73,11 @@ struct Tick {
     waker: Waker,
 }
 
-/// How other threads wake tasks of this one.
+/// How other threads wake tasks of this one. No descriptor is in it: theirs may be of another table.
 struct Remote {
     id: u64,
+    is_woken: AtomicBool,
     woken: Mutex<Vec<usize>>,
-    event: OwnedFd,
 }
 
 /// What a task is woken by.
@@ -94,10 +96,8 @@ impl EventLoop {
     pub fn new() -> io::Result<EventLoop> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let reactor = Rc::new(Reactor::new()?);
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        reactor.watch(&event, REMOTE)?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let remote = Arc::new(Remote { id, woken: Mutex::default(), event });
+        let remote = Arc::new(Remote { id, is_woken: AtomicBool::new(false), woken: Mutex::default() });
         let main = Waker::from(Arc::new(TaskWaker { number: MAIN, remote: remote.clone() }));
         let core = Core {
             reactor,
@@ -206,21 +206,17 @@ impl Core {
     /// Asks the kernel what is ready, and waits for it where there is nothing else to do. A round begins.
     fn wait(&self) {
         let idle = self.queue.borrow().is_empty() && !self.is_main_woken.get();
-        let timeout = match idle {
-            false => Some(Timespec::default()),
-            // From the round's beginning: this is late by what the thread did in it, and saves a look at
-            // the clock.
-            true => self
-                .tick
-                .borrow()
-                .as_ref()
-                .map(|tick| whole_ms(tick.due_us.saturating_sub(self.round_us.get()))),
-        };
+        let tick_us = self.tick.borrow().as_ref().map_or(u64::MAX, |tick| tick.due_us);
+        // From the round's beginning: this is late by what the thread did in it, and saves a look at the clock.
+        let left_us = if idle { tick_us.saturating_sub(self.round_us.get()).min(WAIT_US_MAX) } else { 0 };
         // An event loop whose epoll fails has lost every socket.
-        if let Err(error) = self.reactor.wait(timeout.as_ref(), || self.take_remote()) {
+        if let Err(error) = self.reactor.wait(&whole_ms(left_us)) {
             panic!("epoll failed: {error}");
         }
         self.round_us.set(process_us());
+        if self.remote.is_woken.load(Ordering::Acquire) {
+            self.take_remote();
+        }
         let due = self.tick.borrow_mut().take_if(|tick| tick.due_us <= self.round_us.get());
         if let Some(tick) = due {
             tick.waker.wake();
@@ -228,9 +224,7 @@ impl Core {
     }
 
     fn take_remote(&self) {
-        let mut count = [0; 8];
-        // Zero is what is there already when another wake came between.
-        let (Ok(_) | Err(_)) = rustix::io::read(&self.remote.event, &mut count);
+        self.remote.is_woken.store(false, Ordering::Relaxed);
         let woken = std::mem::take(&mut *self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner));
         woken.into_iter().for_each(|number| self.queue(number));
     }
@@ -279,8 +273,7 @@ impl Wake for TaskWaker {
         });
         if is_here != Ok(true) {
             self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
-            // It fails only where the count is at its highest, and then the loop is woken anyhow.
-            let (Ok(_) | Err(_)) = rustix::io::write(&self.remote.event, &1_u64.to_ne_bytes());
+            self.remote.is_woken.store(true, Ordering::Release);
         }
     }
 }

@@ -12,6 +12,7 @@ mod reactor;
 mod signals;
 mod splice;
 mod stream;
+mod table;
 mod transfer;
 mod wheel;
 
@@ -23,6 +24,7 @@ pub use listen::{Acceptor, Bound, bind, is_free};
 pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
 pub use stream::{Tcp, connect};
+pub use table::{Received, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
 pub use transfer::{read_into, write_all};
 
 /// An address whose IPv4-mapped form counts as IPv4.

@@ -23,9 +23,6 @@ const EVENTS_MAX: usize = 512;
 /// then, and goes on in the next round.
 const OPERATIONS_A_TURN: u32 = 128;
 
-/// The number of the event that [`crate::event_loop::Remote`] raises.
-pub(crate) const REMOTE: u64 = u64::MAX;
-
 /// What every socket is registered for.
 const INCOMING: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
@@ -75,12 +72,6 @@ impl Reactor {
         })
     }
 
-    /// Registers `fd` under a number of its own that no source has.
-    pub(crate) fn watch(&self, fd: impl AsFd, number: u64) -> io::Result<()> {
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        Ok(epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number), flags)?)
-    }
-
     /// Registers a socket. `writing` says whether there is room to write in it, which the kernel is asked to
     /// tell only when that ends: few sockets are ever full.
     pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd, writing: Writing) -> io::Result<Source> {
@@ -97,20 +88,16 @@ impl Reactor {
         Ok(source)
     }
 
-    /// Waits for events, at most that long, and wakes who waited for them. `remote` hears of
-    /// [`REMOTE`].
-    pub(crate) fn wait(&self, timeout: Option<&Timespec>, mut remote: impl FnMut()) -> io::Result<()> {
+    /// Waits for events, at most that long, and wakes who waited for them.
+    pub(crate) fn wait(&self, timeout: &Timespec) -> io::Result<()> {
         let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_MAX];
-        let events = match epoll::wait(&self.epoll, &mut room, timeout) {
+        let events = match epoll::wait(&self.epoll, &mut room, Some(timeout)) {
             Ok((events, _)) => events,
             Err(rustix::io::Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         for event in events {
-            match event.data.u64() {
-                REMOTE => remote(),
-                number => self.hear(number as usize, event.flags),
-            }
+            self.hear(event.data.u64() as usize, event.flags);
         }
         Ok(())
     }

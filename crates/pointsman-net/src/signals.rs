@@ -1,15 +1,14 @@
-//! Signals as something to wait for.
+//! Signals, asked for at each tick.
+//!
+//! The kernel may run what hears a signal on any thread, and threads may have descriptor tables of their own: a
+//! pipe to write to would be somebody's connection there. So a signal sets a flag and touches no descriptor.
 
 use std::io;
-use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::buffer::spare_capacity;
-use rustix::net::RecvFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::low_level::pipe;
-
-use crate::event_loop::register;
-use crate::reactor::{Source, Writing};
+use signal_hook::flag;
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +23,18 @@ pub enum Signal {
 
 /// The signals of this process, heard instead of obeyed. Several of a kind that come together count once.
 #[derive(Debug)]
-pub struct Signals([(Signal, Source, UnixStream); 3]);
+pub struct Signals([(Signal, Arc<AtomicBool>); 3]);
 
 impl Signals {
-    /// From here on they are heard. Must be called on an event loop.
+    /// From here on they are heard.
+    ///
+    /// # Errors
+    /// What the system says where it does not let them be heard.
     pub fn listen() -> io::Result<Signals> {
         let heard = |signal, number| {
-            let (ours, theirs) = UnixStream::pair()?;
-            ours.set_nonblocking(true)?;
-            pipe::register(number, theirs)?;
-            io::Result::Ok((signal, register(&ours, Writing::HasRoom)?, ours))
+            let came = Arc::new(AtomicBool::new(false));
+            flag::register(number, came.clone())?;
+            io::Result::Ok((signal, came))
         };
         // In the order in which they count when several are there.
         Ok(Signals([
@@ -43,36 +44,29 @@ impl Signals {
         ]))
     }
 
-    /// Waits for the next one.
-    pub async fn next(&mut self) -> Signal {
-        std::future::poll_fn(|context| {
-            let mut came = Vec::with_capacity(64);
-            for (signal, source, stream) in &self.0 {
-                let room = came.capacity();
-                let read = source.poll_read(context, room, || {
-                    Ok(rustix::net::recv(stream, spare_capacity(&mut came), RecvFlags::empty())?.0)
-                });
-                if let std::task::Poll::Ready(Ok(1..)) = read {
-                    return std::task::Poll::Ready(*signal);
-                }
-            }
-            std::task::Poll::Pending
-        })
-        .await
+    /// The next one that has come, if there is one. Costs nothing: ask at each tick.
+    pub fn take(&self) -> Option<Signal> {
+        self.0.iter().find(|(_, came)| came.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use signal_hook::low_level::raise;
+
     use super::*;
-    use crate::EventLoop;
 
     #[test]
-    fn a_signal_is_heard() {
-        EventLoop::new().expect("descriptors").run(async {
-            let mut signals = Signals::listen().expect("descriptors");
-            signal_hook::low_level::raise(SIGHUP).expect("a signal");
-            assert_eq!(signals.next().await, Signal::HangUp);
+    fn signals_are_heard_once_a_kind_whichever_thread_gets_them() {
+        let signals = Signals::listen().expect("signals");
+        assert_eq!(signals.take(), None);
+        raise(SIGHUP).expect("a signal");
+        let other = std::thread::spawn(|| {
+            raise(SIGTERM).expect("a signal");
+            raise(SIGTERM).expect("a signal");
         });
+        other.join().expect("it ended");
+        let heard = [signals.take(), signals.take(), signals.take()];
+        assert_eq!(heard, [Some(Signal::Terminate), Some(Signal::HangUp), None]);
     }
 }

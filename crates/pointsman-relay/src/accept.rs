@@ -1,6 +1,9 @@
 //! From an accepted connection to its session: limits, the TLS handshake, facts.
 
-use std::io::ErrorKind::{ConnectionAborted, ConnectionReset};
+use std::io::{
+    self,
+    ErrorKind::{ConnectionAborted, ConnectionReset},
+};
 use std::net::TcpListener;
 use std::rc::Rc;
 
@@ -12,7 +15,7 @@ use crate::admission::OpenConnection;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
-use crate::shortage::{Use, is_shortage};
+use crate::shortage::{Lack, Use};
 use crate::turn_away::turn_away;
 
 /// How long accepting pauses when the process is out of descriptors or memory.
@@ -20,31 +23,31 @@ const PAUSE_MS: u32 = 100;
 
 /// The task that accepts on one socket.
 pub(crate) struct Accepting {
-    acceptor: Option<Rc<Acceptor>>,
+    acceptor: Rc<Acceptor>,
     socket: SocketId,
     task: Task,
 }
 
 impl Accepting {
-    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> Accepting {
-        let acceptor = Acceptor::new(accepts).ok().map(Rc::new);
+    /// # Errors
+    /// When the system is out of memory for it.
+    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> io::Result<Accepting> {
+        let acceptor = Rc::new(Acceptor::new(accepts)?);
         let task = spawn(accept_all(shard.clone(), socket, acceptor.clone()));
-        Accepting { acceptor, socket, task }
+        Ok(Accepting { acceptor, socket, task })
     }
 
     /// Takes what the kernel has accepted already, then closes the socket. Where the listener has left the
     /// plan there is nothing to serve such connections by, and they close.
     pub(crate) fn close(self, shard: &Rc<Shard>) {
         self.task.abort();
-        let Some(acceptor) = self.acceptor else { return };
-        while let Some(tcp) = acceptor.accept_waiting() {
+        while let Some(tcp) = self.acceptor.accept_waiting() {
             open(shard, self.socket, tcp);
         }
     }
 }
 
-async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acceptor>>) {
-    let Some(acceptor) = acceptor else { return };
+async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Rc<Acceptor>) {
     let mut pause = shard.timers.deadline();
     loop {
         match acceptor.accept().await {
@@ -52,7 +55,8 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acce
             // It has gone before it was accepted.
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset) => {}
             Err(error) => {
-                let is_over = is_shortage(&error) && shard.makes_room(Use::Client);
+                let lack = Lack::of(&error);
+                let is_over = lack.is_some_and(|lack| shard.makes_room(Use::Client, lack));
                 // What is open goes on meanwhile, and when some of it closes there is room again.
                 if !is_over {
                     let elapsed = pause.within(PAUSE_MS, std::future::pending::<()>()).await;
@@ -73,7 +77,9 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip());
     let counted = match admitted {
         // Only where the operator wants more connections than there are surely descriptors for.
-        Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client) => Err(Refusal::Descriptors),
+        Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client, Lack::Table) => {
+            Err(Refusal::Descriptors)
+        }
         admitted => admitted,
     };
     let counted = match counted {

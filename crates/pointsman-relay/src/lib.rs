@@ -1,7 +1,7 @@
 //! The whole way of a connection, from accept to the last byte of the answer.
 //!
-//! Start reading at `session.rs`: one function shows the way of a request. [`Switch`] starts the
-//! threads, publishes a new plan to them, and drains them.
+//! Start reading at `session.rs`: one function shows the way of a request. [`Threads`] start
+//! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
@@ -23,9 +23,11 @@ mod shard;
 mod shortage;
 mod sockets;
 mod switch;
+mod threads;
 mod transport;
 mod turn_away;
 mod upload;
 
 pub use sockets::BindFault;
 pub use switch::{Address, Start, StartFault, Switch};
+pub use threads::Threads;

@@ -14,7 +14,7 @@ use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::session::Session;
 use crate::shard::Shard;
-use crate::shortage::{connect, is_shortage};
+use crate::shortage::{Lack, connect};
 use crate::transport::Transport;
 
 /// A server that has taken a request, or as much of it as there is.
@@ -187,7 +187,7 @@ impl<C: Transport> Session<C> {
         let ms = server.limits.connect_ms_max;
         let connected = connect(&self.shard, server.address, &mut self.deadline, ms).await;
         connected.map_err(|fault| match fault {
-            ConnectFault::Io(error) if is_shortage(&error) => ServerFault::Shortage,
+            ConnectFault::Io(error) if Lack::of(&error).is_some() => ServerFault::Shortage,
             ConnectFault::Io(error) => match error.kind() {
                 ErrorKind::ConnectionRefused => ServerFault::Refused,
                 ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ServerFault::Unreachable,

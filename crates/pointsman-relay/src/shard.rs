@@ -1,16 +1,14 @@
 //! One thread of the switch: its own connections, buffers, deadlines and idle connections.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
-use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
-use pointsman_net::{Clock, EventLoop, Pipes, Timers};
+use pointsman_net::{Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
@@ -19,7 +17,7 @@ use crate::accept::Accepting;
 use crate::live::{Live, SocketId};
 use crate::local::{Buffers, Local};
 use crate::reach::CountedIdle;
-use crate::shortage::LastDescriptors;
+use crate::shortage::{Lack, LastDescriptors, Use};
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
@@ -35,13 +33,14 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
-    pub(crate) last_descriptors: LastDescriptors,
     /// How often descriptors or memory were not to be had.
     pub(crate) shortages: AtomicU64,
+    /// How often all threads could have helped.
+    pub(crate) calls_for_help: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32, last_descriptors: LastDescriptors) -> Shared {
+    pub(crate) fn new(live: Arc<Live>, connections_max: u32) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -49,8 +48,8 @@ impl Shared {
             stopping: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             connections_max,
-            last_descriptors,
             shortages: AtomicU64::new(0),
+            calls_for_help: AtomicU64::new(0),
         }
     }
 
@@ -71,32 +70,42 @@ impl Shared {
     }
 }
 
-/// What the control thread asks of a thread.
-pub(crate) enum Command {
-    /// Accept on this socket.
-    Listen { socket: SocketId, accepts: TcpListener },
-    /// Close that socket; its connections go on.
-    Close { socket: SocketId },
-}
-
-/// Commands on their way to one thread; looked at once a tick.
+/// What the control thread asks of one thread, which looks once a tick. Sockets to accept on come by a channel of
+/// their own; here it says that some are there.
 #[derive(Default)]
 pub(crate) struct Inbox {
     waiting: AtomicBool,
-    commands: Mutex<VecDeque<Command>>,
+    closes: Mutex<Vec<SocketId>>,
+    missed: Mutex<Vec<SocketId>>,
 }
 
 impl Inbox {
-    pub(crate) fn put(&self, command: Command) {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner).push_back(command);
+    /// Sockets were sent: accept on them.
+    pub(crate) fn sockets_sent(&self) {
         self.waiting.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> VecDeque<Command> {
+    /// Close that socket, which was sent before this or never; its connections go on.
+    pub(crate) fn close(&self, socket: SocketId) {
+        self.closes.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+        self.waiting.store(true, Ordering::Release);
+    }
+
+    /// Sockets that the thread had no room for. They are to be sent again.
+    pub(crate) fn take_missed(&self) -> Vec<SocketId> {
+        std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn miss(&self, socket: SocketId) {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+    }
+
+    /// What is to be closed, once whatever was sent has been received.
+    fn take(&self) -> Option<Vec<SocketId>> {
         if !self.waiting.swap(false, Ordering::Acquire) {
-            return VecDeque::new();
+            return None;
         }
-        std::mem::take(&mut *self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(std::mem::take(&mut *self.closes.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -114,7 +123,10 @@ pub(crate) struct Shard {
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
-    pub(crate) shortages_seen: Cell<u64>,
+    pub(crate) last_descriptors: LastDescriptors,
+    /// Whether no other thread uses its descriptors.
+    pub(crate) has_own_table: bool,
+    pub(crate) calls_heard: Cell<u64>,
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
@@ -140,6 +152,10 @@ pub(crate) struct ShardStart {
     pub(crate) shared: Arc<Shared>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) thread: usize,
+    /// How many there are.
+    pub(crate) threads: usize,
+    /// How many descriptors a table may have; `None`: no limit.
+    pub(crate) descriptors_max: Option<u64>,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
     pub(crate) client_ids: ClientIds,
@@ -148,28 +164,30 @@ pub(crate) struct ShardStart {
     pub(crate) seed: u64,
 }
 
-/// Runs a thread until it is drained. `started` hears whether it could start.
-pub(crate) fn run(start: ShardStart, started: &mpsc::Sender<std::io::Result<()>>) {
-    let event_loop = match EventLoop::new() {
-        Ok(event_loop) => event_loop,
-        Err(error) => return tell(started, Err(error)),
-    };
-    tell(started, Ok(()));
+/// What a thread brings with it: opened in its own descriptor table, if it has one.
+pub(crate) struct Equipment {
+    pub(crate) event_loop: EventLoop,
+    /// Where sockets to accept on come from.
+    pub(crate) sockets: SocketReceiver,
+    pub(crate) has_own_table: bool,
+}
+
+/// Runs a thread until it is drained.
+pub(crate) fn run(equipment: Equipment, start: ShardStart) {
+    let Equipment { event_loop, sockets, has_own_table } = equipment;
     let inbox = start.inbox.clone();
-    let shard = Rc::new(Shard::new(start));
+    let shard = Rc::new(Shard::new(start, has_own_table));
     let timers = shard.timers.clone();
-    event_loop.run(timers.run(|| shard.tick(&inbox)));
+    event_loop.run(timers.run(|| shard.tick(&inbox, &sockets)));
     shard.recorder.flush();
 }
 
-fn tell(started: &mpsc::Sender<std::io::Result<()>>, result: std::io::Result<()>) {
-    // Whoever started the thread waits for this, or has given up and ends the process.
-    let (Ok(()) | Err(_)) = started.send(result);
-}
-
 impl Shard {
-    fn new(start: ShardStart) -> Shard {
+    fn new(start: ShardStart, has_own_table: bool) -> Shard {
         let seen = start.shared.generation();
+        let sharers = if has_own_table { 1 } else { start.threads };
+        let last_descriptors =
+            LastDescriptors::new(start.descriptors_max, start.shared.connections_max, sharers);
         let local = Local::new(start.shared.live(), start.thread, None);
         Shard {
             shared: start.shared,
@@ -183,7 +201,9 @@ impl Shard {
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
-            shortages_seen: Cell::new(0),
+            last_descriptors,
+            has_own_table,
+            calls_heard: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
@@ -222,11 +242,9 @@ impl Shard {
         number
     }
 
-    fn tick(self: &Rc<Self>, inbox: &Inbox) -> ControlFlow<()> {
+    fn tick(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) -> ControlFlow<()> {
         let local = self.local();
-        for command in inbox.take() {
-            self.obey(command);
-        }
+        self.obey(inbox, sockets);
         self.recorder.flush();
         self.help_in_shortage();
         self.ticks.set(self.ticks.get().wrapping_add(1));
@@ -249,17 +267,24 @@ impl Shard {
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn obey(self: &Rc<Self>, command: Command) {
-        match command {
-            Command::Listen { socket, accepts } => {
-                let accepting = Accepting::start(self, socket, accepts);
-                self.accepting.borrow_mut().push((socket, accepting));
-            }
-            Command::Close { socket } => {
-                let mut all = self.accepting.borrow_mut();
-                if let Some(at) = all.iter().position(|(number, _)| *number == socket) {
-                    all.swap_remove(at).1.close(self);
+    fn obey(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) {
+        let Some(closes) = inbox.take() else { return };
+        let mut all = self.accepting.borrow_mut();
+        while let Some(received) = sockets.next() {
+            let number = SocketId(received.number);
+            let accepting = received.socket.and_then(|socket| Accepting::start(self, number, socket).ok());
+            match accepting {
+                Some(accepting) => all.push((number, accepting)),
+                // Whoever connects to it waits in the kernel's queue until there is room.
+                None => {
+                    self.makes_room(Use::Server, Lack::Table);
+                    inbox.miss(number);
                 }
+            }
+        }
+        for socket in closes {
+            if let Some(at) = all.iter().position(|(number, _)| *number == socket) {
+                all.swap_remove(at).1.close(self);
             }
         }
     }

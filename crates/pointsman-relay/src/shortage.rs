@@ -21,11 +21,12 @@ const KEPT_FOR_CLIENTS: u32 = 8;
 /// a new configuration, to show the metrics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastDescriptors {
-    /// How many the process may have; `None`: no limit.
+    /// How many a table may have; `None`: no limit.
     max: Option<u64>,
     /// So many connections of clients are fine, whatever they are for: nobody looks before that.
     looked_at_from: usize,
-    threads: u64,
+    /// Threads that share this table.
+    sharers: u64,
 }
 
 /// Whom a descriptor is for.
@@ -38,14 +39,14 @@ pub(crate) enum Use {
 }
 
 impl LastDescriptors {
-    pub(crate) fn new(max: Option<u64>, connections_max: u32, threads: usize) -> LastDescriptors {
-        LastDescriptors { max, looked_at_from: connections_max as usize, threads: threads as u64 }
+    pub(crate) fn new(max: Option<u64>, connections_max: u32, sharers: usize) -> LastDescriptors {
+        LastDescriptors { max, looked_at_from: connections_max as usize, sharers: sharers as u64 }
     }
 
     fn kept_from(&self, whom: Use) -> u64 {
         match whom {
-            Use::Client => 16 + 8 * self.threads,
-            Use::Server => 8 + 4 * self.threads,
+            Use::Client => 16 + 8 * self.sharers,
+            Use::Server => 8 + 4 * self.sharers,
         }
     }
 
@@ -59,10 +60,24 @@ impl LastDescriptors {
     }
 }
 
-/// Whether the process, or the whole system, has run out of descriptors or memory for sockets.
-pub(crate) fn is_shortage(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC))
+/// What has run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// Descriptors of this thread's table.
+    Table,
+    /// Descriptors or memory for sockets of the whole system.
+    System,
+}
+
+impl Lack {
+    /// What an operation failed for the lack of, if that was it.
+    pub(crate) fn of(error: &io::Error) -> Option<Lack> {
+        match Errno::from_io_error(error)? {
+            Errno::MFILE => Some(Lack::Table),
+            Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC => Some(Lack::System),
+            _ => None,
+        }
+    }
 }
 
 /// Connects to a server; where there is no descriptor for it, idle connections make room first.
@@ -73,13 +88,15 @@ pub(crate) async fn connect(
     ms: u32,
 ) -> Result<Tcp, ConnectFault> {
     loop {
+        let mut lack = Lack::Table;
         if !shard.is_short(Use::Server) {
-            match pointsman_upstream::connect(address, deadline, ms).await {
-                Err(ConnectFault::Io(error)) if is_shortage(&error) => {}
-                outcome => return outcome,
+            let outcome = pointsman_upstream::connect(address, deadline, ms).await;
+            match &outcome {
+                Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(error) => lack = lacking,
+                _ => return outcome,
             }
         }
-        if !shard.makes_room(Use::Server) {
+        if !shard.makes_room(Use::Server, lack) {
             return Err(ConnectFault::Io(Errno::MFILE.into()));
         }
     }
@@ -88,22 +105,25 @@ pub(crate) async fn connect(
 impl Shard {
     /// Whether there is no descriptor left for this.
     pub(crate) fn is_short(&self, whom: Use) -> bool {
-        self.shared.last_descriptors.are_reached(self.shared.open.load(Ordering::Relaxed), whom)
+        self.last_descriptors.are_reached(self.shared.open.load(Ordering::Relaxed), whom)
     }
 
     /// Takes note of a shortage and closes connections to servers that have been idle longest: here at once,
-    /// on the other threads at their next tick. Says whether any could be closed here.
-    pub(crate) fn makes_room(&self, whom: Use) -> bool {
+    /// on the other threads at their next tick where that helps. Says whether any could be closed here.
+    pub(crate) fn makes_room(&self, whom: Use, lack: Lack) -> bool {
         self.shared.shortages.fetch_add(1, Ordering::Relaxed);
+        if lack == Lack::System || !self.has_own_table {
+            self.shared.calls_for_help.fetch_add(1, Ordering::Relaxed);
+        }
         let kept_min = if whom == Use::Client { KEPT_FOR_CLIENTS } else { 0 };
         let pipes = self.pipes.close_kept();
         self.idle.close_oldest(GIVEN_UP, kept_min) + pipes > 0
     }
 
-    /// Joins in where another thread has run short.
+    /// Joins in where another thread has run short of what all share.
     pub(crate) fn help_in_shortage(&self) {
-        let shortages = self.shared.shortages.load(Ordering::Relaxed);
-        if self.shortages_seen.replace(shortages) != shortages {
+        let calls = self.shared.calls_for_help.load(Ordering::Relaxed);
+        if self.calls_heard.replace(calls) != calls {
             self.idle.close_oldest(GIVEN_UP, KEPT_FOR_CLIENTS);
         }
     }
@@ -115,13 +135,14 @@ mod tests {
 
     #[test]
     fn what_a_shortage_is() {
-        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS] {
-            assert!(is_shortage(&errno.into()), "{errno}");
+        assert_eq!(Lack::of(&Errno::MFILE.into()), Some(Lack::Table));
+        for errno in [Errno::NFILE, Errno::NOMEM, Errno::NOBUFS] {
+            assert_eq!(Lack::of(&errno.into()), Some(Lack::System), "{errno}");
         }
         for errno in [Errno::CONNREFUSED, Errno::CONNABORTED, Errno::TIMEDOUT] {
-            assert!(!is_shortage(&errno.into()), "{errno}");
+            assert_eq!(Lack::of(&errno.into()), None, "{errno}");
         }
-        assert!(!is_shortage(&io::Error::other("not of the system")));
+        assert_eq!(Lack::of(&io::Error::other("not of the system")), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use pointsman_net::{Bound, bind, is_free};
@@ -43,6 +43,9 @@ struct OpenSocket {
     /// As the plan names it: port 0 stays 0.
     asked: SocketAddr,
     address: SocketAddr,
+    /// What each thread accepts on, for as long as anybody is to connect. Whoever looks for the owner of a port
+    /// finds it by these, and a thread that had no room for its own gets it again.
+    ours: Vec<TcpListener>,
 }
 
 impl Sockets {
@@ -52,7 +55,7 @@ impl Sockets {
     ///
     /// # Errors
     /// The first address that cannot be listened on; nothing has changed then.
-    pub(crate) fn open(&mut self, live: &Live, threads: usize) -> Result<Vec<(SocketId, Bound)>, BindFault> {
+    pub(crate) fn open(&mut self, live: &Live, threads: usize) -> Result<Vec<SocketId>, BindFault> {
         let before: Vec<_> = self.open.iter().map(|socket| socket.listener).collect();
         self.hand_over(live);
         let bound = self.bind_missing(live, threads).inspect_err(|_| {
@@ -61,9 +64,19 @@ impl Sockets {
         Ok(bound.into_iter().map(|(listener, asked, bound)| self.number(listener, asked, bound)).collect())
     }
 
-    /// Forgets what `live` does not ask for, and returns it.
+    /// Closes our side of what `live` does not ask for, and returns it.
     pub(crate) fn close(&mut self, live: &Live) -> Vec<SocketId> {
         self.open.extract_if(.., |socket| !wants(live, socket)).map(|socket| socket.number).collect()
+    }
+
+    /// Closes our side of all: once the threads have closed theirs, clients are refused.
+    pub(crate) fn close_ours(&mut self) {
+        self.open.iter_mut().for_each(|socket| socket.ours.clear());
+    }
+
+    /// What a thread accepts on, while it is open.
+    pub(crate) fn of_thread(&self, number: SocketId, thread: usize) -> Option<&TcpListener> {
+        self.open.iter().find(|socket| socket.number == number)?.ours.get(thread)
     }
 
     /// Whom each socket accepts for.
@@ -112,11 +125,12 @@ impl Sockets {
         Ok(missing)
     }
 
-    fn number(&mut self, listener: ListenerId, asked: SocketAddr, bound: Bound) -> (SocketId, Bound) {
+    fn number(&mut self, listener: ListenerId, asked: SocketAddr, bound: Bound) -> SocketId {
         let number = SocketId(self.numbered);
         self.numbered += 1;
-        self.open.push(OpenSocket { number, listener, asked, address: bound.address });
-        (number, bound)
+        let Bound { address, sockets } = bound;
+        self.open.push(OpenSocket { number, listener, asked, address, ours: sockets });
+        number
     }
 }
 

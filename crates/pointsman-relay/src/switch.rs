@@ -3,24 +3,24 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
 use pointsman_config::Plan;
-use pointsman_net::{Bound, Clock};
+use pointsman_net::{Clock, SocketSender};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
-use crate::shard::{Command, Inbox, ShardStart, Shared, run};
-use crate::shortage::LastDescriptors;
+use crate::shard::{Inbox, ShardStart, Shared};
 use crate::sockets::{BindFault, Sockets};
+use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
 pub struct Start {
-    /// Event-loop threads.
-    pub threads: usize,
+    /// What it runs on.
+    pub threads: Threads,
     /// Where threads count.
     pub metrics: Arc<Metrics>,
     /// Where they log.
@@ -29,7 +29,7 @@ pub struct Start {
     pub sticky_key: [u8; 16],
     /// Keys the ids of clients; never the same twice.
     pub client_id_key: [u8; 16],
-    /// How many descriptors the process may have; `None`: no limit.
+    /// How many descriptors a table of them may have; `None`: no limit.
     pub descriptors_max: Option<u64>,
     /// How many connections of clients they are enough for: as many there may be where the plan names no
     /// limit.
@@ -40,11 +40,19 @@ pub struct Start {
 pub struct Switch {
     shared: Arc<Shared>,
     registry: Registry,
-    inboxes: Vec<Arc<Inbox>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread>,
     sockets: Sockets,
+    /// Sockets that a thread is still to be sent.
+    unsent: Vec<(usize, SocketId)>,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
     retired: Vec<Arc<Live>>,
+}
+
+/// A thread, and the ways to it.
+struct Thread {
+    handle: JoinHandle<()>,
+    inbox: Arc<Inbox>,
+    sockets: SocketSender,
 }
 
 /// An address that is listened on.
@@ -63,7 +71,7 @@ pub struct Address {
 pub enum StartFault {
     /// An address cannot be listened on.
     Bind(BindFault),
-    /// The system gives no thread or event loop.
+    /// A thread cannot begin.
     Thread(io::Error),
 }
 
@@ -71,7 +79,7 @@ impl fmt::Display for StartFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartFault::Bind(fault) => fault.fmt(f),
-            StartFault::Thread(error) => write!(f, "no event loop for a thread: {error}"),
+            StartFault::Thread(error) => write!(f, "a thread cannot begin: {error}"),
         }
     }
 }
@@ -79,7 +87,7 @@ impl fmt::Display for StartFault {
 impl std::error::Error for StartFault {}
 
 impl Switch {
-    /// Binds every listener and starts the threads.
+    /// Binds every listener and sets the threads to work.
     ///
     /// # Errors
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
@@ -87,54 +95,50 @@ impl Switch {
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
         let mut live = registry.attach(plan);
         let mut sockets = Sockets::default();
-        let opened = sockets.open(&live, start.threads).map_err(StartFault::Bind)?;
+        let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
-        let last_descriptors =
-            LastDescriptors::new(start.descriptors_max, start.connections_max, start.threads);
-        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max, last_descriptors));
+        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max));
         let mut switch = Switch {
             shared,
             registry,
-            inboxes: Vec::new(),
             threads: Vec::new(),
             sockets,
+            unsent: Vec::new(),
             retired: Vec::new(),
         };
-        switch.start_threads(&start).map_err(StartFault::Thread)?;
-        switch.accept_on(opened);
+        switch.set_to_work(start).map_err(StartFault::Thread)?;
+        switch.accept_on(&opened);
         Ok(switch)
     }
 
-    fn start_threads(&mut self, start: &Start) -> io::Result<()> {
+    fn set_to_work(&mut self, start: Start) -> io::Result<()> {
         let clock = Clock::start();
         let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
-        let idle_connections_max =
-            self.with_plan(|plan| plan.upstream_idle_connections_max) / start.threads as u32;
+        let threads = start.threads.count();
+        let idle_connections_max = self.with_plan(|plan| plan.upstream_idle_connections_max) / threads as u32;
         let pipes_max = self.with_plan(|plan| plan.splice_pipes_max);
-        let (started, starts) = mpsc::channel();
-        for thread in 0..start.threads {
+        for (thread, waiting) in start.threads.into_waiting().into_iter().enumerate() {
             let inbox = Arc::new(Inbox::default());
-            self.inboxes.push(inbox.clone());
             let Some(recorder) = start.metrics.recorder(start.log.as_ref(), base) else {
                 return Err(io::Error::other("the metrics were made for fewer threads"));
             };
             let shard = ShardStart {
                 shared: self.shared.clone(),
-                inbox,
+                inbox: inbox.clone(),
                 thread,
+                threads,
+                descriptors_max: start.descriptors_max,
                 recorder,
                 clock,
                 client_ids: ClientIds::new(start.client_id_key, thread as u64),
                 idle_connections_max,
-                splice_pipes_max: share(pipes_max, start.threads, thread),
+                splice_pipes_max: share(pipes_max, threads, thread),
                 seed: seed(start.client_id_key, thread as u64),
             };
-            let started = started.clone();
-            let name = format!("shard-{thread}");
-            self.threads.push(std::thread::Builder::new().name(name).spawn(move || run(shard, &started))?);
+            waiting.work.send(shard).map_err(|_| io::Error::other("it has ended"))?;
+            self.threads.push(Thread { handle: waiting.thread, inbox, sockets: waiting.sockets });
         }
-        drop(started);
-        starts.iter().take(start.threads).collect()
+        Ok(())
     }
 
     /// Puts a new plan in the place of the live one. Open connections go on.
@@ -143,27 +147,46 @@ impl Switch {
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
         let mut live = self.registry.attach(plan);
-        let opened = self.sockets.open(&live, self.inboxes.len())?;
+        let opened = self.sockets.open(&live, self.threads.len())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
         self.retired.push(self.shared.publish(Arc::new(live)));
-        self.accept_on(opened);
+        self.accept_on(&opened);
         for socket in gone {
-            self.inboxes.iter().for_each(|inbox| inbox.put(Command::Close { socket }));
+            self.threads.iter().for_each(|thread| thread.inbox.close(socket));
         }
         Ok(self.shared.generation())
     }
 
-    fn accept_on(&self, opened: Vec<(SocketId, Bound)>) {
-        for (socket, bound) in opened {
-            for (inbox, accepts) in self.inboxes.iter().zip(bound.sockets) {
-                inbox.put(Command::Listen { socket, accepts });
-            }
-        }
+    fn accept_on(&mut self, opened: &[SocketId]) {
+        let threads = 0..self.threads.len();
+        self.unsent
+            .extend(opened.iter().flat_map(|&socket| threads.clone().map(move |thread| (thread, socket))));
+        self.send_sockets();
     }
 
-    /// Frees the generations that no thread holds any more. Call it now and then.
-    pub fn free_retired(&mut self) {
+    /// Sends the threads what they are to accept on. Meanwhile clients wait in the kernel's queue.
+    fn send_sockets(&mut self) {
+        let Switch { threads, sockets, unsent, .. } = self;
+        for (number, thread) in threads.iter().enumerate() {
+            unsent.extend(thread.inbox.take_missed().into_iter().map(|socket| (number, socket)));
+        }
+        unsent.retain(|&(number, socket)| {
+            // Closed meanwhile.
+            let Some(ours) = sockets.of_thread(socket, number) else { return false };
+            let thread = &threads[number];
+            let is_sent = thread.sockets.send(socket.0, ours).is_ok();
+            if is_sent {
+                thread.inbox.sockets_sent();
+            }
+            !is_sent
+        });
+    }
+
+    /// Frees the generations that no thread holds any more, and sends what could not be sent before. Call it now
+    /// and then.
+    pub fn clear_up(&mut self) {
+        self.send_sockets();
         let before = self.retired.len();
         self.retired.retain(|live| Arc::strong_count(live) > 1);
         if self.retired.len() < before {
@@ -219,19 +242,20 @@ impl Switch {
     }
 
     /// Stops accepting; connections end after what they are doing now.
-    pub fn drain(&self) {
+    pub fn drain(&mut self) {
+        self.sockets.close_ours();
         self.shared.draining.store(true, Ordering::Relaxed);
     }
 
     /// Ends what is still open.
-    pub fn stop(&self) {
-        self.shared.draining.store(true, Ordering::Relaxed);
+    pub fn stop(&mut self) {
+        self.drain();
         self.shared.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Whether every thread has ended, which is so once nothing is open after [`Switch::drain`].
     pub fn has_ended(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
+        self.threads.iter().all(|thread| thread.handle.is_finished())
     }
 }
 

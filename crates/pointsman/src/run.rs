@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use lexopt::Arg;
 use pointsman_config::{Loaded, LogDestination, Plan};
 use pointsman_net::EventLoop;
-use pointsman_relay::{Start, Switch};
+use pointsman_relay::{Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
 
 use crate::run::control::Control;
@@ -77,12 +77,16 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let Loaded { plan, files, .. } = loaded;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = plan.threads.unwrap_or(cores);
+    let descriptors_max = descriptors::raise_limit();
+    // First of all: what is open now is open in the tables of all threads.
+    let waiting = Threads::start(threads, plan.own_descriptor_tables)
+        .map_err(|error| format!("no thread or event loop: {error}"))?;
+    notice::maybe(descriptors::shared(&waiting));
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin;
-    let descriptors_max = descriptors::raise_limit();
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
     let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
     let random = random_keys()?;
@@ -90,7 +94,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let switch = Switch::start(
         plan,
         Start {
-            threads,
+            threads: waiting,
             metrics: metrics.clone(),
             log: log.clone(),
             sticky_key: random.0,

@@ -82,9 +82,10 @@ impl fmt::Display for Memory {
     }
 }
 
+/// Those of all its tables.
 pub(super) fn descriptors(process: u32) -> Result<usize> {
-    let folder = format!("/proc/{process}/fd");
-    Ok(std::fs::read_dir(folder).because(|| "the switch is gone".into())?.count())
+    let tables = pointsman_e2e::descriptors_of(process).because(|| "the switch is gone".into())?;
+    Ok(tables.into_iter().sum())
 }
 
 fn resident_kib(status: &str) -> Option<u64> {

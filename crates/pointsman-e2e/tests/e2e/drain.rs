@@ -171,7 +171,7 @@ fn interrupted(threads: usize) {
 }
 
 /// The listener is gone: a connection is refused, or (a thread was just accepting) closed unserved.
-fn refuses(address: std::net::SocketAddr) {
+pub(crate) fn refuses(address: std::net::SocketAddr) {
     let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
     while let Ok(mut late) = TcpStream::connect(address) {
         late.set_read_timeout(Some(pointsman_e2e::PATIENCE)).expect("an open socket");

@@ -8,6 +8,7 @@ mod conditions;
 mod configuration;
 mod connections;
 mod curl;
+mod descriptor_tables;
 mod dialogues;
 mod documents;
 mod drain;

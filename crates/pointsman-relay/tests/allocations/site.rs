@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointsman_config::Plan;
-use pointsman_relay::{Start, Switch};
+use pointsman_relay::{Start, Switch, Threads};
 use pointsman_telemetry::Metrics;
 use pointsman_tls::Client;
 use rcgen::CertifiedKey;
@@ -44,7 +44,7 @@ impl Site {
         save("site.toml", &configuration(origin));
         let loaded = Plan::load(&folder.path().join("site.toml"), None).expect("a good configuration");
         let start = Start {
-            threads: 1,
+            threads: Threads::start(1, true).expect("a thread"),
             metrics: Metrics::new(1, "0", SystemTime::now()),
             log: None,
             connections_max: 1024,

@@ -1,11 +1,12 @@
 //! What happens while the demo runs, in one queue: what the switch logs and says, and signals.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel as unbounded, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pointsman_net::{EventLoop, Signals};
+use pointsman_net::{EventLoop, Signals, Timers};
 
 use super::Stop;
 
@@ -97,23 +98,16 @@ pub(super) fn tell_lines(
 pub(super) fn listen_for_signals(teller: Teller) -> Result<(), Stop> {
     let (started, starts) = unbounded();
     thread::spawn(move || {
-        let listening = EventLoop::new().and_then(|event_loop| {
-            let signals = event_loop.run(async { Signals::listen() })?;
-            Ok((event_loop, signals))
-        });
-        let (event_loop, mut signals) = match listening {
+        let listening = EventLoop::new().and_then(|event_loop| Ok((event_loop, Signals::listen()?)));
+        let (event_loop, signals) = match listening {
             Ok(listening) => listening,
             Err(error) => return drop(started.send(Err(error))),
         };
         drop(started.send(Ok(())));
-        event_loop.run(async {
-            loop {
-                signals.next().await;
-                if teller.send(Event::Interrupted).is_err() {
-                    return;
-                }
-            }
-        });
+        event_loop.run(Timers::default().run(|| match signals.take() {
+            Some(_) if teller.send(Event::Interrupted).is_err() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }));
     });
     let listening = starts.recv().unwrap_or_else(|_| Err(std::io::Error::other("its thread ended")));
     listening.map_err(Stop::because("cannot listen for signals"))

@@ -19,11 +19,14 @@ use super::descriptors;
 use super::notice::{self, notice};
 use super::shortage::Shortage;
 
-/// How often generations that nobody holds any more are freed, and a drain is looked at.
+/// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
 
 /// How often a drain is looked at.
 const DRAIN_LOOK_MS: u32 = 10;
+
+/// How often signals are looked for: as often as deadlines move on.
+const SIGNAL_LOOK_MS: u32 = 25;
 
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -50,6 +53,7 @@ pub(super) struct Fixed {
     admin: Option<SocketAddr>,
     upstream_idle_connections_max: u32,
     splice_pipes_max: u32,
+    own_descriptor_tables: bool,
 }
 
 impl Fixed {
@@ -60,6 +64,7 @@ impl Fixed {
             admin: plan.admin,
             upstream_idle_connections_max: plan.upstream_idle_connections_max,
             splice_pipes_max: plan.splice_pipes_max,
+            own_descriptor_tables: plan.own_descriptor_tables,
         }
     }
 
@@ -74,6 +79,7 @@ impl Fixed {
                 self.upstream_idle_connections_max != other.upstream_idle_connections_max,
             ),
             ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
+            ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
@@ -109,7 +115,7 @@ impl Control {
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
-            let mut signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+            let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
             let timers = Timers::default();
             let ticking = timers.clone();
             spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
@@ -118,7 +124,7 @@ impl Control {
                 serve_admin(address, &timers, SwitchPages { switch, metrics, draining })?;
             }
             notice(&format!("ready threads={threads}"));
-            let mut waits = Waits { signals: &mut signals, deadline: timers.deadline() };
+            let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
             let (switch, metrics) = (&switch, &metrics);
             let reloads = Reloads { switch, metrics, config, files, fixed, threads, descriptors_max };
             reloads.until_told_to_end(&mut waits, log.as_ref()).await;
@@ -144,14 +150,23 @@ fn serve_admin(address: SocketAddr, timers: &Timers, pages: SwitchPages) -> Resu
 
 /// What the control thread waits for.
 struct Waits<'a> {
-    signals: &'a mut Signals,
+    signals: &'a Signals,
     deadline: Deadline,
 }
 
 impl Waits<'_> {
     /// The next signal, if one comes in time.
     async fn signal_within(&mut self, ms: u32) -> Option<Signal> {
-        self.deadline.within(ms, self.signals.next()).await.ok()
+        let started = Instant::now();
+        loop {
+            let heard = self.signals.take();
+            let left = u128::from(ms).saturating_sub(started.elapsed().as_millis()) as u32;
+            if heard.is_some() || left == 0 {
+                return heard;
+            }
+            let look = self.deadline.within(left.min(SIGNAL_LOOK_MS), std::future::pending::<()>()).await;
+            debug_assert!(look.is_err());
+        }
     }
 }
 
@@ -179,7 +194,7 @@ impl Reloads<'_> {
                 }
                 None => {}
             }
-            self.switch.borrow_mut().free_retired();
+            self.switch.borrow_mut().clear_up();
             notice::maybe(shortage.look(self.switch.borrow().shortages()));
             let watch_ms = self.switch.borrow().watch_ms();
             if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
@@ -195,7 +210,7 @@ impl Reloads<'_> {
     fn reload(&mut self) {
         let mut switch = self.switch.borrow_mut();
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
-        switch.free_retired();
+        switch.clear_up();
         let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
             Ok(loaded) => loaded,
             Err(problems) => {
@@ -229,14 +244,14 @@ impl Reloads<'_> {
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
 async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
-    switch.borrow().drain();
+    switch.borrow_mut().drain();
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
     if ended(switch, waits, drain_max, true).await {
         notice("drained");
         return ExitCode::SUCCESS;
     }
     notice(&format!("drain cut connections={}", switch.borrow().open_connections()));
-    switch.borrow().stop();
+    switch.borrow_mut().stop();
     // Threads that end break off what they cut; a process that ends first would close it in good order.
     ended(switch, waits, STOP_MAX, false).await;
     ExitCode::FAILURE

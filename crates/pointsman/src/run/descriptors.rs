@@ -1,6 +1,10 @@
-//! How many descriptors the process may have, and how many connections that is enough for.
+//! How many descriptors a table may have, and how many connections that is enough for.
+//!
+//! Threads with tables of their own could have more in all. How many come to which thread is the kernel's choice,
+//! and so what one table has room for is all that is promised.
 
 use pointsman_config::Plan;
+use pointsman_relay::Threads;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors of the process itself: standard streams, logs, signals, files while they are read, and the
@@ -43,10 +47,16 @@ pub(super) fn warning(limit: Option<u64>, plan: &Plan, threads: usize) -> Option
     let enough_for = connections_for(Some(limit), plan, threads);
     (asked > enough_for).then(|| {
         format!(
-            "warning: `connections_max = {asked}` needs more descriptors than the process may have: {limit} \
-             are enough for {enough_for} connections with one to a server each"
+            "warning: `connections_max = {asked}` needs more descriptors than there surely are: {limit} are \
+             enough for {enough_for} connections with one to a server each"
         )
     })
+}
+
+/// What to say where threads share a descriptor table that were to have their own.
+pub(super) fn shared(threads: &Threads) -> Option<String> {
+    let error = threads.table_refusal()?;
+    Some(format!("warning: threads share one descriptor table, which costs more time in the kernel: {error}"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,98 @@
+//! The threads of a switch before there is a switch: each with a descriptor table of its own, where it can be had,
+//! and an event loop.
+
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use pointsman_net::{EventLoop, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
+
+use crate::shard::{Equipment, ShardStart, run};
+
+/// Threads that wait for a switch. They end when they are dropped.
+#[derive(Debug)]
+pub struct Threads {
+    all: Vec<Waiting>,
+    refusal: Option<io::Error>,
+}
+
+/// A thread that waits for its work.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) thread: JoinHandle<()>,
+    pub(crate) work: mpsc::Sender<ShardStart>,
+    pub(crate) sockets: SocketSender,
+}
+
+impl Threads {
+    /// Starts `count` threads. Call it before the process opens anything: what is open is open in each table of
+    /// its own, too, and stays so. `own_tables`: whether they get one; without, or where the system refuses, they
+    /// share the caller's.
+    ///
+    /// # Errors
+    /// When the system gives no thread or event loop.
+    pub fn start(count: usize, own_tables: bool) -> io::Result<Threads> {
+        let mut threads = Threads { all: Vec::with_capacity(count), refusal: None };
+        for number in 0..count {
+            let (sockets, receiver) = socket_channel()?;
+            let receiver = Arc::new(receiver);
+            let (work, works) = mpsc::channel();
+            let (ready, is_ready) = mpsc::channel();
+            let theirs = receiver.clone();
+            let name = format!("shard-{number}");
+            let thread = std::thread::Builder::new()
+                .name(name)
+                .spawn(move || wait_for_work(own_tables, theirs, &ready, &works))?;
+            let ended = || Err(io::Error::other("a thread ended before it began"));
+            let refusal = is_ready.recv().unwrap_or_else(|_| ended())?;
+            threads.refusal = threads.refusal.or(refusal);
+            threads.all.push(Waiting { thread, work, sockets });
+        }
+        Ok(threads)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Why they share a descriptor table, where they were to have their own.
+    pub fn table_refusal(&self) -> Option<&io::Error> {
+        self.refusal.as_ref()
+    }
+
+    pub(crate) fn into_waiting(self) -> Vec<Waiting> {
+        self.all
+    }
+}
+
+/// What the thread runs. `ready` hears why it shares its table, or why it cannot begin at all.
+fn wait_for_work(
+    own_table: bool,
+    receiver: Arc<SocketReceiver>,
+    ready: &mpsc::Sender<io::Result<Option<io::Error>>>,
+    works: &mpsc::Receiver<ShardStart>,
+) {
+    let refusal = if own_table { own_descriptor_table().err() } else { None };
+    let has_own_table = own_table && refusal.is_none();
+    let equipment = receiver
+        .try_clone()
+        .and_then(|sockets| Ok(Equipment { event_loop: EventLoop::new()?, sockets, has_own_table }));
+    // Whoever started the thread has opened it and is to close it: there is another one here.
+    drop(receiver);
+    match equipment {
+        Ok(equipment) => {
+            tell(ready, Ok(refusal));
+            // None comes where the switch could not start.
+            if let Ok(start) = works.recv() {
+                run(equipment, start);
+            }
+        }
+        Err(error) => tell(ready, Err(error)),
+    }
+}
+
+fn tell<T>(to: &mpsc::Sender<T>, what: T) {
+    // Whoever started the thread waits for this, or has given up and ends the process.
+    let (Ok(()) | Err(_)) = to.send(what);
+}
