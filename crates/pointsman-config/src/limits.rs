@@ -31,7 +31,7 @@ limits! {
     body_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "Between two bytes of a request's body; 408 over it.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
-        "How long a client may take no byte of an answer before it is cut off.";
+        "How long a client may take no byte of an answer before it is cut off, at most a quarter of that later.";
 }
 
 limits! {
@@ -45,7 +45,7 @@ limits! {
     body_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
         "Between two bytes of an answer's body.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
-        "How long a server may take no byte of a request.";
+        "How long a server may take no byte of a request; 504 over it, at most a quarter of that later.";
     idle_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "How long an idle connection is kept.";
     idle_connections_max: u32 = 256, 0..65_536, "connections",

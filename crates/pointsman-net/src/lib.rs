@@ -11,6 +11,7 @@ mod listen;
 mod reactor;
 mod signals;
 mod splice;
+mod stall;
 mod stream;
 mod transfer;
 mod wheel;
@@ -22,6 +23,7 @@ pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{Acceptor, Bound, bind, is_free};
 pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
+pub use stall::Stall;
 pub use stream::{Tcp, connect};
 pub use transfer::{read_into, write_all};
 

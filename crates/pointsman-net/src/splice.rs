@@ -120,7 +120,7 @@ impl Pipe {
     pub fn poll_empty(&mut self, context: &Context<'_>, to: &Tcp) -> Poll<io::Result<usize>> {
         let Some(Ends { reader, .. }) = &self.ends else { return Poll::Ready(Ok(0)) };
         let held = self.held_bytes;
-        let emptied = to.source().poll_write(to, context, 0, || splice(reader, None, to, None, held, FLAGS));
+        let emptied = to.poll_write_by(context, 0, || splice(reader, None, to, None, held, FLAGS));
         if let Poll::Ready(Ok(bytes)) = emptied {
             self.held_bytes -= bytes;
         }

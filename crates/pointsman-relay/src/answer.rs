@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
-use pointsman_net::{PooledBuffer, read_into};
+use pointsman_net::{PooledBuffer, Stall, read_into};
 
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
@@ -203,47 +203,41 @@ impl<C: Transport> Session<C> {
         upload: &mut Upload<'_>,
     ) -> Result<(), Fault> {
         let server_ms = server.server().limits.body_ms_max;
+        let mut stall = Stall::new(self.limits.write_ms_max);
         loop {
-            let (ms, waiting) = match down.waiting() {
-                Waiting::Read => (server_ms, ServerOrClient::Server),
-                Waiting::Write => (self.limits.write_ms_max, ServerOrClient::Client),
+            let waiting = down.waiting();
+            let ms = match waiting {
+                Waiting::Read => server_ms,
+                Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| {
                 if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
                     return Poll::Ready(step);
                 }
-                if let Upload::Running(up) = upload
+                // However the upload goes on, it is the answer that is waited for, and its time runs.
+                while let Upload::Running(up) = upload
                     && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
                 {
-                    // However the upload ends, it is the answer that is waited for now.
                     match step {
                         Ok(Step::Moved) => {}
                         Ok(Step::Done) => *upload = Upload::Over,
                         Err(_) => *upload = Upload::Broken,
                     }
-                    return Poll::Ready(Ok(Step::Moved));
                 }
                 Poll::Pending
             });
-            match deadline.within(ms, step).await {
-                Ok(Ok(Step::Moved)) => {}
-                Ok(Ok(Step::Done)) => return Ok(()),
-                Ok(Err(fault)) => return Err(fault_of(&fault)),
-                Err(_) => {
-                    return Err(match waiting {
-                        ServerOrClient::Server => Fault::Server(ServerFault::BodyTimeout),
-                        ServerOrClient::Client => Fault::Client(ClientFault::Stalled),
-                    });
-                }
+            match (deadline.within(ms, step).await, waiting) {
+                (Ok(Ok(Step::Moved)), _) => stall = Stall::new(self.limits.write_ms_max),
+                (Ok(Ok(Step::Done)), _) => return Ok(()),
+                (Ok(Err(fault)), _) => return Err(fault_of(&fault)),
+                (Err(_), Waiting::Read) => return Err(Fault::Server(ServerFault::BodyTimeout)),
+                // Slowly, but the client takes it.
+                (Err(_), Waiting::Write) if stall.goes_on(self.io.tcp()) => {}
+                (Err(_), Waiting::Write) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }
     }
-}
-
-enum ServerOrClient {
-    Server,
-    Client,
 }
 
 fn fault_of(fault: &PumpFault) -> Fault {

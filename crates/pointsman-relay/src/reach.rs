@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::rc::Rc;
 
 use pointsman_http::AnswerTo;
-use pointsman_net::{PooledBuffer, Tcp, read_into, write_all};
+use pointsman_net::{PooledBuffer, Stall, Tcp, read_into, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_upstream::{ConnectFault, Trust};
 
@@ -159,15 +159,19 @@ impl<C: Transport> Session<C> {
                 .map_err(|fault| Tried { fault, again: fault != ServerFault::Shortage })?,
         };
         exchange.is_connected(self);
-        let mut sent = 0;
         let may_repeat = exchange.method.is_idempotent();
-        let write = write_all(&mut tcp, &forward.message, &mut sent);
-        match self.deadline.within(server.limits.write_ms_max, write).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => {
-                return Err(Tried { fault: ServerFault::Closed, again: sent == 0 || may_repeat });
+        let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
+        loop {
+            let write = write_all(&mut tcp, &forward.message, &mut sent);
+            match self.deadline.within(stall.look_ms(), write).await {
+                Ok(Ok(())) => break,
+                Ok(Err(_)) => {
+                    return Err(Tried { fault: ServerFault::Closed, again: sent == 0 || may_repeat });
+                }
+                // Slowly, but it takes it.
+                Err(_) if stall.goes_on(&tcp) => {}
+                Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
             }
-            Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
         }
         let answer_until_us = self.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.heads.take_later();

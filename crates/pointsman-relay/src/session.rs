@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{Answer, PLAIN_TEXT_LINE};
-use pointsman_net::{Deadline, Elapsed, PooledBuffer, write_all};
+use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_view::{AddressText, Connection};
 
 use crate::decide::{OwnAnswer, Verdict, decide};
@@ -217,15 +217,14 @@ impl<C: Transport> Session<C> {
     /// Sends bytes to the client.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let mut sent = 0;
-        let ms = self.limits.write_ms_max;
+        let mut stall = Stall::new(self.limits.write_ms_max);
         loop {
-            let before = sent;
             let write = write_all(&mut self.io, bytes, &mut sent);
-            match self.deadline.within(ms, write).await {
+            match self.deadline.within(stall.look_ms(), write).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(_)) => return Err(Fault::Client(ClientFault::Closed)),
                 // The limit is on taking nothing: a slow reader that reads has another turn.
-                Err(_) if sent > before => {}
+                Err(_) if stall.goes_on(self.io.tcp()) => {}
                 Err(_) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }

@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing};
-use tokio::io::AsyncWriteExt;
+use pointsman_net::Stall;
 
 use crate::answer::{FinalHead, Upload};
 use crate::decide::Forward;
@@ -65,12 +65,13 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Progress, Fault> {
         let limits = reached.server.server().limits;
+        let mut stall = Stall::new(limits.write_ms_max);
         let uploaded = loop {
             let ms = match up.waiting() {
                 // Until the server has said 100, it is the server that is waited for.
                 Waiting::Read if waits_for_continue => limits.response_ms_max,
                 Waiting::Read => self.limits.body_ms_max,
-                Waiting::Write => limits.write_ms_max,
+                Waiting::Write => stall.look_ms(),
             };
             let step = {
                 let Session { io, deadline, .. } = &mut *self;
@@ -84,7 +85,10 @@ impl<C: Transport> Session<C> {
                 deadline.within(ms, both).await
             };
             match step {
-                Ok(Event::Uploaded(Ok(Step::Moved))) => waits_for_continue = false,
+                Ok(Event::Uploaded(Ok(Step::Moved))) => {
+                    waits_for_continue = false;
+                    stall = Stall::new(limits.write_ms_max);
+                }
                 Ok(Event::Uploaded(Ok(Step::Done))) => break Ok(()),
                 Ok(Event::Uploaded(Err(fault))) => break Err(fault),
                 Ok(Event::Answered(Ok(1..))) => {
@@ -99,6 +103,8 @@ impl<C: Transport> Session<C> {
                     waits_for_continue &= exchange.interims == 0;
                 }
                 Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
+                // Slowly, but the server takes it.
+                Err(_) if up.waiting() == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
@@ -122,20 +128,22 @@ impl<C: Transport> Session<C> {
     ///
     /// Our side closes first: a client that waits for the answer's end, or for leave to go on, sees it.
     pub(crate) async fn finish_upload(&mut self, up: &mut Pump, server: &mut ServerConnection) {
-        let ms = self.limits.write_ms_max;
-        if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
+        if !self.end_our_side().await {
             return;
         }
         let server_ms = server.server().limits.write_ms_max;
+        let mut stall = Stall::new(server_ms);
         loop {
             let ms = match up.waiting() {
                 Waiting::Read => self.limits.body_ms_max,
-                Waiting::Write => server_ms,
+                Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.tcp));
-            if !matches!(deadline.within(ms, step).await, Ok(Ok(Step::Moved))) {
-                return;
+            match deadline.within(ms, step).await {
+                Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
+                Err(_) if up.waiting() == Waiting::Write && stall.goes_on(&server.tcp) => {}
+                _ => return,
             }
         }
     }

@@ -17,6 +17,7 @@ mod normal_forms;
 mod refusals;
 mod reload;
 mod servers;
+mod slow_peers;
 mod stickiness;
 mod telemetry;
 mod tls;
