@@ -30,6 +30,8 @@ limits! {
         "Between two requests of a connection, which is then closed.";
     body_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "Between two bytes of a request's body; 408 over it.";
+    half_closed_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
+        "How long the server of a client that sends nothing more, and so may have left, may stay silent: then both connections end.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "How long a client may take no byte of an answer before it is cut off, at most a quarter of that later.";
 }

@@ -2,9 +2,10 @@
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::{Body, Framing, Head, PATIENCE, Reader, TlsClient};
 
@@ -151,6 +152,25 @@ impl Client {
     pub fn finish_sending(&mut self) {
         let socket = self.reader.stream().socket();
         socket.shutdown(Shutdown::Write).expect("still open");
+    }
+
+    /// Says over TLS that nothing more will be sent, and leaves the connection underneath open.
+    ///
+    /// # Panics
+    /// Without TLS, or when the switch has closed.
+    pub fn notify_of_close(&mut self) {
+        let Stream::Tls(stream) = self.reader.stream() else { panic!("only TLS has a word for it") };
+        stream.conn.send_close_notify();
+        stream.flush().expect("still open");
+    }
+
+    /// Breaks the connection off, as a process does that is killed with something unread.
+    ///
+    /// # Panics
+    /// When the system refuses.
+    pub fn reset(mut self) {
+        let socket = SockRef::from(self.reader.stream().socket());
+        socket.set_linger(Some(Duration::ZERO)).expect("an open socket");
     }
 
     /// Sends a GET for `shop.example` and reads the answer.

@@ -21,6 +21,7 @@ pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{Acceptor, Bound, bind, is_free};
+pub use reactor::Presence;
 pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
 pub use stall::Stall;

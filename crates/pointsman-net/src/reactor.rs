@@ -55,8 +55,21 @@ struct Readiness {
     hears_room: Cell<bool>,
     /// The peer has closed, or the socket broke: there is always something to read, if only the end.
     hung_up: Cell<bool>,
+    /// The socket broke, or both sides have closed.
+    broken: Cell<bool>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
+}
+
+/// How the other end of a connection stands, as far as the event loop has heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It may still send.
+    Open,
+    /// It sends nothing more behind what is here, and may still read.
+    Ended,
+    /// It is gone, or both sides have closed.
+    Broken,
 }
 
 /// A registered socket's place. It must live as long as the socket is used and no longer.
@@ -123,6 +136,9 @@ impl Reactor {
         let broken = flags.intersects(Flags::HUP | Flags::ERR);
         if broken || flags.intersects(Flags::RDHUP) {
             readiness.hung_up.set(true);
+        }
+        if broken {
+            readiness.broken.set(true);
         }
         if broken || flags.intersects(Flags::IN | Flags::RDHUP) {
             readiness.readable.set(true);
@@ -241,6 +257,16 @@ impl Source {
     /// Whether an edge was heard that no read has used up.
     pub(crate) fn is_readable(&self) -> bool {
         self.readiness.readable.get()
+    }
+
+    /// How the other end stands. The task is woken when that changes.
+    pub(crate) fn presence(&self, context: &Context<'_>) -> Presence {
+        wait(&self.readiness.reader, context);
+        match (self.readiness.broken.get(), self.readiness.hung_up.get()) {
+            (true, _) => Presence::Broken,
+            (false, true) => Presence::Ended,
+            (false, false) => Presence::Open,
+        }
     }
 
     /// Waits until there may be something to read.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::PooledBuffer;
 use crate::event_loop::register;
-use crate::reactor::{Source, Writing};
+use crate::reactor::{Presence, Source, Writing};
 use crate::stall::unacknowledged;
 
 /// A TCP connection.
@@ -108,6 +108,12 @@ impl Tcp {
             self.source.is_drained();
         }
         is_quiet
+    }
+
+    /// How the other end stands, whatever lies before its end unread. Costs no system call. The task is woken when
+    /// that changes.
+    pub fn presence(&self, context: &Context<'_>) -> Presence {
+        self.source.presence(context)
     }
 
     /// Waits until the event loop hears that there is something to read, or the end.

@@ -1,14 +1,15 @@
 //! The answer of a server on its way to the client.
 
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
-use pointsman_net::{PooledBuffer, Stall, read_into};
+use pointsman_net::{PooledBuffer, Stall};
 
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
@@ -57,8 +58,9 @@ impl<C: Transport> Session<C> {
                 break head;
             }
             let ms = self.ms_until(reached.answer_until_us);
-            let read = read_into(&mut reached.server.tcp, &mut reached.answer);
-            match self.deadline.within(ms, read).await {
+            let Reached { server, answer, .. } = &mut *reached;
+            let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
+            match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Err(Fault::Server(ServerFault::Closed)),
                 Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
@@ -206,12 +208,8 @@ impl<C: Transport> Session<C> {
         let mut stall = Stall::new(self.limits.write_ms_max);
         loop {
             let waiting = down.waiting();
-            let ms = match waiting {
-                Waiting::Read => server_ms,
-                Waiting::Write => stall.look_ms(),
-            };
-            let Session { io, deadline, .. } = &mut *self;
-            let step = std::future::poll_fn(|context| {
+            let ahead = ahead(matches!(upload, Upload::Over));
+            let step = |context: &mut Context<'_>, io: &mut C| {
                 if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
                     return Poll::Ready(step);
                 }
@@ -226,8 +224,17 @@ impl<C: Transport> Session<C> {
                     }
                 }
                 Poll::Pending
-            });
-            match (deadline.within(ms, step).await, waiting) {
+            };
+            let moved = match waiting {
+                Waiting::Read => self.while_present(server_ms, ahead, step).await?,
+                // It is the client that is waited for: where it has left, writing fails.
+                Waiting::Write => {
+                    let Session { io, deadline, .. } = &mut *self;
+                    let mut step = step;
+                    deadline.within(stall.look_ms(), std::future::poll_fn(|context| step(context, io))).await
+                }
+            };
+            match (moved, waiting) {
                 (Ok(Ok(Step::Moved)), _) => stall = Stall::new(self.limits.write_ms_max),
                 (Ok(Ok(Step::Done)), _) => return Ok(()),
                 (Ok(Err(fault)), _) => return Err(fault_of(&fault)),
@@ -238,6 +245,10 @@ impl<C: Transport> Session<C> {
             }
         }
     }
+}
+
+fn ahead(has_whole_request: bool) -> Ahead {
+    if has_whole_request { Ahead::Request } else { Ahead::Body }
 }
 
 fn fault_of(fault: &PumpFault) -> Fault {

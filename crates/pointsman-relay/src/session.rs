@@ -32,7 +32,9 @@ pub(crate) struct Session<C: Transport> {
     /// The generation of the plan that `limits` are from.
     generation: u64,
     /// Bytes of the next request that came with the last one.
-    early: Option<PooledBuffer>,
+    pub(crate) early: Option<PooledBuffer>,
+    /// Whether the client has said that it sends nothing more.
+    pub(crate) has_ended: bool,
     /// Whether an answer has begun and is not over: whoever ends the connection now breaks it off.
     pub(crate) is_amid_answer: bool,
 }
@@ -87,6 +89,7 @@ impl<C: Transport> Session<C> {
             generation: 0,
             requests: 0,
             early: None,
+            has_ended: false,
             is_amid_answer: false,
         };
         session.look_at_plan();

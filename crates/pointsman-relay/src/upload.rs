@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing};
-use pointsman_net::Stall;
+use pointsman_net::{Presence, Stall};
 
 use crate::answer::{FinalHead, Upload};
 use crate::decide::Forward;
@@ -26,6 +26,8 @@ enum Progress {
 enum Event {
     Uploaded(Result<Step, PumpFault>),
     Answered(std::io::Result<usize>),
+    /// The client is gone, and nobody is left to tell the answer.
+    Left,
 }
 
 impl<C: Transport> Session<C> {
@@ -80,7 +82,14 @@ impl<C: Transport> Session<C> {
                     if let Poll::Ready(read) = server.tcp.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
                     }
-                    up.poll_step(context, io, &mut server.tcp).map(Event::Uploaded)
+                    if let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp) {
+                        return Poll::Ready(Event::Uploaded(step));
+                    }
+                    match io.tcp().presence(context) {
+                        Presence::Broken => Poll::Ready(Event::Left),
+                        // Reading what it sent comes to its end.
+                        Presence::Ended | Presence::Open => Poll::Pending,
+                    }
                 });
                 deadline.within(ms, both).await
             };
@@ -103,6 +112,7 @@ impl<C: Transport> Session<C> {
                     waits_for_continue &= exchange.interims == 0;
                 }
                 Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
+                Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
                 Err(_) if up.waiting() == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),

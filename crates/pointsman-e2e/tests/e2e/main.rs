@@ -12,6 +12,7 @@ mod dialogues;
 mod documents;
 mod drain;
 mod endure;
+mod gone_clients;
 mod nginx;
 mod normal_forms;
 mod refusals;
