@@ -21,6 +21,8 @@ pub(crate) struct Pump {
     left: u64,
     /// Bytes of body that came.
     pub(crate) read_bytes: u64,
+    /// For how long its source was waited for.
+    pub(crate) waited_us: u64,
     /// What was read after the body's end.
     pub(crate) excess: Vec<u8>,
 }
@@ -69,7 +71,8 @@ pub(crate) enum Waiting {
 impl Pump {
     /// A pump for what is left of `body`; `buffer` is empty.
     pub(crate) fn new(buffer: PooledBuffer, body: BodyReader, form: BodyForm, left: u64) -> Pump {
-        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes: 0, excess: Vec::new() }
+        let (read_bytes, waited_us, excess) = (0, 0, Vec::new());
+        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes, waited_us, excess }
     }
 
     /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.

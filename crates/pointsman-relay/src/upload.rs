@@ -1,5 +1,6 @@
 //! A request body that goes on after the head: sent while the answer is listened for.
 
+use std::num::NonZeroU64;
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing};
@@ -68,11 +69,13 @@ impl<C: Transport> Session<C> {
     ) -> Result<Progress, Fault> {
         let limits = reached.server.server().limits;
         let mut stall = Stall::new(limits.write_ms_max);
+        let continue_until_us = self.after_ms(limits.response_ms_max);
         let uploaded = loop {
-            let ms = match up.waiting() {
+            let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
+            let ms = match waiting {
                 // Until the server has said 100, it is the server that is waited for.
-                Waiting::Read if waits_for_continue => limits.response_ms_max,
-                Waiting::Read => self.limits.body_ms_max,
+                Waiting::Read if waits_for_continue => self.ms_until(continue_until_us),
+                Waiting::Read => self.body_ms(up),
                 Waiting::Write => stall.look_ms(),
             };
             let step = {
@@ -93,6 +96,9 @@ impl<C: Transport> Session<C> {
                 });
                 deadline.within(ms, both).await
             };
+            if waiting == Waiting::Read && !waits_for_continue {
+                up.waited_us += self.shard.clock.round_us() - began_us;
+            }
             match step {
                 Ok(Event::Uploaded(Ok(Step::Moved))) => {
                     waits_for_continue = false;
@@ -114,7 +120,7 @@ impl<C: Transport> Session<C> {
                 Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
                 Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
-                Err(_) if up.waiting() == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
@@ -134,6 +140,17 @@ impl<C: Transport> Session<C> {
         }
     }
 
+    /// How long the client may be waited for now. It has earned a second by each so many bytes.
+    fn body_ms(&self, up: &Pump) -> u32 {
+        let ms_max = self.limits.body_ms_max;
+        let Some(bytes_per_second) = NonZeroU64::new(self.limits.body_bytes_per_second_min.into()) else {
+            return ms_max;
+        };
+        let earned_ms = up.read_bytes.saturating_mul(1000) / bytes_per_second;
+        let left_ms = earned_ms.saturating_add(ms_max.into()).saturating_sub(up.waited_us / 1000);
+        left_ms.min(ms_max.into()) as u32
+    }
+
     /// Sends on what a client still sends after its answer, as long as the server takes it.
     ///
     /// Our side closes first: a client that waits for the answer's end, or for leave to go on, sees it.
@@ -144,15 +161,20 @@ impl<C: Transport> Session<C> {
         let server_ms = server.server().limits.write_ms_max;
         let mut stall = Stall::new(server_ms);
         loop {
-            let ms = match up.waiting() {
-                Waiting::Read => self.limits.body_ms_max,
+            let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
+            let ms = match waiting {
+                Waiting::Read => self.body_ms(up),
                 Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.tcp));
-            match deadline.within(ms, step).await {
+            let step = deadline.within(ms, step).await;
+            if waiting == Waiting::Read {
+                up.waited_us += self.shard.clock.round_us() - began_us;
+            }
+            match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
-                Err(_) if up.waiting() == Waiting::Write && stall.goes_on(&server.tcp) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(&server.tcp) => {}
                 _ => return,
             }
         }

@@ -1,10 +1,25 @@
 //! Clients and servers that go on, but slowly.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, Then, TlsClient};
+use pointsman_e2e::{
+    Authority, Client, Origin, PATIENCE, RawOrigin, Setup, Switch, Then, TlsClient, is_closed, read_head,
+};
 
-pointsman_e2e::for_threads!(reads_slowly, reads_slowly_over_tls, reads_nothing, reads_nothing_over_tls);
+pointsman_e2e::for_threads!(
+    reads_slowly,
+    reads_slowly_over_tls,
+    reads_nothing,
+    reads_nothing_over_tls,
+    drips_its_body,
+    sends_fast_enough,
+    drips_behind_its_answer,
+    drips_beside_its_answer
+);
 
 /// Longer than what the kernel holds for a client.
 const LENGTH: usize = 6 * 1024 * 1024;
@@ -108,4 +123,94 @@ fn cut_when_it_reads_nothing(switch: &Switch, mut client: Client, path: &str) {
     let entry = switch.log_of(path);
     assert_eq!(entry["error"], "the client took nothing of the answer in time", "{entry}");
     assert!(client.try_response().is_err(), "an answer that was given up looks whole");
+}
+
+/// A body that never pauses for long, and never comes to its end either.
+fn drips_its_body(threads: usize) {
+    let origin = Origin::answering("origin", |exchange| {
+        exchange.body();
+        exchange.answer("200 OK", "")
+    });
+    let limits = "body_ms_max = 500\nbody_bytes_per_second_min = 1000";
+    let switch = Setup::new(threads).limits(limits).pool("standard", &[&origin]).start();
+    let answer = drip(&switch, "/drips");
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert_eq!(switch.log_of("/drips")["error"], "the body did not arrive in time");
+}
+
+/// As many bytes as must come in a second, and more, may take as long as they like.
+fn sends_fast_enough(threads: usize) {
+    let origin = Origin::new("origin");
+    let limits = "body_ms_max = 500\nbody_bytes_per_second_min = 1000";
+    let switch = Setup::new(threads).limits(limits).pool("standard", &[&origin]).start();
+    let (mut client, mut others, started) = (switch.client(), switch.client(), Instant::now());
+    let length = 20_000;
+    client.send(format!("POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n"));
+    for part in 1..=length / 500 {
+        // All of it in three times what the client has without earning it.
+        let due = Duration::from_millis(part * 1500 * 500 / length);
+        while started.elapsed() < due {
+            assert_eq!(others.get("/other").status(), 200);
+        }
+        client.send([b'x'; 500]);
+    }
+    assert_eq!(client.response().status(), 200);
+}
+
+/// What is still sent when the answer is over is no reason to wait for ever.
+fn drips_behind_its_answer(threads: usize) {
+    let (ended, ends) = channel();
+    let ended = Mutex::new(ended);
+    let origin = RawOrigin::serving(move |mut socket, _| {
+        if read_head(&mut socket).is_some_and(|(head, _)| head.contains("/drips")) {
+            socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly").expect("open");
+            while matches!(socket.read(&mut [0; 1024]), Ok(1..)) {}
+            ended.lock().expect("no panic under the lock").send(()).unwrap_or_default();
+        }
+    });
+    let limits = "body_ms_max = 500\nbody_bytes_per_second_min = 1000";
+    let setup = Setup::new(threads).limits(limits).rules("if (path == \"/other\") { respond(200, \"\"); }");
+    let switch = setup.pool_at("standard", "", &[("s1", origin.address())]).start();
+    let answer = drip(&switch, "/drips");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("early"), "{answer}");
+    ends.recv_timeout(PATIENCE).expect("the server is let go");
+}
+
+/// A body that goes on is no sign that the answer does.
+fn drips_beside_its_answer(threads: usize) {
+    let origin = RawOrigin::serving(|mut socket, _| {
+        if read_head(&mut socket).is_some_and(|(head, _)| head.contains("/drips")) {
+            socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").expect("open");
+            while matches!(socket.read(&mut [0; 1024]), Ok(1..)) {}
+        }
+    });
+    let setup = Setup::new(threads).limits("body_bytes_per_second_min = 0");
+    let setup = setup.rules("if (path == \"/other\") { respond(200, \"\"); }");
+    let switch = setup.pool_at("standard", "body_ms_max = 500", &[("s1", origin.address())]).start();
+    let answer = drip(&switch, "/drips");
+    assert!(answer.ends_with("half"), "{answer}");
+    assert_eq!(switch.log_of("/drips")["error"], "the server's answer stopped in its body");
+}
+
+/// Sends a body byte by byte, twenty times a second, until the switch takes no more. Returns what it answered.
+fn drip(switch: &Switch, path: &str) -> String {
+    let (mut others, started) = (switch.client(), Instant::now());
+    let mut socket = TcpStream::connect(switch.address("shop")).expect("it listens");
+    let head = format!("POST {path} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1000000\r\n\r\n");
+    socket.write_all(head.as_bytes()).expect("open");
+    socket.set_nonblocking(true).expect("open");
+    let (mut came, mut space, mut sent) = (Vec::new(), [0; 4096], 0);
+    loop {
+        if let Ok(count) = socket.read(&mut space) {
+            came.extend_from_slice(&space[..count]);
+        }
+        if sent < started.elapsed().as_millis() / 50 {
+            sent += 1;
+            if socket.write(b"x").is_err_and(|error| is_closed(&error)) {
+                return String::from_utf8_lossy(&came).into_owned();
+            }
+        }
+        assert!(started.elapsed() < PATIENCE, "it drips on: {}", String::from_utf8_lossy(&came));
+        assert_eq!(others.get("/other").status(), 200);
+    }
 }
