@@ -30,7 +30,7 @@ pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::
     let bound = bind(address, 1)?;
     let address = bound.address;
     for socket in bound.sockets {
-        let acceptor = Acceptor::new(socket)?;
+        let acceptor = Acceptor::new(socket).map_err(|(_, error)| error)?;
         spawn(accept_all(acceptor, timers.clone(), pages.clone()));
     }
     Ok(address)

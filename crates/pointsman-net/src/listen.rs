@@ -72,9 +72,13 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Must be called on an event loop.
-    pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
-        Ok(Acceptor { source: register(&socket, Writing::HasRoom)?, socket })
+    /// Must be called on an event loop. The error is the kernel's, which has no memory for one more socket or lets
+    /// this user watch no more of them; the socket comes back with it.
+    pub fn new(socket: TcpListener) -> Result<Acceptor, (TcpListener, io::Error)> {
+        match register(&socket, Writing::HasRoom) {
+            Ok(source) => Ok(Acceptor { source, socket }),
+            Err(error) => Err((socket, error)),
+        }
     }
 
     /// Waits for the next connection.

@@ -20,31 +20,34 @@ const PAUSE_MS: u32 = 100;
 
 /// The task that accepts on one socket.
 pub(crate) struct Accepting {
-    acceptor: Option<Rc<Acceptor>>,
+    acceptor: Rc<Acceptor>,
     socket: SocketId,
     task: Task,
 }
 
 impl Accepting {
-    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> Accepting {
-        let acceptor = Acceptor::new(accepts).ok().map(Rc::new);
+    /// Where the kernel cannot watch the socket the caller gets it back, to try again.
+    pub(crate) fn start(
+        shard: &Rc<Shard>,
+        socket: SocketId,
+        accepts: TcpListener,
+    ) -> Result<Accepting, TcpListener> {
+        let acceptor = Rc::new(Acceptor::new(accepts).map_err(|(accepts, _)| accepts)?);
         let task = spawn(accept_all(shard.clone(), socket, acceptor.clone()));
-        Accepting { acceptor, socket, task }
+        Ok(Accepting { acceptor, socket, task })
     }
 
     /// Takes what the kernel has accepted already, then closes the socket. Where the listener has left the
     /// plan there is nothing to serve such connections by, and they close.
     pub(crate) fn close(self, shard: &Rc<Shard>) {
         self.task.abort();
-        let Some(acceptor) = self.acceptor else { return };
-        while let Some(tcp) = acceptor.accept_waiting() {
+        while let Some(tcp) = self.acceptor.accept_waiting() {
             open(shard, self.socket, tcp);
         }
     }
 }
 
-async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Option<Rc<Acceptor>>) {
-    let Some(acceptor) = acceptor else { return };
+async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Rc<Acceptor>) {
     let mut pause = shard.timers.deadline();
     loop {
         match acceptor.accept().await {

@@ -175,7 +175,7 @@ impl<C: Transport> Session<C> {
             let buffer = self.shard.buffers.bodies.take_later();
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
             let mut down = Pump::new(buffer, body, head.form, u64::MAX);
-            down.through_pipe(&self.shard.pipes, &reached.server.tcp, &self.io);
+            down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.
             let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
             exchange.response_bytes += down.read_bytes;

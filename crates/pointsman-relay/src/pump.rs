@@ -5,8 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pointsman_http::{BodyFault, BodyReader};
-use pointsman_net::{Pipe, Pipes, PooledBuffer, Tcp};
+use pointsman_net::{Pipe, PooledBuffer, Tcp};
 
+use crate::shard::Shard;
+use crate::shortage::Use;
 use crate::transport::Transport;
 
 /// A body on its way: what was read and not yet written, and where it ends.
@@ -76,10 +78,10 @@ impl Pump {
     }
 
     /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.
-    pub(crate) fn through_pipe(&mut self, pipes: &Pipes, from: &impl Transport, to: &impl Transport) {
+    pub(crate) fn through_pipe(&mut self, shard: &Shard, from: &impl Transport, to: &impl Transport) {
         let is_long = self.body.unseen_bytes_max() >= PIPED_BYTES_MIN;
         if is_long && self.form == BodyForm::AsItCame && from.plain().is_some() && to.plain().is_some() {
-            self.pipe = pipes.take();
+            self.pipe = shard.pipes.take(|| !shard.is_short(Use::Pipe));
         }
     }
 

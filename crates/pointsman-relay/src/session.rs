@@ -2,8 +2,11 @@
 //!
 //! Read a head; decide by the rules; answer, or reach a server and relay its answer; again.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{Answer, PLAIN_TEXT_LINE};
@@ -52,12 +55,26 @@ pub(crate) enum After {
 
 /// Serves a client connection until it ends.
 pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
+    let shard = session.shard.clone();
     loop {
         let mut exchange = Exchange::default();
-        let after = match session.exchange(&mut exchange).await {
-            Ok(after) => after,
-            Err(fault) => session.refuse(fault, &mut exchange).await,
+        let after = {
+            let mut whole = pin!(async {
+                match session.exchange(&mut exchange).await {
+                    Ok(after) => after,
+                    Err(fault) => session.refuse(fault, &mut exchange).await,
+                }
+            });
+            poll_fn(|context| match shard.is_stopping() {
+                true => Poll::Ready(None),
+                false => whole.as_mut().poll(context).map(Some),
+            })
+            .await
         };
+        let after = after.unwrap_or_else(|| {
+            exchange.fault.get_or_insert(Fault::Drained);
+            After::Leave
+        });
         exchange.tell(session);
         match after {
             After::Next => {}

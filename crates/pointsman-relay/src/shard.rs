@@ -119,7 +119,11 @@ pub(crate) struct Shard {
     seen: Cell<u64>,
     random: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
+    /// Sockets that the kernel could not watch yet.
+    unwatched: RefCell<Vec<(SocketId, TcpListener)>>,
     ticks: Cell<u32>,
+    /// What is open has been told that the drain is over.
+    has_cut: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
 }
@@ -188,7 +192,9 @@ impl Shard {
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
             accepting: RefCell::default(),
+            unwatched: RefCell::default(),
             ticks: Cell::new(0),
+            has_cut: Cell::new(false),
             listener_left: Cell::new(false),
         }
     }
@@ -212,6 +218,11 @@ impl Shard {
         self.shared.draining.load(Ordering::Relaxed)
     }
 
+    /// Whether the drain is over, and what is still open is cut.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::Relaxed)
+    }
+
     /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
     pub(crate) fn random(&self) -> u64 {
         let mut number = self.random.get();
@@ -224,6 +235,9 @@ impl Shard {
 
     fn tick(self: &Rc<Self>, inbox: &Inbox) -> ControlFlow<()> {
         let local = self.local();
+        for (socket, accepts) in self.unwatched.take() {
+            self.listen(socket, accepts);
+        }
         for command in inbox.take() {
             self.obey(command);
         }
@@ -244,22 +258,41 @@ impl Shard {
             return ControlFlow::Continue(());
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
+        self.unwatched.borrow_mut().clear();
         self.timers.end_idle_waits();
-        let over = self.shared.stopping.load(Ordering::Relaxed) || Rc::strong_count(self) == 1;
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        // What is cut has a turn to say so in the log.
+        let has_cut = self.is_stopping() && self.has_cut.replace(true);
+        if self.is_stopping() {
+            self.timers.wake_all();
+        }
+        if has_cut || Rc::strong_count(self) == 1 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn obey(self: &Rc<Self>, command: Command) {
         match command {
-            Command::Listen { socket, accepts } => {
-                let accepting = Accepting::start(self, socket, accepts);
-                self.accepting.borrow_mut().push((socket, accepting));
-            }
+            Command::Listen { socket, accepts } => self.listen(socket, accepts),
             Command::Close { socket } => {
+                self.unwatched.borrow_mut().retain(|(number, _)| *number != socket);
                 let mut all = self.accepting.borrow_mut();
                 if let Some(at) = all.iter().position(|(number, _)| *number == socket) {
                     all.swap_remove(at).1.close(self);
                 }
+            }
+        }
+    }
+
+    /// Accepts on a socket, at a later tick where the kernel has no memory to watch it now: standard error says so
+    /// as of any shortage.
+    fn listen(self: &Rc<Self>, socket: SocketId, accepts: TcpListener) {
+        match Accepting::start(self, socket, accepts) {
+            Ok(accepting) => self.accepting.borrow_mut().push((socket, accepting)),
+            Err(accepts) => {
+                self.shared.shortages.fetch_add(1, Ordering::Relaxed);
+                self.unwatched.borrow_mut().push((socket, accepts));
             }
         }
     }

@@ -44,7 +44,7 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let buffer = self.shard.buffers.bodies.take_later();
         let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
-        up.through_pipe(&self.shard.pipes, &self.io, &reached.server.tcp);
+        up.through_pipe(&self.shard, &self.io, &reached.server.tcp);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
             Ok(Progress::Answered(mut head)) => {
