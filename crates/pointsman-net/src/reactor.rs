@@ -27,8 +27,10 @@ const OPERATIONS_A_TURN: u32 = 128;
 pub(crate) const REMOTE: u64 = u64::MAX;
 
 /// What every socket is registered for.
-const INCOMING: epoll::EventFlags =
-    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+const INCOMING: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::PRI)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 /// Whether a new socket takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,9 @@ struct Readiness {
     hung_up: Cell<bool>,
     /// The socket broke, or both sides have closed.
     broken: Cell<bool>,
+    /// Urgent data came (RFC 6093). Reading leaves its byte out and stops short of it, so a short read does not
+    /// mean that the kernel has no more.
+    urgent: Cell<bool>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
 }
@@ -140,7 +145,10 @@ impl Reactor {
         if broken {
             readiness.broken.set(true);
         }
-        if broken || flags.intersects(Flags::IN | Flags::RDHUP) {
+        if flags.intersects(Flags::PRI) {
+            readiness.urgent.set(true);
+        }
+        if broken || flags.intersects(Flags::IN | Flags::PRI | Flags::RDHUP) {
             readiness.readable.set(true);
             wake(&readiness.reader);
         }
@@ -221,7 +229,7 @@ impl Source {
     }
 
     /// Operates for as long as the socket is `ready`. Fewer bytes than `whole` end that, unless the peer has
-    /// hung up. `None`: the kernel has to say when it is ready again.
+    /// hung up or sent urgent data. `None`: the kernel has to say when it is ready again.
     #[inline]
     fn attempt(
         &self,
@@ -236,7 +244,7 @@ impl Source {
             }
             match operate() {
                 Ok(bytes) => {
-                    if bytes < whole && !self.readiness.hung_up.get() {
+                    if bytes < whole && !self.readiness.hung_up.get() && !self.readiness.urgent.get() {
                         ready.set(false);
                     }
                     return Some(Poll::Ready(Ok(bytes)));
@@ -267,6 +275,11 @@ impl Source {
             (false, true) => Presence::Ended,
             (false, false) => Presence::Open,
         }
+    }
+
+    /// Whether urgent data has ever come.
+    pub(crate) fn had_urgent_data(&self) -> bool {
+        self.readiness.urgent.get()
     }
 
     /// Waits until there may be something to read.

@@ -100,6 +100,7 @@ impl Pipe {
     }
 
     /// Takes in what can be read from `from`, at most `bytes_max`; 0 is the end. Only for an empty pipe.
+    /// [`io::ErrorKind::InvalidInput`] says that this connection must be read otherwise.
     pub fn poll_fill(
         &mut self,
         context: &Context<'_>,
@@ -108,6 +109,10 @@ impl Pipe {
     ) -> Poll<io::Result<usize>> {
         debug_assert_eq!(self.held_bytes, 0, "whether it is full or the socket empty could not be told");
         let Some(Ends { writer, .. }) = &self.ends else { return Poll::Ready(Ok(0)) };
+        // `splice` does not get past an urgent byte, and says only that nothing is there.
+        if from.had_urgent_data() {
+            return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
+        }
         let bytes = bytes_max.min(PIPE_BYTES as u64) as usize;
         // Less than was asked for does not mean that the kernel has no more: only it can say so.
         let filled = from.source().poll_read(context, 0, || splice(from, None, writer, None, bytes, FLAGS));

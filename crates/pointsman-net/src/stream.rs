@@ -93,14 +93,24 @@ impl Tcp {
         written
     }
 
+    /// Whether the other end has ever sent urgent data, which HTTP has no use for: its byte is left out of what is
+    /// read, and nobody knows what it was meant to be.
+    pub fn had_urgent_data(&self) -> bool {
+        self.source.had_urgent_data()
+    }
+
     /// Whether a connection that nothing is expected on is still open and silent, as far as the
     /// event loop has heard. Costs no system call unless it has heard something.
     pub fn sounds_quiet(&self) -> bool {
-        !self.source.is_readable() || self.is_quiet()
+        (!self.source.is_readable() && !self.had_urgent_data()) || self.is_quiet()
     }
 
     /// The same, as the socket itself says now.
     pub fn is_quiet(&self) -> bool {
+        // Peeking looks past an urgent byte.
+        if self.had_urgent_data() {
+            return false;
+        }
         let mut byte = [MaybeUninit::uninit()];
         let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK);
         let is_quiet = matches!(peeked, Err(rustix::io::Errno::AGAIN));

@@ -74,7 +74,8 @@ impl Drop for CountedIdle {
 impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
     pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange) {
-        if !self.is_reusable {
+        // With urgent data a byte of what it said is missing.
+        if !self.is_reusable || self.server.tcp.had_urgent_data() {
             return;
         }
         // A body behind an answer to HEAD is how an answer reaches the wrong request: some servers send one.

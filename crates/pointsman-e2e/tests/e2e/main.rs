@@ -24,3 +24,4 @@ mod telemetry;
 mod tls;
 mod tls_clients;
 mod tls_fields;
+mod urgent;
