@@ -49,6 +49,8 @@ fn every_key_arrives() -> TestResult {
             head_ms_max: 2,
             idle_ms_max: 3,
             body_ms_max: 4,
+            body_bytes_per_second_min: 0,
+            half_closed_ms_max: 5,
             write_ms_max: 86_400_000,
         }
     );

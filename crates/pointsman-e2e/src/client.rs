@@ -2,9 +2,10 @@
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::{Body, Framing, Head, PATIENCE, Reader, TlsClient};
 
@@ -74,6 +75,31 @@ impl Client {
         Self::over(socket)
     }
 
+    /// Connects without TLS, with so little room for what it has not read.
+    ///
+    /// # Panics
+    /// When nothing listens there.
+    #[must_use]
+    pub fn cramped(address: SocketAddr, room_bytes: usize) -> Self {
+        Self::over(cramped(address, room_bytes))
+    }
+
+    /// The same with TLS, asking for the server `name`.
+    ///
+    /// # Errors
+    /// When the handshake fails.
+    ///
+    /// # Panics
+    /// When nothing listens there.
+    pub fn cramped_tls(
+        address: SocketAddr,
+        room_bytes: usize,
+        config: &TlsClient,
+        name: &str,
+    ) -> Result<Self> {
+        Self::tls_over(cramped(address, room_bytes), config, name)
+    }
+
     fn over(socket: TcpStream) -> Self {
         let local = socket.local_addr().expect("connected");
         Self { reader: Reader::new(Stream::Plain(socket)), local }
@@ -85,7 +111,10 @@ impl Client {
     /// When the handshake fails. With TLS 1.3 a refused client certificate shows only when the first
     /// answer is read.
     pub fn tls(address: SocketAddr, config: &TlsClient, name: &str) -> Result<Self> {
-        let mut socket = connect(address)?;
+        Self::tls_over(connect(address)?, config, name)
+    }
+
+    fn tls_over(mut socket: TcpStream, config: &TlsClient, name: &str) -> Result<Self> {
         let local = socket.local_addr()?;
         let mut connection = config.connection(name);
         while connection.is_handshaking() {
@@ -123,6 +152,25 @@ impl Client {
     pub fn finish_sending(&mut self) {
         let socket = self.reader.stream().socket();
         socket.shutdown(Shutdown::Write).expect("still open");
+    }
+
+    /// Says over TLS that nothing more will be sent, and leaves the connection underneath open.
+    ///
+    /// # Panics
+    /// Without TLS, or when the switch has closed.
+    pub fn notify_of_close(&mut self) {
+        let Stream::Tls(stream) = self.reader.stream() else { panic!("only TLS has a word for it") };
+        stream.conn.send_close_notify();
+        stream.flush().expect("still open");
+    }
+
+    /// Breaks the connection off, as a process does that is killed with something unread.
+    ///
+    /// # Panics
+    /// When the system refuses.
+    pub fn reset(mut self) {
+        let socket = SockRef::from(self.reader.stream().socket());
+        socket.set_linger(Some(Duration::ZERO)).expect("an open socket");
     }
 
     /// Sends a GET for `shop.example` and reads the answer.
@@ -323,6 +371,16 @@ fn connect(address: SocketAddr) -> Result<TcpStream> {
     let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     patient(&socket)?;
     Ok(socket)
+}
+
+fn cramped(address: SocketAddr, room_bytes: usize) -> TcpStream {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a descriptor");
+    // Before it connects: what it has offered it cannot take back.
+    socket.set_recv_buffer_size(room_bytes).expect("a socket");
+    socket.connect(&address.into()).expect("the switch listens");
+    let socket = TcpStream::from(socket);
+    patient(&socket).expect("connected");
+    socket
 }
 
 fn patient(socket: &TcpStream) -> Result<()> {

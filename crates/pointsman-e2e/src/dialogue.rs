@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
+
 use crate::client::is_closed;
 use crate::{Framing, PATIENCE, Reader, Setup, Switch, testdata};
 
@@ -96,17 +98,24 @@ impl Stage {
                 let finished = self.peer(step.party)?.stream().shutdown(Shutdown::Write);
                 finished.map_err(|error| format!("cannot finish sending: {error}"))?;
             }
-            Act::Close => {
-                // Dropping the last descriptor closes the connection.
-                match step.party {
-                    Party::Client => self.client = None,
-                    _ => self.server(step.party).current = None,
-                }
+            Act::Close => self.close(step.party),
+            Act::Reset => {
+                let socket = SockRef::from(&*self.peer(step.party)?.stream());
+                socket.set_linger(Some(Duration::ZERO)).expect("an open socket");
+                self.close(step.party);
             }
             Act::SeeEnd => see_end(self.peer(step.party)?)?,
             Act::SeeNothing => self.server(step.party).see_nothing()?,
         }
         Ok(())
+    }
+
+    /// Dropping the last descriptor closes the connection.
+    fn close(&mut self, party: Party) {
+        match party {
+            Party::Client => self.client = None,
+            _ => self.server(party).current = None,
+        }
     }
 
     fn peer(&mut self, party: Party) -> Result<&mut Reader<TcpStream>, String> {

@@ -168,6 +168,12 @@ impl Switch {
         self.log_entry(&format!("an entry of {path}"), |entry| entry["path"] == path)
     }
 
+    /// How many access-log entries there are by now.
+    #[must_use]
+    pub fn log_lines(&self) -> usize {
+        self.stdout.all().len()
+    }
+
     /// One request to the admin listener, by its own address: it looks at the Host.
     #[must_use]
     pub fn admin_get(&self, path: &str) -> crate::Response {

@@ -55,6 +55,11 @@ impl Timers {
         woken.into_iter().for_each(std::task::Waker::wake);
     }
 
+    /// Wakes whoever waits with a deadline, which stays as it is.
+    pub fn wake_all(&self) {
+        self.wheel.borrow().waiting().for_each(std::task::Waker::wake_by_ref);
+    }
+
     /// Moves time on and calls `at_tick` each time, until it breaks. A thread runs one of these at a time: one
     /// that serves as what its event loop runs, since a task waits for its turn behind all others, and
     /// deadlines would begin with an old time.

@@ -72,7 +72,8 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Must be called on an event loop.
+    /// Must be called on an event loop. The error is the kernel's, which has no memory for one more socket or lets
+    /// this user watch no more of them.
     pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
         Ok(Acceptor { source: register(&socket, Writing::HasRoom)?, socket })
     }

@@ -24,8 +24,10 @@ const EVENTS_MAX: usize = 512;
 const OPERATIONS_A_TURN: u32 = 128;
 
 /// What every socket is registered for.
-const INCOMING: epoll::EventFlags =
-    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+const INCOMING: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::PRI)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 /// Whether a new socket takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +54,24 @@ struct Readiness {
     hears_room: Cell<bool>,
     /// The peer has closed, or the socket broke: there is always something to read, if only the end.
     hung_up: Cell<bool>,
+    /// The socket broke, or both sides have closed.
+    broken: Cell<bool>,
+    /// Urgent data came (RFC 6093). Reading leaves its byte out and stops short of it, so a short read does not
+    /// mean that the kernel has no more.
+    urgent: Cell<bool>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
+}
+
+/// How the other end of a connection stands, as far as the event loop has heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It may still send.
+    Open,
+    /// It sends nothing more behind what is here, and may still read.
+    Ended,
+    /// It is gone, or both sides have closed.
+    Broken,
 }
 
 /// A registered socket's place. It must live as long as the socket is used and no longer.
@@ -111,7 +129,13 @@ impl Reactor {
         if broken || flags.intersects(Flags::RDHUP) {
             readiness.hung_up.set(true);
         }
-        if broken || flags.intersects(Flags::IN | Flags::RDHUP) {
+        if broken {
+            readiness.broken.set(true);
+        }
+        if flags.intersects(Flags::PRI) {
+            readiness.urgent.set(true);
+        }
+        if broken || flags.intersects(Flags::IN | Flags::PRI | Flags::RDHUP) {
             readiness.readable.set(true);
             wake(&readiness.reader);
         }
@@ -192,7 +216,7 @@ impl Source {
     }
 
     /// Operates for as long as the socket is `ready`. Fewer bytes than `whole` end that, unless the peer has
-    /// hung up. `None`: the kernel has to say when it is ready again.
+    /// hung up or sent urgent data. `None`: the kernel has to say when it is ready again.
     #[inline]
     fn attempt(
         &self,
@@ -207,7 +231,7 @@ impl Source {
             }
             match operate() {
                 Ok(bytes) => {
-                    if bytes < whole && !self.readiness.hung_up.get() {
+                    if bytes < whole && !self.readiness.hung_up.get() && !self.readiness.urgent.get() {
                         ready.set(false);
                     }
                     return Some(Poll::Ready(Ok(bytes)));
@@ -228,6 +252,21 @@ impl Source {
     /// Whether an edge was heard that no read has used up.
     pub(crate) fn is_readable(&self) -> bool {
         self.readiness.readable.get()
+    }
+
+    /// How the other end stands. The task is woken when that changes.
+    pub(crate) fn presence(&self, context: &Context<'_>) -> Presence {
+        wait(&self.readiness.reader, context);
+        match (self.readiness.broken.get(), self.readiness.hung_up.get()) {
+            (true, _) => Presence::Broken,
+            (false, true) => Presence::Ended,
+            (false, false) => Presence::Open,
+        }
+    }
+
+    /// Whether urgent data has ever come.
+    pub(crate) fn had_urgent_data(&self) -> bool {
+        self.readiness.urgent.get()
     }
 
     /// Waits until there may be something to read.

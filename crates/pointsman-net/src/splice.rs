@@ -53,8 +53,9 @@ impl Pipes {
         }))
     }
 
-    /// An empty pipe, if there is one to be had.
-    pub fn take(&self) -> Option<Pipe> {
+    /// An empty pipe, if there is one to be had: one that is kept, or a new one where `may_open` says that there
+    /// are descriptors for it.
+    pub fn take(&self, may_open: impl FnOnce() -> bool) -> Option<Pipe> {
         let shelf = &self.0;
         let mut pipes = shelf.pipes.borrow_mut();
         let shelved = pipes.pop();
@@ -62,7 +63,7 @@ impl Pipes {
         drop(pipes);
         let ends = match shelved {
             Some(ends) => ends,
-            None if shelf.open.get() < shelf.open_max => {
+            None if shelf.open.get() < shelf.open_max && may_open() => {
                 let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).ok()?;
                 shelf.open.set(shelf.open.get() + 1);
                 // A smaller one serves too.
@@ -99,6 +100,7 @@ impl Pipe {
     }
 
     /// Takes in what can be read from `from`, at most `bytes_max`; 0 is the end. Only for an empty pipe.
+    /// [`io::ErrorKind::InvalidInput`] says that this connection must be read otherwise.
     pub fn poll_fill(
         &mut self,
         context: &Context<'_>,
@@ -107,6 +109,10 @@ impl Pipe {
     ) -> Poll<io::Result<usize>> {
         debug_assert_eq!(self.held_bytes, 0, "whether it is full or the socket empty could not be told");
         let Some(Ends { writer, .. }) = &self.ends else { return Poll::Ready(Ok(0)) };
+        // `splice` does not get past an urgent byte, and says only that nothing is there.
+        if from.had_urgent_data() {
+            return Poll::Ready(Err(io::ErrorKind::InvalidInput.into()));
+        }
         let bytes = bytes_max.min(PIPE_BYTES as u64) as usize;
         // Less than was asked for does not mean that the kernel has no more: only it can say so.
         let filled = from.source().poll_read(context, 0, || splice(from, None, writer, None, bytes, FLAGS));
@@ -120,7 +126,7 @@ impl Pipe {
     pub fn poll_empty(&mut self, context: &Context<'_>, to: &Tcp) -> Poll<io::Result<usize>> {
         let Some(Ends { reader, .. }) = &self.ends else { return Poll::Ready(Ok(0)) };
         let held = self.held_bytes;
-        let emptied = to.source().poll_write(to, context, 0, || splice(reader, None, to, None, held, FLAGS));
+        let emptied = to.poll_write_by(context, 0, || splice(reader, None, to, None, held, FLAGS));
         if let Poll::Ready(Ok(bytes)) = emptied {
             self.held_bytes -= bytes;
         }
@@ -166,8 +172,8 @@ mod tests {
         EventLoop::new().expect("descriptors").run(async {
             let (from, to) = (connect(from).await.expect("there"), connect(to).await.expect("there"));
             let pipes = Pipes::new(1);
-            let mut pipe = pipes.take().expect("one");
-            assert!(pipes.take().is_none(), "two are too many");
+            let mut pipe = pipes.take(|| true).expect("one");
+            assert!(pipes.take(|| true).is_none(), "two are too many");
             loop {
                 let filled = std::future::poll_fn(|context| pipe.poll_fill(context, &from, u64::MAX));
                 if filled.await.expect("open") == 0 {
@@ -178,7 +184,7 @@ mod tests {
                 }
             }
             drop(pipe);
-            assert!(pipes.take().is_some());
+            assert!(pipes.take(|| false).is_some(), "one is kept");
         });
         source.join().expect("it ended well");
         sink.join().expect("it ended well");
@@ -190,11 +196,11 @@ mod tests {
         EventLoop::new().expect("descriptors").run(async {
             let from = connect(from).await.expect("there");
             let pipes = Pipes::new(1);
-            let mut pipe = pipes.take().expect("one");
+            let mut pipe = pipes.take(|| true).expect("one");
             let filled = std::future::poll_fn(|context| pipe.poll_fill(context, &from, 3)).await;
             assert_eq!(filled.expect("open"), 3, "no more than was asked for");
             drop(pipe);
-            let again = pipes.take().expect("another one");
+            let again = pipes.take(|| true).expect("another one");
             assert!(!again.is_holding());
             let mut bytes = [0; 3];
             let ends = again.ends.as_ref().expect("open");
@@ -204,7 +210,8 @@ mod tests {
             assert_eq!(pipes.0.open.get(), 1, "it was used a moment ago");
             pipes.close_unused();
             assert_eq!(pipes.0.open.get(), 0);
-            drop(pipes.take());
+            assert!(pipes.take(|| false).is_none(), "none is kept, and there is nothing for a new one");
+            drop(pipes.take(|| true));
             assert_eq!(pipes.close_kept(), 1);
             assert_eq!(pipes.0.open.get(), 0);
         });

@@ -1,5 +1,6 @@
 //! A TCP connection on an event loop.
 
+use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -14,7 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::PooledBuffer;
 use crate::event_loop::register;
-use crate::reactor::{Source, Writing};
+use crate::reactor::{Presence, Source, Writing};
+use crate::stall::unacknowledged;
 
 /// A TCP connection.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Tcp {
     // Before the socket: its place among the sources goes first.
     source: Source,
     socket: OwnedFd,
+    written_bytes: Cell<u64>,
 }
 
 /// Connects to `address`.
@@ -45,7 +48,8 @@ pub async fn connect(address: SocketAddr) -> io::Result<Tcp> {
 impl Tcp {
     /// A connected socket that does not block, on the event loop of this thread.
     pub(crate) fn register(socket: OwnedFd, writing: Writing) -> io::Result<Tcp> {
-        Ok(Tcp { source: register(&socket, writing)?, socket })
+        let source = register(&socket, writing)?;
+        Ok(Tcp { source, socket, written_bytes: Cell::new(0) })
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -68,14 +72,45 @@ impl Tcp {
         let (Ok(()) | Err(_)) = SockRef::from(&self.socket).set_linger(Some(std::time::Duration::ZERO));
     }
 
+    /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say.
+    pub(crate) fn taken_bytes(&self) -> Option<u64> {
+        let untaken = unacknowledged(SockRef::from(&self.socket)).ok()?;
+        self.written_bytes.get().checked_sub(u64::from(untaken))
+    }
+
+    /// Writes by `write`, which says how many of `length` bytes were taken, when there is room.
+    #[inline]
+    pub(crate) fn poll_write_by(
+        &self,
+        context: &Context<'_>,
+        length: usize,
+        write: impl FnMut() -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let written = self.source.poll_write(&self.socket, context, length, write);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.written_bytes.set(self.written_bytes.get() + bytes as u64);
+        }
+        written
+    }
+
+    /// Whether the other end has ever sent urgent data, which HTTP has no use for: its byte is left out of what is
+    /// read, and nobody knows what it was meant to be.
+    pub fn had_urgent_data(&self) -> bool {
+        self.source.had_urgent_data()
+    }
+
     /// Whether a connection that nothing is expected on is still open and silent, as far as the
     /// event loop has heard. Costs no system call unless it has heard something.
     pub fn sounds_quiet(&self) -> bool {
-        !self.source.is_readable() || self.is_quiet()
+        (!self.source.is_readable() && !self.had_urgent_data()) || self.is_quiet()
     }
 
     /// The same, as the socket itself says now.
     pub fn is_quiet(&self) -> bool {
+        // Peeking looks past an urgent byte.
+        if self.had_urgent_data() {
+            return false;
+        }
         let mut byte = [MaybeUninit::uninit()];
         let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK);
         let is_quiet = matches!(peeked, Err(rustix::io::Errno::AGAIN));
@@ -83,6 +118,12 @@ impl Tcp {
             self.source.is_drained();
         }
         is_quiet
+    }
+
+    /// How the other end stands, whatever lies before its end unread. Costs no system call. The task is woken when
+    /// that changes.
+    pub fn presence(&self, context: &Context<'_>) -> Presence {
+        self.source.presence(context)
     }
 
     /// Waits until the event loop hears that there is something to read, or the end.
@@ -144,9 +185,7 @@ impl AsyncWrite for Tcp {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let tcp = self.get_mut();
-        tcp.source.poll_write(&tcp.socket, context, bytes.len(), || {
-            rustix::net::send(&tcp.socket, bytes, SendFlags::NOSIGNAL)
-        })
+        tcp.poll_write_by(context, bytes.len(), || rustix::net::send(&tcp.socket, bytes, SendFlags::NOSIGNAL))
     }
 
     /// TLS hands several records over at once: one system call for all of them.
@@ -161,7 +200,7 @@ impl AsyncWrite for Tcp {
         }
         let tcp = self.get_mut();
         let length = parts.iter().map(|part| part.len()).sum();
-        tcp.source.poll_write(&tcp.socket, context, length, || {
+        tcp.poll_write_by(context, length, || {
             let nothing_else = &mut SendAncillaryBuffer::default();
             rustix::net::sendmsg(&tcp.socket, parts, nothing_else, SendFlags::NOSIGNAL)
         })

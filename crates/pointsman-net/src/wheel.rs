@@ -115,6 +115,11 @@ impl Wheel {
         woken
     }
 
+    /// What is to be woken by deadlines that are still to come.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Waker> {
+        self.slots.iter().filter(|(_, slot)| slot.due != NEVER).map(|(_, slot)| &slot.waker)
+    }
+
     /// Lets every wait that is idle end now.
     pub(crate) fn expire_idle(&mut self) -> Vec<Waker> {
         let idle = self.slots.iter_mut().filter(|(_, slot)| slot.idle);

@@ -1,14 +1,15 @@
 //! The answer of a server on its way to the client.
 
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
-use pointsman_net::{PooledBuffer, read_into};
+use pointsman_net::{PooledBuffer, Stall};
 
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
@@ -57,8 +58,9 @@ impl<C: Transport> Session<C> {
                 break head;
             }
             let ms = self.ms_until(reached.answer_until_us);
-            let read = read_into(&mut reached.server.tcp, &mut reached.answer);
-            match self.deadline.within(ms, read).await {
+            let Reached { server, answer, .. } = &mut *reached;
+            let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
+            match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Err(Fault::Server(ServerFault::Closed)),
                 Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
@@ -175,7 +177,7 @@ impl<C: Transport> Session<C> {
             let buffer = self.shard.buffers.bodies.take_later();
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
             let mut down = Pump::new(buffer, body, head.form, u64::MAX);
-            down.through_pipe(&self.shard.pipes, &reached.server.tcp, &self.io);
+            down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.
             let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
             exchange.response_bytes += down.read_bytes;
@@ -205,47 +207,50 @@ impl<C: Transport> Session<C> {
         upload: &mut Upload<'_>,
     ) -> Result<(), Fault> {
         let server_ms = server.server().limits.body_ms_max;
+        let mut stall = Stall::new(self.limits.write_ms_max);
         loop {
-            let (ms, waiting) = match down.waiting() {
-                Waiting::Read => (server_ms, ServerOrClient::Server),
-                Waiting::Write => (self.limits.write_ms_max, ServerOrClient::Client),
-            };
-            let Session { io, deadline, .. } = &mut *self;
-            let step = std::future::poll_fn(|context| {
+            let waiting = down.waiting();
+            let ahead = ahead(matches!(upload, Upload::Over));
+            let step = |context: &mut Context<'_>, io: &mut C| {
                 if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
                     return Poll::Ready(step);
                 }
-                if let Upload::Running(up) = upload
+                // However the upload goes on, it is the answer that is waited for, and its time runs.
+                while let Upload::Running(up) = upload
                     && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
                 {
-                    // However the upload ends, it is the answer that is waited for now.
                     match step {
                         Ok(Step::Moved) => {}
                         Ok(Step::Done) => *upload = Upload::Over,
                         Err(_) => *upload = Upload::Broken,
                     }
-                    return Poll::Ready(Ok(Step::Moved));
                 }
                 Poll::Pending
-            });
-            match deadline.within(ms, step).await {
-                Ok(Ok(Step::Moved)) => {}
-                Ok(Ok(Step::Done)) => return Ok(()),
-                Ok(Err(fault)) => return Err(fault_of(&fault)),
-                Err(_) => {
-                    return Err(match waiting {
-                        ServerOrClient::Server => Fault::Server(ServerFault::BodyTimeout),
-                        ServerOrClient::Client => Fault::Client(ClientFault::Stalled),
-                    });
+            };
+            let moved = match waiting {
+                Waiting::Read => self.while_present(server_ms, ahead, step).await?,
+                // It is the client that is waited for: where it has left, writing fails.
+                Waiting::Write => {
+                    let Session { io, deadline, .. } = &mut *self;
+                    let mut step = step;
+                    deadline.within(stall.look_ms(), std::future::poll_fn(|context| step(context, io))).await
                 }
+            };
+            match (moved, waiting) {
+                (Ok(Ok(Step::Moved)), _) => stall = Stall::new(self.limits.write_ms_max),
+                (Ok(Ok(Step::Done)), _) => return Ok(()),
+                (Ok(Err(fault)), _) => return Err(fault_of(&fault)),
+                (Err(_), Waiting::Read) => return Err(Fault::Server(ServerFault::BodyTimeout)),
+                // Slowly, but the client takes it.
+                (Err(_), Waiting::Write) if stall.goes_on(self.io.tcp()) => {}
+                (Err(_), Waiting::Write) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }
     }
 }
 
-enum ServerOrClient {
-    Server,
-    Client,
+fn ahead(has_whole_request: bool) -> Ahead {
+    if has_whole_request { Ahead::Request } else { Ahead::Body }
 }
 
 fn fault_of(fault: &PumpFault) -> Fault {

@@ -154,6 +154,7 @@ impl Exchange {
 
     /// A client that came and went without a word is a closed connection, not an exchange.
     fn is_empty_connection(&self) -> bool {
-        self.fault == Some(Fault::Client(ClientFault::Closed)) && self.request_bytes == 0
+        let is_end = matches!(self.fault, Some(Fault::Client(ClientFault::Closed) | Fault::Drained));
+        is_end && self.request_bytes == 0
     }
 }

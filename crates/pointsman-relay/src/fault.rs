@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     Substitution(ForbiddenByte),
     /// A rewritten path cannot be forwarded.
     Rewrite(BadPath),
+    /// The drain was over.
+    Drained,
     /// The listener is no longer in the configuration.
     NoListener,
     /// No server of the target can be tried.
@@ -80,7 +82,7 @@ impl Fault {
             Fault::Body(_) | Fault::Substitution(_) | Fault::Rewrite(_) => 400,
             Fault::BodyTooLarge => 413,
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
-            Fault::Client(_) => return None,
+            Fault::Client(_) | Fault::Drained => return None,
             Fault::Unknown(cause) => cause.status(),
             Fault::NoListener | Fault::NoServer => 503,
             Fault::Server(fault) => match fault {
@@ -109,6 +111,7 @@ impl Fault {
             Fault::BodyTimeout => "the body did not arrive in time",
             Fault::Client(ClientFault::Closed) => "the client closed the connection",
             Fault::Client(ClientFault::Stalled) => "the client took nothing of the answer in time",
+            Fault::Drained => "cut off: the drain was over",
             Fault::Unknown(_) => "a rule could not be decided",
             Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
@@ -144,7 +147,7 @@ impl Fault {
             Fault::HeadTimeout => Refusal::HeadTimeout,
             Fault::BodyTimeout => Refusal::BodyTimeout,
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
-            Fault::Client(ClientFault::Closed) => return None,
+            Fault::Client(ClientFault::Closed) | Fault::Drained => return None,
             Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,

@@ -16,6 +16,7 @@ mod fault;
 mod live;
 mod local;
 mod pick;
+mod presence;
 mod pump;
 mod reach;
 mod session;

@@ -5,8 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pointsman_http::{BodyFault, BodyReader};
-use pointsman_net::{Pipe, Pipes, PooledBuffer, Tcp};
+use pointsman_net::{Pipe, PooledBuffer, Tcp};
 
+use crate::shard::Shard;
+use crate::shortage::Use;
 use crate::transport::Transport;
 
 /// A body on its way: what was read and not yet written, and where it ends.
@@ -21,6 +23,8 @@ pub(crate) struct Pump {
     left: u64,
     /// Bytes of body that came.
     pub(crate) read_bytes: u64,
+    /// For how long its source was waited for.
+    pub(crate) waited_us: u64,
     /// What was read after the body's end.
     pub(crate) excess: Vec<u8>,
 }
@@ -69,14 +73,15 @@ pub(crate) enum Waiting {
 impl Pump {
     /// A pump for what is left of `body`; `buffer` is empty.
     pub(crate) fn new(buffer: PooledBuffer, body: BodyReader, form: BodyForm, left: u64) -> Pump {
-        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes: 0, excess: Vec::new() }
+        let (read_bytes, waited_us, excess) = (0, 0, Vec::new());
+        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes, waited_us, excess }
     }
 
     /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.
-    pub(crate) fn through_pipe(&mut self, pipes: &Pipes, from: &impl Transport, to: &impl Transport) {
+    pub(crate) fn through_pipe(&mut self, shard: &Shard, from: &impl Transport, to: &impl Transport) {
         let is_long = self.body.unseen_bytes_max() >= PIPED_BYTES_MIN;
         if is_long && self.form == BodyForm::AsItCame && from.plain().is_some() && to.plain().is_some() {
-            self.pipe = pipes.take();
+            self.pipe = shard.pipes.take(|| !shard.is_short(Use::Pipe));
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::task::Context;
 
 use pointsman_http::AnswerTo;
-use pointsman_net::{PooledBuffer, Tcp, read_into, write_all};
+use pointsman_net::{PooledBuffer, Stall, Tcp, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_upstream::{ConnectFault, Trust};
 
@@ -12,6 +13,7 @@ use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::presence::Ahead;
 use crate::session::Session;
 use crate::shard::Shard;
 use crate::shortage::{Lack, connect};
@@ -72,7 +74,8 @@ impl Drop for CountedIdle {
 impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
     pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange) {
-        if !self.is_reusable {
+        // With urgent data a byte of what it said is missing.
+        if !self.is_reusable || self.server.tcp.had_urgent_data() {
             return;
         }
         // A body behind an answer to HEAD is how an answer reaches the wrong request: some servers send one.
@@ -91,10 +94,18 @@ impl ServerConnection {
 }
 
 /// What came of one try.
-struct Tried {
-    fault: ServerFault,
-    /// Whether another try may follow: the request cannot have had an effect, or may have it twice.
-    again: bool,
+enum Tried {
+    Failed {
+        fault: ServerFault,
+        /// Whether another try may follow: the request cannot have had an effect, or may have it twice.
+        again: bool,
+    },
+    /// There is nobody left to try for.
+    NoClient(Fault),
+}
+
+fn failed(fault: ServerFault, again: bool) -> Tried {
+    Tried::Failed { fault, again }
 }
 
 impl<C: Transport> Session<C> {
@@ -115,22 +126,23 @@ impl<C: Transport> Session<C> {
             }
             exchange.tries += 1;
             exchange.server = Some(server.clone());
-            let tried = match self.try_server(&server, forward, exchange).await {
+            let (tried, again) = match self.try_server(&server, forward, exchange).await {
                 Ok(reached) => {
                     exchange.is_reached = true;
                     return Ok(reached);
                 }
-                Err(tried) => tried,
+                Err(Tried::Failed { fault, again }) => (fault, again),
+                Err(Tried::NoClient(fault)) => return Err(fault),
             };
-            fault = Fault::Server(tried.fault);
+            fault = Fault::Server(tried);
             // A kept connection that its server has closed says nothing about the server.
-            let stale = exchange.reused == Some(true) && tried.fault == ServerFault::Closed && tried.again;
+            let stale = exchange.reused == Some(true) && tried == ServerFault::Closed && again;
             // Nor does what the switch itself is short of.
-            if !stale && tried.fault != ServerFault::Shortage {
-                self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.fault.kind()));
+            if !stale && tried != ServerFault::Shortage {
+                self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
                 forward.choice.exclude(&server);
             }
-            if !tried.again || exchange.tries >= server.limits.tries_max {
+            if !again || exchange.tries >= server.limits.tries_max {
                 return Err(fault);
             }
         }
@@ -153,30 +165,34 @@ impl<C: Transport> Session<C> {
         exchange.reused = Some(kept.is_some());
         let mut tcp = match kept {
             Some(tcp) => tcp,
-            None => self
-                .connect(server)
-                .await
-                .map_err(|fault| Tried { fault, again: fault != ServerFault::Shortage })?,
+            None => {
+                self.connect(server).await.map_err(|fault| failed(fault, fault != ServerFault::Shortage))?
+            }
         };
         exchange.is_connected(self);
-        let mut sent = 0;
         let may_repeat = exchange.method.is_idempotent();
-        let write = write_all(&mut tcp, &forward.message, &mut sent);
-        match self.deadline.within(server.limits.write_ms_max, write).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => {
-                return Err(Tried { fault: ServerFault::Closed, again: sent == 0 || may_repeat });
+        let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
+        loop {
+            let write = write_all(&mut tcp, &forward.message, &mut sent);
+            match self.deadline.within(stall.look_ms(), write).await {
+                Ok(Ok(())) => break,
+                Ok(Err(_)) => {
+                    return Err(failed(ServerFault::Closed, sent == 0 || may_repeat));
+                }
+                // Slowly, but it takes it.
+                Err(_) if stall.goes_on(&tcp) => {}
+                Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
             }
-            Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
         }
         let answer_until_us = self.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.heads.take_later();
         if forward.body.is_done() {
-            let read = read_into(&mut tcp, &mut answer);
-            match self.deadline.within(server.limits.response_ms_max, read).await {
+            let ms = server.limits.response_ms_max;
+            let read = |context: &mut Context<'_>, _: &mut C| tcp.poll_read_into(context, &mut answer);
+            match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::NoClient)? {
                 Ok(Ok(1..)) => exchange.has_first_byte(self),
-                Ok(_) => return Err(Tried { fault: ServerFault::Closed, again: may_repeat }),
-                Err(_) => return Err(Tried { fault: ServerFault::ResponseTimeout, again: false }),
+                Ok(_) => return Err(failed(ServerFault::Closed, may_repeat)),
+                Err(_) => return Err(failed(ServerFault::ResponseTimeout, false)),
             }
         }
         let server = ServerConnection { tcp, in_flight };

@@ -2,12 +2,15 @@
 //!
 //! Read a head; decide by the rules; answer, or reach a server and relay its answer; again.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{Answer, PLAIN_TEXT_LINE};
-use pointsman_net::{Deadline, Elapsed, PooledBuffer, write_all};
+use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_view::{AddressText, Connection};
 
 use crate::decide::{OwnAnswer, Verdict, decide};
@@ -32,7 +35,9 @@ pub(crate) struct Session<C: Transport> {
     /// The generation of the plan that `limits` are from.
     generation: u64,
     /// Bytes of the next request that came with the last one.
-    early: Option<PooledBuffer>,
+    pub(crate) early: Option<PooledBuffer>,
+    /// Whether the client has said that it sends nothing more.
+    pub(crate) has_ended: bool,
     /// Whether an answer has begun and is not over: whoever ends the connection now breaks it off.
     pub(crate) is_amid_answer: bool,
 }
@@ -50,12 +55,26 @@ pub(crate) enum After {
 
 /// Serves a client connection until it ends.
 pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
+    let shard = session.shard.clone();
     loop {
         let mut exchange = Exchange::default();
-        let after = match session.exchange(&mut exchange).await {
-            Ok(after) => after,
-            Err(fault) => session.refuse(fault, &mut exchange).await,
+        let after = {
+            let mut whole = pin!(async {
+                match session.exchange(&mut exchange).await {
+                    Ok(after) => after,
+                    Err(fault) => session.refuse(fault, &mut exchange).await,
+                }
+            });
+            poll_fn(|context| match shard.is_stopping() {
+                true => Poll::Ready(None),
+                false => whole.as_mut().poll(context).map(Some),
+            })
+            .await
         };
+        let after = after.unwrap_or_else(|| {
+            exchange.fault.get_or_insert(Fault::Drained);
+            After::Leave
+        });
         exchange.tell(session);
         match after {
             After::Next => {}
@@ -87,6 +106,7 @@ impl<C: Transport> Session<C> {
             generation: 0,
             requests: 0,
             early: None,
+            has_ended: false,
             is_amid_answer: false,
         };
         session.look_at_plan();
@@ -217,15 +237,14 @@ impl<C: Transport> Session<C> {
     /// Sends bytes to the client.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let mut sent = 0;
-        let ms = self.limits.write_ms_max;
+        let mut stall = Stall::new(self.limits.write_ms_max);
         loop {
-            let before = sent;
             let write = write_all(&mut self.io, bytes, &mut sent);
-            match self.deadline.within(ms, write).await {
+            match self.deadline.within(stall.look_ms(), write).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(_)) => return Err(Fault::Client(ClientFault::Closed)),
                 // The limit is on taking nothing: a slow reader that reads has another turn.
-                Err(_) if sent > before => {}
+                Err(_) if stall.goes_on(self.io.tcp()) => {}
                 Err(_) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }

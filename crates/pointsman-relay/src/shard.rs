@@ -132,6 +132,8 @@ pub(crate) struct Shard {
     random: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
     ticks: Cell<u32>,
+    /// What is open has been told that the drain is over.
+    has_cut: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
 }
@@ -209,6 +211,7 @@ impl Shard {
             random: Cell::new(start.seed | 1),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
+            has_cut: Cell::new(false),
             listener_left: Cell::new(false),
         }
     }
@@ -230,6 +233,11 @@ impl Shard {
     /// Whether connections are to end after what they are doing now.
     pub(crate) fn is_draining(&self) -> bool {
         self.shared.draining.load(Ordering::Relaxed)
+    }
+
+    /// Whether the drain is over, and what is still open is cut.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.shared.stopping.load(Ordering::Relaxed)
     }
 
     /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
@@ -263,8 +271,16 @@ impl Shard {
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
         self.timers.end_idle_waits();
-        let over = self.shared.stopping.load(Ordering::Relaxed) || Rc::strong_count(self) == 1;
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        // What is cut has a turn to say so in the log.
+        let has_cut = self.is_stopping() && self.has_cut.replace(true);
+        if self.is_stopping() {
+            self.timers.wake_all();
+        }
+        if has_cut || Rc::strong_count(self) == 1 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn obey(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) {

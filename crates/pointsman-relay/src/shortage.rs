@@ -23,7 +23,7 @@ const KEPT_FOR_CLIENTS: u32 = 8;
 pub(crate) struct LastDescriptors {
     /// How many a table may have; `None`: no limit.
     max: Option<u64>,
-    /// So many connections of clients are fine, whatever they are for: nobody looks before that.
+    /// So many connections of clients are fine, with one to a server each: nobody looks before that.
     looked_at_from: usize,
     /// Threads that share this table.
     sharers: u64,
@@ -32,6 +32,8 @@ pub(crate) struct LastDescriptors {
 /// Whom a descriptor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
+    /// A pipe for a body, which can go through a buffer as well.
+    Pipe,
     /// Another client.
     Client,
     /// A connection to a server, for a client that is here already.
@@ -45,6 +47,7 @@ impl LastDescriptors {
 
     fn kept_from(&self, whom: Use) -> u64 {
         match whom {
+            Use::Pipe => 32 + 16 * self.sharers,
             Use::Client => 16 + 8 * self.sharers,
             Use::Server => 8 + 4 * self.sharers,
         }
@@ -52,7 +55,9 @@ impl LastDescriptors {
 
     /// Whether only those are left that are kept from this use, when this many clients are connected.
     pub(crate) fn are_reached(&self, clients: usize, whom: Use) -> bool {
-        let Some(max) = self.max.filter(|_| clients > self.looked_at_from) else { return false };
+        // A pipe has not been reckoned with, however few the clients are.
+        let may_be = whom == Use::Pipe || clients > self.looked_at_from;
+        let Some(max) = self.max.filter(|_| may_be) else { return false };
         // The system gives the lowest number that is free: everything below it is taken. A socket that is bound
         // to nothing is the least of what has a number.
         let lowest_free = UnixDatagram::unbound().map(|socket| socket.as_raw_fd());
@@ -108,8 +113,8 @@ impl Shard {
         self.last_descriptors.are_reached(self.shared.open.load(Ordering::Relaxed), whom)
     }
 
-    /// Takes note of a shortage and closes connections to servers that have been idle longest: here at once,
-    /// on the other threads at their next tick where that helps. Says whether any could be closed here.
+    /// Takes note of a shortage and closes kept pipes and the connections to servers that have been idle longest:
+    /// here at once, on the other threads at their next tick where that helps. Says whether any could be closed here.
     pub(crate) fn makes_room(&self, whom: Use, lack: Lack) -> bool {
         self.shared.shortages.fetch_add(1, Ordering::Relaxed);
         if lack == Lack::System || !self.has_own_table {
@@ -124,6 +129,7 @@ impl Shard {
     pub(crate) fn help_in_shortage(&self) {
         let calls = self.shared.calls_for_help.load(Ordering::Relaxed);
         if self.calls_heard.replace(calls) != calls {
+            self.pipes.close_kept();
             self.idle.close_oldest(GIVEN_UP, KEPT_FOR_CLIENTS);
         }
     }
@@ -152,6 +158,7 @@ mod tests {
         assert!(!reached(Some(1_000_000), Use::Client) && !reached(None, Use::Client));
         assert!(reached(Some(24), Use::Client), "all but 24 of 24");
         assert!(reached(Some(12), Use::Server), "all but 12 of 12");
+        assert!(reached(Some(48), Use::Pipe), "all but 48 of 48");
         assert!(!LastDescriptors::new(Some(12), 10, 1).are_reached(10, Use::Client), "nobody looks yet");
     }
 }

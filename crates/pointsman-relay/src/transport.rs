@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-use pointsman_net::{PooledBuffer, Tcp};
+use pointsman_net::{PooledBuffer, Stall, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -100,12 +100,23 @@ impl<C: Transport> Session<C> {
         let (Ok(_) | Err(_)) = self.deadline.within(LINGER_MS, self.io.shutdown()).await;
     }
 
+    /// Says that nothing more follows; with that goes what TLS still holds of the answer. Says whether all of it
+    /// went.
+    pub(crate) async fn end_our_side(&mut self) -> bool {
+        let mut stall = Stall::new(self.limits.write_ms_max);
+        loop {
+            match self.deadline.within(stall.look_ms(), self.io.shutdown()).await {
+                Ok(ended) => return ended.is_ok(),
+                Err(_) if stall.goes_on(self.io.tcp()) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
     /// Closes our side behind an answer and lets the client finish, within bounds: what it says to a
     /// closed socket would be met with a reset, which takes the answer with it.
     pub(crate) async fn linger(&mut self) {
-        let ms = self.limits.write_ms_max;
-        // With it goes what is left of the answer.
-        if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
+        if !self.end_our_side().await {
             return;
         }
         self.is_amid_answer = false;

@@ -1,9 +1,10 @@
 //! A request body that goes on after the head: sent while the answer is listened for.
 
+use std::num::NonZeroU64;
 use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing};
-use tokio::io::AsyncWriteExt;
+use pointsman_net::{Presence, Stall};
 
 use crate::answer::{FinalHead, Upload};
 use crate::decide::Forward;
@@ -26,6 +27,8 @@ enum Progress {
 enum Event {
     Uploaded(Result<Step, PumpFault>),
     Answered(std::io::Result<usize>),
+    /// The client is gone, and nobody is left to tell the answer.
+    Left,
 }
 
 impl<C: Transport> Session<C> {
@@ -41,7 +44,7 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let buffer = self.shard.buffers.bodies.take_later();
         let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
-        up.through_pipe(&self.shard.pipes, &self.io, &reached.server.tcp);
+        up.through_pipe(&self.shard, &self.io, &reached.server.tcp);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
             Ok(Progress::Answered(mut head)) => {
@@ -65,12 +68,15 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Progress, Fault> {
         let limits = reached.server.server().limits;
+        let mut stall = Stall::new(limits.write_ms_max);
+        let continue_until_us = self.after_ms(limits.response_ms_max);
         let uploaded = loop {
-            let ms = match up.waiting() {
+            let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
+            let ms = match waiting {
                 // Until the server has said 100, it is the server that is waited for.
-                Waiting::Read if waits_for_continue => limits.response_ms_max,
-                Waiting::Read => self.limits.body_ms_max,
-                Waiting::Write => limits.write_ms_max,
+                Waiting::Read if waits_for_continue => self.ms_until(continue_until_us),
+                Waiting::Read => self.body_ms(up),
+                Waiting::Write => stall.look_ms(),
             };
             let step = {
                 let Session { io, deadline, .. } = &mut *self;
@@ -79,12 +85,25 @@ impl<C: Transport> Session<C> {
                     if let Poll::Ready(read) = server.tcp.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
                     }
-                    up.poll_step(context, io, &mut server.tcp).map(Event::Uploaded)
+                    if let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp) {
+                        return Poll::Ready(Event::Uploaded(step));
+                    }
+                    match io.tcp().presence(context) {
+                        Presence::Broken => Poll::Ready(Event::Left),
+                        // Reading what it sent comes to its end.
+                        Presence::Ended | Presence::Open => Poll::Pending,
+                    }
                 });
                 deadline.within(ms, both).await
             };
+            if waiting == Waiting::Read && !waits_for_continue {
+                up.waited_us += self.shard.clock.round_us() - began_us;
+            }
             match step {
-                Ok(Event::Uploaded(Ok(Step::Moved))) => waits_for_continue = false,
+                Ok(Event::Uploaded(Ok(Step::Moved))) => {
+                    waits_for_continue = false;
+                    stall = Stall::new(limits.write_ms_max);
+                }
                 Ok(Event::Uploaded(Ok(Step::Done))) => break Ok(()),
                 Ok(Event::Uploaded(Err(fault))) => break Err(fault),
                 Ok(Event::Answered(Ok(1..))) => {
@@ -99,6 +118,9 @@ impl<C: Transport> Session<C> {
                     waits_for_continue &= exchange.interims == 0;
                 }
                 Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
+                Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
+                // Slowly, but the server takes it.
+                Err(_) if waiting == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
@@ -118,24 +140,42 @@ impl<C: Transport> Session<C> {
         }
     }
 
+    /// How long the client may be waited for now. It has earned a second by each so many bytes.
+    fn body_ms(&self, up: &Pump) -> u32 {
+        let ms_max = self.limits.body_ms_max;
+        let Some(bytes_per_second) = NonZeroU64::new(self.limits.body_bytes_per_second_min.into()) else {
+            return ms_max;
+        };
+        let earned_ms = up.read_bytes.saturating_mul(1000) / bytes_per_second;
+        let left_ms = earned_ms.saturating_add(ms_max.into()).saturating_sub(up.waited_us / 1000);
+        left_ms.min(ms_max.into()) as u32
+    }
+
     /// Sends on what a client still sends after its answer, as long as the server takes it.
     ///
     /// Our side closes first: a client that waits for the answer's end, or for leave to go on, sees it.
     pub(crate) async fn finish_upload(&mut self, up: &mut Pump, server: &mut ServerConnection) {
-        let ms = self.limits.write_ms_max;
-        if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
+        if !self.end_our_side().await {
             return;
         }
         let server_ms = server.server().limits.write_ms_max;
+        let mut stall = Stall::new(server_ms);
         loop {
-            let ms = match up.waiting() {
-                Waiting::Read => self.limits.body_ms_max,
-                Waiting::Write => server_ms,
+            let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
+            let ms = match waiting {
+                Waiting::Read => self.body_ms(up),
+                Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.tcp));
-            if !matches!(deadline.within(ms, step).await, Ok(Ok(Step::Moved))) {
-                return;
+            let step = deadline.within(ms, step).await;
+            if waiting == Waiting::Read {
+                up.waited_us += self.shard.clock.round_us() - began_us;
+            }
+            match step {
+                Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
+                Err(_) if waiting == Waiting::Write && stall.goes_on(&server.tcp) => {}
+                _ => return,
             }
         }
     }

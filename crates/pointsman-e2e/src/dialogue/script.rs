@@ -30,8 +30,8 @@
 //! `T` is the server of the pool `other`. Lines of their own in a message that is seen: `(more)` at
 //! its end: the body goes on; `(rest)` at its beginning: this is how it goes on; `(no body)`: the answer to
 //! HEAD; `(cut)`: the connection ends inside the body; `(chunked)`, `(length)`, `(until close)`: the framing; `+Name: value`: a
-//! trailer field. Steps: `C opens`, `S accepts`, `C closes`, `C finishes sending`, `C sees the end`,
-//! `S sees nothing`. A blank line ends a message, so several can follow each other.
+//! trailer field. Steps: `C opens`, `S accepts`, `C closes`, `C resets`, `C finishes sending`,
+//! `C sees the end`, `S sees nothing`. A blank line ends a message, so several can follow each other.
 
 use crate::{Framing, Head, unescape};
 
@@ -69,6 +69,7 @@ pub(super) enum Act {
     Expect(Expected),
     FinishSending,
     Close,
+    Reset,
     SeeEnd,
     SeeNothing,
 }
@@ -253,6 +254,7 @@ fn plain_step(line: &str) -> Option<(Party, Act)> {
         "opens" => Act::Open,
         "accepts" => Act::Accept,
         "closes" => Act::Close,
+        "resets" => Act::Reset,
         "finishes sending" => Act::FinishSending,
         "sees the end" => Act::SeeEnd,
         "sees nothing" => Act::SeeNothing,

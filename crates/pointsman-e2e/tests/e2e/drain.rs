@@ -14,10 +14,15 @@ pointsman_e2e::for_threads!(
     silent_before_the_handshake,
     body_on_its_way,
     over_the_limit,
+    each_that_is_cut_is_logged,
+    lingering,
     cut_until_close,
     health,
     interrupted
 );
+
+/// What the log says of an exchange that a drain has cut.
+const CUT: &str = "cut off: the drain was over";
 
 /// An origin that answers when it is told to.
 pub(crate) fn held() -> (Origin, Sender<()>) {
@@ -121,6 +126,49 @@ fn over_the_limit(threads: usize) {
     switch.signal("TERM");
     assert!(client.closes());
     assert_eq!(switch.wait_for_exit(), Some(1));
+    assert_eq!(switch.log_of("/")["error"], CUT);
+}
+
+/// Each exchange that is cut leaves a line, wherever it is; an idle connection leaves none.
+fn each_that_is_cut_is_logged(threads: usize) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let origin = Origin::answering("origin", move |exchange| {
+        if exchange.target() == "/answered" {
+            exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+            // Until the test ends.
+            may_go.lock().expect("no panic under the lock").recv().unwrap_or_default();
+        }
+        exchange.body();
+        Then::Close
+    });
+    let mut switch = Setup::new(threads).top("drain_ms_max = 0").pool("standard", &[&origin]).start();
+    let (mut answered, mut uploading, _idle) = (switch.client(), switch.client(), switch.client());
+    answered.send("GET /answered HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert_eq!(answered.head().word(1), "200");
+    uploading.send("POST /uploading HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 9\r\n\r\nhalf");
+    origin.wait_for_requests(2);
+    switch.signal("TERM");
+    assert!(answered.rest().is_err(), "an answer that was cut looks whole");
+    assert!(uploading.closes());
+    assert_eq!(switch.wait_for_exit(), Some(1));
+    let entry = switch.log_of("/answered");
+    assert_eq!((&entry["error"], &entry["status"]), (&CUT.into(), &200.into()), "{entry}");
+    let entry = switch.log_of("/uploading");
+    assert_eq!((&entry["error"], entry.get("status")), (&CUT.into(), None), "{entry}");
+    assert_eq!(switch.log_lines(), 2, "none for who said nothing");
+    drop(go);
+}
+
+/// A connection that closes behind its answer is listened to for a moment, which is all that a drain waits for.
+fn lingering(threads: usize) {
+    let origin = Origin::new("origin");
+    let mut switch = Setup::new(threads).top("drain_ms_max = 600000").pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    assert_eq!(client.ask("GET", "/", "Connection: close\r\n").status(), 200);
+    // The client leaves its own side open.
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
 /// An answer without a length that the drain cuts ends in a reset, or it would look whole.
