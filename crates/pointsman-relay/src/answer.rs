@@ -56,7 +56,7 @@ impl<C: Transport> Session<C> {
             if let Some(head) = self.final_head(reached, exchange).await? {
                 break head;
             }
-            let ms = self.ms_until(reached.answer_until_us);
+            let ms = self.shard.ms_until(reached.answer_until_us);
             let read = read_into(&mut reached.server.tcp, &mut reached.answer);
             match self.deadline.within(ms, read).await {
                 Ok(Ok(1..)) => {}

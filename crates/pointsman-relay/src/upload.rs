@@ -102,7 +102,7 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
-        reached.answer_until_us = self.after_ms(limits.response_ms_max);
+        reached.answer_until_us = self.shard.after_ms(limits.response_ms_max);
         match uploaded {
             Ok(()) => {
                 exchange.has_whole_request = true;
