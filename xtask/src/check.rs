@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
-use crate::project::{Project, succeed};
+use crate::project::{Project, succeed, written};
 use crate::tidy;
 
 /// What the tests call beyond cargo.
@@ -25,6 +25,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
         succeed(project.cargo().args(words))
     });
+    report.step("cargo check of fuzz/", || fuzz_targets(project));
     report.step("cargo xtask tidy", || tidy::run(project));
     report.step("cargo doc", || {
         let words = ["doc", "--no-deps", "--workspace", "--quiet"];
@@ -39,6 +40,31 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         if tally.failed == 0 { Ok(()) } else { Err(Failure::new(format!("{} failed", tally.failed))) }
     });
     report.finish(tally)
+}
+
+/// What cargo-fuzz runs is a workspace of its own, which nothing else reads. libFuzzer itself is not built for it:
+/// to check types its name is enough, and no C++ compiler is asked for.
+///
+/// Its crates are few more than the switch's own. Where they cannot be had it is skipped, except where `CI` is set.
+fn fuzz_targets(project: &Project) -> Result<()> {
+    let cargo = |words: &[&str]| {
+        let mut cargo = project.cargo();
+        cargo.args(words).args(["--manifest-path", "fuzz/Cargo.toml"]);
+        cargo.env("CUSTOM_LIBFUZZER_PATH", "/usr/lib/libFuzzer.a");
+        cargo
+    };
+    let outcome = succeed(cargo(&["check", "--quiet"]).arg("--target-dir").arg(project.target()));
+    if outcome.is_ok() || std::env::var_os("CI").is_some() {
+        return outcome;
+    }
+    let is_sound = written(&mut cargo(&["metadata", "--format-version=1", "--no-deps", "--offline"])).is_ok();
+    match written(&mut cargo(&["fetch"])) {
+        Err(failure) if is_sound => {
+            println!("skipped: the crates of fuzz/ cannot be had: {failure}");
+            Ok(())
+        }
+        _ => outcome,
+    }
 }
 
 struct Report {

@@ -3,8 +3,10 @@
 //! What it finds to be new goes into the target folder; only what fails is kept, in `fuzz/corpus`, by hand.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use lexopt::{Arg, ValueExt};
 
@@ -12,23 +14,30 @@ use crate::failure::{Because, Failure, Result};
 use crate::packages::locate;
 use crate::project::{Project, succeed};
 
-/// What to run, and for how many inputs.
+/// What to run, for how many inputs, and from where libFuzzer's choices start.
 pub(crate) struct Options {
     runs: u64,
+    seed: u32,
     targets: Vec<String>,
 }
 
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
-        let mut options = Self { runs: 1_000_000, targets: Vec::new() };
+        let mut options = Self { runs: 1_000_000, seed: 1, targets: Vec::new() };
         while let Some(argument) = arguments.next()? {
             match argument {
                 Arg::Long("runs") => options.runs = arguments.value()?.parse()?,
+                Arg::Long("seed") => options.seed = arguments.value()?.parse()?,
                 Arg::Value(target) => options.targets.push(target.string()?),
                 other => return Err(other.unexpected().into()),
             }
         }
-        Ok(options)
+        // libFuzzer takes no inputs for a success, and draws a seed of its own for 0.
+        match (options.runs, options.seed) {
+            (0, _) => Err(Failure::usage("`--runs` goes from 1")),
+            (_, 0) => Err(Failure::usage("`--seed` goes from 1")),
+            _ => Ok(options),
+        }
     }
 }
 
@@ -49,7 +58,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     }
     let mut failed = Vec::new();
     for target in chosen {
-        match fuzz(project, target, options.runs) {
+        let started = Instant::now();
+        let outcome = fuzz(project, target, options);
+        note(project, &line_of(target, options, started.elapsed().as_secs_f64(), &outcome))?;
+        match outcome {
             Ok(inputs) => println!("{target}: {inputs} inputs, nothing wrong"),
             Err(failure) => {
                 println!("{target}: FAILED: {failure}");
@@ -73,8 +85,30 @@ fn known(project: &Project) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// A line for `target/fuzz/runs`, in the form of those that the tests of generated inputs leave there.
+fn line_of(target: &str, options: &Options, seconds: f64, outcome: &Result<u64>) -> String {
+    let (inputs, result) = match outcome {
+        Ok(inputs) => (*inputs, "fine"),
+        Err(_) => (options.runs, "FAILED"),
+    };
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let seed = options.seed;
+    format!(
+        "unix={unix} by=libfuzzer target={target} inputs={inputs} seed={seed} seconds={seconds:.1} result={result}\n"
+    )
+}
+
+/// Keeps a line about a run behind those of the runs before it.
+fn note(project: &Project, line: &str) -> Result<()> {
+    let path = project.target().join("fuzz/runs");
+    let doing = || format!("cannot write `{}`", path.display());
+    let mut file = std::fs::File::options().append(true).create(true).open(&path).because(doing)?;
+    file.write_all(line.as_bytes()).because(doing)
+}
+
 /// Runs one target; returns how many inputs libFuzzer says it tried.
-fn fuzz(project: &Project, target: &str, runs: u64) -> Result<u64> {
+fn fuzz(project: &Project, target: &str, options: &Options) -> Result<u64> {
+    let runs = options.runs;
     let folder = project.target().join("fuzz").join(target);
     let found = folder.join("found");
     std::fs::create_dir_all(&found).because(|| format!("cannot make `{}`", found.display()))?;
@@ -96,7 +130,7 @@ fn fuzz(project: &Project, target: &str, runs: u64) -> Result<u64> {
         &folder.join("seeds"),
         &corpus,
     ]);
-    command.arg("--").arg(format!("-runs={runs}")).arg(dictionary);
+    command.arg("--").arg(format!("-runs={runs}")).arg(format!("-seed={}", options.seed)).arg(dictionary);
     command.args(["-max_len=2048", "-timeout=25", "-print_final_stats=1"]).stdout(output).stderr(errors);
     println!("{target}: {runs} inputs, see {}", log.display());
     let outcome = succeed(&mut command);
@@ -121,7 +155,33 @@ fn last_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{executed, last_lines};
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Options> {
+        Options::read(lexopt::Parser::from_args(words))
+    }
+
+    #[test]
+    fn a_run_of_no_inputs_is_refused() {
+        let options = read(&["--runs", "7", "--seed", "3", "path"]).expect("as it is meant");
+        assert_eq!(
+            (options.runs, options.seed, options.targets.as_slice()),
+            (7, 3, &["path".to_owned()][..])
+        );
+        for words in [["--runs", "0"], ["--seed", "0"], ["--runs", "many"], ["--seed", "-1"]] {
+            assert!(read(&words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_leaves_a_line() {
+        let options = read(&["--runs", "7"]).expect("as it is meant");
+        let line = |outcome| line_of("path", &options, 1.25, &outcome);
+        let fine = " by=libfuzzer target=path inputs=9 seed=1 seconds=1.2 result=fine\n";
+        assert!(line(Ok(9)).starts_with("unix=") && line(Ok(9)).ends_with(fine), "{}", line(Ok(9)));
+        let failed = " by=libfuzzer target=path inputs=7 seed=1 seconds=1.2 result=FAILED\n";
+        assert!(line(Err(Failure::new("a crash"))).ends_with(failed));
+    }
 
     #[test]
     fn what_libfuzzer_counts_is_read() {

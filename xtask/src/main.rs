@@ -9,6 +9,7 @@ mod fuzz;
 mod origin;
 mod packages;
 mod peers;
+mod process;
 mod project;
 mod soak;
 mod tidy;
@@ -27,10 +28,10 @@ cargo xtask demo [ARGUMENT…]   build the switch and show it at work
 cargo xtask check              everything that must be green, tests last
 cargo xtask tidy               the rules about the code itself
 cargo xtask endure [NAME]      crowds, large bodies, shortages, reloads: each fault with its figure and bound
-cargo xtask fuzz [--runs N] [TARGET…]
+cargo xtask fuzz [--runs N] [--seed N] [TARGET…]
                                libFuzzer over each target, with a line for each
 cargo xtask soak [--minutes N] [--no-build]
-                               mixed load: memory stays flat, no answer is wrong
+                               mixed load: memory stays flat, no answer is wrong, the log tells all
 cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--alone] [--strict] [--no-build]
                                CPU time per request and memory per idle connection beside nginx and HAProxy
 ";
@@ -68,6 +69,8 @@ fn run() -> Result<()> {
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
         Some("crowd") => crowd::run(arguments),
         Some("spin") => nothing_more(arguments).and_then(|()| peers::spin()),
+        // What soak pipes the access log into.
+        Some("read-log") => nothing_more(arguments).and_then(|()| soak::read_log()),
         _ => Err(Failure::usage(format!("no such command: `{}`\n\n{HELP}", command.display()))),
     }
 }

@@ -148,6 +148,25 @@ impl Client {
         stream.flush()
     }
 
+    /// Sends as many of these bytes as are taken at once; over TLS they are taken when they are encrypted.
+    ///
+    /// # Errors
+    /// When the switch closed, or took nothing for so long as [`Client::waits_to_send`] says, or [`PATIENCE`].
+    pub fn send_some(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self.reader.stream() {
+            Stream::Plain(socket) => socket.write(bytes),
+            Stream::Tls(stream) => encrypt_some(&mut stream.conn, &mut stream.sock, bytes),
+        }
+    }
+
+    /// How long a send waits for the switch to take something.
+    ///
+    /// # Panics
+    /// When that is no time.
+    pub fn waits_to_send(&mut self, time: Duration) {
+        self.reader.stream().socket().set_write_timeout(Some(time)).expect("an open socket");
+    }
+
     /// Says that nothing more will be sent, and goes on reading.
     pub fn finish_sending(&mut self) {
         let socket = self.reader.stream().socket();
@@ -358,6 +377,22 @@ impl Write for Stream {
             Self::Tls(stream) => stream.flush(),
         }
     }
+}
+
+/// Takes as many bytes as rustls has room for. rustls' own stream would go on to read where it could not write,
+/// and wait for an answer that is not due yet.
+fn encrypt_some(session: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) -> Result<usize> {
+    while session.wants_write() {
+        session.write_tls(socket)?;
+    }
+    let taken = session.writer().write(bytes)?;
+    while session.wants_write() {
+        match session.write_tls(socket) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            outcome => outcome?,
+        };
+    }
+    Ok(taken)
 }
 
 /// Whether this error is the far end closing, rather than nothing happening.

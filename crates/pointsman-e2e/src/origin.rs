@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
+use crate::raw_origin::listen;
 use crate::{Body, Framing, Head, PATIENCE, Reader};
 
 /// A server behind the switch, on a free port. It stops when it is dropped.
@@ -92,7 +93,7 @@ impl Origin {
     /// # Panics
     /// When no port is free.
     pub fn answering(name: &str, answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let listener = listen();
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
         let origin = Self { name: name.to_owned(), address, shared: shared.clone() };

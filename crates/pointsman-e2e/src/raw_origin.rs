@@ -5,6 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use socket2::{Domain, Socket, Type};
+
 use crate::{PATIENCE, read_some};
 
 /// A server behind the switch that keeps nothing of what it is sent. It stops when it is dropped.
@@ -44,7 +46,7 @@ impl RawOrigin {
     }
 
     fn accepting(take: impl Fn(TcpStream, usize, &Shared) + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let listener = listen();
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
         let origin = Self { address, shared: shared.clone() };
@@ -89,6 +91,23 @@ impl Drop for RawOrigin {
             drop(socket.shutdown(Shutdown::Both));
         }
     }
+}
+
+/// Connections that wait to be accepted by a server of a test; the kernel cuts it to `net.core.somaxconn`. The
+/// 128 of the standard library overflow when a crowd arrives, and then the kernel drops an attempt to connect
+/// and makes the next one after 1 and 3 seconds: with `connect_ms_max` at 3 seconds one in some thousand met a
+/// 504 that was the server's doing.
+const WAITING_MAX: i32 = 4096;
+
+/// Listens on a free port of the loopback.
+///
+/// # Panics
+/// When no port is free.
+pub(crate) fn listen() -> TcpListener {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a descriptor");
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+    socket.listen(WAITING_MAX).expect("a free port");
+    socket.into()
 }
 
 /// Reads to the end of a head; returns it, and what came of the body with it. Nothing when the connection ends

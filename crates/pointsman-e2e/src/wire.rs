@@ -250,7 +250,8 @@ impl<S: Read> Reader<S> {
             return Err(Error::new(ErrorKind::UnexpectedEof, "the stream ended inside a body"));
         }
         let take = usize::try_from(max).unwrap_or(usize::MAX).min(self.buffer.len());
-        Ok(self.buffer.drain(..take).collect())
+        let rest = self.buffer.split_off(take);
+        Ok(std::mem::replace(&mut self.buffer, rest))
     }
 
     /// Reads more; false at the end of the stream.

@@ -9,17 +9,30 @@ use crate::Elapsed;
 /// Buckets of one turn. Later deadlines wait a turn and are filed again.
 const BUCKETS: u64 = 1024;
 const NEVER: u64 = u64::MAX;
+/// The end of a list of entries.
+const NONE: u32 = u32::MAX;
 
 /// Deadlines of one thread.
 ///
 /// A slot is filed where its deadline falls and left there when the deadline moves later: it is
 /// looked at when its bucket comes up, and filed anew. So moving a deadline, which every request
-/// does several times, is one store.
+/// does several times, is one store. What was filed once is filed again without taking memory: buckets have none of
+/// their own, and the tables have their sizes once as many deadlines were open as ever are.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     slots: Slab<Slot>,
-    buckets: Vec<Vec<usize>>,
+    /// The first entry of each bucket; each entry knows the next one.
+    buckets: Vec<u32>,
+    entries: Vec<Entry>,
+    /// The first entry that is in no bucket.
+    free: u32,
     now: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    slot: u32,
+    next: u32,
 }
 
 #[derive(Debug)]
@@ -34,7 +47,13 @@ struct Slot {
 
 impl Wheel {
     pub(crate) fn new() -> Wheel {
-        Wheel { slots: Slab::new(), buckets: vec![Vec::new(); BUCKETS as usize], now: 0 }
+        Wheel {
+            slots: Slab::new(),
+            buckets: vec![NONE; BUCKETS as usize],
+            entries: Vec::new(),
+            free: NONE,
+            now: 0,
+        }
     }
 
     pub(crate) fn insert(&mut self) -> usize {
@@ -83,7 +102,36 @@ impl Wheel {
     fn file(&mut self, slot: usize, due: u64) {
         let at = due.min(self.now + BUCKETS - 1);
         self.slots[slot].filed = at;
-        self.buckets[(at % BUCKETS) as usize].push(slot);
+        let first = &mut self.buckets[(at % BUCKETS) as usize];
+        let entry = Entry { slot: slot as u32, next: *first };
+        match self.entries.get_mut(self.free as usize) {
+            Some(unused) => {
+                *first = self.free;
+                self.free = unused.next;
+                *unused = entry;
+            }
+            None => {
+                *first = self.entries.len() as u32;
+                self.entries.push(entry);
+            }
+        }
+    }
+
+    /// Empties the bucket of a tick in front of `behind`, a list of entries that are looked at next.
+    fn take_bucket(&mut self, tick: u64, behind: &mut u32) {
+        let mut at = std::mem::replace(&mut self.buckets[(tick % BUCKETS) as usize], NONE);
+        while let Some(entry) = self.entries.get_mut(at as usize) {
+            let next = std::mem::replace(&mut entry.next, *behind);
+            *behind = std::mem::replace(&mut at, next);
+        }
+    }
+
+    /// Takes the first entry off a list and says whose it is.
+    fn free_first(&mut self, list: &mut u32) -> Option<usize> {
+        let entry = self.entries.get_mut(*list as usize)?;
+        let next = std::mem::replace(&mut entry.next, self.free);
+        self.free = std::mem::replace(list, next);
+        Some(entry.slot as usize)
     }
 
     /// Moves time on to `now` and returns what is to be woken.
@@ -91,12 +139,13 @@ impl Wheel {
         let mut woken = Vec::new();
         // After a long stall one turn visits every bucket.
         let first = (self.now + 1).max(now.saturating_sub(BUCKETS - 1));
-        let mut behind = Vec::new();
+        // All of them before any is filed anew, which may be where one of these ticks was.
+        let mut behind = NONE;
         for tick in first..=now {
-            behind.append(&mut self.buckets[(tick % BUCKETS) as usize]);
+            self.take_bucket(tick, &mut behind);
         }
         self.now = now;
-        for slot in behind {
+        while let Some(slot) = self.free_first(&mut behind) {
             let Some(entry) = self.slots.get_mut(slot) else { continue };
             if entry.filed > now {
                 continue;
@@ -182,6 +231,23 @@ mod tests {
         assert_eq!(wheel.expired(far), Some(Elapsed::Time));
         wheel.arm(far, 10, false, Waker::noop());
         assert_eq!(fired(&mut wheel, 100 * BUCKETS, &[far]), [true]);
+    }
+
+    #[test]
+    fn what_was_filed_once_takes_no_more_memory() {
+        let mut wheel = Wheel::new();
+        let slots: Vec<usize> = (0..10).map(|_| wheel.insert()).collect();
+        for now in 1..=3 * BUCKETS {
+            for &slot in &slots {
+                wheel.disarm(slot);
+                wheel.arm(slot, 20 + slot as u64, false, Waker::noop());
+            }
+            assert!(wheel.advance(now).is_empty());
+        }
+        // One each that is in force, and one that was looked at too early and is not.
+        assert!(wheel.entries.len() <= 2 * slots.len(), "{}", wheel.entries.len());
+        assert_eq!(fired(&mut wheel, 4 * BUCKETS, &slots), [true; 10]);
+        assert!(wheel.buckets.iter().all(|first| *first == NONE));
     }
 
     #[test]

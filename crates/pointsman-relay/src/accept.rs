@@ -128,18 +128,20 @@ async fn handshake(
     acceptor: &pointsman_tls::Acceptor,
     tcp: Tcp,
 ) -> Option<TlsStream> {
-    let until_us = shard.clock.now_us() + u64::from(ms) * 1000;
-    let ms_left = || (until_us.saturating_sub(shard.clock.now_us()) / 1000) as u32;
+    let until_us = shard.after_ms(ms);
     // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
     let first_word = loop {
-        match deadline.idle_within(ms_left(), tcp.readable()).await {
+        match deadline.idle_within(shard.ms_until(until_us), tcp.readable()).await {
             Err(Elapsed::Ended) if !shard.is_draining() && shard.local().live.listener(id).is_some() => {}
             outcome => break outcome,
         }
     };
     let outcome = match first_word {
         // The handshake's state is large and short-lived: it must not stay part of the session's task.
-        Ok(()) => deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await,
+        Ok(()) => {
+            let handshake = Box::pin(acceptor.accept(tcp));
+            deadline.within(shard.ms_until(until_us), handshake).await
+        }
         Err(elapsed) => Err(elapsed),
     };
     let (told, stream) = match outcome {

@@ -57,7 +57,7 @@ impl<C: Transport> Session<C> {
             if let Some(head) = self.final_head(reached, exchange).await? {
                 break head;
             }
-            let ms = self.ms_until(reached.answer_until_us);
+            let ms = self.shard.ms_until(reached.answer_until_us);
             let Reached { server, answer, .. } = &mut *reached;
             let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
             match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {

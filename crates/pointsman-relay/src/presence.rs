@@ -40,10 +40,10 @@ impl<C: Transport> Session<C> {
         ahead: Ahead,
         mut poll: impl FnMut(&mut Context<'_>, &mut C) -> Poll<T>,
     ) -> Result<Result<T, Elapsed>, Fault> {
-        let until_us = self.after_ms(ms);
+        let until_us = self.shard.after_ms(ms);
         let left = Fault::Client(ClientFault::Closed);
         loop {
-            let ms = self.ms_until(until_us);
+            let ms = self.shard.ms_until(until_us);
             let half_closed_ms = self.limits.half_closed_ms_max;
             let is_shortened = self.has_ended && half_closed_ms < ms;
             let Session { io, deadline, early, shard, has_ended, .. } = &mut *self;

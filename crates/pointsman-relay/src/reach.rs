@@ -184,7 +184,7 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
             }
         }
-        let answer_until_us = self.after_ms(server.limits.response_ms_max);
+        let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.heads.take_later();
         if forward.body.is_done() {
             let ms = server.limits.response_ms_max;

@@ -176,7 +176,7 @@ impl<C: Transport> Session<C> {
 
     /// Waits for more of a head that is not whole.
     async fn more_of_head(&mut self, received: &mut PooledBuffer, exchange: &Exchange) -> Result<(), Fault> {
-        let ms = self.ms_until(exchange.started_us + u64::from(self.limits.head_ms_max) * 1000);
+        let ms = self.shard.ms_until(exchange.started_us + u64::from(self.limits.head_ms_max) * 1000);
         match self.deadline.within(ms, read_into(&mut self.io, received)).await {
             Ok(Ok(1..)) => Ok(()),
             Ok(_) => Err(Fault::Client(ClientFault::Closed)),
@@ -291,15 +291,5 @@ impl<C: Transport> Session<C> {
     pub(crate) fn is_ending(&self) -> bool {
         let is_listed = || self.shard.local().live.listener(self.listener_id).is_some();
         self.shard.is_draining() || (self.generation != self.shard.shared.generation() && !is_listed())
-    }
-
-    /// The shard's clock, so many milliseconds from now.
-    pub(crate) fn after_ms(&self, ms: u32) -> u64 {
-        self.shard.clock.round_us() + u64::from(ms) * 1000
-    }
-
-    /// Milliseconds from now until then.
-    pub(crate) fn ms_until(&self, until_us: u64) -> u32 {
-        (until_us.saturating_sub(self.shard.clock.round_us()) / 1000) as u32
     }
 }

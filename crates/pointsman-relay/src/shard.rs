@@ -240,6 +240,16 @@ impl Shard {
         self.shared.stopping.load(Ordering::Relaxed)
     }
 
+    /// The thread's clock, so many milliseconds from when this round began.
+    pub(crate) fn after_ms(&self, ms: u32) -> u64 {
+        self.clock.round_us() + u64::from(ms) * 1000
+    }
+
+    /// Milliseconds from when this round began until then.
+    pub(crate) fn ms_until(&self, until_us: u64) -> u32 {
+        (until_us.saturating_sub(self.clock.round_us()) / 1000) as u32
+    }
+
     /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
     pub(crate) fn random(&self) -> u64 {
         let mut number = self.random.get();

@@ -69,12 +69,12 @@ impl<C: Transport> Session<C> {
     ) -> Result<Progress, Fault> {
         let limits = reached.server.server().limits;
         let mut stall = Stall::new(limits.write_ms_max);
-        let continue_until_us = self.after_ms(limits.response_ms_max);
+        let continue_until_us = self.shard.after_ms(limits.response_ms_max);
         let uploaded = loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
             let ms = match waiting {
                 // Until the server has said 100, it is the server that is waited for.
-                Waiting::Read if waits_for_continue => self.ms_until(continue_until_us),
+                Waiting::Read if waits_for_continue => self.shard.ms_until(continue_until_us),
                 Waiting::Read => self.body_ms(up),
                 Waiting::Write => stall.look_ms(),
             };
@@ -124,7 +124,7 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
-        reached.answer_until_us = self.after_ms(limits.response_ms_max);
+        reached.answer_until_us = self.shard.after_ms(limits.response_ms_max);
         match uploaded {
             Ok(()) => {
                 exchange.has_whole_request = true;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::behaviour::Ports;
-use super::process::Process;
 use crate::failure::Result;
 use crate::packages::located;
+use crate::process::{Process, Start};
 
 /// What a browser sends.
 const BROWSER: [&str; 5] = [
@@ -68,7 +68,9 @@ impl Load {
             words.extend(["--header".into(), line.into()]);
         }
         words.push(format!("{scheme}://127.0.0.1:{port}{}", kind.target).into());
-        Ok(Self { name: kind.name, process: Process::start(&located("wrk")?, &words, log)? })
+        let program = located("wrk")?;
+        let start = Start { name: kind.name, program: &program, arguments: &words, log: &log };
+        Ok(Self { name: kind.name, process: Process::start(&start)? })
     }
 
     pub(super) fn name(&self) -> &'static str {

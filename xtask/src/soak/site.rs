@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::behaviour::Ports;
 use super::client::Client;
-use super::process::Process;
 use super::server::Servers;
 use super::tally::Tally;
 use crate::failure::{Because, Result};
 use crate::packages::located;
+use crate::process::{Process, Start};
 use crate::project::written;
 
 /// How long the switch waits for open exchanges at its end.
@@ -25,15 +25,23 @@ const RELOAD_MAX: Duration = Duration::from_secs(20);
 /// Everything that runs.
 pub(super) struct Site {
     pub(super) switch: Process,
+    /// Reads the access log, every line of it, as it is written.
+    pub(super) log_reader: Process,
     pub(super) ports: Ports,
+    admin: u16,
     rules: PathBuf,
     _origin: Process,
     _servers: Servers,
 }
 
 impl Site {
-    pub(super) fn start(switch: &Path, origin: &Path, folder: &Path) -> Result<Self> {
-        let mut origin = Process::start(origin, &["origin".into()], folder.join("origin.log"))?;
+    /// `own` is this program, optimised: as the servers and as the reader of the log it must not be what is
+    /// waited for.
+    pub(super) fn start(switch: &Path, own: &Path, folder: &Path) -> Result<Self> {
+        let log = folder.join("origin.log");
+        let arguments = ["origin".into()];
+        let origin = Start { name: "the origin", program: own, arguments: &arguments, log: &log };
+        let mut origin = Process::start(&origin)?;
         let steady: Vec<u16> = origin.wait_for(|said| {
             let line = said.split_once('\n')?.0;
             Some(line.split(' ').filter_map(|port| port.parse().ok()).collect())
@@ -46,17 +54,26 @@ impl Site {
         let text = configuration(&steady, servers.steady, servers.dying);
         std::fs::write(&file, text).because(|| "cannot write the configuration".into())?;
         let words = ["run".into(), "--config".into(), file.into()];
-        let mut switch = Process::start(switch, &words, folder.join("switch.log"))?;
-        let ports = switch.wait_for(|said| {
-            said.lines().find(|line| line.starts_with("ready "))?;
-            let port = |name: &str| {
-                let start = format!("listening name={name} address=127.0.0.1:");
-                let line = said.lines().find_map(|line| line.strip_prefix(&start))?;
-                line.split(' ').next()?.parse().ok()
-            };
-            Some(Ports { plain: port("plain")?, tls: port("tls")? })
-        })?;
-        Ok(Self { switch, ports, rules, _origin: origin, _servers: servers })
+        let (log, counts) = (folder.join("switch.log"), folder.join("access-log.counts"));
+        let switch = Start { name: "the switch", program: switch, arguments: &words, log: &log };
+        let arguments = ["read-log".into()];
+        let reader = Start { name: "the log's reader", program: own, arguments: &arguments, log: &counts };
+        let (mut switch, log_reader) = Process::start_read_by(&switch, &reader)?;
+        let (ports, admin) = switch.wait_for(ports)?;
+        Ok(Self { switch, log_reader, ports, admin, rules, _origin: origin, _servers: servers })
+    }
+
+    /// The sum of all samples of a metric.
+    pub(super) fn metric(&self, name: &str) -> std::result::Result<u64, String> {
+        let mut client = Client::connect(self.admin)?;
+        client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        let text = String::from_utf8(client.answer()?.body).map_err(|error| error.to_string())?;
+        let samples = text
+            .lines()
+            .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        let values: Option<Vec<u64>> = samples.map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
+        let values = values.filter(|values| !values.is_empty());
+        Ok(values.ok_or_else(|| format!("no whole numbers for the metric `{name}`"))?.iter().sum())
     }
 
     /// Changes a rule, tells the switch or lets it find out, and waits for the rule to be in force.
@@ -95,6 +112,18 @@ impl Site {
     }
 }
 
+/// Where it listens, once it says that it is ready.
+fn ports(said: &str) -> Option<(Ports, u16)> {
+    said.lines().find(|line| line.starts_with("ready "))?;
+    let port = |start: &str| {
+        let start = format!("{start}address=127.0.0.1:");
+        let line = said.lines().find_map(|line| line.strip_prefix(&start))?;
+        line.split(' ').next()?.parse().ok()
+    };
+    let ports = Ports { plain: port("listening name=plain ")?, tls: port("listening name=tls ")? };
+    Some((ports, port("admin ")?))
+}
+
 fn rules_text(generation: u32) -> String {
     format!(
         "which: if (path == \"/which\") {{ respond(200, \"rules {generation}\"); }}\n\
@@ -116,8 +145,8 @@ fn configuration(steady: &[u16], own: u16, dying: u16) -> String {
     let pool_limits = "idle_ms_max = 3000\nresponse_ms_max = 30000\n";
     format!(
         "threads = 2\nwatch_ms = 200\ndrain_ms_max = {drain_ms}\n\
-         # Every line is written; nobody wants to keep them.\n\
-         access_log = {{ path = \"/dev/null\" }}\nadmin.bind = \"127.0.0.1:0\"\n\n\
+         # Every line is read; nobody wants to keep them.\n\
+         access_log = {{ path = \"-\" }}\nadmin.bind = \"127.0.0.1:0\"\n\n\
          [[listener]]\nname = \"plain\"\nbind = \"127.0.0.1:0\"\nrules = \"soak.rules\"\n{limits}\n\
          [[listener]]\nname = \"tls\"\nbind = \"127.0.0.1:0\"\nrules = \"soak.rules\"\n{limits}\
          tls = {{ certificate = \"soak.crt\", key = \"soak.key\" }}\n\n\

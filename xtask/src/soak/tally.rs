@@ -43,6 +43,13 @@ impl Tally {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// How often these kinds together got what they should; nothing where one of them ever did not.
+    pub(super) fn fine_of(&self, names: &[&str]) -> Option<u64> {
+        let counts = self.counts();
+        let mut named = names.iter().filter_map(|name| counts.get(name));
+        named.try_fold(0, |sum, count| (count.wrong == 0).then_some(sum + count.fine))
+    }
+
     pub(super) fn table(&self) -> String {
         let rows = self.counts();
         rows.iter()
@@ -90,5 +97,7 @@ mod tests {
         let complaints = tally.complaints();
         assert_eq!(complaints, ["bad: 5 wrong: problem 0; problem 1; problem 2", "idle: nothing came of it"]);
         assert_eq!(tally.to_string(), "10 fine, 5 wrong");
+        assert_eq!(tally.fine_of(&["good", "idle", "never"]), Some(10));
+        assert_eq!(tally.fine_of(&["good", "bad"]), None);
     }
 }

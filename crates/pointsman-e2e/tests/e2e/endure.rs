@@ -4,18 +4,37 @@
 mod crowds;
 mod descriptors;
 mod dying_servers;
+mod framed;
 mod large_bodies;
 mod limits;
 mod pressure;
 mod reloads;
 
+use std::io::Write;
+
 use pointsman_e2e::{Bound, Client, Setup, Switch, descriptors_of_this_process, scale};
 
-/// So many connections that one test process can hold both ends of what it needs for each, and the switch, too.
+/// Descriptors of a test process that are for nobody of a crowd.
+const OTHER_DESCRIPTORS: u64 = 600;
+
+/// So many connections, for each of which this process needs so many descriptors, and the switch as many. A small
+/// crowd may be smaller still where there are not enough; a claim that is shown in full may not.
 fn crowd(small: usize, full: usize, descriptors_each: u64) -> usize {
-    let limit = descriptors_of_this_process();
-    let possible = usize::try_from(limit.saturating_sub(600) / descriptors_each).unwrap_or(usize::MAX);
-    scale(small, full).min(possible)
+    let (limit, wanted) = (descriptors_of_this_process(), scale(small, full));
+    let possible = limit.saturating_sub(OTHER_DESCRIPTORS) / descriptors_each;
+    let possible = usize::try_from(possible).unwrap_or(usize::MAX);
+    let needed = OTHER_DESCRIPTORS + wanted as u64 * descriptors_each;
+    assert!(
+        scale(true, wanted <= possible),
+        "{wanted} in full need {needed} descriptors, and {limit} may be had (`ulimit -Hn`)"
+    );
+    wanted.min(possible)
+}
+
+/// Says what was wrong: a count alone says little to whoever has to find out why.
+fn tell(what: &str) {
+    // Nobody listens to what cannot be said.
+    drop(writeln!(std::io::stderr(), "{what}"));
 }
 
 /// A setup that takes whole crowds.
@@ -25,6 +44,12 @@ fn for_crowds(threads: usize) -> Setup {
 
 fn clients(switch: &Switch, count: usize) -> Vec<Client> {
     (0..count).map(|_| switch.client()).collect()
+}
+
+/// Whether its next request is answered.
+fn is_served(client: &mut Client) -> bool {
+    let sent = client.try_send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    sent.is_ok() && client.try_response().is_ok_and(|answer| answer.status() == 200)
 }
 
 /// So much memory for each of a crowd, and what the allocator takes for each thread: some MiB at a time.

@@ -8,7 +8,7 @@ use pointsman_e2e::{
     scale, until,
 };
 
-use super::{clients, crowd, each_at_most, for_crowds, resident_each};
+use super::{clients, crowd, each_at_most, for_crowds, resident_each, tell};
 
 pointsman_e2e::for_threads!(idle, slow_heads, slow_bodies, slow_readers, half_open_handshakes);
 
@@ -54,15 +54,15 @@ fn slow_heads(threads: usize) {
     assert!(origin.requests().iter().all(|request| request.target() == "/other"));
 }
 
-/// Bodies that stop in the middle: 408, and the server's connection ends, too.
+/// Bodies that stop in the middle: 408, and the server's connection ends, too. Each is two connections.
 fn slow_bodies(threads: usize) {
-    let count = crowd(1000, 10_000, 2);
+    let count = crowd(1000, 9000, 2);
     let fault = format!("{count} slow bodies, {threads} threads");
     let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
     let setup = for_crowds(threads).rules("if (path == \"/slow\") { routeTo(held); }");
     let setup = setup.limits(&format!("body_ms_max = {}", scale(1500, 5000)));
     let setup = setup.pool("standard", &[&origin]);
-    // The queue of the server overflows, and then the kernel tries again after seconds.
+    // Longer than the kernel takes to try again where the server's queue overflows after all.
     let switch = setup.pool_at("held", "connect_ms_max = 60000", &[("h1", held.address())]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/other").status(), 200);
@@ -163,8 +163,7 @@ fn all_get(fault: &str, clients: &mut [Client], status: u16) {
         let is_right = answer.status() == status && closes;
         right += u64::from(is_right);
         if !is_right {
-            // A count alone says little to whoever has to find out why.
-            drop(writeln!(std::io::stderr(), "{fault}: closes: {closes}, {answer:?}"));
+            tell(&format!("{fault}: closes: {closes}, {answer:?}"));
         }
     }
     figure(fault, right, Unit::Count("refused with 408 and closed"), Bound::Exactly(clients.len() as u64));

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, Switch, TlsClient, until};
+use pointsman_e2e::{Authority, Bound, Client, Origin, Setup, Switch, TlsClient, Unit, figure, until};
+
+use super::{clients, is_served, tell};
 
 pointsman_e2e::for_threads!(
     of_the_process,
@@ -14,11 +16,30 @@ pointsman_e2e::for_threads!(
     a_reload_changes_it
 );
 
-/// A connection that is turned away gets this status, before it has said a word, and the end.
-fn turned_away(mut client: Client, status: u16) {
-    let answer = client.response();
-    assert_eq!((answer.status(), answer.head.field("connection")), (status, Some("close")));
-    assert!(client.closes());
+/// Connections that are turned away get this status, before they have said a word, and the end.
+fn turned_away(fault: &str, clients: Vec<Client>, status: u16) {
+    let count = clients.len() as u64;
+    let is_right = |mut client: Client| {
+        let answer = client.try_response();
+        let is_told = answer.as_ref().is_ok_and(|answer| {
+            (answer.status(), answer.head.field("connection")) == (status, Some("close"))
+        });
+        let is_right = is_told && client.closes();
+        if !is_right {
+            tell(&format!("{fault}: {answer:?}"));
+        }
+        is_right
+    };
+    let right = clients.into_iter().map(is_right).filter(|is_right| *is_right).count() as u64;
+    let what = if status == 429 { "refused with 429 and closed" } else { "refused with 503 and closed" };
+    figure(fault, right, Unit::Count(what), Bound::Exactly(count));
+}
+
+/// Everybody who is inside is served.
+fn served(fault: &str, clients: &mut [Client]) {
+    let count = clients.len() as u64;
+    let served = clients.iter_mut().map(is_served).filter(|is_served| *is_served).count() as u64;
+    figure(fault, served, Unit::Count("served meanwhile"), Bound::Exactly(count));
 }
 
 fn refused(switch: &Switch, reason: &str) -> f64 {
@@ -36,45 +57,48 @@ fn room_again(mut connect: impl FnMut() -> Client) {
 
 /// All listeners together.
 fn of_the_process(threads: usize) {
+    let fault = format!("2 connections in all, {threads} threads");
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).top("connections_max = 2").another_listener("second");
     let switch = setup.pool("standard", &[&origin]).start();
-    let (mut first, mut second) = (switch.client(), Client::plain(switch.address("second")));
-    assert_eq!((first.get("/").status(), second.get("/").status()), (200, 200));
-    turned_away(switch.client(), 503);
-    turned_away(Client::plain(switch.address("second")), 503);
+    let mut inside = [switch.client(), Client::plain(switch.address("second"))];
+    assert!(inside.iter_mut().all(is_served));
+    turned_away(&fault, vec![switch.client(), Client::plain(switch.address("second"))], 503);
     assert_eq!(refused(&switch, "connections"), 2.0);
-    assert_eq!(first.get("/").status(), 200);
+    served(&fault, &mut inside);
+    let [_first, second] = inside;
     drop(second);
     room_again(|| switch.client());
 }
 
 /// Each for itself.
 fn of_a_listener(threads: usize) {
+    let fault = format!("1 connection of a listener, {threads} threads");
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).limits("connections_max = 1").another_listener("second");
     let switch = setup.pool("standard", &[&origin]).start();
     let mut first = switch.client();
-    assert_eq!(first.get("/").status(), 200);
-    turned_away(switch.client(), 503);
-    assert_eq!(Client::plain(switch.address("second")).get("/").status(), 200);
-    drop(first);
+    assert!(is_served(&mut first));
+    turned_away(&fault, clients(&switch, 5), 503);
+    let mut inside = [first, Client::plain(switch.address("second"))];
+    served(&fault, &mut inside);
+    drop(inside);
     room_again(|| switch.client());
 }
 
 /// Each address for itself, over all threads.
 fn of_an_address(threads: usize) {
+    let fault = format!("3 connections of an address, {threads} threads");
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).limits("connections_per_address_max = 3");
     let switch = setup.pool("standard", &[&origin]).start();
     let mut first: Vec<Client> = (0..3).map(|_| switch.client()).collect();
-    first.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
-    for _ in 0..5 {
-        turned_away(switch.client(), 429);
-    }
+    assert!(first.iter_mut().all(is_served));
+    turned_away(&fault, clients(&switch, 5), 429);
     assert_eq!(refused(&switch, "connections_per_address"), 5.0);
     let neighbour: IpAddr = [127, 0, 0, 2].into();
-    assert_eq!(Client::plain_from(neighbour, switch.address("shop")).get("/").status(), 200);
+    first.push(Client::plain_from(neighbour, switch.address("shop")));
+    served(&fault, &mut first);
     first.truncate(2);
     room_again(|| switch.client());
     assert_eq!(first[0].get("/").status(), 200);
@@ -82,13 +106,14 @@ fn of_an_address(threads: usize) {
 
 /// A balancer in front stands for all its clients.
 fn trusted_proxies_are_not_counted(threads: usize) {
+    let fault = format!("10 connections of a trusted proxy where an address has 1, {threads} threads");
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).listener("trusted_proxies = [\"127.0.0.3\"]");
     let setup = setup.limits("connections_per_address_max = 1");
     let switch = setup.pool("standard", &[&origin]).start();
     let proxy: IpAddr = [127, 0, 0, 3].into();
     let mut many: Vec<Client> = (0..10).map(|_| Client::plain_from(proxy, switch.address("shop"))).collect();
-    many.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
+    served(&fault, &mut many);
     let _one = switch.client();
     until("the limit of others", || {
         let mut client = switch.client();
@@ -99,38 +124,48 @@ fn trusted_proxies_are_not_counted(threads: usize) {
 
 /// No answer could be read there.
 fn over_tls_it_closes(threads: usize) {
+    let fault = format!("1 connection of an address over TLS, {threads} threads");
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
     let setup = setup.limits("connections_per_address_max = 1").pool("standard", &[&origin]);
     let (switch, trust) = (setup.start(), TlsClient::new(&authority));
     let mut first = switch.tls_client(&trust, "shop.example").expect("a handshake");
     assert_eq!(first.get("/").status(), 200);
-    assert!(switch.tls_client(&trust, "shop.example").is_err());
+    let handshakes = (0..5).filter(|_| switch.tls_client(&trust, "shop.example").is_ok()).count() as u64;
+    figure(&fault, handshakes, Unit::Count("of 5 more, handshakes"), Bound::Exactly(0));
     assert!(switch.client().closes());
-    assert_eq!(refused(&switch, "connections_per_address"), 2.0);
-    assert_eq!(first.get("/").status(), 200);
+    assert_eq!(refused(&switch, "connections_per_address"), 6.0);
+    served(&fault, std::slice::from_mut(&mut first));
 }
 
 /// Whoever sends at once, and a lot, still reads why it is turned away.
 fn the_answer_is_not_lost_to_a_reset(threads: usize) {
+    const CLIENTS: u64 = 50;
+    let fault = format!("{CLIENTS} turned away while they send, {threads} threads");
     let origin = Origin::new("origin");
     let switch = Setup::new(threads).limits("connections_max = 1").pool("standard", &[&origin]).start();
     let mut first = switch.client();
     assert_eq!(first.get("/").status(), 200);
     let request = format!("GET / HTTP/1.1\r\nHost: shop.example\r\nX-Long: {}\r\n\r\n", "a".repeat(12_000));
-    for round in 0..50 {
+    let is_told = |round: &u64| {
         let mut client = switch.client();
         client.send(&request);
-        let answer = client.try_response().unwrap_or_else(|error| panic!("round {round}: {error}"));
-        assert_eq!(answer.status(), 503, "round {round}");
+        let answer = client.try_response().map(|answer| answer.status());
         // What the client of these tests says of an orderly end: a reset is another error.
-        let end = client.try_response().expect_err("the end");
-        assert_eq!(end.to_string(), "closed before an answer", "round {round}");
-    }
+        let end = client.try_response().expect_err("the end").to_string();
+        let is_told = answer.as_ref().is_ok_and(|status| *status == 503) && end == "closed before an answer";
+        if !is_told {
+            tell(&format!("{fault}: round {round}: {answer:?}, {end}"));
+        }
+        is_told
+    };
+    let told = (0..CLIENTS).filter(is_told).count() as u64;
+    figure(&fault, told, Unit::Count("read their 503 and an orderly end"), Bound::Exactly(CLIENTS));
 }
 
 /// Both kinds of limit hold for new connections after a reload, and touch no old one.
 fn a_reload_changes_it(threads: usize) {
+    let fault = format!("a reload to 2 connections where 4 are open, {threads} threads");
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).pool("standard", &[&origin]);
     let switch = setup.start();
@@ -142,7 +177,8 @@ fn a_reload_changes_it(threads: usize) {
         drop(client.try_send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
         client.try_response().ok().filter(|answer| answer.status() == 503)
     });
-    old.iter_mut().for_each(|client| assert_eq!(client.get("/").status(), 200));
+    turned_away(&fault, clients(&switch, 5), 503);
+    served(&fault, &mut old);
     switch.reload(&setup, 3);
     room_again(|| switch.client());
 }

@@ -1,58 +1,49 @@
 //! Back pressure: who is faster than the other end is stopped, and the switch stores nothing for them.
 
-use std::io::{ErrorKind, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Result, Write};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pointsman_e2e::{
-    Bound, PATIENCE, Pattern, RawOrigin, Setup, Switch, Unit, figure, read_head, read_some, scale,
-};
+use pointsman_e2e::{Bound, PATIENCE, RawOrigin, Reader, Switch, Unit, figure, read_head, scale};
+
+use super::framed::{WAYS, Way, expect};
 
 pointsman_e2e::for_threads!(fast_server_slow_client, fast_client_slow_server);
 
 const MIB: u64 = 1024 * 1024;
-/// A sender that gets rid of nothing for so long has been stopped.
+/// A sender that gets rid of less than this in so long has been stopped. The kernel still lets some through now and
+/// then, when it asks a closed window whether it has opened.
 const STOPPED: Duration = Duration::from_millis(700);
+const STOPPED_BYTES: usize = 256 * 1024;
+/// How long one write may wait in that time: one over TLS is several.
+const WRITE_MAX: Duration = Duration::from_millis(50);
 /// One buffer, and the steps of some MiB in which the allocator of each thread takes memory.
 const RESIDENT_MAX: Bound = Bound::AtMost(10 * MIB);
 /// What four buffers of the kernel may grow to between the two ends: they are the machine's, not the switch's.
 const UNDER_WAY_MAX: Bound = Bound::AtMost(64 * MIB);
 
-/// Sends until nothing more is taken; says how much was by then.
-fn send_until_stopped(socket: &mut TcpStream, pattern: &mut Pattern, rest: &mut Vec<u8>, length: u64) {
-    socket.set_write_timeout(Some(STOPPED)).expect("an open socket");
-    send(socket, pattern, rest, length);
-    socket.set_write_timeout(Some(PATIENCE)).expect("an open socket");
+/// More than can be under way.
+fn length() -> u64 {
+    scale(80, 1024) * MIB
 }
 
-/// Sends to its end, or until the socket takes nothing in time. `rest` is what was made and not taken.
-fn send(socket: &mut TcpStream, pattern: &mut Pattern, rest: &mut Vec<u8>, length: u64) {
-    loop {
-        if rest.is_empty() {
-            if pattern.position() == length {
-                return;
+/// Writes until the sender is stopped, which is an error. A write must wait no longer than [`WRITE_MAX`].
+fn until_stopped(mut write: impl FnMut(&[u8]) -> Result<usize>) -> impl FnMut(&[u8]) -> Result<usize> {
+    let (mut since, mut bytes) = (Instant::now(), 0);
+    move |piece| {
+        if since.elapsed() >= STOPPED {
+            if bytes < STOPPED_BYTES {
+                return Err(ErrorKind::TimedOut.into());
             }
-            let left = length - pattern.position();
-            rest.extend_from_slice(pattern.next(left));
+            (since, bytes) = (Instant::now(), 0);
         }
-        match socket.write(rest) {
-            Ok(taken) => drop(rest.drain(..taken)),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => return,
-            Err(error) => panic!("{error}"),
+        match write(piece) {
+            Err(error) if [ErrorKind::WouldBlock, ErrorKind::TimedOut].contains(&error.kind()) => {
+                Err(ErrorKind::Interrupted.into())
+            }
+            outcome => outcome.inspect(|taken| bytes += taken),
         }
-    }
-}
-
-fn receive(socket: &mut TcpStream, came: &[u8], length: u64) {
-    let (mut pattern, mut space) = (Pattern::default(), vec![0; 256 * 1024]);
-    pattern.expect(came);
-    while pattern.position() < length {
-        let count = read_some(socket, &mut space).expect("more of the body");
-        assert!(count > 0, "the end after {} bytes", pattern.position());
-        pattern.expect(&space[..count]);
     }
 }
 
@@ -63,54 +54,69 @@ fn tells(fault: &str, switch: &Switch, before: u64, under_way: u64) {
 }
 
 fn fast_server_slow_client(threads: usize) {
-    let length = scale(256, 1024) * MIB;
-    let fault = format!("fast server, slow client, {threads} threads");
+    for way in WAYS {
+        fast_server(way, threads);
+    }
+}
+
+fn fast_server(way: Way, threads: usize) {
+    let fault = format!("fast server, slow client: {}, {threads} threads", way.name);
     let (stopped, has_stopped) = channel();
     let stopped = Mutex::new(stopped);
     let origin = RawOrigin::serving(move |mut socket, _| {
         let Some(_) = read_head(&mut socket) else { return };
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        let mut body = way.body(length());
+        let head = format!("HTTP/1.1 200 OK\r\n{}\r\n\r\n", body.field());
         socket.write_all(head.as_bytes()).expect("the switch reads");
-        let (mut pattern, mut rest) = (Pattern::default(), Vec::new());
-        send_until_stopped(&mut socket, &mut pattern, &mut rest, length);
-        let sent = pattern.position() - rest.len() as u64;
-        stopped.lock().expect("one connection").send(sent).expect("the test waits");
-        send(&mut socket, &mut pattern, &mut rest, length);
+        socket.set_write_timeout(Some(WRITE_MAX)).expect("an open socket");
+        let is_whole = body.send(until_stopped(|piece| socket.write(piece))).expect("the switch stays");
+        assert!(!is_whole, "nobody stopped it");
+        socket.set_write_timeout(None).expect("an open socket");
+        stopped.lock().expect("one connection").send(body.sent()).expect("the test waits");
+        body.send(|piece| socket.write(piece)).expect("the switch reads on");
     });
-    let switch = Setup::new(threads).pool_at("standard", "", &[("fast", origin.address())]).start();
-    let before = switch.allocated_bytes();
-    let mut client = TcpStream::connect(switch.address("shop")).expect("it listens");
-    client.set_read_timeout(Some(PATIENCE)).expect("an open socket");
-    client.write_all(b"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n").expect("it reads");
+    let site = way.start(threads, |setup| setup.pool_at("standard", "", &[("fast", origin.address())]));
+    let mut client = site.client();
+    let before = site.switch.allocated_bytes();
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
     let under_way = has_stopped.recv_timeout(PATIENCE * 3).expect("the server is stopped");
-    tells(&fault, &switch, before, under_way);
+    tells(&fault, &site.switch, before, under_way);
     // And when the client reads, all of it is there.
-    let (_, came) = read_head(&mut client).expect("an answer");
-    receive(&mut client, &came, length);
+    assert_eq!(client.head().word(1), "200");
+    assert_eq!(expect(|| client.piece()).expect("a whole body"), length(), "{fault}");
 }
 
 fn fast_client_slow_server(threads: usize) {
-    let length = scale(256, 1024) * MIB;
-    let fault = format!("fast client, slow server, {threads} threads");
+    for way in WAYS {
+        fast_client(way, threads);
+    }
+}
+
+fn fast_client(way: Way, threads: usize) {
+    let fault = format!("fast client, slow server: {}, {threads} threads", way.name);
     let (go, may_go) = channel::<()>();
     let may_go = Mutex::new(may_go);
-    let origin = RawOrigin::serving(move |mut socket, _| {
-        let Some((_, came)) = read_head(&mut socket) else { return };
+    let origin = RawOrigin::serving(move |socket, _| {
+        let mut reader = Reader::new(socket);
+        let Ok(Some(head)) = reader.head() else { return };
         may_go.lock().expect("one connection").recv().expect("the test goes on");
-        receive(&mut socket, &came, length);
-        socket.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").expect("the switch reads");
+        reader.begin_body(head.request_framing());
+        let came = expect(|| reader.piece()).expect("a whole body").to_string();
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{came}", came.len());
+        reader.stream().write_all(answer.as_bytes()).expect("the switch reads");
     });
-    let switch = Setup::new(threads).pool_at("standard", "", &[("slow", origin.address())]).start();
-    let before = switch.allocated_bytes();
-    let mut client = TcpStream::connect(switch.address("shop")).expect("it listens");
-    let head = format!("PUT / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n");
-    client.write_all(head.as_bytes()).expect("it reads");
-    let (mut pattern, mut rest) = (Pattern::default(), Vec::new());
-    send_until_stopped(&mut client, &mut pattern, &mut rest, length);
-    tells(&fault, &switch, before, pattern.position() - rest.len() as u64);
+    let site = way.start(threads, |setup| setup.pool_at("standard", "", &[("slow", origin.address())]));
+    let mut client = site.client();
+    let before = site.switch.allocated_bytes();
+    let mut body = way.body(length());
+    client.send(format!("PUT / HTTP/1.1\r\nHost: shop.example\r\n{}\r\n\r\n", body.field()));
+    client.waits_to_send(WRITE_MAX);
+    let is_whole = body.send(until_stopped(|piece| client.send_some(piece))).expect("the switch stays");
+    assert!(!is_whole, "{fault}: nobody stopped it");
+    tells(&fault, &site.switch, before, body.sent());
     go.send(()).expect("the server waits");
-    send(&mut client, &mut pattern, &mut rest, length);
-    client.set_read_timeout(Some(PATIENCE)).expect("an open socket");
-    let (answer, _) = read_head(&mut client).expect("an answer");
-    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    client.waits_to_send(PATIENCE);
+    assert!(body.send(|piece| client.send_some(piece)).expect("the switch reads on"), "{fault}: it stopped");
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.text()), (200, length().to_string()), "{fault}");
 }

@@ -1,6 +1,5 @@
 //! Reloads under load: nobody's request fails, nobody's connection closes, and the memory of old plans goes back.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -9,7 +8,7 @@ use pointsman_e2e::{
     Authority, Bound, Client, Origin, Pair, Setup, Switch, TlsClient, Unit, figure, ok, scale, until,
 };
 
-use super::{clients, crowd, for_crowds};
+use super::{clients, crowd, for_crowds, is_served, tell};
 
 pointsman_e2e::for_threads!(rules, certificates);
 
@@ -35,12 +34,7 @@ fn keeps_asking<'scope>(
             asked.fetch_add(1, Ordering::Relaxed);
             if !is_good {
                 failed += 1;
-                // A count alone says little to whoever has to find out why.
-                drop(writeln!(
-                    std::io::stderr(),
-                    "failed after {started:?}: {answer:?}",
-                    started = started.elapsed()
-                ));
+                tell(&format!("failed after {:?}: {answer:?}", started.elapsed()));
                 break;
             }
         }
@@ -72,11 +66,8 @@ fn rules(threads: usize) {
         let traffic: Vec<_> =
             (0..TRAFFIC).map(|_| keeps_asking(scope, switch.client(), &stop, &asked)).collect();
         more_than(&asked, 300);
-        // The first two make the heap of the control thread, in steps of 2 MiB; growth is what comes after.
-        switch.reload(&to_b, 2);
-        switch.reload(&to_a, 3);
         let before = switch.resident_bytes();
-        for generation in 4..4 + reloads {
+        for generation in 2..2 + reloads {
             switch.reload(if generation % 2 == 0 { &to_b } else { &to_a }, generation);
             // Each plan serves somebody before the next one comes.
             more_than(&asked, asked.load(Ordering::Relaxed) + 3);
@@ -89,8 +80,7 @@ fn rules(threads: usize) {
     figure(&fault, failed, Unit::Count("failed requests"), Bound::Exactly(0));
     figure(&fault, asked.load(Ordering::Relaxed), Unit::Count("requests meanwhile"), Bound::AtLeast(300));
     // The idle ones are all there, and each has its next answer.
-    let served =
-        idle.iter_mut().filter_map(|client| (client.get("/1/x").status() == 200).then_some(())).count();
+    let served = idle.iter_mut().map(is_served).filter(|is_served| *is_served).count();
     figure(&fault, (count - served) as u64, Unit::Count("closed connections"), Bound::Exactly(0));
     figure(&fault, after * 100 / before, Unit::PerCent("resident memory of before"), Bound::AtMost(110));
 }
