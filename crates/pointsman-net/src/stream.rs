@@ -126,6 +126,11 @@ impl Tcp {
         self.source.presence(context)
     }
 
+    /// Whether the event loop has heard of something that was not read yet. Costs no system call.
+    pub fn has_news(&self) -> bool {
+        self.source.is_readable()
+    }
+
     /// Waits until the event loop hears that there is something to read, or the end.
     pub async fn readable(&self) {
         std::future::poll_fn(|context| self.source.poll_readable(context)).await;

@@ -80,6 +80,9 @@ fn presence<C: Transport>(
     if heard != Presence::Open || io.plain().is_some() || ahead == Ahead::Body || early.is_some() {
         return heard;
     }
+    if !io.has_news() {
+        return heard;
+    }
     let mut received = buffer();
     match io.poll_read_into(context, &mut received) {
         Poll::Pending => Presence::Open,

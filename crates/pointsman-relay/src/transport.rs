@@ -23,6 +23,9 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// The connection, where bytes go over it as they are.
     fn plain(&self) -> Option<&Tcp>;
 
+    /// Whether there may be something to read, be it the end. Costs no system call.
+    fn has_news(&mut self) -> bool;
+
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
@@ -41,6 +44,10 @@ impl Transport for Tcp {
 
     fn plain(&self) -> Option<&Tcp> {
         Some(self)
+    }
+
+    fn has_news(&mut self) -> bool {
+        Tcp::has_news(self)
     }
 
     fn hold(&mut self, _: &[u8]) -> bool {
@@ -64,6 +71,10 @@ impl Transport for TlsStream<Tcp> {
 
     fn plain(&self) -> Option<&Tcp> {
         None
+    }
+
+    fn has_news(&mut self) -> bool {
+        self.get_ref().has_news() || self.holds_news()
     }
 
     fn hold(&mut self, bytes: &[u8]) -> bool {

@@ -74,6 +74,13 @@ impl<S> TlsStream<S> {
         self.inner.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
+    /// Whether what was received holds something that is still to be read: bytes, the client's farewell, or what is
+    /// wrong.
+    pub fn holds_news(&mut self) -> bool {
+        let state = self.inner.get_mut().1.process_new_packets();
+        state.map_or(true, |state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed())
+    }
+
     /// Takes all of `bytes`, to go out in one piece with whatever is sent next. False where there is no room
     /// for them: then none was taken.
     pub fn hold(&mut self, bytes: &[u8]) -> bool {
