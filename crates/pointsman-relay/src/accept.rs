@@ -4,7 +4,7 @@ use std::io::ErrorKind::{ConnectionAborted, ConnectionReset};
 use std::net::TcpListener;
 use std::rc::Rc;
 
-use pointsman_net::{Acceptor, Deadline, Elapsed, Task, Tcp, spawn};
+use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
@@ -100,11 +100,12 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                if let Some(stream) = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await
-                {
+                let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await;
+                if let Some((stream, booked)) = shaken {
                     connection.tls = Some(Box::new(facts(&stream)));
                     let mut session = Session::new(stream, shard, id, state, connection, deadline);
                     serve(&mut session).await;
+                    drop((session, booked));
                 }
                 drop(counted);
             });
@@ -121,7 +122,7 @@ async fn handshake(
     ms: u32,
     acceptor: &pointsman_tls::Acceptor,
     tcp: Tcp,
-) -> Option<TlsStream> {
+) -> Option<(TlsStream, Booking)> {
     let until_us = shard.clock.now_us() + u64::from(ms) * 1000;
     let ms_left = || (until_us.saturating_sub(shard.clock.now_us()) / 1000) as u32;
     // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
@@ -131,9 +132,18 @@ async fn handshake(
             outcome => break outcome,
         }
     };
+    let mut booked = None;
     let outcome = match first_word {
-        // The handshake's state is large and short-lived: it must not stay part of the session's task.
-        Ok(()) => deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await,
+        Ok(()) => {
+            booked = shard.buffers.tls();
+            let Some(_handshake) = booked.as_ref().and_then(|_| shard.buffers.handshake()) else {
+                shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Memory));
+                shard.recorder.hear(&Event::Handshake(&listener.metrics, Handshake::Failed));
+                return None;
+            };
+            // The handshake's state is large and short-lived: it must not stay part of the session's task.
+            deadline.within(ms_left(), Box::pin(acceptor.accept(tcp))).await
+        }
         Err(elapsed) => Err(elapsed),
     };
     let (told, stream) = match outcome {
@@ -147,7 +157,7 @@ async fn handshake(
         }
     };
     shard.recorder.hear(&Event::Handshake(&listener.metrics, told));
-    stream
+    stream.zip(booked)
 }
 
 fn facts(stream: &TlsStream) -> TlsFacts {

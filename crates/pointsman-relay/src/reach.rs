@@ -170,7 +170,7 @@ impl<C: Transport> Session<C> {
             Err(_) => return Err(Tried { fault: ServerFault::WriteTimeout, again: false }),
         }
         let answer_until_us = self.after_ms(server.limits.response_ms_max);
-        let mut answer = self.shard.buffers.heads.take_later();
+        let mut answer = self.shard.buffers.head();
         if forward.body.is_done() {
             let read = read_into(&mut tcp, &mut answer);
             match self.deadline.within(server.limits.response_ms_max, read).await {

@@ -10,14 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
-use pointsman_net::{Clock, EventLoop, Pipes, Timers};
+use pointsman_net::{Budget, Clock, EventLoop, Pipes, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
 use crate::live::{Live, SocketId};
-use crate::local::{Buffers, Local};
+use crate::local::Local;
+use crate::memory::Buffers;
 use crate::reach::CountedIdle;
 use crate::shortage::LastDescriptors;
 
@@ -36,12 +37,19 @@ pub(crate) struct Shared {
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
     pub(crate) last_descriptors: LastDescriptors,
-    /// How often descriptors or memory were not to be had.
+    /// How often descriptors, or the system's memory for sockets, were not to be had.
     pub(crate) shortages: AtomicU64,
+    /// The memory that clients may take.
+    pub(crate) budget: Arc<Budget>,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32, last_descriptors: LastDescriptors) -> Shared {
+    pub(crate) fn new(
+        live: Arc<Live>,
+        connections_max: u32,
+        last_descriptors: LastDescriptors,
+        budget: Budget,
+    ) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -51,6 +59,7 @@ impl Shared {
             connections_max,
             last_descriptors,
             shortages: AtomicU64::new(0),
+            budget: Arc::new(budget),
         }
     }
 
@@ -171,12 +180,13 @@ impl Shard {
     fn new(start: ShardStart) -> Shard {
         let seen = start.shared.generation();
         let local = Local::new(start.shared.live(), start.thread, None);
+        let buffers = Buffers::new(start.shared.budget.clone());
         Shard {
             shared: start.shared,
             thread: start.thread,
             timers: Timers::default(),
             clock: start.clock,
-            buffers: Buffers::default(),
+            buffers,
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
             recorder: Rc::new(start.recorder),
@@ -229,10 +239,12 @@ impl Shard {
         }
         self.recorder.flush();
         self.help_in_shortage();
+        self.buffers.help_in_shortage();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();
             self.pipes.close_unused();
+            self.buffers.let_go_unused();
             self.idle.sweep(now_us / 1000, |server| local.names(server));
             // The wall's clock may be set, and drifts from ours.
             self.recorder.set_wall_base(WallBase { unix_us: self.clock.unix_us(), monotonic_us: now_us });

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
 use pointsman_config::Plan;
-use pointsman_net::{Bound, Clock};
+use pointsman_net::{Bound, Budget, Clock};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
@@ -34,6 +34,8 @@ pub struct Start {
     /// How many connections of clients they are enough for: as many there may be where the plan names no
     /// limit.
     pub connections_max: u32,
+    /// How many bytes of memory clients may take where the plan does not say.
+    pub buffer_bytes_max: u64,
 }
 
 /// A running switch.
@@ -45,6 +47,8 @@ pub struct Switch {
     sockets: Sockets,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
     retired: Vec<Arc<Live>>,
+    /// The budget where the plan does not say.
+    buffer_bytes_max: u64,
 }
 
 /// An address that is listened on.
@@ -91,14 +95,16 @@ impl Switch {
         live.sockets = sockets.listeners();
         let last_descriptors =
             LastDescriptors::new(start.descriptors_max, start.connections_max, start.threads);
-        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max, last_descriptors));
+        let budget = Budget::new(live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max), start.threads);
+        let shared = Shared::new(Arc::new(live), start.connections_max, last_descriptors, budget);
         let mut switch = Switch {
-            shared,
+            shared: Arc::new(shared),
             registry,
             inboxes: Vec::new(),
             threads: Vec::new(),
             sockets,
             retired: Vec::new(),
+            buffer_bytes_max: start.buffer_bytes_max,
         };
         switch.start_threads(&start).map_err(StartFault::Thread)?;
         switch.accept_on(opened);
@@ -146,6 +152,7 @@ impl Switch {
         let opened = self.sockets.open(&live, self.inboxes.len())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
+        self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
         self.retired.push(self.shared.publish(Arc::new(live)));
         self.accept_on(opened);
         for socket in gone {
@@ -215,7 +222,12 @@ impl Switch {
 
     /// How often descriptors or memory were not to be had.
     pub fn shortages(&self) -> u64 {
-        self.shared.shortages.load(Ordering::Relaxed)
+        self.shared.shortages.load(Ordering::Relaxed) + self.shared.budget.shortages()
+    }
+
+    /// The memory that clients may take, and what is booked of it.
+    pub fn budget(&self) -> &Budget {
+        &self.shared.budget
     }
 
     /// Stops accepting; connections end after what they are doing now.

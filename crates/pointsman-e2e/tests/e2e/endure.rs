@@ -6,6 +6,7 @@ mod descriptors;
 mod dying_servers;
 mod large_bodies;
 mod limits;
+mod memory;
 mod pressure;
 mod reloads;
 
