@@ -115,12 +115,13 @@ impl Account {
         self.take(bytes).then(|| Booking { account: self.clone(), bytes })
     }
 
-    /// Gives back what is not in use: all of it where somebody found none since the last time, else down to a
-    /// whole step. Call it now and then.
+    /// Gives back what is not in use: all of it where somebody found none since the last time or the budget has
+    /// become smaller than what is booked, else down to a whole step. Call it now and then.
     pub fn settle(&self) {
         let Ledger { budget, free_bytes, shortages_seen, .. } = &*self.0;
         let shortages = budget.shortages();
-        if shortages_seen.replace(shortages) != shortages {
+        let is_short = shortages_seen.replace(shortages) != shortages;
+        if is_short || budget.booked_bytes() > budget.bytes_max() {
             self.give_up_kept();
             budget.give_back(free_bytes.take());
             return;
@@ -279,7 +280,9 @@ mod tests {
         let account = Account::new(budget.clone());
         let held = account.book(800 * KIB).expect("there is enough");
         budget.set_bytes_max(500 * KIB);
-        assert!(account.book(300 * KIB).is_none());
+        account.settle();
+        assert_eq!(budget.booked_bytes(), 800 * KIB, "what is free goes back, what is in use stays");
+        assert!(account.book(1).is_none());
         drop(held);
         account.settle();
         assert!(account.book(300 * KIB).is_some());

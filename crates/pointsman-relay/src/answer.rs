@@ -5,11 +5,13 @@ use std::task::Poll;
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
 use pointsman_net::{PooledBuffer, read_into};
+use pointsman_tls::UNSENT_BYTES_MAX;
 
 use crate::decide::OTHER_BYTES;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::memory::UNSENT_BODY_BYTES_MAX;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
@@ -176,8 +178,11 @@ impl<C: Transport> Session<C> {
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
             let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
             down.through_pipe(&self.shard.pipes, &reached.server.tcp, &self.io);
+            let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
+            self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.
             let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
+            self.io.set_unsent_bytes_max(UNSENT_BYTES_MAX);
             exchange.response_bytes += down.read_bytes;
             reached.is_reusable &= relayed.is_ok() && !down.has_excess();
             relayed?;

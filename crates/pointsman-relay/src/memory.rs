@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use pointsman_net::{Account, Booking, Budget, BufferPool, PooledBuffer};
+use pointsman_tls::UNSENT_BYTES_MAX;
 
 const KIB: usize = 1024;
 
@@ -21,15 +22,17 @@ const LAST_WORD_BYTES: usize = KIB;
 
 /// An open connection at rest: its task, its socket's place, its deadline, and the room of a last word.
 const CONNECTION_BYTES: usize = 6 * KIB;
-/// TLS on top of that from its first byte on: keys, a record that has come in part, one that is on its way out.
+/// TLS on top of that from its first byte on: keys, and a record that has come in part.
 const TLS_BYTES: usize = 34 * KIB;
 /// A handshake on top of both: the library takes messages of up to 64 KiB, and keeps its own until they are taken.
 const HANDSHAKE_BYTES: usize = 96 * KIB;
 /// An exchange: at most three buffers at a time, which are a head's where there are no larger ones, and what it
 /// notes on its way. What the log and the rules copy from a request is no more than the request.
 const EXCHANGE_BYTES: usize = 3 * HEAD_BYTES + 8 * KIB;
-/// The same on top under TLS: records that the client does not take.
-const TLS_EXCHANGE_BYTES: usize = 72 * KIB;
+/// The same on top under TLS: a record in the clear, and what the client does not take of the answer.
+const TLS_EXCHANGE_BYTES: usize = 36 * KIB;
+/// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
+pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
 /// The buffers of a thread, and its account.
 pub(crate) struct Buffers {
@@ -86,6 +89,11 @@ impl Buffers {
     pub(crate) fn exchange(&self, received_bytes: usize, is_tls: bool) -> Option<Booking> {
         let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
         self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
+    }
+
+    /// Books that TLS holds as much of an answer's body as is read of it at a time.
+    pub(crate) fn unsent_body(&self) -> Option<Booking> {
+        self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
     }
 
     /// Gives back what is kept where another thread has found nothing left. Called at each tick.

@@ -63,7 +63,11 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
         exchange.tell(session);
         match after {
             After::Next => {}
-            After::Close => return Box::pin(session.linger()).await,
+            After::Close => {
+                let booked = exchange.booked.take();
+                drop(exchange);
+                return Box::pin(session.linger(booked)).await;
+            }
             After::Leave => return session.leave().await,
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use pointsman_net::{PooledBuffer, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -25,6 +25,9 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
+
+    /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
+    fn set_unsent_bytes_max(&mut self, bytes_max: usize);
 
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
     /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and part of it
@@ -49,6 +52,8 @@ impl Transport for Tcp {
         false
     }
 
+    fn set_unsent_bytes_max(&mut self, _: usize) {}
+
     #[inline]
     fn poll_read_into(
         &mut self,
@@ -70,6 +75,10 @@ impl Transport for TlsStream<Tcp> {
 
     fn hold(&mut self, bytes: &[u8]) -> bool {
         TlsStream::hold(self, bytes)
+    }
+
+    fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
+        TlsStream::set_unsent_bytes_max(self, bytes_max);
     }
 
     fn poll_read_into(
@@ -118,14 +127,16 @@ impl<C: Transport> Session<C> {
     }
 
     /// Closes our side behind an answer and lets the client finish, within bounds: what it says to a
-    /// closed socket would be met with a reset, which takes the answer with it.
-    pub(crate) async fn linger(&mut self) {
+    /// closed socket would be met with a reset, which takes the answer with it. What the exchange has booked is
+    /// given back when all of the answer is on its way.
+    pub(crate) async fn linger(&mut self, booked: Option<Booking>) {
         let ms = self.limits.write_ms_max;
         // With it goes what is left of the answer.
         if !matches!(self.deadline.within(ms, self.io.shutdown()).await, Ok(Ok(()))) {
             return;
         }
         self.is_amid_answer = false;
+        drop(booked);
         let Session { io, shard, deadline, .. } = self;
         let drain = async {
             let mut rest = shard.buffers.last_word();

@@ -17,7 +17,8 @@ pointsman_e2e::for_threads!(
     slow_heads_use_it_up_over_tls,
     less_than_the_crowd_asks_for,
     less_than_the_crowd_asks_for_over_tls,
-    booked_is_what_is_resident
+    booked_is_what_is_resident,
+    a_reload_changes_it
 );
 
 const KIB: u64 = 1024;
@@ -88,7 +89,9 @@ fn slow_heads_use_it_up_over_tls(threads: usize) {
 fn used_up(fault: &str, setup: Setup, connect: Connect<'_>) {
     let (origin, (held, go)) = (Origin::new("origin"), told_when());
     let setup = setup.top(&format!("connections_max = 100000\nbuffer_bytes_max = {SMALL}"));
-    let setup = setup.limits("head_ms_max = 60000").rules("if (path == \"/held\") { routeTo(held); }");
+    let setup = setup
+        .limits("head_ms_max = 60000\nhandshake_ms_max = 60000")
+        .rules("if (path == \"/held\") { routeTo(held); }");
     let setup = setup.pool("standard", &[&origin]).pool_at("held", "", &[("h1", held.address())]);
     let switch = setup.start();
     let mut open = connect(&switch).expect("let in");
@@ -105,6 +108,7 @@ fn used_up(fault: &str, setup: Setup, connect: Connect<'_>) {
         ("no memory left\n", Some("close"))
     );
     assert!(open.closes());
+    switch.log_entry("the refusal", |entry| entry["error"] == "no memory left" && entry["status"] == 503);
     let booked_bytes = booked(&switch);
     figure(fault, booked_bytes, Unit::Bytes("booked"), Bound::AtMost(SMALL));
     figure(
@@ -118,6 +122,7 @@ fn used_up(fault: &str, setup: Setup, connect: Connect<'_>) {
 
     go.send(()).expect("the server waits");
     let answer = running.response();
+    assert_eq!(answer.status(), 200, "{}", answer.text());
     let mut pattern = Pattern::default();
     pattern.expect(&answer.body.bytes);
     figure(fault, pattern.position(), Unit::Bytes("of an answer meanwhile"), Bound::Exactly(BODY_BYTES));
@@ -173,7 +178,11 @@ fn refused_of_others(switch: &Switch, connect: Connect<'_>, crowd: &mut Vec<Clie
 
 fn add_slow_head(switch: &Switch, connect: Connect<'_>, crowd: &mut Vec<Client>) {
     assert!(crowd.len() < CROWD_MAX, "{CROWD_MAX} slow heads, and nobody is refused");
-    let Ok(mut client) = connect(switch) else { return };
+    let Ok(mut client) = connect(switch) else {
+        // There is too little for a handshake. What is left is used up by those who say nothing.
+        crowd.push(switch.client());
+        return;
+    };
     // One that is turned away may be so before it has said all.
     drop(client.try_send(slow_head()));
     crowd.push(client);
@@ -287,4 +296,30 @@ fn resident(
     let resident_each = most.saturating_sub(resident_before) / count as u64;
     let bound = each_at_most(booked_each, count, threads);
     figure(fault, resident_each, Unit::Bytes("resident each, of what is booked"), bound);
+}
+
+/// What is booked stays so under a smaller budget, and nothing is booked beyond it; a larger one holds at once.
+fn a_reload_changes_it(threads: usize) {
+    let origin = Origin::new("origin");
+    let setup = for_crowds(threads).limits("head_ms_max = 60000").pool("standard", &[&origin]);
+    let switch = setup.start();
+    let large = budget(&switch);
+    let mut slow: Vec<Client> = (0..100).map(|_| switch.client()).collect();
+    slow.iter_mut().for_each(|client| client.send(slow_head()));
+    until("all of them booked", || (booked(&switch) >= 100 * 22 * KIB).then_some(()));
+    switch.reload(&setup.clone().top("buffer_bytes_max = 1048576"), 2);
+    assert_eq!(budget(&switch), MIB);
+    let answer = until("a refusal", || {
+        let mut client = switch.client();
+        drop(client.try_send("GET /more HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+        client.try_response().ok().filter(|answer| answer.status() != 200)
+    });
+    assert_eq!((answer.status(), answer.text().as_str()), (503, "no memory left\n"));
+    switch.reload(&setup, 3);
+    assert_eq!(budget(&switch), large);
+    assert_eq!(switch.get("/more").status(), 200);
+    for client in &mut slow {
+        client.send("\r\n\r\n");
+        assert_eq!(client.response().status(), 200, "it was never sent away");
+    }
 }
