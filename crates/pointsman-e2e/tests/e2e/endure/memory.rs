@@ -147,6 +147,7 @@ fn until_refused(
     while crowd.len() < CROWD_MAX {
         let before = refused(switch);
         while refused(switch) < before + 3.0 {
+            assert!(crowd.len() < CROWD_MAX, "{CROWD_MAX} slow heads, and nobody is refused");
             add_slow_head(switch, connect, crowd);
         }
         if let Some(answer) = ask().filter(|answer| answer.status() != 200) {
@@ -177,7 +178,6 @@ fn refused_of_others(switch: &Switch, connect: Connect<'_>, crowd: &mut Vec<Clie
 }
 
 fn add_slow_head(switch: &Switch, connect: Connect<'_>, crowd: &mut Vec<Client>) {
-    assert!(crowd.len() < CROWD_MAX, "{CROWD_MAX} slow heads, and nobody is refused");
     let Ok(mut client) = connect(switch) else {
         // There is too little for a handshake. What is left is used up by those who say nothing.
         crowd.push(switch.client());
