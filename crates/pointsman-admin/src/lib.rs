@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
-use pointsman_net::{Acceptor, BufferPool, Tcp, Timers, bind, is_free, read_into, spawn, write_all};
+use pointsman_net::{Acceptor, Account, BufferPool, Tcp, Timers, bind, is_free, read_into, spawn, write_all};
 
 pub use page::{Page, Pages};
 
@@ -37,7 +37,7 @@ pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::
 }
 
 async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
-    let buffers = BufferPool::new(16 * 1024, 4);
+    let buffers = BufferPool::new(16 * 1024, 4, &Account::unlimited());
     let open = Rc::new(());
     let mut pause = timers.deadline();
     loop {
@@ -66,7 +66,7 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
 
 /// One request and its answer; then the connection closes.
 async fn converse(mut tcp: Tcp, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
-    let mut received = buffers.take();
+    let mut received = buffers.take_later();
     let mut head = RequestHead::default();
     let mut unfinished = Unfinished::default();
     let page = loop {

@@ -95,9 +95,17 @@ pub(crate) static ROOT: Table = Table {
         Key {
             name: "connections_max",
             kind: Kind::Integer { min: 1, max: 10_000_000, unit: "connections" },
-            default: Default::Words("half of the descriptors, see below"),
+            default: Default::Words("half of the descriptors, see above"),
             doc: "Open connections of clients, in the whole process; more are refused with 503, over TLS by \
                   closing.",
+        },
+        Key {
+            name: "buffer_bytes_max",
+            kind: Kind::Integer { min: 1_048_576, max: 1_125_899_906_842_624, unit: "bytes" },
+            default: Default::Words("half of the memory, see above"),
+            doc: "Memory for connections of clients and what they do: heads, bodies, TLS, in the whole process. \
+                  New connections and requests that find none left are refused with 503, over TLS by closing; \
+                  what has begun goes on.",
         },
         Key {
             name: "upstream_idle_connections_max",

@@ -87,6 +87,7 @@ impl<'a> Lowering<'a> {
             drain_ms_max: spec.drain_ms_max,
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
+            buffer_bytes_max: spec.buffer_bytes_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,

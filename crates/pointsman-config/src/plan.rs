@@ -21,6 +21,9 @@ pub struct Plan {
     /// Open connections of clients, in the whole process; what the descriptors allow where the operator set
     /// none.
     pub connections_max: Option<u32>,
+    /// Memory that clients may take, in the whole process; half of what the process may have where the operator
+    /// set none.
+    pub buffer_bytes_max: Option<u64>,
     /// Idle connections to servers, in the whole process.
     pub upstream_idle_connections_max: u32,
     /// Pipes that bodies pass through inside the kernel, in the whole process.

@@ -22,7 +22,7 @@ fn every_key_arrives() -> TestResult {
 
     assert_eq!(plan.threads, Some(4));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (0, 0, 100));
-    assert_eq!(plan.connections_max, Some(100_000));
+    assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
     assert_eq!(plan.admin, Some("127.0.0.1:0".parse()?));
@@ -88,6 +88,7 @@ fn every_key_arrives() -> TestResult {
 fn defaults_hold_where_nothing_is_written() -> TestResult {
     let plan = shown(Plan::check_only(Path::new("../../testdata/config/minimal.toml")))?.plan;
     assert_eq!((plan.threads, plan.connections_max, plan.sticky_key), (None, None, None));
+    assert_eq!(plan.buffer_bytes_max, None);
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
     assert_eq!((plan.access_log, plan.admin), (None, None));
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };

@@ -167,6 +167,19 @@ impl Client {
         self.reader.stream().socket().set_write_timeout(Some(time)).expect("an open socket");
     }
 
+    /// Sends bytes over TLS as one record, all but its last byte.
+    ///
+    /// # Panics
+    /// When they cannot be sent, or make more than a record, or there is no TLS.
+    pub fn send_but_last_byte(&mut self, bytes: &[u8]) {
+        let Stream::Tls(stream) = self.reader.stream() else { panic!("records are of TLS") };
+        stream.conn.writer().write_all(bytes).expect("there is room");
+        let mut record = Vec::new();
+        stream.conn.write_tls(&mut record).expect("memory");
+        assert!(!stream.conn.wants_write(), "more than one record");
+        stream.sock.write_all(&record[..record.len() - 1]).expect("the switch reads");
+    }
+
     /// Says that nothing more will be sent, and goes on reading.
     pub fn finish_sending(&mut self) {
         let socket = self.reader.stream().socket();

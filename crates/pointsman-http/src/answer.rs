@@ -23,6 +23,13 @@ pub struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// No fewer bytes than [`Answer::write`] appends, and not many more.
+    pub fn bytes_max(&self) -> usize {
+        /// The status line, `Content-Length` and `Connection` with the longest of what may stand there.
+        const OTHER_BYTES: usize = 160;
+        OTHER_BYTES + self.lines.len() + self.body.len()
+    }
+
     /// Appends the whole answer.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 ");

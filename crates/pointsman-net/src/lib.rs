@@ -3,6 +3,7 @@
 //! The event loop is our own: sockets, deadlines and tasks of one thread, and nothing else. What stands
 //! here speaks `tokio::io`'s traits, which the libraries above are written for; tokio's runtime is not there.
 
+mod budget;
 mod buffers;
 mod clock;
 mod deadline;
@@ -17,6 +18,7 @@ mod table;
 mod transfer;
 mod wheel;
 
+pub use budget::{Account, Booking, Budget};
 pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};

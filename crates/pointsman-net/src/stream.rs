@@ -136,7 +136,9 @@ impl Tcp {
         std::future::poll_fn(|context| self.source.poll_readable(context)).await;
     }
 
-    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
+    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
+    /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and the first
+    /// of the bytes is lost.
     #[inline]
     pub fn poll_read_into(
         &mut self,
@@ -147,7 +149,9 @@ impl Tcp {
             buffer.release_if_empty();
             return Poll::Pending;
         }
-        buffer.make_room();
+        if !buffer.make_room() {
+            return self.poll_read_nowhere(context);
+        }
         let room = buffer.capacity() - buffer.len();
         let read = self.source.poll_read(context, room, || {
             let (bytes, _) = rustix::net::recv(&self.socket, spare_capacity(buffer), RecvFlags::empty())?;
@@ -157,6 +161,19 @@ impl Tcp {
             buffer.release_if_empty();
         }
         read
+    }
+
+    /// The end, if it is that; what else comes finds no room.
+    #[cold]
+    fn poll_read_nowhere(&self, context: &Context<'_>) -> Poll<io::Result<usize>> {
+        let mut byte = [MaybeUninit::uninit()];
+        let read = self.source.poll_read(context, 1, || {
+            Ok(rustix::net::recv(&self.socket, &mut byte, RecvFlags::empty())?.0.0.len())
+        });
+        read.map(|read| match read {
+            Ok(1..) => Err(io::ErrorKind::OutOfMemory.into()),
+            end => end,
+        })
     }
 }
 
@@ -231,7 +248,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-    use crate::{BufferPool, EventLoop, read_into, write_all};
+    use crate::{Account, Budget, BufferPool, EventLoop, read_into, write_all};
 
     /// Runs `ours` on a connection whose other end is `theirs`, in a thread.
     fn converse(theirs: impl FnOnce(TcpStream) + Send + 'static, ours: impl AsyncFnOnce(Tcp)) {
@@ -256,10 +273,24 @@ mod tests {
             let bytes: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
             write_all(&mut tcp, &bytes, &mut 0).await.expect("open");
             std::future::poll_fn(|context| Pin::new(&mut tcp).poll_shutdown(context)).await.expect("open");
-            let mut received = BufferPool::new(1000, 1).take_later();
+            let mut received = BufferPool::new(1000, 1, &Account::unlimited()).take_later();
             while read_into(&mut tcp, &mut received).await.expect("open") > 0 {}
             assert!(*received == bytes, "{} bytes came back", received.len());
             assert_eq!(read_into(&mut tcp, &mut received).await.expect("ended"), 0, "again");
+        });
+    }
+
+    #[test]
+    fn without_memory_an_end_is_an_end_and_bytes_are_an_error() {
+        let theirs = |mut stream: TcpStream| stream.write_all(b"xy").expect("open");
+        converse(theirs, async |mut tcp| {
+            let account = Account::new(std::sync::Arc::new(Budget::new(0, 1)));
+            let mut buffer = BufferPool::new(1000, 1, &account).take_later();
+            for _ in 0..2 {
+                let error = read_into(&mut tcp, &mut buffer).await.expect_err("nowhere to put it");
+                assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+            }
+            assert_eq!(read_into(&mut tcp, &mut buffer).await.expect("the end"), 0);
         });
     }
 

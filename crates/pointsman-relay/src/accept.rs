@@ -7,7 +7,7 @@ use std::io::{
 use std::net::TcpListener;
 use std::rc::Rc;
 
-use pointsman_net::{Acceptor, Deadline, Elapsed, Task, Tcp, spawn};
+use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
@@ -106,11 +106,12 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                if let Some(stream) = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await
-                {
+                let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await;
+                if let Some((stream, booked)) = shaken {
                     connection.tls = Some(Box::new(facts(&stream)));
                     let mut session = Session::new(stream, shard, id, state, connection, deadline);
                     serve(&mut session).await;
+                    drop((session, booked));
                 }
                 drop(counted);
             });
@@ -127,7 +128,7 @@ async fn handshake(
     ms: u32,
     acceptor: &pointsman_tls::Acceptor,
     tcp: Tcp,
-) -> Option<TlsStream> {
+) -> Option<(TlsStream, Booking)> {
     let until_us = shard.after_ms(ms);
     // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
     let first_word = loop {
@@ -136,11 +137,18 @@ async fn handshake(
             outcome => break outcome,
         }
     };
+    let mut booked = None;
     let outcome = match first_word {
-        // The handshake's state is large and short-lived: it must not stay part of the session's task.
         Ok(()) => {
-            let handshake = Box::pin(acceptor.accept(tcp));
-            deadline.within(shard.ms_until(until_us), handshake).await
+            booked = shard.buffers.tls();
+            let Some(_handshake) = booked.as_ref().and_then(|_| shard.buffers.handshake()) else {
+                shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Memory));
+                shard.recorder.hear(&Event::Handshake(&listener.metrics, Handshake::Failed));
+                return None;
+            };
+            // The handshake's state is large and short-lived: it must not stay part of the session's task.
+            let accepted = Box::pin(acceptor.accept(tcp));
+            deadline.within(shard.ms_until(until_us), accepted).await
         }
         Err(elapsed) => Err(elapsed),
     };
@@ -155,7 +163,7 @@ async fn handshake(
         }
     };
     shard.recorder.hear(&Event::Handshake(&listener.metrics, told));
-    stream
+    stream.zip(booked)
 }
 
 fn facts(stream: &TlsStream) -> TlsFacts {

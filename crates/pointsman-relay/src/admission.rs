@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pointsman_config::Listener;
+use pointsman_net::Booking;
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::is_trusted;
 
@@ -19,10 +20,12 @@ pub(crate) struct OpenConnection {
     listener: Arc<ListenerState>,
     /// Under which its address counts, where addresses are counted.
     address: Option<IpAddr>,
+    /// What it takes of the memory while nothing is on its way.
+    booked: Option<Booking>,
 }
 
 impl OpenConnection {
-    /// Counts a connection from `src`, or says which limit it is over.
+    /// Counts a connection from `src` and books its memory, or says which limit it is over.
     pub(crate) fn admit(
         shard: &Rc<Shard>,
         listener: &Listener,
@@ -34,7 +37,8 @@ impl OpenConnection {
         let of_listener = state.open.fetch_add(1, Ordering::Relaxed);
         shard.recorder.hear(&Event::ConnectionOpened(&state.metrics));
         // From here on its drop takes back what is counted.
-        let mut counted = OpenConnection { shard: shard.clone(), listener: state.clone(), address: None };
+        let mut counted =
+            OpenConnection { shard: shard.clone(), listener: state.clone(), address: None, booked: None };
         if in_all >= connections_max as usize || of_listener >= listener.limits.connections_max {
             return Err(Refusal::Connections);
         }
@@ -46,6 +50,10 @@ impl OpenConnection {
                 return Err(Refusal::ConnectionsPerAddress);
             }
             counted.address = Some(address);
+        }
+        counted.booked = shard.buffers.connection();
+        if counted.booked.is_none() {
+            return Err(Refusal::Memory);
         }
         Ok(counted)
     }

@@ -5,10 +5,13 @@ use std::task::{Context, Poll};
 
 use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
 use pointsman_net::{PooledBuffer, Stall};
+use pointsman_tls::UNSENT_BYTES_MAX;
 
+use crate::decide::OTHER_BYTES;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::memory::UNSENT_BODY_BYTES_MAX;
 use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
@@ -62,7 +65,7 @@ impl<C: Transport> Session<C> {
             let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
             match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
                 Ok(Ok(1..)) => {}
-                Ok(_) => return Err(Fault::Server(ServerFault::Closed)),
+                Ok(read) => return Err(Fault::of_server(&read)),
                 Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
             }
         };
@@ -78,7 +81,7 @@ impl<C: Transport> Session<C> {
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
             let found = self.find_head(reached.server.server(), &reached.answer, exchange);
-            match found.map_err(Fault::Server)? {
+            match found? {
                 Found::More => break,
                 Found::Final(head) => return Ok(Some(head)),
                 Found::Interim(message, used) => {
@@ -96,20 +99,21 @@ impl<C: Transport> Session<C> {
         server: &Rc<LocalServer>,
         received: &[u8],
         exchange: &mut Exchange,
-    ) -> Result<Found, ServerFault> {
+    ) -> Result<Found, Fault> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
         let limits = server.head_limits();
         let complete = head.parse_on(received, &mut exchange.unfinished, exchange.to, &limits);
-        if !complete.map_err(|_| ServerFault::Protocol)? {
+        if !complete.map_err(|_| Fault::Server(ServerFault::Protocol))? {
             return Ok(Found::More);
         }
-        let mut message = self.shard.buffers.heads.take();
+        let mut message = self.shard.buffers.head();
         if head.is_interim() {
             // The switch asked for no other protocol, so a server may not change to one.
             if head.status() == 101 || exchange.interims >= INTERIM_MAX {
-                return Err(ServerFault::Protocol);
+                return Err(Fault::Server(ServerFault::Protocol));
             }
             if exchange.version == Version::Http11 {
+                room_for(&mut message, received, b"")?;
                 head.forward(received, b"", &mut message);
             }
             return Ok(Found::Interim(message, head.head_bytes()));
@@ -138,6 +142,7 @@ impl<C: Transport> Session<C> {
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
         }
+        room_for(&mut message, received, lines)?;
         head.forward(received, lines, &mut message);
         exchange.status = head.status();
         let mut body = BodyReader::new(head.framing());
@@ -148,7 +153,7 @@ impl<C: Transport> Session<C> {
         };
         let Ok(fed) = fed else {
             exchange.status = 0;
-            return Err(ServerFault::Protocol);
+            return Err(Fault::Server(ServerFault::Protocol));
         };
         // A server that says more than its answer is out of step with us.
         let server_keeps = head.keeps_alive() && fed.used == came.len();
@@ -174,14 +179,16 @@ impl<C: Transport> Session<C> {
         reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
             reached.answer.release();
-            let buffer = self.shard.buffers.bodies.take_later();
             let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
-            let mut down = Pump::new(buffer, body, head.form, u64::MAX);
+            let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
             down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
+            let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
+            self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.
             let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
+            self.io.set_unsent_bytes_max(UNSENT_BYTES_MAX);
             exchange.response_bytes += down.read_bytes;
-            reached.is_reusable &= relayed.is_ok() && down.excess.is_empty();
+            reached.is_reusable &= relayed.is_ok() && !down.has_excess();
             relayed?;
         }
         // Behind the last answer it is the farewell that ends it.
@@ -251,6 +258,12 @@ impl<C: Transport> Session<C> {
 
 fn ahead(has_whole_request: bool) -> Ahead {
     if has_whole_request { Ahead::Request } else { Ahead::Body }
+}
+
+/// Room for an answer's head, with what it gets, and for what came behind it.
+fn room_for(message: &mut PooledBuffer, received: &[u8], lines: &[u8]) -> Result<(), Fault> {
+    let has_room = message.reserve(received.len() + lines.len() + OTHER_BYTES);
+    if has_room { Ok(()) } else { Err(Fault::Memory) }
 }
 
 fn fault_of(fault: &PumpFault) -> Fault {

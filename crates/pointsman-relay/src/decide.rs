@@ -27,6 +27,9 @@ use crate::session::Session;
 use crate::shard::{Scratch, Shard};
 use crate::transport::Transport;
 
+/// What a head that is passed on has besides its old and its new lines: a version, line ends.
+pub(crate) const OTHER_BYTES: usize = 32;
+
 /// What is to be done with a request.
 pub(crate) enum Verdict {
     /// It goes to a server.
@@ -80,6 +83,10 @@ pub(crate) fn decide<C: Transport>(
     exchange.method = head.method();
     exchange.version = head.version();
     exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
+    exchange.booked = shard.buffers.exchange(received.len(), session.connection.tls.is_some());
+    if exchange.booked.is_none() {
+        return Err(Fault::Memory);
+    }
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
     let peer = session.peer(listener);
     let normal = fits(head, received, listener, &peer).and_then(|()| {
@@ -193,7 +200,7 @@ impl<'a> Place<'a> {
         Ok(Target { pool, server: None })
     }
 
-    /// Writes the head that the server is sent, and what has arrived of the body.
+    /// Writes the head that the server is sent, and what has arrived of the body, for which there is room, too.
     fn forward(
         &self,
         request: &mut Request<'_>,
@@ -208,8 +215,8 @@ impl<'a> Place<'a> {
         if matches!(request.head.framing(), Framing::Length(bytes) if bytes > body_bytes_max) {
             return Err(Fault::BodyTooLarge);
         }
-        let mut message = self.shard.buffers.heads.take();
-        request.write_head(self.listener, self.local.live.uses_route_cookie, committed, &mut message);
+        let mut message = self.shard.buffers.head();
+        request.write_head(self.listener, self.local.live.uses_route_cookie, committed, &mut message)?;
         let (body, used) = request.follow_body()?;
         let arrived = &request.received[request.head.head_bytes()..used];
         message.extend_from_slice(arrived);
@@ -224,8 +231,8 @@ impl Request<'_> {
         listener: &Listener,
         uses_route_cookie: bool,
         committed: &Committed<'_>,
-        message: &mut Vec<u8>,
-    ) {
+        message: &mut PooledBuffer,
+    ) -> Result<(), Fault> {
         self.lines.clear();
         let modes = ForwardingModes {
             x_forwarded: forwarding(listener.x_forwarded),
@@ -262,7 +269,12 @@ impl Request<'_> {
             None if as_received => None,
             None => Some(self.normal.target()),
         };
+        let bytes_max = self.received.len() + self.lines.len() + target.map_or(0, <[u8]>::len) + OTHER_BYTES;
+        if !message.reserve(bytes_max) {
+            return Err(Fault::Memory);
+        }
         self.head.forward(self.received, target, self.lines, message);
+        Ok(())
     }
 
     /// HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, Method, Unfinished, Version};
+use pointsman_net::Booking;
 use pointsman_telemetry::Event;
 
 use pointsman_upstream::Check;
@@ -46,6 +47,8 @@ pub(crate) struct Exchange {
     connected_us: Option<u64>,
     first_byte_us: Option<u64>,
     facts: Option<Box<Facts>>,
+    /// What it may take of the memory, from when its head is whole.
+    pub(crate) booked: Option<Booking>,
 }
 
 /// What only the access log wants; absent while there is none.

@@ -1,10 +1,14 @@
 //! What ends an exchange before its time: whose fault it is, and the one place that chooses the
 //! status for it.
 
+use std::io;
+
 use pointsman_http::BodyFault;
 use pointsman_rules::{BadPath, Cause, ForbiddenByte};
 use pointsman_telemetry::{Refusal, ServerFailure};
 use pointsman_view::PathRefusal;
+
+use crate::memory::is_out_of_memory;
 
 /// Why an exchange does not end as the client hoped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub(crate) enum Fault {
     Rewrite(BadPath),
     /// The drain was over.
     Drained,
+    /// There is no memory left for it.
+    Memory,
     /// The listener is no longer in the configuration.
     NoListener,
     /// No server of the target can be tried.
@@ -74,6 +80,16 @@ pub(crate) enum ServerFault {
 }
 
 impl Fault {
+    /// What a read from the client came to that brought nothing.
+    pub(crate) fn of_client(read: &io::Result<usize>) -> Fault {
+        if is_out_of_memory(read) { Fault::Memory } else { Fault::Client(ClientFault::Closed) }
+    }
+
+    /// The same from a server.
+    pub(crate) fn of_server(read: &io::Result<usize>) -> Fault {
+        if is_out_of_memory(read) { Fault::Memory } else { Fault::Server(ServerFault::Closed) }
+    }
+
     /// The status of the answer; `None` where there is nobody to answer.
     pub(crate) fn status(self) -> Option<u16> {
         Some(match self {
@@ -84,7 +100,7 @@ impl Fault {
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
             Fault::Client(_) | Fault::Drained => return None,
             Fault::Unknown(cause) => cause.status(),
-            Fault::NoListener | Fault::NoServer => 503,
+            Fault::Memory | Fault::NoListener | Fault::NoServer => 503,
             Fault::Server(fault) => match fault {
                 ServerFault::Shortage => 503,
                 ServerFault::Refused
@@ -115,6 +131,7 @@ impl Fault {
             Fault::Unknown(_) => "a rule could not be decided",
             Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
+            Fault::Memory => "no memory left",
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",
             Fault::Server(fault) => match fault {
@@ -149,6 +166,7 @@ impl Fault {
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
             Fault::Client(ClientFault::Closed) | Fault::Drained => return None,
             Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,
         })

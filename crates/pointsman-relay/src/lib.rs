@@ -15,6 +15,7 @@ mod exchange;
 mod fault;
 mod live;
 mod local;
+mod memory;
 mod pick;
 mod presence;
 mod pump;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use pointsman_balance::{Picker, ServerLoad};
 use pointsman_config::{Pool, PoolIndex, PoolLimits};
-use pointsman_net::BufferPool;
 use pointsman_telemetry::ServerMetrics;
 use pointsman_upstream::{IdleLimits, ServerId};
 
@@ -120,19 +119,5 @@ impl LocalServer {
             headers_max: self.limits.headers_max as usize,
             target_bytes_max: 0,
         }
-    }
-}
-
-/// The buffers of a thread.
-pub(crate) struct Buffers {
-    /// For heads, and the bodies that come with them.
-    pub(crate) heads: BufferPool,
-    /// For bodies that go on: fewer, larger reads cost a third less.
-    pub(crate) bodies: BufferPool,
-}
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Buffers { heads: BufferPool::new(16 * 1024, 256), bodies: BufferPool::new(64 * 1024, 64) }
     }
 }

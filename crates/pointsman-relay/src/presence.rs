@@ -51,7 +51,7 @@ impl<C: Transport> Session<C> {
                 if let Poll::Ready(ready) = poll(context, io) {
                     return Poll::Ready(Seen::Ready(ready));
                 }
-                match presence(context, io, (ahead, early), || shard.buffers.heads.take_later()) {
+                match presence(context, io, (ahead, early), || shard.buffers.request()) {
                     Presence::Broken => Poll::Ready(Seen::Left),
                     Presence::Ended if !*has_ended => Poll::Ready(Seen::Ended),
                     Presence::Ended | Presence::Open => Poll::Pending,
@@ -84,6 +84,10 @@ fn presence<C: Transport>(
         return heard;
     }
     let mut received = buffer();
+    // Without memory for it, what comes stays where it is until the answer has gone.
+    if !received.make_room() {
+        return heard;
+    }
     match io.poll_read_into(context, &mut received) {
         Poll::Pending => Presence::Open,
         Poll::Ready(Ok(0)) => Presence::Ended,

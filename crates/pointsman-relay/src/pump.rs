@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use pointsman_http::{BodyFault, BodyReader};
 use pointsman_net::{Pipe, PooledBuffer, Tcp};
 
+use crate::memory::Buffers;
 use crate::shard::Shard;
 use crate::shortage::Use;
 use crate::transport::Transport;
@@ -25,8 +26,17 @@ pub(crate) struct Pump {
     pub(crate) read_bytes: u64,
     /// For how long its source was waited for.
     pub(crate) waited_us: u64,
-    /// What was read after the body's end.
-    pub(crate) excess: Vec<u8>,
+    /// What was read after the body's end, unless there was no room for it.
+    excess: PooledBuffer,
+    excess_bytes: usize,
+}
+
+/// What was read after a body's end.
+pub(crate) enum Excess {
+    Nothing,
+    Kept(PooledBuffer),
+    /// There was no memory for it.
+    Lost,
 }
 
 /// A body with less left than this goes through a buffer: a pipe would cost more than it saves.
@@ -71,10 +81,36 @@ pub(crate) enum Waiting {
 }
 
 impl Pump {
-    /// A pump for what is left of `body`; `buffer` is empty.
-    pub(crate) fn new(buffer: PooledBuffer, body: BodyReader, form: BodyForm, left: u64) -> Pump {
-        let (read_bytes, waited_us, excess) = (0, 0, Vec::new());
-        Pump { buffer, written: 0, pipe: None, body, form, left, read_bytes, waited_us, excess }
+    /// A pump for what is left of `body`.
+    pub(crate) fn new(buffers: &Buffers, body: BodyReader, form: BodyForm, left: u64) -> Pump {
+        let (buffer, excess) = (buffers.body(), buffers.request());
+        Pump {
+            buffer,
+            written: 0,
+            pipe: None,
+            body,
+            form,
+            left,
+            read_bytes: 0,
+            waited_us: 0,
+            excess,
+            excess_bytes: 0,
+        }
+    }
+
+    pub(crate) fn has_excess(&self) -> bool {
+        self.excess_bytes > 0
+    }
+
+    /// Hands over what was read after the body's end.
+    pub(crate) fn take_excess(&mut self) -> Excess {
+        if self.excess_bytes == 0 {
+            return Excess::Nothing;
+        }
+        match self.excess.len() == self.excess_bytes {
+            true => Excess::Kept(self.excess.take()),
+            false => Excess::Lost,
+        }
     }
 
     /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.
@@ -198,7 +234,11 @@ impl Pump {
     }
 
     fn keep_excess(&mut self, used: usize) {
-        self.excess.extend_from_slice(&self.buffer[used..]);
+        let excess = &self.buffer[used..];
+        self.excess_bytes += excess.len();
+        if !excess.is_empty() && self.excess.reserve(excess.len()) {
+            self.excess.extend_from_slice(excess);
+        }
         self.buffer.truncate(used);
     }
 }

@@ -185,7 +185,7 @@ impl<C: Transport> Session<C> {
             }
         }
         let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
-        let mut answer = self.shard.buffers.heads.take_later();
+        let mut answer = self.shard.buffers.head();
         if forward.body.is_done() {
             let ms = server.limits.response_ms_max;
             let read = |context: &mut Context<'_>, _: &mut C| tcp.poll_read_into(context, &mut answer);

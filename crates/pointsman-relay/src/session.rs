@@ -17,8 +17,12 @@ use crate::decide::{OwnAnswer, Verdict, decide};
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
+use crate::pump::Excess;
 use crate::shard::Shard;
 use crate::transport::{Transport, read_into};
+
+/// What a client reads whose answer there is no memory for.
+const NO_MEMORY: &[u8] = b"no memory left\n";
 
 /// One client connection.
 pub(crate) struct Session<C: Transport> {
@@ -78,7 +82,11 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
         exchange.tell(session);
         match after {
             After::Next => {}
-            After::Close => return Box::pin(session.linger()).await,
+            After::Close => {
+                let booked = exchange.booked.take();
+                drop(exchange);
+                return Box::pin(session.linger(booked)).await;
+            }
             After::Leave => return session.leave().await,
         }
     }
@@ -129,6 +137,8 @@ impl<C: Transport> Session<C> {
                 exchange.has_whole_request = forward.body.is_done();
                 self.keep_early(received, forward.used, exchange.has_whole_request);
                 let mut reached = self.reach(forward, exchange).await?;
+                // It is not sent again: what it holds serves for the answer.
+                forward.message.release();
                 let after = match exchange.has_whole_request {
                     true => self.relay_answer(&mut reached, exchange).await?,
                     // On the heap: most requests come in one piece, and an idle connection has no room to
@@ -151,25 +161,27 @@ impl<C: Transport> Session<C> {
     async fn first_bytes(&mut self, exchange: &mut Exchange) -> Result<PooledBuffer, Fault> {
         exchange.came_early = self.early.is_some();
         let received = match self.early.take() {
-            Some(early) => early,
-            None => self.wait_for_bytes().await?,
+            Some(early) => Ok(early),
+            None => self.wait_for_bytes().await,
         };
+        exchange.started_us = self.shard.clock.round_us();
+        let received = received?;
         self.requests = self.requests.saturating_add(1);
         self.look_at_plan();
-        exchange.started_us = self.shard.clock.round_us();
         Ok(received)
     }
 
     /// No buffer is held while nothing comes.
     async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
-        let mut received = self.shard.buffers.heads.take_later();
+        let mut received = self.shard.buffers.request();
         loop {
             let read = read_into(&mut self.io, &mut received);
             match self.deadline.idle_within(self.limits.idle_ms_max, read).await {
                 Ok(Ok(1..)) => return Ok(received),
                 // Some listener was removed, and it is not this one: the wait begins anew.
                 Err(Elapsed::Ended) if !self.is_ending() => {}
-                _ => return Err(Fault::Client(ClientFault::Closed)),
+                Ok(read) => return Err(Fault::of_client(&read)),
+                Err(_) => return Err(Fault::Client(ClientFault::Closed)),
             }
         }
     }
@@ -179,7 +191,7 @@ impl<C: Transport> Session<C> {
         let ms = self.shard.ms_until(exchange.started_us + u64::from(self.limits.head_ms_max) * 1000);
         match self.deadline.within(ms, read_into(&mut self.io, received)).await {
             Ok(Ok(1..)) => Ok(()),
-            Ok(_) => Err(Fault::Client(ClientFault::Closed)),
+            Ok(read) => Err(Fault::of_client(&read)),
             Err(_) => Err(Fault::HeadTimeout),
         }
     }
@@ -203,7 +215,10 @@ impl<C: Transport> Session<C> {
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
         let keeps = exchange.keeps_client && !self.is_ending();
-        let mut out = self.shard.buffers.heads.take();
+        let mut out = match exchange.booked {
+            Some(_) => self.shard.buffers.head(),
+            None => self.shard.buffers.last_word(),
+        };
         let answer = Answer {
             status,
             lines,
@@ -212,8 +227,16 @@ impl<C: Transport> Session<C> {
             version: exchange.version,
             to_head: exchange.to == pointsman_http::AnswerTo::Head,
         };
+        let answer = match out.reserve(answer.bytes_max()) {
+            true => answer,
+            // That much is there for whoever is connected.
+            false => {
+                exchange.fault = Some(Fault::Memory);
+                Answer { status: 503, lines: PLAIN_TEXT_LINE, body: NO_MEMORY, ..answer }
+            }
+        };
         answer.write(&mut out);
-        exchange.status = status;
+        exchange.status = answer.status;
         exchange.response_bytes = out.len() as u64;
         self.is_amid_answer = true;
         let sent = if keeps { self.send(&out).await } else { self.send_last(&out).await };
@@ -259,11 +282,12 @@ impl<C: Transport> Session<C> {
     }
 
     /// Keeps what was read behind the end of a body.
-    pub(crate) fn keep_excess(&mut self, excess: &[u8]) {
-        if !excess.is_empty() {
-            let mut early = self.shard.buffers.heads.take();
-            early.extend_from_slice(excess);
-            self.early = Some(early);
+    pub(crate) fn keep_excess(&mut self, excess: Excess, exchange: &mut Exchange) {
+        match excess {
+            Excess::Nothing => {}
+            Excess::Kept(early) => self.early = Some(early),
+            // The next request has lost its beginning.
+            Excess::Lost => exchange.keeps_client = false,
         }
     }
 }

@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
-use pointsman_net::{Clock, EventLoop, Pipes, SocketReceiver, Timers};
+use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
 use crate::live::{Live, SocketId};
-use crate::local::{Buffers, Local};
+use crate::local::Local;
+use crate::memory::Buffers;
 use crate::reach::CountedIdle;
 use crate::shortage::{Lack, LastDescriptors, Use};
 
@@ -33,14 +34,16 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
-    /// How often descriptors or memory were not to be had.
+    /// How often descriptors, or the system's memory for sockets, were not to be had.
     pub(crate) shortages: AtomicU64,
     /// How often all threads could have helped.
     pub(crate) calls_for_help: AtomicU64,
+    /// The memory that clients may take.
+    pub(crate) budget: Arc<Budget>,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32) -> Shared {
+    pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -50,6 +53,7 @@ impl Shared {
             connections_max,
             shortages: AtomicU64::new(0),
             calls_for_help: AtomicU64::new(0),
+            budget: Arc::new(budget),
         }
     }
 
@@ -191,12 +195,13 @@ impl Shard {
         let last_descriptors =
             LastDescriptors::new(start.descriptors_max, start.shared.connections_max, sharers);
         let local = Local::new(start.shared.live(), start.thread, None);
+        let buffers = Buffers::new(start.shared.budget.clone());
         Shard {
             shared: start.shared,
             thread: start.thread,
             timers: Timers::default(),
             clock: start.clock,
-            buffers: Buffers::default(),
+            buffers,
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
             recorder: Rc::new(start.recorder),
@@ -265,10 +270,12 @@ impl Shard {
         self.obey(inbox, sockets);
         self.recorder.flush();
         self.help_in_shortage();
+        self.buffers.help_in_shortage();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();
             self.pipes.close_unused();
+            self.buffers.let_go_unused();
             self.idle.sweep(now_us / 1000, |server| local.names(server));
             // The wall's clock may be set, and drifts from ours.
             self.recorder.set_wall_base(WallBase { unix_us: self.clock.unix_us(), monotonic_us: now_us });

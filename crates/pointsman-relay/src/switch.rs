@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
 use pointsman_config::Plan;
-use pointsman_net::{Clock, SocketSender};
+use pointsman_net::{Budget, Clock, SocketSender};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
@@ -34,6 +34,8 @@ pub struct Start {
     /// How many connections of clients they are enough for: as many there may be where the plan names no
     /// limit.
     pub connections_max: u32,
+    /// How many bytes of memory clients may take where the plan does not say.
+    pub buffer_bytes_max: u64,
 }
 
 /// A running switch.
@@ -46,6 +48,8 @@ pub struct Switch {
     unsent: Vec<(usize, SocketId)>,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
     retired: Vec<Arc<Live>>,
+    /// The budget where the plan does not say.
+    buffer_bytes_max: u64,
 }
 
 /// A thread, and the ways to it.
@@ -97,14 +101,17 @@ impl Switch {
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
-        let shared = Arc::new(Shared::new(Arc::new(live), start.connections_max));
+        let buffer_bytes_max = live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max);
+        let budget = Budget::new(buffer_bytes_max, start.threads.count());
+        let shared = Shared::new(Arc::new(live), start.connections_max, budget);
         let mut switch = Switch {
-            shared,
+            shared: Arc::new(shared),
             registry,
             threads: Vec::new(),
             sockets,
             unsent: Vec::new(),
             retired: Vec::new(),
+            buffer_bytes_max: start.buffer_bytes_max,
         };
         switch.set_to_work(start).map_err(StartFault::Thread)?;
         switch.accept_on(&opened);
@@ -150,6 +157,7 @@ impl Switch {
         let opened = self.sockets.open(&live, self.threads.len())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
+        self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
         self.retired.push(self.shared.publish(Arc::new(live)));
         self.accept_on(&opened);
         for socket in gone {
@@ -238,7 +246,12 @@ impl Switch {
 
     /// How often descriptors or memory were not to be had.
     pub fn shortages(&self) -> u64 {
-        self.shared.shortages.load(Ordering::Relaxed)
+        self.shared.shortages.load(Ordering::Relaxed) + self.shared.budget.shortages()
+    }
+
+    /// The memory that clients may take, and what is booked of it.
+    pub fn budget(&self) -> &Budget {
+        &self.shared.budget
     }
 
     /// Stops accepting; connections end after what they are doing now.

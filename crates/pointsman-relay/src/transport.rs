@@ -1,12 +1,12 @@
 //! What a session talks through, and how it ends.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use pointsman_net::{PooledBuffer, Stall, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Stall, Tcp};
 use pointsman_tls::TlsStream;
-use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::session::Session;
 
@@ -29,7 +29,12 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
-    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits.
+    /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
+    fn set_unsent_bytes_max(&mut self, bytes_max: usize);
+
+    /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
+    /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and part of it
+    /// is lost.
     fn poll_read_into(
         &mut self,
         context: &mut Context<'_>,
@@ -53,6 +58,8 @@ impl Transport for Tcp {
     fn hold(&mut self, _: &[u8]) -> bool {
         false
     }
+
+    fn set_unsent_bytes_max(&mut self, _: usize) {}
 
     #[inline]
     fn poll_read_into(
@@ -81,12 +88,18 @@ impl Transport for TlsStream<Tcp> {
         TlsStream::hold(self, bytes)
     }
 
+    fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
+        TlsStream::set_unsent_bytes_max(self, bytes_max);
+    }
+
     fn poll_read_into(
         &mut self,
         context: &mut Context<'_>,
         buffer: &mut PooledBuffer,
     ) -> Poll<io::Result<usize>> {
-        buffer.make_room();
+        if !buffer.make_room() {
+            return poll_read_nowhere(self, context);
+        }
         // The future holds no state of its own: made anew at each poll it goes on where it was.
         let read = pin!(self.read_buf(&mut **buffer)).poll(context);
         if read.is_pending() {
@@ -94,6 +107,19 @@ impl Transport for TlsStream<Tcp> {
         }
         read
     }
+}
+
+/// The end, if it is that; what else comes finds no room.
+#[cold]
+fn poll_read_nowhere(stream: &mut TlsStream<Tcp>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    let mut byte = [0];
+    let mut into = ReadBuf::new(&mut byte);
+    let read = Pin::new(stream).poll_read(context, &mut into);
+    read.map(|read| match (read, into.filled().len()) {
+        (Ok(()), 0) => Ok(0),
+        (Ok(()), _) => Err(io::ErrorKind::OutOfMemory.into()),
+        (Err(error), _) => Err(error),
+    })
 }
 
 /// Waits for bytes and appends them to `buffer`; 0 is the end.
@@ -125,15 +151,17 @@ impl<C: Transport> Session<C> {
     }
 
     /// Closes our side behind an answer and lets the client finish, within bounds: what it says to a
-    /// closed socket would be met with a reset, which takes the answer with it.
-    pub(crate) async fn linger(&mut self) {
+    /// closed socket would be met with a reset, which takes the answer with it. What the exchange has booked is
+    /// given back when all of the answer is on its way.
+    pub(crate) async fn linger(&mut self, booked: Option<Booking>) {
         if !self.end_our_side().await {
             return;
         }
         self.is_amid_answer = false;
+        drop(booked);
         let Session { io, shard, deadline, .. } = self;
         let drain = async {
-            let mut rest = shard.buffers.heads.take();
+            let mut rest = shard.buffers.last_word();
             let mut bytes = 0;
             while bytes < LINGER_BYTES_MAX {
                 rest.clear();

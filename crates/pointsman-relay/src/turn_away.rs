@@ -31,7 +31,7 @@ pub(crate) fn turn_away(shard: &Rc<Shard>, tcp: Tcp, is_plain: bool, why: Refusa
     let shard = shard.clone();
     spawn(async move {
         let mut deadline = shard.timers.deadline();
-        let rest = shard.buffers.heads.take_later();
+        let rest = shard.buffers.last_word();
         let farewell = say_no(tcp, why, rest, if is_listened_to { LISTEN_BYTES_MAX } else { 0 });
         // However it ends: the connection is over. Idle, so that no drain waits for it.
         let (Ok(_) | Err(_)) = deadline.idle_within(LISTEN_MS, farewell).await;
@@ -44,6 +44,7 @@ async fn say_no(mut tcp: Tcp, why: Refusal, mut rest: PooledBuffer, listen_bytes
     let (status, body) = match why {
         Refusal::ConnectionsPerAddress => (429, "too many connections from your address\n"),
         Refusal::Descriptors => (503, "no descriptors left\n"),
+        Refusal::Memory => (503, "no memory left\n"),
         _ => (503, "too many connections\n"),
     };
     let (lines, version) = (PLAIN_TEXT_LINE, Version::Http11);

@@ -39,11 +39,8 @@ impl<C: Transport> Session<C> {
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
-        // From here on the request is not held whole any more, and cannot be sent again.
-        forward.message.release();
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
-        let buffer = self.shard.buffers.bodies.take_later();
-        let mut up = Pump::new(buffer, body, BodyForm::AsItCame, forward.body_left);
+        let mut up = Pump::new(&self.shard.buffers, body, BodyForm::AsItCame, forward.body_left);
         up.through_pipe(&self.shard, &self.io, &reached.server.tcp);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
@@ -117,7 +114,7 @@ impl<C: Transport> Session<C> {
                     exchange.keeps_client = kept;
                     waits_for_continue &= exchange.interims == 0;
                 }
-                Ok(Event::Answered(_)) => return Err(Fault::Server(ServerFault::Closed)),
+                Ok(Event::Answered(read)) => return Err(Fault::of_server(&read)),
                 Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
                 Err(_) if waiting == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
@@ -128,7 +125,7 @@ impl<C: Transport> Session<C> {
         match uploaded {
             Ok(()) => {
                 exchange.has_whole_request = true;
-                self.keep_excess(&up.excess);
+                self.keep_excess(up.take_excess(), exchange);
                 Ok(Progress::Uploaded)
             }
             // It may have answered before it stopped reading.

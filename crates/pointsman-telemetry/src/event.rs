@@ -60,8 +60,10 @@ pub enum Refusal {
     Connections,
     /// More connections from its address than `connections_per_address_max` (429).
     ConnectionsPerAddress,
-    /// No descriptors or memory left, for its connection or for one to a server (503).
+    /// No descriptors left, nor the system's memory, for its connection or for one to a server (503).
     Descriptors,
+    /// No memory left of `buffer_bytes_max`, for its connection, handshake or request (503).
+    Memory,
     /// The handshake took longer than `handshake_ms_max`.
     HandshakeTimeout,
     /// The head took longer than `head_ms_max` (408).
@@ -182,7 +184,7 @@ impl Handshake {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 15] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 16] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -192,6 +194,7 @@ impl Refusal {
         (Refusal::Connections, "connections"),
         (Refusal::ConnectionsPerAddress, "connections_per_address"),
         (Refusal::Descriptors, "descriptors"),
+        (Refusal::Memory, "memory"),
         (Refusal::HandshakeTimeout, "handshake_timeout"),
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),

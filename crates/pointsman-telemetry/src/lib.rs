@@ -25,6 +25,6 @@ mod timestamp;
 pub use access_log::{AccessLog, LogTarget};
 pub use event::{Event, Exchange, Handshake, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
-pub use metrics::Metrics;
+pub use metrics::{BufferBytes, Metrics};
 pub use recorder::Recorder;
 pub use timestamp::WallBase;

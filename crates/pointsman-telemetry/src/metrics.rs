@@ -30,6 +30,15 @@ pub struct Metrics {
     reloads_refused: AtomicU64,
 }
 
+/// The memory that clients may take, as it is now.
+#[derive(Clone, Copy, Debug)]
+pub struct BufferBytes {
+    /// Booked by connections and what they do, and kept for them.
+    pub booked: u64,
+    /// How much of it there may be.
+    pub max: u64,
+}
+
 impl Metrics {
     /// A registry for this many event-loop threads and the control thread.
     pub fn new(event_loops: usize, version: &str, started: SystemTime) -> Arc<Metrics> {
@@ -98,9 +107,15 @@ impl Metrics {
 
     /// Appends all figures in Prometheus' text form. `in_flight` says how many requests a server (pool and
     /// name) has at this moment; a server it does not know is left out.
-    pub fn render(&self, in_flight: &dyn Fn(&str, &str) -> Option<u64>, out: &mut String) {
+    pub fn render(
+        &self,
+        buffers: BufferBytes,
+        in_flight: &dyn Fn(&str, &str) -> Option<u64>,
+        out: &mut String,
+    ) {
         let mut page = Exposition::new(out);
         self.render_process(&mut page);
+        render_buffers(&mut page, buffers);
         render_listeners(&mut page, &self.listeners.all());
         render_rules(&mut page, &self.rules.all());
         render_servers(&mut page, &self.servers.all(), in_flight);
@@ -133,6 +148,15 @@ impl Metrics {
         page.family(name, Kind::Counter, "Failures to open or write the access log.");
         page.sample(name, &[], load(&self.log.write_errors));
     }
+}
+
+fn render_buffers(page: &mut Exposition<'_>, buffers: BufferBytes) {
+    let name = "pointsman_buffer_booked_bytes";
+    page.family(name, Kind::Gauge, "Memory booked for clients now, in steps.");
+    page.sample(name, &[], buffers.booked);
+    let name = "pointsman_buffer_bytes_max";
+    page.family(name, Kind::Gauge, "Memory that may be booked for clients.");
+    page.sample(name, &[], buffers.max);
 }
 
 /// Classes of status, in the order of their counters.

@@ -20,11 +20,7 @@ use crate::pem;
 use crate::resolver::ByName;
 use crate::sessions::{Policy, Sessions};
 use crate::settings::{ClientAuth, ServerTls, TlsVersion};
-use crate::stream::TlsStream;
-
-/// What a connection may hold of bytes not yet taken by the client: one 64 KiB write of plain text goes out
-/// as four records in one system call, and no more piles up behind a slow client.
-const BUFFER_BYTES_MAX: usize = 64 * 1024;
+use crate::stream::{TlsStream, UNSENT_BYTES_MAX};
 
 /// Does the server's side of TLS handshakes. Cheap to clone.
 #[derive(Clone)]
@@ -74,7 +70,7 @@ impl Acceptor {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let handshake = self.0.acceptor.accept_with(stream, |connection| {
-            connection.set_buffer_limit(Some(BUFFER_BYTES_MAX));
+            connection.set_buffer_limit(Some(UNSENT_BYTES_MAX));
         });
         async move { TlsStream::new(handshake.await?) }
     }

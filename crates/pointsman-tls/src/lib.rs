@@ -26,7 +26,7 @@ pub use client::{Client, ClientStream};
 pub use error::{Problem, TlsError};
 pub use identity::ClientIdentity;
 pub use settings::{CertificateFiles, ClientAuth, ServerTls, TlsVersion};
-pub use stream::{PeerFacts, TlsStream};
+pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
 
 #[cfg(test)]
 mod tests;

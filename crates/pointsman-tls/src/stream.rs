@@ -20,6 +20,10 @@ pub struct TlsStream<S> {
     client: Option<Arc<ClientIdentity>>,
 }
 
+/// What a connection may hold of bytes not yet taken by the client, unless [`TlsStream::set_unsent_bytes_max`]
+/// says otherwise: a record and some.
+pub const UNSENT_BYTES_MAX: usize = 20 * 1024;
+
 /// What [`TlsStream::hold`] takes: a record, which is well within the limit on what a connection may hold.
 const HELD_BYTES_MAX: usize = 16 * 1024;
 
@@ -87,6 +91,12 @@ impl<S> TlsStream<S> {
         let connection = self.inner.get_mut().1;
         let fits = bytes.len() <= HELD_BYTES_MAX && !connection.wants_write();
         fits && connection.writer().write_all(bytes).is_ok()
+    }
+
+    /// Sets how many bytes it may hold that the client has not yet taken. With 64 KiB a write of as much plain
+    /// text goes out as four records in one system call.
+    pub fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
+        self.inner.get_mut().1.set_buffer_limit(Some(bytes_max));
     }
 
     /// The stream underneath.

@@ -2,6 +2,7 @@
 
 mod control;
 mod descriptors;
+mod memory;
 mod notice;
 mod shortage;
 
@@ -89,6 +90,8 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let admin = plan.admin;
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
     let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
+    let memory = memory::for_clients(threads);
+    notice::maybe(memory::warning(memory, &plan));
     let random = random_keys()?;
     let fixed = control::Fixed::of(&plan);
     let switch = Switch::start(
@@ -101,11 +104,13 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             client_id_key: random.1,
             descriptors_max,
             connections_max,
+            buffer_bytes_max: memory,
         },
     )
     .map_err(|fault| fault.to_string())?;
     notice::listening(&switch);
-    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed, descriptors_max })
+    let limits = control::Limits { descriptors_max, memory };
+    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed, limits })
 }
 
 fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {

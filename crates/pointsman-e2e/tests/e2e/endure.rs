@@ -7,6 +7,7 @@ mod dying_servers;
 mod framed;
 mod large_bodies;
 mod limits;
+mod memory;
 mod pressure;
 mod reloads;
 

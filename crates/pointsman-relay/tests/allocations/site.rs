@@ -49,6 +49,7 @@ impl Site {
             log: None,
             connections_max: 1024,
             descriptors_max: None,
+            buffer_bytes_max: 1 << 30,
             sticky_key: [7; 16],
             client_id_key: [9; 16],
         };

@@ -16,7 +16,8 @@ fn registry(event_loops: usize) -> Arc<Metrics> {
 
 fn page(metrics: &Metrics) -> BTreeMap<String, f64> {
     let mut out = String::new();
-    metrics.render(&|_, server| (server != "unknown").then_some(3), &mut out);
+    let buffers = BufferBytes { booked: 3_145_728, max: 1 << 40 };
+    metrics.render(buffers, &|_, server| (server != "unknown").then_some(3), &mut out);
     read_page(&out)
 }
 
@@ -145,6 +146,8 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_requests_total{listener="shop",status="2xx"}"#, 1.0),
         (r#"pointsman_requests_total{listener="shop",status="none"}"#, 2.0),
         (r#"pointsman_refusals_total{listener="shop",reason="head_timeout"}"#, 1.0),
+        ("pointsman_buffer_booked_bytes", 3_145_728.0),
+        ("pointsman_buffer_bytes_max", 1_099_511_627_776.0),
         (r#"pointsman_received_bytes_total{listener="shop"}"#, 300.0),
         (r#"pointsman_sent_bytes_total{listener="shop"}"#, 600.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.000064"}"#, 1.0),

@@ -13,11 +13,11 @@ use pointsman_admin::{Page, Pages};
 use pointsman_config::{Loaded, LogDestination, Plan, WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
-use pointsman_telemetry::{AccessLog, Metrics};
+use pointsman_telemetry::{AccessLog, BufferBytes, Metrics};
 
-use super::descriptors;
 use super::notice::{self, notice};
 use super::shortage::Shortage;
+use super::{descriptors, memory};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
@@ -42,7 +42,16 @@ pub(super) struct Control {
     pub(super) admin: Option<SocketAddr>,
     pub(super) threads: usize,
     pub(super) fixed: Fixed,
+    pub(super) limits: Limits,
+}
+
+/// What the process may have.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Descriptors; `None`: as many as it likes.
     pub(super) descriptors_max: Option<u64>,
+    /// Bytes of memory for clients, where the plan does not say.
+    pub(super) memory: u64,
 }
 
 /// What only a restart can change.
@@ -98,7 +107,9 @@ impl Pages for SwitchPages {
             b"/metrics" => {
                 let mut text = String::new();
                 let switch = self.switch.borrow();
-                self.metrics.render(&|pool, server| switch.in_flight(pool, server), &mut text);
+                let budget = switch.budget();
+                let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
+                self.metrics.render(buffers, &|pool, server| switch.in_flight(pool, server), &mut text);
                 Some(Page::metrics(text))
             }
             b"/health" if self.draining.get() => Some(Page::plain(503, "draining")),
@@ -111,7 +122,7 @@ impl Pages for SwitchPages {
 impl Control {
     pub(super) fn run(self) -> ExitCode {
         let Control { event_loop, switch, metrics, log, config, files, admin, threads, .. } = self;
-        let (fixed, descriptors_max) = (self.fixed, self.descriptors_max);
+        let (fixed, limits) = (self.fixed, self.limits);
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         let status = event_loop.run(async {
@@ -126,7 +137,7 @@ impl Control {
             notice(&format!("ready threads={threads}"));
             let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
             let (switch, metrics) = (&switch, &metrics);
-            let reloads = Reloads { switch, metrics, config, files, fixed, threads, descriptors_max };
+            let reloads = Reloads { switch, metrics, config, files, fixed, threads, limits };
             reloads.until_told_to_end(&mut waits, log.as_ref()).await;
             draining.set(true);
             Ok(drain(switch, &mut waits).await)
@@ -178,7 +189,7 @@ struct Reloads<'a> {
     files: Vec<WatchedFile>,
     fixed: Fixed,
     threads: usize,
-    descriptors_max: Option<u64>,
+    limits: Limits,
 }
 
 impl Reloads<'_> {
@@ -226,7 +237,8 @@ impl Reloads<'_> {
         for key in self.fixed.differing(&Fixed::of(&plan)) {
             notice(&format!("warning: the new `{key}` takes effect at the next start"));
         }
-        notice::maybe(descriptors::warning(self.descriptors_max, &plan, self.threads));
+        notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
+        notice::maybe(memory::warning(self.limits.memory, &plan));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);

@@ -20,7 +20,10 @@ impl Shortage {
             (None, false) => None,
             (None, true) => {
                 self.present = Some((count, 0));
-                Some("out of descriptors or memory: idle connections to servers are closed, new clients refused".to_owned())
+                Some(
+                    "out of descriptors or memory: what is idle is given up, new clients are refused"
+                        .to_owned(),
+                )
             }
             (Some((_, quiet)), true) => {
                 *quiet = 0;

@@ -1,0 +1,117 @@
+//! What a thread hands out of the process' memory: buffers, and what else is booked for clients.
+//!
+//! All of it is booked before it is taken. A connection books what it is at rest, a handshake and an exchange what
+//! they may need until they are over: so what has begun can end, also where the budget is used up by then. Only
+//! what asks for more than that, a new client, request or handshake, a head or an answer beyond the usual size, is
+//! refused.
+
+use std::io;
+use std::sync::Arc;
+
+use pointsman_net::{Account, Booking, Budget, BufferPool, PooledBuffer};
+use pointsman_tls::UNSENT_BYTES_MAX;
+
+const KIB: usize = 1024;
+
+/// The room of a head, and of what comes with it.
+const HEAD_BYTES: usize = 16 * KIB;
+/// Fewer, larger reads cost a body a third less.
+const BODY_BYTES: usize = 64 * KIB;
+/// The room of an answer that says no, and of what is read and thrown away behind it.
+const LAST_WORD_BYTES: usize = KIB;
+
+/// An open connection at rest: its task, its socket's place, its deadline, and the room of a last word.
+const CONNECTION_BYTES: usize = 6 * KIB;
+/// TLS on top of that from its first byte on: keys, and a record that has come in part.
+const TLS_BYTES: usize = 34 * KIB;
+/// A handshake on top of both: the library takes messages of up to 64 KiB, and keeps its own until they are taken.
+const HANDSHAKE_BYTES: usize = 96 * KIB;
+/// An exchange: at most three buffers at a time, which are a head's where there are no larger ones, and what it
+/// notes on its way. What the log and the rules copy from a request is no more than the request.
+const EXCHANGE_BYTES: usize = 3 * HEAD_BYTES + 8 * KIB;
+/// The same on top under TLS: a record in the clear, and what the client does not take of the answer.
+const TLS_EXCHANGE_BYTES: usize = 36 * KIB;
+/// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
+pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
+
+/// The buffers of a thread, and its account.
+pub(crate) struct Buffers {
+    account: Account,
+    heads: BufferPool,
+    bodies: BufferPool,
+}
+
+impl Buffers {
+    pub(crate) fn new(budget: Arc<Budget>) -> Buffers {
+        let account = Account::new(budget);
+        let heads = BufferPool::new(HEAD_BYTES, 256, &account);
+        let bodies = BufferPool::new(BODY_BYTES, 64, &account);
+        Buffers { account, heads, bodies }
+    }
+
+    /// For a request that is still to come. There may be no room for it when it does.
+    pub(crate) fn request(&self) -> PooledBuffer {
+        self.heads.take_later()
+    }
+
+    /// For a head of an exchange, which has booked it.
+    pub(crate) fn head(&self) -> PooledBuffer {
+        self.heads.take_covered(HEAD_BYTES)
+    }
+
+    /// For a body of an exchange. It is smaller than usual where no more can be booked than the exchange has.
+    pub(crate) fn body(&self) -> PooledBuffer {
+        self.bodies.take_covered(HEAD_BYTES)
+    }
+
+    /// For what is said to a client that gets nothing else, and for what it goes on saying.
+    pub(crate) fn last_word(&self) -> PooledBuffer {
+        self.heads.take_covered(LAST_WORD_BYTES)
+    }
+
+    /// Books a connection.
+    pub(crate) fn connection(&self) -> Option<Booking> {
+        self.account.book(CONNECTION_BYTES as u64)
+    }
+
+    /// Books that it speaks TLS.
+    pub(crate) fn tls(&self) -> Option<Booking> {
+        self.account.book(TLS_BYTES as u64)
+    }
+
+    /// Books a handshake.
+    pub(crate) fn handshake(&self) -> Option<Booking> {
+        self.account.book(HANDSHAKE_BYTES as u64)
+    }
+
+    /// Books an exchange whose request has come as far as `received_bytes`.
+    #[inline]
+    pub(crate) fn exchange(&self, received_bytes: usize, is_tls: bool) -> Option<Booking> {
+        let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
+        self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
+    }
+
+    /// Books that TLS holds as much of an answer's body as is read of it at a time.
+    pub(crate) fn unsent_body(&self) -> Option<Booking> {
+        self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
+    }
+
+    /// Gives back what is kept where another thread has found nothing left. Called at each tick.
+    pub(crate) fn help_in_shortage(&self) {
+        if self.account.is_short() {
+            self.account.settle();
+        }
+    }
+
+    /// Gives back what nobody has wanted for a while.
+    pub(crate) fn let_go_unused(&self) {
+        self.heads.let_go_unused();
+        self.bodies.let_go_unused();
+        self.account.settle();
+    }
+}
+
+/// Whether a read failed because there is no memory for what came.
+pub(crate) fn is_out_of_memory(read: &io::Result<usize>) -> bool {
+    read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::OutOfMemory)
+}
