@@ -101,7 +101,9 @@ impl Soak {
         let base = samples::descriptors(self.site.switch.id())?;
         println!("the switch has {base} open descriptors before the load");
         let loads = Load::start_all(&self.site.ports, length, folder)?;
-        self.under_load(length, folder)?;
+        let outcome = self.under_load(length, folder);
+        self.samples.keep(&folder.join("samples"))?;
+        outcome?;
         for load in loads {
             let name = load.name();
             self.tally.add(name, load.outcome());

@@ -1,6 +1,7 @@
 //! What the kernel says about the switch, second by second, and whether its memory stayed flat.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::failure::{Because, Failure, Result};
@@ -49,6 +50,16 @@ impl Samples {
             sample.resident_kib,
             sample.descriptors
         )
+    }
+
+    /// Writes every look into a file: seconds, KiB resident, descriptors.
+    pub(super) fn keep(&self, path: &Path) -> Result<()> {
+        let line = |sample: &Sample| {
+            let Sample { after, resident_kib, descriptors } = sample;
+            format!("{:.1} {resident_kib} {descriptors}\n", after.as_secs_f64())
+        };
+        let text: String = self.0.iter().map(line).collect();
+        std::fs::write(path, text).because(|| format!("cannot write `{}`", path.display()))
     }
 
     pub(super) fn most_descriptors(&self) -> usize {

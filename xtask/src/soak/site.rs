@@ -17,6 +17,9 @@ use crate::project::written;
 /// How long the switch waits for open exchanges at its end.
 pub(super) const DRAIN_MAX: Duration = Duration::from_secs(10);
 
+/// How long a client may take for a head, and how long it may be silent in a body or take nothing of an answer.
+pub(super) const HEAD_MAX: Duration = Duration::from_secs(4);
+pub(super) const STALL_MAX: Duration = Duration::from_secs(6);
 /// How often a rule changes.
 const RELOAD_EVERY: Duration = Duration::from_secs(3);
 /// How long a changed rule may take to be in force; the files are looked at far more often.
@@ -140,8 +143,10 @@ fn rules_text(generation: u32) -> String {
 fn configuration(steady: &[u16], own: u16, dying: u16) -> String {
     let servers: Vec<String> = steady.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
     let drain_ms = DRAIN_MAX.as_millis();
-    let limits =
-        "limits = { head_ms_max = 4000, idle_ms_max = 8000, body_ms_max = 6000, write_ms_max = 6000 }\n";
+    let (head_ms, stall_ms) = (HEAD_MAX.as_millis(), STALL_MAX.as_millis());
+    let limits = format!(
+        "limits = {{ head_ms_max = {head_ms}, idle_ms_max = 8000, body_ms_max = {stall_ms}, write_ms_max = {stall_ms} }}\n"
+    );
     let pool_limits = "idle_ms_max = 3000\nresponse_ms_max = 30000\n";
     format!(
         "threads = 2\nwatch_ms = 200\ndrain_ms_max = {drain_ms}\n\
