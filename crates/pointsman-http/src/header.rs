@@ -103,7 +103,9 @@ impl HeaderKind {
             17 if is("x-forwarded-proto") => HeaderKind::XForwardedProto,
             19 if is("proxy-authorization") => HeaderKind::HopByHop,
             _ if !is_odd => match name.get(.."x-forwarded-".len()) {
-                Some(start) if start.eq_ignore_ascii_case(b"x-forwarded-") => HeaderKind::OtherForwarded,
+                Some(start) if initial == b'x' && start.eq_ignore_ascii_case(b"x-forwarded-") => {
+                    HeaderKind::OtherForwarded
+                }
                 _ => HeaderKind::Plain,
             },
             14 if odd_name::reads_like(name, b"content-length") => HeaderKind::Lookalike,

@@ -32,14 +32,11 @@ pub(crate) fn read(
         }
         let value_start = behind_blanks(buffer, name_end + 1);
         let value_end = up_to_control(buffer, value_start);
-        match &buffer[value_end..] {
-            [b'\r', b'\n', ..] => {}
-            [] | [b'\r'] => return Ok(None),
-            [b'\n', ..] => return Err(Refusal::BareLineFeed),
-            _ => return Err(Refusal::Syntax),
+        if buffer[value_end..].first_chunk() != Some(b"\r\n") {
+            return no_line_end(&buffer[value_end..]);
         }
         let end = value_end + b"\r\n".len();
-        let value = buffer[value_start..value_end].trim_ascii_end();
+        let value = without_blanks(&buffer[value_start..value_end]);
         let name = &buffer[start..name_end];
         let kind = HeaderKind::of(name, is_odd);
         let is_tight =
@@ -58,6 +55,25 @@ pub(crate) fn read(
         });
         start = end;
     }
+}
+
+/// What is said of a line whose value is not followed by CRLF.
+#[cold]
+fn no_line_end(rest: &[u8]) -> Result<Option<usize>, Refusal> {
+    match rest {
+        [] | [b'\r'] => Ok(None),
+        [b'\n', ..] => Err(Refusal::BareLineFeed),
+        _ => Err(Refusal::Syntax),
+    }
+}
+
+/// A value without the blanks behind it.
+#[inline]
+fn without_blanks(mut value: &[u8]) -> &[u8] {
+    while let [before @ .., b' ' | b'\t'] = value {
+        value = before;
+    }
+    value
 }
 
 /// What stands where a name of letters, digits and `-` does not.

@@ -63,30 +63,44 @@ fn starts_with_ignoring_case(target: &[u8], prefix: &[u8]) -> bool {
 /// Registered names are held to what hosts are made of in practice: labels of letters, digits, `-`, `_` and `~`
 /// with single dots between them, and one at the end at most. Percent-codes and other sub-delimiters are refused.
 pub fn is_authority(bytes: &[u8]) -> bool {
-    let (host, port) = match bytes.first() {
-        Some(b'[') => {
-            let Some(close) = bytes.iter().position(|&byte| byte == b']') else { return false };
-            (&bytes[..=close], &bytes[close + 1..])
-        }
-        _ => {
-            let colon = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
-            bytes.split_at(colon)
-        }
+    let port = match bytes.first() {
+        Some(b'[') => address_bytes(bytes),
+        _ => name_bytes(bytes),
     };
-    let port_fits = match port {
-        [] => true,
-        [b':', digits @ ..] => is_port(digits),
+    match port.map(|at| &bytes[at..]) {
+        Some([]) => true,
+        Some([b':', digits @ ..]) => is_port(digits),
         _ => false,
-    };
-    port_fits && is_host(host)
+    }
 }
 
-fn is_port(digits: &[u8]) -> bool {
-    let number = || digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
-    (1..=5).contains(&digits.len())
-        && digits.iter().all(u8::is_ascii_digit)
-        && number() <= u32::from(u16::MAX)
+/// Bytes of the IPv6 address in brackets at the start.
+fn address_bytes(bytes: &[u8]) -> Option<usize> {
+    let close = bytes.iter().position(|&byte| byte == b']')?;
+    let text = std::str::from_utf8(&bytes[1..close]).ok()?;
+    text.parse::<std::net::Ipv6Addr>().is_ok().then_some(close + 1)
 }
+
+/// Bytes of the name or IPv4 address at the start.
+fn name_bytes(bytes: &[u8]) -> Option<usize> {
+    let mut is_behind_label = false;
+    let mut end = bytes.len();
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'.' if is_behind_label => is_behind_label = false,
+            b':' => {
+                end = at;
+                break;
+            }
+            _ if LABEL_BYTES[usize::from(byte)] => is_behind_label = true,
+            _ => return None,
+        }
+    }
+    (1..=HOST_BYTES_MAX).contains(&end).then_some(end)
+}
+
+/// What DNS can carry, and two more.
+const HOST_BYTES_MAX: usize = 255;
 
 /// Letters, digits, `-`, `_` and `~`, looked up.
 const LABEL_BYTES: [bool; 256] = {
@@ -101,21 +115,15 @@ const LABEL_BYTES: [bool; 256] = {
     }
 };
 
-fn is_host(host: &[u8]) -> bool {
-    match host {
-        [b'[', inside @ .., b']'] => {
-            std::str::from_utf8(inside).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+fn is_port(digits: &[u8]) -> bool {
+    let mut number = 0;
+    for digit in digits {
+        if !digit.is_ascii_digit() || number > u32::from(u16::MAX) {
+            return false;
         }
-        _ => {
-            let labels = host.strip_suffix(b".").unwrap_or(host);
-            let mut is_behind_dot = true;
-            let all_fit = labels.iter().all(|&byte| {
-                let was_behind_dot = std::mem::replace(&mut is_behind_dot, byte == b'.');
-                if byte == b'.' { !was_behind_dot } else { LABEL_BYTES[usize::from(byte)] }
-            });
-            all_fit && !is_behind_dot && host.len() <= 255
-        }
+        number = number * 10 + u32::from(digit & 0xf);
     }
+    (1..=5).contains(&digits.len()) && number <= u32::from(u16::MAX)
 }
 
 #[cfg(test)]

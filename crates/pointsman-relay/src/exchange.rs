@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, Method, Unfinished, Version};
 use pointsman_net::Booking;
-use pointsman_telemetry::Event;
+use pointsman_telemetry::{Counts, Event};
 
 use pointsman_upstream::Check;
 
@@ -117,18 +117,31 @@ impl Exchange {
         if self.is_empty_connection() {
             return;
         }
-        // With a log the time is looked at anew: its lines are read one by one.
-        let now_us = match shard.recorder.is_logging() {
-            true => shard.clock.now_us(),
-            false => shard.clock.round_us(),
-        };
+        if shard.recorder.is_logging() {
+            return self.log(session);
+        }
+        shard.recorder.hear(&Event::Counted(&Counts {
+            listener,
+            server: self.server.as_ref().map(|server| &*server.metrics),
+            status: self.status,
+            request_bytes: self.request_bytes,
+            response_bytes: self.response_bytes,
+            total_us: shard.clock.round_us().saturating_sub(self.started_us),
+        }));
+    }
+
+    /// Tells all of it, for a line of the log.
+    fn log<C: Transport>(&self, session: &Session<C>) {
+        let shard = &session.shard;
+        // The time is looked at anew: lines are read one by one.
+        let now_us = shard.clock.now_us();
         let tls = session.connection.tls.as_deref();
         let facts = self.facts.as_deref();
         let tags: Vec<&str> =
             facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();
         let text = |part: fn(&Facts) -> &Vec<u8>| facts.map(|facts| part(facts).as_slice());
         shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
-            listener,
+            listener: &session.listener.metrics,
             now_us,
             client: session.connection.src,
             client_ip: facts.and_then(|facts| facts.client_ip).unwrap_or(session.connection.src.ip()),

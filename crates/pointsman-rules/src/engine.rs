@@ -116,8 +116,10 @@ impl Engine {
     /// The first rule from `at` on that is not known to be false by its first guards.
     fn pass(&self, mut at: RuleIndex, known: &[Option<Truth>]) -> RuleIndex {
         while let Some(lead) = self.leads.get(at.0 as usize) {
-            let fails = |claim: Claim| {
-                known.get(claim.test as usize).is_some_and(|known| *known == Some(claim.fails))
+            let fails = |claim: Claim| match known.get(claim.test as usize) {
+                Some(Some(Truth::False)) => matches!(claim.fails, Truth::False),
+                Some(Some(Truth::True)) => matches!(claim.fails, Truth::True),
+                _ => false,
             };
             if fails(lead.claim) {
                 at = lead.past;

@@ -28,6 +28,8 @@ pub enum Event<'a> {
     Decided(&'a RuleMetrics),
     /// An exchange is over: answered, refused, or broken off.
     Done(&'a Exchange<'a>),
+    /// The same where there is no access log, which alone wants more of it.
+    Counted(&'a Counts<'a>),
 }
 
 /// How a TLS handshake ended.
@@ -89,6 +91,23 @@ pub enum ServerFailure {
     Protocol,
     /// The connection ended before the answer did.
     Closed,
+}
+
+/// What is counted of an exchange that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts<'a> {
+    /// Where it came in.
+    pub listener: &'a ListenerMetrics,
+    /// The server that was tried last.
+    pub server: Option<&'a ServerMetrics>,
+    /// The status the client was sent, or 0 if it was sent none.
+    pub status: u16,
+    /// Bytes of the request, head and body.
+    pub request_bytes: u64,
+    /// Bytes of the answer, head and body.
+    pub response_bytes: u64,
+    /// From the first byte of the request to the end.
+    pub total_us: u64,
 }
 
 /// All facts of an exchange that is over. What is not known, or never came about, is left out of the log.

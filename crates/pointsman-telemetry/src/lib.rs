@@ -23,7 +23,7 @@ mod slots;
 mod timestamp;
 
 pub use access_log::{AccessLog, LogTarget};
-pub use event::{Event, Exchange, Handshake, Refusal, ServerFailure};
+pub use event::{Counts, Event, Exchange, Handshake, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics};
 pub use recorder::Recorder;

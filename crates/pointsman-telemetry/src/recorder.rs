@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::access_log::{Lines, Queue};
-use crate::event::{Event, Exchange};
+use crate::event::{Counts, Event, Exchange};
 use crate::exchange_line::push_line;
 use crate::metrics::Metrics;
 use crate::timestamp::{Timestamps, WallBase};
@@ -57,6 +57,7 @@ impl Recorder {
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
             Event::Decided(rule) => rule.slots.of(thread).hits.add(1),
             Event::Done(exchange) => self.done(exchange),
+            Event::Counted(counts) => self.count(counts),
         }
     }
 
@@ -80,20 +81,25 @@ impl Recorder {
         }
     }
 
-    #[inline]
     fn done(&self, exchange: &Exchange<'_>) {
-        let slot = exchange.listener.slots.of(self.thread);
-        // A status outside of 100 to 599 never leaves the switch; counted as no answer.
-        let class = usize::from(exchange.status / 100);
-        slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
-        slot.received_bytes.add(exchange.request_bytes);
-        slot.sent_bytes.add(exchange.response_bytes);
-        slot.duration.add(exchange.total_us);
-        if let Some(server) = exchange.server {
-            server.slots.of(self.thread).requests.add(1);
-        }
+        let Exchange { listener, server, status, request_bytes, response_bytes, total_us, .. } = *exchange;
+        self.count(&Counts { listener, server, status, request_bytes, response_bytes, total_us });
         if let Some(log) = &self.log {
             log.borrow_mut().write(exchange);
+        }
+    }
+
+    #[inline]
+    fn count(&self, counts: &Counts<'_>) {
+        let slot = counts.listener.slots.of(self.thread);
+        // A status outside of 100 to 599 never leaves the switch; counted as no answer.
+        let class = usize::from(counts.status / 100);
+        slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
+        slot.received_bytes.add(counts.request_bytes);
+        slot.sent_bytes.add(counts.response_bytes);
+        slot.duration.add(counts.total_us);
+        if let Some(server) = counts.server {
+            server.slots.of(self.thread).requests.add(1);
         }
     }
 }
