@@ -104,8 +104,11 @@ impl<'a> Lineup<'a> {
         let (scenario, origin, files) = (self.scenario, self.origin, self.certificate.as_ref());
         let port = free_port()?;
         let (program, words): (PathBuf, Vec<OsString>) = match setup.program {
-            Program::Nginx => {
-                let text = nginx::configuration(scenario, origin, port, files, log, folder);
+            Program::Nginx | Program::NginxJit => {
+                let mut text = nginx::configuration(scenario, origin, port, files, log, folder);
+                if setup.program == Program::NginxJit {
+                    text.insert_str(0, "pcre_jit on;\n");
+                }
                 let file = save(folder, "nginx.conf", &text)?;
                 (located("nginx")?, vec!["-p".into(), folder.into(), "-c".into(), file.into()])
             }

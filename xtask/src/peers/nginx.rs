@@ -28,7 +28,7 @@ pub(super) fn configuration(
     let (ssl, tls) = certificate.map_or_else(Default::default, |files| (" ssl", tls(files)));
     format!(
         "daemon off;\nmaster_process off;\nworker_processes 1;\n\
-         pid {folder}/nginx.pid;\nerror_log stderr warn;\npcre_jit on;\n\
+         pid {folder}/nginx.pid;\nerror_log stderr warn;\n\
          events {{ worker_connections 4096; multi_accept on; }}\n\
          http {{\n  access_log {log};\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \

@@ -54,6 +54,8 @@ pub(super) struct Setup {
 pub(super) enum Program {
     Ours,
     Nginx,
+    /// nginx that compiles its expressions (`pcre_jit`), which it does not unless told to.
+    NginxJit,
     Haproxy,
 }
 
@@ -79,6 +81,7 @@ pub(super) const OURS: &str = "pointsman";
 const NGINX: &str = "nginx";
 const HAPROXY: &str = "haproxy";
 const OURS_LOGS: &str = "pointsman+log";
+const NGINX_JIT: &str = "nginx+jit";
 const NGINX_LOGS: &str = "nginx+log";
 const TWO_THREADS: &str = "two threads";
 const TWO_PROCESSES: &str = "two processes";
@@ -195,7 +198,17 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "rules100",
         about: "a hundred ordered rules on path prefix and header, the last one takes it",
-        comparisons: &[Comparison::with(OURS, NGINX, 0.55), Comparison::with(OURS, HAPROXY, 0.40)],
+        setups: &[
+            Setup::of(OURS, Program::Ours),
+            Setup::of(NGINX, Program::Nginx),
+            Setup::of(NGINX_JIT, Program::NginxJit),
+            Setup::of(HAPROXY, Program::Haproxy),
+        ],
+        comparisons: &[
+            Comparison::with(OURS, NGINX, 0.55),
+            Comparison::shown(OURS, NGINX_JIT),
+            Comparison::with(OURS, HAPROXY, 0.40),
+        ],
         rules: Rules::Hundred,
         folder: "/app9/",
         headers: &[(TENANT, "t9")],
