@@ -124,9 +124,9 @@ pub(crate) static ROOT: Table = Table {
         Key {
             name: "own_descriptor_tables",
             kind: Kind::Boolean,
-            default: Default::Boolean(true),
-            doc: "Whether each thread has a table of descriptors of its own, which costs the kernel less than a \
-                  common one. `false` where tools must find all connections of the process in `/proc/PID/fd`.",
+            default: Default::Boolean(false),
+            doc: "Whether each thread has a table of descriptors of its own, which costs some processors less than \
+                  a common one. Connections are then in `/proc/PID/task/*/fd`, not in `/proc/PID/fd`.",
         },
         Key {
             name: "sticky_key",

@@ -1,4 +1,4 @@
-//! Each thread has a table of descriptors of its own, and works as well without.
+//! Each thread may have a table of descriptors of its own, and works as well without.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ pointsman_e2e::for_threads!(
     more_listeners_than_a_table_has_room_for
 );
 
-const SHARED: &str = "own_descriptor_tables = false";
+const OWN: &str = "own_descriptor_tables = true";
 
 fn both(threads: usize) -> [Setup; 2] {
-    [Setup::new(threads), Setup::new(threads).top(SHARED)]
+    [Setup::new(threads).top(OWN), Setup::new(threads)]
 }
 
 /// One for each thread that serves and one for the rest of the process; or one for all.
@@ -117,7 +117,8 @@ fn more_listeners_than_a_table_has_room_for(threads: usize) {
     let limit = 100 + LISTENERS * threads;
     assert!(descriptors_of_this_process() > 2 * (limit * threads) as u64, "for the clients");
     let top = "connections_max = 10000\nupstream_idle_connections_max = 0";
-    let one = Setup::new(threads).after(&format!("ulimit -n {limit}")).top(top).pool("standard", &[&origin]);
+    let one = Setup::new(threads).top(OWN).after(&format!("ulimit -n {limit}")).top(top);
+    let one = one.pool("standard", &[&origin]);
     let switch = one.start();
     let address = switch.address("shop");
     // Until no thread takes another client.

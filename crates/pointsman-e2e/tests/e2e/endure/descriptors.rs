@@ -12,6 +12,8 @@ use super::clients;
 
 pointsman_e2e::for_threads!(the_limit_follows_from_them, none_for_clients, none_for_servers);
 
+const OWN_TABLES: &str = "own_descriptor_tables = true";
+
 const HELD: &str = "GET /held HTTP/1.1\r\nHost: shop.example\r\n\r\n";
 
 /// What the reference says: 100 for the process, 72 a thread, one for each address and thread, two a client.
@@ -49,12 +51,12 @@ fn the_limit_is_raised() {
 
 /// More clients than descriptors, since the operator wanted it so.
 fn none_for_clients(threads: usize) {
-    none_for_clients_of(&format!("{threads} threads"), Setup::new(threads));
+    none_for_clients_of(&format!("{threads} threads"), Setup::new(threads).top(OWN_TABLES));
 }
 
 #[test]
 fn none_for_clients_of_a_shared_table() {
-    none_for_clients_of("4 threads of one table", Setup::new(4).top("own_descriptor_tables = false"));
+    none_for_clients_of("4 threads of one table", Setup::new(4));
 }
 
 fn none_for_clients_of(whose: &str, setup: Setup) {
@@ -105,14 +107,14 @@ fn none_for_clients_of(whose: &str, setup: Setup) {
 fn none_for_servers(threads: usize) {
     // Enough for any share of the clients that a thread may get, and for less than all servers of a fair one.
     let (clients, descriptors) = if threads == 1 { (80, 149) } else { (60 * threads, 136) };
-    none_for_servers_of(&format!("{threads} threads"), Setup::new(threads), clients, descriptors);
+    let setup = Setup::new(threads).top(OWN_TABLES);
+    none_for_servers_of(&format!("{threads} threads"), setup, clients, descriptors);
 }
 
 #[test]
 fn none_for_servers_of_a_shared_table() {
     // Enough for all clients and for about half of their servers.
-    let setup = Setup::new(4).top("own_descriptor_tables = false");
-    none_for_servers_of("4 threads of one table", setup, 80, 176);
+    none_for_servers_of("4 threads of one table", Setup::new(4), 80, 176);
 }
 
 fn none_for_servers_of(whose: &str, setup: Setup, count: usize, descriptors: usize) {
