@@ -14,7 +14,8 @@ use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
     Forwarding, ForwardingModes, HOST_BYTES_MAX, NormalPath, PathOptions, Peer, RequestView,
-    add_forwarding_lines, default_authority, is_trusted, normal_form, normal_host, without_cookie,
+    add_forwarding_lines, default_authority, is_trusted, normal_form, normal_host, take_away_forwarding,
+    without_cookie,
 };
 
 use crate::commit::Committed;
@@ -417,10 +418,11 @@ fn head_limits(listener: &Listener) -> HeadLimits {
 /// for another scheme than its own.
 fn fits(head: &mut RequestHead, received: &[u8], listener: &Listener, peer: &Peer) -> Result<(), Fault> {
     head.settle_odd_names(received, odd_names(listener)).map_err(Fault::Head)?;
-    match peer.is_trusted {
-        true => Ok(()),
-        false => head.check_scheme(received, peer.scheme).map_err(Fault::Head),
+    if peer.is_trusted {
+        return Ok(());
     }
+    take_away_forwarding(head);
+    head.check_scheme(received, peer.scheme).map_err(Fault::Head)
 }
 
 fn odd_names(listener: &Listener) -> OddNames<'_> {

@@ -2,16 +2,16 @@
 
 use std::io::ErrorKind;
 use std::rc::Rc;
-use std::task::Context;
+use std::task::{Context, Poll};
 
 use pointsman_http::AnswerTo;
-use pointsman_net::{PooledBuffer, Stall, Tcp, write_all};
+use pointsman_net::{PooledBuffer, Presence, Stall, Tcp, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_upstream::{ConnectFault, Trust};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
-use crate::fault::{Fault, ServerFault};
+use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::presence::Ahead;
 use crate::session::Session;
@@ -165,9 +165,7 @@ impl<C: Transport> Session<C> {
         exchange.reused = Some(kept.is_some());
         let mut tcp = match kept {
             Some(tcp) => tcp,
-            None => {
-                self.connect(server).await.map_err(|fault| failed(fault, fault != ServerFault::Shortage))?
-            }
+            None => self.connect(server).await?,
         };
         exchange.is_connected(self);
         let may_repeat = exchange.method.is_idempotent();
@@ -199,10 +197,27 @@ impl<C: Transport> Session<C> {
         Ok(Reached { server, answer, answer_until_us, is_reusable: false })
     }
 
-    async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, ServerFault> {
+    /// A new connection, as long as the client is there.
+    async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, Tried> {
+        let Session { io, shard, deadline, .. } = self;
+        // On the heap: most requests find a connection, and an idle client has no room to spare.
         let ms = server.limits.connect_ms_max;
-        let connected = connect(&self.shard, server.address, &mut self.deadline, ms).await;
-        connected.map_err(|fault| match fault {
+        let mut connecting = Box::pin(connect(shard, server.address, deadline, ms));
+        let connected = std::future::poll_fn(|context| {
+            if let Poll::Ready(connected) = connecting.as_mut().poll(context) {
+                return Poll::Ready(Some(connected));
+            }
+            match io.tcp().presence(context) {
+                Presence::Broken => Poll::Ready(None),
+                Presence::Ended | Presence::Open => Poll::Pending,
+            }
+        });
+        let fault = match connected.await {
+            Some(Ok(tcp)) => return Ok(tcp),
+            Some(Err(fault)) => fault,
+            None => return Err(Tried::NoClient(Fault::Client(ClientFault::Closed))),
+        };
+        let fault = match fault {
             ConnectFault::Io(error) if Lack::of(&error).is_some() => ServerFault::Shortage,
             ConnectFault::Io(error) => match error.kind() {
                 ErrorKind::ConnectionRefused => ServerFault::Refused,
@@ -210,6 +225,7 @@ impl<C: Transport> Session<C> {
                 _ => ServerFault::Connect,
             },
             ConnectFault::Timeout => ServerFault::ConnectTimeout,
-        })
+        };
+        Err(failed(fault, fault != ServerFault::Shortage))
     }
 }

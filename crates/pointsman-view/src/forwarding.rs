@@ -38,6 +38,25 @@ pub struct Peer {
     pub scheme: &'static str,
 }
 
+/// Takes away what somebody who is no trusted proxy says of the hops before: neither rules nor servers see it, for
+/// they would believe whoever says it.
+pub fn take_away_forwarding(head: &mut RequestHead) {
+    let is_of_hops = |kind| {
+        matches!(
+            kind,
+            HeaderKind::Forwarded
+                | HeaderKind::XForwardedFor
+                | HeaderKind::XForwardedProto
+                | HeaderKind::XForwardedHost
+                | HeaderKind::OtherForwarded
+        )
+    };
+    for line in head.lines_mut().iter_mut().filter(|line| is_of_hops(line.kind)) {
+        line.hidden = true;
+        line.dropped = true;
+    }
+}
+
 /// Appends the forwarding lines for a server to `added`, whole lines with their CRLF, and marks the
 /// client's lines that they replace as dropped.
 ///
@@ -52,7 +71,7 @@ pub fn add_forwarding_lines(
     added: &mut Vec<u8>,
 ) {
     if !peer.is_trusted {
-        drop_what_nobody_replaces(head, modes);
+        take_away_forwarding(head);
     }
     let x_chain = peer.is_trusted && has(head, HeaderKind::XForwardedFor);
     let chain = peer.is_trusted && has(head, HeaderKind::Forwarded);
@@ -75,19 +94,6 @@ pub fn add_forwarding_lines(
     {
         forwarded(head, buffer, peer, keeps, added);
     }
-}
-
-fn drop_what_nobody_replaces(head: &mut RequestHead, modes: ForwardingModes) {
-    if modes.x_forwarded == Forwarding::Off {
-        for kind in [HeaderKind::XForwardedFor, HeaderKind::XForwardedProto, HeaderKind::XForwardedHost] {
-            drop_lines(head, kind);
-        }
-    }
-    if modes.forwarded == Forwarding::Off {
-        drop_lines(head, HeaderKind::Forwarded);
-    }
-    // The switch writes none of these in their place; servers that read them believe whoever sends them.
-    drop_lines(head, HeaderKind::OtherForwarded);
 }
 
 /// Whether earlier values stay; `None` where the switch leaves the lines alone.

@@ -59,7 +59,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
     let bytes = input::bytes(&options.request).map_err(|message| format!("error: {message}\n"))?;
     let mut notes = Vec::new();
-    let request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
+    let mut request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Incomplete) => {
             let name = input::name(&options.request);
@@ -71,11 +71,12 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         }
     };
     let connection = connection(options, &place, &request);
-    if !is_trusted(connection.src.ip(), &place.trusted_proxies)
-        && let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme())
-    {
-        let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-        return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+    if !is_trusted(connection.src.ip(), &place.trusted_proxies) {
+        request.take_away_forwarding(&mut notes);
+        if let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme()) {
+            let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
+            return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+        }
     }
     let mut asked = Asked::new(&request, &connection);
     let mut scratch = Vec::new();

@@ -1,15 +1,22 @@
 //! Clients that leave while their server thinks.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use pointsman_e2e::{Authority, Client, PATIENCE, RawOrigin, Setup, Switch, TlsClient, read_head};
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 
-pointsman_e2e::for_threads!(resets, ends, says_goodbye_over_tls, sends_on_over_tls, resets_amid_its_upload);
+pointsman_e2e::for_threads!(
+    resets,
+    resets_before_there_is_a_server,
+    ends,
+    says_goodbye_over_tls,
+    sends_on_over_tls,
+    resets_amid_its_upload
+);
 
 /// A server that reads a head, never answers, and tells of each connection's end.
 fn silent() -> (RawOrigin, Receiver<()>) {
@@ -59,6 +66,45 @@ fn resets(threads: usize) {
             client.reset();
             expect_end(switch, &ends, &path);
         }
+    }
+}
+
+/// Nor is a server looked for any longer that nobody waits for.
+fn resets_before_there_is_a_server(threads: usize) {
+    let full = FullQueue::new();
+    let pool = "connect_ms_max = 600000";
+    let switch = Setup::new(threads).pool_at("full", pool, &[("s1", full.address())]).start();
+    let mut client = switch.client();
+    client.send("GET /full HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    until_reached(&switch);
+    client.reset();
+    let entry = switch.log_of("/full");
+    assert_eq!(entry["error"], "the client closed the connection", "{entry}");
+    assert!(entry.get("status").is_none(), "{entry}");
+    assert_eq!(switch.metric("pointsman_server_in_flight_requests", &[]), 0.0);
+}
+
+/// A socket that answers no more connections: its queue is full, and nobody takes any from it.
+struct FullQueue {
+    listener: Socket,
+    /// Held open, or there would be room again.
+    waiting_there: Vec<TcpStream>,
+}
+
+impl FullQueue {
+    fn new() -> FullQueue {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("loopback");
+        listener.listen(0).expect("bound");
+        let mut full = FullQueue { listener, waiting_there: Vec::new() };
+        while let Ok(waiting) = TcpStream::connect_timeout(&full.address(), Duration::from_millis(300)) {
+            full.waiting_there.push(waiting);
+        }
+        full
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.listener.local_addr().ok().and_then(|address| address.as_socket()).expect("bound")
     }
 }
 

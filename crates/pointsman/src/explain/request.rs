@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use pointsman_http::{HeadLimits, HeaderKind, HeaderLine, OddNames, Refusal, RequestHead};
-use pointsman_view::{HOST_BYTES_MAX, normal_host};
+use pointsman_view::{HOST_BYTES_MAX, normal_host, take_away_forwarding};
 
 /// A request with a whole head.
 #[derive(Debug)]
@@ -39,6 +39,16 @@ impl Request {
             notes.push(format!("`{name}` is taken away: some servers take such a name for another one"));
         }
         Ok(request)
+    }
+
+    /// What the switch does to the fields of somebody who is no trusted proxy.
+    pub(super) fn take_away_forwarding(&mut self, notes: &mut Vec<String>) {
+        let were_hidden: Vec<bool> = self.head.lines().iter().map(|line| line.hidden).collect();
+        take_away_forwarding(&mut self.head);
+        for (line, _) in self.head.lines().iter().zip(were_hidden).filter(|(line, was)| line.hidden && !was) {
+            let name = String::from_utf8_lossy(line.name(&self.bytes));
+            notes.push(format!("`{name}` is taken away: the client is no trusted proxy"));
+        }
     }
 
     fn mended(bytes: Vec<u8>, limits: &HeadLimits, notes: &mut Vec<String>) -> Result<Request, NoRequest> {
