@@ -235,7 +235,7 @@ impl Reloads<'_> {
         let Loaded { plan, files, .. } = loaded;
         self.files = files;
         for key in self.fixed.differing(&Fixed::of(&plan)) {
-            notice(&format!("warning: the new `{key}` takes effect at the next start"));
+            notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
         }
         notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
         notice::maybe(memory::warning(self.limits.memory, &plan));
