@@ -1,6 +1,8 @@
 //! `cargo xtask endure`: the end-to-end tests of staying up, in full, against the release binary, and the table
 //! of what they measured.
 
+mod names;
+
 use std::path::Path;
 
 use lexopt::Arg;
@@ -8,18 +10,17 @@ use lexopt::Arg;
 use crate::failure::{Because, Failure, Result};
 use crate::project::{Project, succeed};
 
-/// The tests that are run; a name of the command line narrows them.
-const TESTS: &str = "endure::";
-
 /// Builds, runs every test even when one fails, and prints the table last.
 pub(crate) fn run(project: &Project, arguments: lexopt::Parser) -> Result<()> {
-    let filter = format!("{TESTS}{}", name(arguments)?.unwrap_or_default());
+    let filters = names::filters(project, name(arguments)?.as_deref())?;
     project.build_release("pointsman")?;
     let binary = project.release_binary("pointsman")?;
     let path = project.target().join("endure-figures.tsv");
     std::fs::write(&path, "").because(|| format!("cannot write `{}`", path.display()))?;
     let mut tests = project.cargo();
-    tests.args(["test", "--package", "pointsman-e2e", "--test", "e2e", "--", &filter, "--test-threads=1"]);
+    tests
+        .args(["test", "--package", "pointsman-e2e", "--test", "e2e", "--", "--test-threads=1"])
+        .args(&filters);
     tests.env("POINTSMAN_BIN", binary).env("POINTSMAN_FIGURES", &path).env("POINTSMAN_FULL_SCALE", "1");
     let outcome = succeed(&mut tests);
     let figures = read(&path)?;
@@ -27,7 +28,7 @@ pub(crate) fn run(project: &Project, arguments: lexopt::Parser) -> Result<()> {
     let broken = figures.iter().filter(|figure| !figure.holds()).count();
     println!("{} figures, {broken} broken", figures.len());
     if figures.is_empty() {
-        return Err(Failure::new(format!("no test under `{filter}` gave a figure")));
+        return Err(Failure::new(format!("no test under `{}` gave a figure", filters.join(" "))));
     }
     outcome
 }

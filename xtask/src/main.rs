@@ -58,6 +58,7 @@ fn run() -> Result<()> {
     };
     let project = Project::find()?;
     match command.to_str() {
+        Some("help") => nothing_more(arguments).map(|()| print!("{HELP}")),
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),

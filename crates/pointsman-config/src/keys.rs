@@ -175,12 +175,13 @@ static ACCESS_LOG: Table = Table {
 
 static ADMIN: Table = Table {
     header: "[admin]",
-    doc: "Serves `/metrics` and `/health`. Without this table there is no admin listener.",
+    doc: "Serves `/metrics` and `/health`, to peers on the loopback alone, whatever the address: other connections \
+          close without an answer. Without this table there is no admin listener.",
     groups: &[&[Key {
         name: "bind",
         kind: Kind::Text(ADDRESS),
         default: Default::Required,
-        doc: "The address to listen on. Port 0 takes any free one.",
+        doc: "The address to listen on, on the loopback (another gives a warning). Port 0 takes any free one.",
     }]],
 };
 

@@ -29,13 +29,13 @@ limits! {
     idle_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
         "Between two requests of a connection, which is then closed.";
     body_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
-        "Between two bytes of a request's body; 408 over it.";
+        "Between two bytes of a request's body; 408 over it. While an early answer is relayed the answer's limits hold instead, and behind it this begins anew.";
     body_bytes_per_second_min: u32 = 240, 0..1_000_000_000, "bytes",
-        "How fast a request's body must come on average, beyond a first `body_ms_max`; 408 below it. Only time in which the client is waited for counts. 0: as slowly as it likes.";
+        "How fast a request's body must come on average, beyond a first `body_ms_max`; 408 below it. Only time in which the client is waited for counts, and none beside an early answer. 0: as slowly as it likes.";
     half_closed_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "How long the server of a client that sends nothing more, and so may have left, may stay silent: then both connections end.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
-        "How long a client may take no byte of an answer before it is cut off, at most a quarter of that later.";
+        "How long a client may take no byte of an answer before it is cut off, at most a quarter of that later. Taken is what its kernel acknowledges; with a full window it does so only when a sizeable share of its buffer, or a segment, is free.";
 }
 
 limits! {
@@ -49,7 +49,7 @@ limits! {
     body_ms_max: u32 = 60_000, 1..DAY_MS, "ms",
         "Between two bytes of an answer's body.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
-        "How long a server may take no byte of a request; 504 over it, at most a quarter of that later.";
+        "How long a server may take no byte of a request; 504 over it, at most a quarter of that later. Taken is what its kernel acknowledges, likewise.";
     idle_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "How long an idle connection is kept.";
     idle_connections_max: u32 = 256, 0..65_536, "connections",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use pointsman_rules::{Exit, Program, Span};
@@ -76,6 +76,7 @@ impl<'a> Lowering<'a> {
         let spec = self.spec;
         self.check_names();
         self.check_binds();
+        self.check_admin();
         let pools = spec.pools.iter().map(|pool| self.pool(pool)).collect();
         let listeners: Vec<Listener> =
             spec.listeners.iter().map(|listener| self.listener(listener)).collect();
@@ -124,6 +125,17 @@ impl<'a> Lowering<'a> {
             let help = format!("the first one is on line {}", self.findings.line(first.span));
             self.findings.error(bind.span, message, help);
         }
+    }
+
+    fn check_admin(&self) {
+        let Some(admin) = self.spec.admin.as_ref().filter(|admin| !admin.value.ip().is_loopback()) else {
+            return;
+        };
+        let local = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let message =
+            format!("the admin listener answers only the loopback, and `{}` is not on it", admin.value);
+        let help = format!("set `bind` to `{}`", SocketAddr::new(local, admin.value.port()));
+        self.findings.warning(admin.span, message, help);
     }
 
     fn check_unique<'s, T: Eq + std::hash::Hash + 's>(

@@ -31,5 +31,5 @@ mod turn_away;
 mod upload;
 
 pub use sockets::BindFault;
-pub use switch::{Address, Start, StartFault, Switch};
+pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

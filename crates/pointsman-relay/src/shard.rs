@@ -34,8 +34,10 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
-    /// How often descriptors, or the system's memory for sockets, were not to be had.
-    pub(crate) shortages: AtomicU64,
+    /// How often a table had no descriptor left.
+    pub(crate) table_shortages: AtomicU64,
+    /// How often the system had no descriptors or no memory for sockets left.
+    pub(crate) system_shortages: AtomicU64,
     /// How often all threads could have helped.
     pub(crate) calls_for_help: AtomicU64,
     /// The memory that clients may take.
@@ -51,7 +53,8 @@ impl Shared {
             stopping: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             connections_max,
-            shortages: AtomicU64::new(0),
+            table_shortages: AtomicU64::new(0),
+            system_shortages: AtomicU64::new(0),
             calls_for_help: AtomicU64::new(0),
             budget: Arc::new(budget),
         }

@@ -116,7 +116,11 @@ impl Shard {
     /// Takes note of a shortage and closes kept pipes and the connections to servers that have been idle longest:
     /// here at once, on the other threads at their next tick where that helps. Says whether any could be closed here.
     pub(crate) fn makes_room(&self, whom: Use, lack: Lack) -> bool {
-        self.shared.shortages.fetch_add(1, Ordering::Relaxed);
+        let shortages = match lack {
+            Lack::Table => &self.shared.table_shortages,
+            Lack::System => &self.shared.system_shortages,
+        };
+        shortages.fetch_add(1, Ordering::Relaxed);
         if lack == Lack::System || !self.has_own_table {
             self.shared.calls_for_help.fetch_add(1, Ordering::Relaxed);
         }

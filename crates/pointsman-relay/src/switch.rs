@@ -90,6 +90,17 @@ impl fmt::Display for StartFault {
 
 impl std::error::Error for StartFault {}
 
+/// How often somebody got none, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortages {
+    /// Of the descriptors of the process, or of a thread's own table.
+    pub descriptors: u64,
+    /// Of the descriptors or the memory for sockets of the whole system.
+    pub system: u64,
+    /// Of the memory that `buffer_bytes_max` allows.
+    pub buffer_bytes: u64,
+}
+
 impl Switch {
     /// Binds every listener and sets the threads to work.
     ///
@@ -244,9 +255,13 @@ impl Switch {
         self.shared.open.load(Ordering::Relaxed)
     }
 
-    /// How often descriptors or memory were not to be had.
-    pub fn shortages(&self) -> u64 {
-        self.shared.shortages.load(Ordering::Relaxed) + self.shared.budget.shortages()
+    /// How often something was not to be had.
+    pub fn shortages(&self) -> Shortages {
+        Shortages {
+            descriptors: self.shared.table_shortages.load(Ordering::Relaxed),
+            system: self.shared.system_shortages.load(Ordering::Relaxed),
+            buffer_bytes: self.shared.budget.shortages(),
+        }
     }
 
     /// The memory that clients may take, and what is booked of it.

@@ -21,7 +21,8 @@ const HELP: &str = "\
 pointsman, a secure content switch
 
     pointsman run [--config FILE]        start the switch (pointsman.toml)
-    pointsman check FILE...              findings in configurations (.toml) and rules
+    pointsman check [--json] [--fail-on LEVEL] FILE...
+                                         findings in configurations (.toml) and rules
     pointsman fmt [--check] FILE...      the one form of rules
     pointsman explain RULES REQUEST      what the rules say of a raw request, rule by rule
     pointsman demo                       three servers, a TLS switch, a few requests to watch

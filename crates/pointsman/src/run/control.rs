@@ -16,7 +16,7 @@ use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, BufferBytes, Metrics};
 
 use super::notice::{self, notice};
-use super::shortage::Shortage;
+use super::shortage::Watch;
 use super::{descriptors, memory};
 
 /// How often the switch is cleared up.
@@ -195,7 +195,7 @@ struct Reloads<'a> {
 impl Reloads<'_> {
     async fn until_told_to_end(mut self, waits: &mut Waits<'_>, log: Option<&AccessLog>) {
         let mut looked = Instant::now();
-        let mut shortage = Shortage::default();
+        let mut shortages = Watch::new();
         loop {
             match waits.signal_within(HOUSEKEEPING_MS).await {
                 Some(Signal::Terminate | Signal::Interrupt) => return,
@@ -206,7 +206,7 @@ impl Reloads<'_> {
                 None => {}
             }
             self.switch.borrow_mut().clear_up();
-            notice::maybe(shortage.look(self.switch.borrow().shortages()));
+            shortages.look(self.switch.borrow().shortages()).for_each(|line| notice(&line));
             let watch_ms = self.switch.borrow().watch_ms();
             if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
                 looked = Instant::now();
@@ -235,7 +235,7 @@ impl Reloads<'_> {
         let Loaded { plan, files, .. } = loaded;
         self.files = files;
         for key in self.fixed.differing(&Fixed::of(&plan)) {
-            notice(&format!("warning: the new `{key}` takes effect at the next start"));
+            notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
         }
         notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
         notice::maybe(memory::warning(self.limits.memory, &plan));

@@ -86,7 +86,7 @@ fn none_for_clients_of(whose: &str, setup: Setup) {
     for _ in 0..10 {
         assert_eq!(first.get("/first").status(), 200, "what is open goes on");
     }
-    switch.wait_for_line("out of descriptors or memory");
+    switch.wait_for_line("out of descriptors: the limit on open files");
     // Nor is the operator locked out.
     assert!(switch.metric("pointsman_refusals_total", &[("reason", "descriptors")]) >= 20.0);
     switch.reload(&setup, 2);

@@ -126,7 +126,7 @@ fn used_up(fault: &str, setup: Setup, connect: Connect<'_>) {
     let mut pattern = Pattern::default();
     pattern.expect(&answer.body.bytes);
     figure(fault, pattern.position(), Unit::Bytes("of an answer meanwhile"), Bound::Exactly(BODY_BYTES));
-    switch.wait_for_line("out of descriptors or memory");
+    switch.wait_for_line("out of memory for clients: `buffer_bytes_max`");
 
     drop((crowd, running));
     recovers(&switch, connect);
