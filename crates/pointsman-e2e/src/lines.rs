@@ -20,6 +20,8 @@ struct Shared {
 struct State {
     lines: Vec<String>,
     ended: bool,
+    /// Nobody reads on.
+    held: bool,
 }
 
 impl Lines {
@@ -30,10 +32,22 @@ impl Lines {
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 sink.change(|state| state.lines.push(line));
+                let state = sink.0.changed.wait_while(sink.lock(), |state| state.held);
+                drop(state.expect("no panic under the lock"));
             }
             sink.change(|state| state.ended = true);
         });
         lines
+    }
+
+    /// Reads no more than one line, and what came with it, so that the process finds its pipe full.
+    pub fn hold(&self) {
+        self.change(|state| state.held = true);
+    }
+
+    /// Reads on.
+    pub fn go_on(&self) {
+        self.change(|state| state.held = false);
     }
 
     /// All lines up to now.

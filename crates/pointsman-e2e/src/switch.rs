@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Client, Lines, Setup, TlsClient, binary};
+use crate::{Client, Lines, Setup, TlsClient, binary, until};
 
 /// A running `pointsman run`. It is killed when it is dropped.
 pub struct Switch {
@@ -113,6 +113,18 @@ impl Switch {
         self.stderr.wait_for(&format!("`{start}`"), |line| line.starts_with(start).then(|| line.to_owned()))
     }
 
+    /// Its standard output, where the access log goes.
+    #[must_use]
+    pub fn output(&self) -> &Lines {
+        &self.stdout
+    }
+
+    /// Its standard error.
+    #[must_use]
+    pub fn errors(&self) -> &Lines {
+        &self.stderr
+    }
+
     /// Everything it said on standard error.
     #[must_use]
     pub fn said(&self) -> String {
@@ -152,6 +164,14 @@ impl Switch {
     pub fn wait_for_exit(&mut self) -> Option<i32> {
         assert!(self.stderr.wait_for_end(), "it goes on:\n{}", self.said());
         self.child.wait().expect("it is ours").code()
+    }
+
+    /// The same for one whose standard error is held.
+    ///
+    /// # Panics
+    /// When it goes on.
+    pub fn wait_for_exit_unheard(&mut self) -> Option<i32> {
+        until("the end of the process", || self.child.try_wait().expect("it is ours")).code()
     }
 
     /// The first access-log entry of which this holds.

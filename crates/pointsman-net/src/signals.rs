@@ -22,7 +22,7 @@ pub enum Signal {
 }
 
 /// The signals of this process, heard instead of obeyed. Several of a kind that come together count once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Signals([(Signal, Arc<AtomicBool>); 3]);
 
 impl Signals {

@@ -10,7 +10,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::metrics::Metrics;
 
@@ -26,6 +27,9 @@ const SPARE_BUFFERS_MAX: usize = 16;
 /// Buffers that one long line made larger than this are not kept.
 const SPARE_BYTES_MAX: usize = 128 * 1024;
 
+/// How often who waits for the end of the thread asks whether it still should.
+const CLOSE_LOOK: Duration = Duration::from_millis(25);
+
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogTarget {
@@ -35,15 +39,14 @@ pub enum LogTarget {
     File(PathBuf),
 }
 
-/// The access log. Cheap to clone; the thread behind it ends, with everything written, when it is closed or
-/// the last clone is dropped.
+/// The access log. Cheap to clone; the thread behind it writes what it has and ends when it is closed or the last
+/// clone is dropped. Only [`AccessLog::close`] waits for that.
 #[derive(Clone, Debug)]
 pub struct AccessLog(Arc<Sink>);
 
 #[derive(Debug)]
 struct Sink {
     queue: Arc<Queue>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Lines that were lost, and why.
@@ -59,8 +62,9 @@ impl AccessLog {
         let file = open(&target)?;
         let queue = Arc::new(Queue::new(metrics.log_counters()));
         let writer = Writer { target, file, torn: false, queue: queue.clone() };
-        let thread = thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?;
-        Ok(AccessLog(Arc::new(Sink { queue, thread: Mutex::new(Some(thread)) })))
+        // Not joined: a write to a pipe that nobody reads, or to a disk that hangs, may never return.
+        drop(thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?);
+        Ok(AccessLog(Arc::new(Sink { queue })))
     }
 
     /// Opens the file anew after it was renamed. Lines handed over before go to the old file. If the new one
@@ -71,8 +75,12 @@ impl AccessLog {
     }
 
     /// Writes everything that was handed over, and ends. What comes later is dropped and counted.
-    pub fn close(&self) {
-        self.0.close();
+    ///
+    /// Waits at most `max`, and no longer than until `cut` says so. Returns the lines that are still not written;
+    /// the first of them may be out in part.
+    pub fn close(&self, max: Duration, cut: impl FnMut() -> bool) -> u64 {
+        self.0.queue.close();
+        self.0.queue.wait_for_end(max, cut)
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -80,23 +88,9 @@ impl AccessLog {
     }
 }
 
-impl Sink {
-    fn close(&self) {
-        self.queue.lock().closed = true;
-        self.queue.work.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            // Every write is checked, so a panic of the thread is a bug; its lines are lost.
-            self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
 impl Drop for Sink {
     fn drop(&mut self) {
-        self.close();
+        self.queue.close();
     }
 }
 
@@ -105,6 +99,8 @@ impl Drop for Sink {
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     work: Condvar,
+    /// The thread has ended.
+    end: Condvar,
     counters: Arc<LogCounters>,
 }
 
@@ -112,8 +108,11 @@ pub(crate) struct Queue {
 struct Waiting {
     full: VecDeque<Lines>,
     spare: Vec<Vec<u8>>,
+    /// Lines that were handed over and are not written.
+    unwritten_lines: u64,
     reopen: bool,
     closed: bool,
+    ended: bool,
 }
 
 /// Whole lines.
@@ -125,7 +124,7 @@ pub(crate) struct Lines {
 
 impl Queue {
     pub(crate) fn new(counters: Arc<LogCounters>) -> Queue {
-        Queue { waiting: Mutex::default(), work: Condvar::new(), counters }
+        Queue { waiting: Mutex::default(), work: Condvar::new(), end: Condvar::new(), counters }
     }
 
     /// Takes the lines, and leaves an empty buffer. Drops them if too many wait.
@@ -139,6 +138,7 @@ impl Queue {
             return;
         }
         let empty = Lines { bytes: waiting.spare.pop().unwrap_or_default(), count: 0 };
+        waiting.unwritten_lines += lines.count;
         waiting.full.push_back(std::mem::replace(lines, empty));
         drop(waiting);
         self.work.notify_one();
@@ -164,12 +164,31 @@ impl Queue {
         }
     }
 
-    fn give_back(&self, mut buffer: Vec<u8>) {
+    /// These lines were written or lost.
+    fn give_back(&self, lines: Lines) {
+        let mut buffer = lines.bytes;
         buffer.clear();
         let mut waiting = self.lock();
+        waiting.unwritten_lines -= lines.count;
         if waiting.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
             waiting.spare.push(buffer);
         }
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_one();
+    }
+
+    /// Waits for the end of the thread, with [`AccessLog::close`]'s limits. Returns the lines that are not written.
+    fn wait_for_end(&self, max: Duration, mut cut: impl FnMut() -> bool) -> u64 {
+        let started = Instant::now();
+        let mut waiting = self.lock();
+        while !waiting.ended && started.elapsed() < max && !cut() {
+            let look = CLOSE_LOOK.min(max.saturating_sub(started.elapsed()));
+            waiting = self.end.wait_timeout(waiting, look).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        waiting.unwritten_lines
     }
 }
 
@@ -212,7 +231,7 @@ impl Writer {
             self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
             self.queue.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
         }
-        self.queue.give_back(lines.bytes);
+        self.queue.give_back(lines);
     }
 
     /// A full disk can cut a line short; the next one must not continue it.
@@ -234,6 +253,13 @@ impl Writer {
                 self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.lock().ended = true;
+        self.queue.end.notify_all();
     }
 }
 
@@ -279,10 +305,27 @@ mod tests {
         for line in expected.split_inclusive('\n') {
             log.queue().hand_over(&mut lines(line));
         }
-        log.close();
+        assert_eq!(log.close(Duration::MAX, || false), 0);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{expected}"));
         log.queue().hand_over(&mut lines("late\n"));
         assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_writer_that_never_ends_holds_nobody_up() {
+        // Nobody writes.
+        let queue = Queue::new(Arc::default());
+        queue.hand_over(&mut lines("a\nb\n"));
+        queue.hand_over(&mut lines("c\n"));
+        queue.close();
+        let mut looks = 0;
+        let told = || {
+            looks += 1;
+            looks == 3
+        };
+        assert_eq!(queue.wait_for_end(Duration::MAX, told), 3);
+        assert_eq!(looks, 3);
+        assert_eq!(queue.wait_for_end(Duration::from_millis(1), || false), 3);
     }
 
     #[test]
@@ -299,7 +342,7 @@ mod tests {
             thread::yield_now();
         }
         log.queue().hand_over(&mut lines("new\n"));
-        log.close();
+        assert_eq!(log.close(Duration::MAX, || false), 0);
         assert_eq!(fs::read_to_string(&rotated).unwrap(), "old\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
     }
@@ -312,7 +355,7 @@ mod tests {
             return;
         };
         log.queue().hand_over(&mut lines("a\nb\n"));
-        log.close();
+        assert_eq!(log.close(Duration::MAX, || false), 0);
         assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 2);
         assert_eq!(metrics.log_counters().write_errors.load(Ordering::Relaxed), 1);
     }

@@ -9,11 +9,11 @@ mod shortage;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use lexopt::Arg;
 use pointsman_config::{Loaded, LogDestination, Plan};
-use pointsman_net::EventLoop;
+use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
 
@@ -37,23 +37,25 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(None) => return crate::say(&mut std::io::stdout(), HELP, 0),
         Err(error) => return wrong_use(&error.to_string()),
     };
-    let loaded = match Plan::load(&config, None) {
-        Ok(loaded) => loaded,
+    let status = match Plan::load(&config, None) {
+        Ok(loaded) => match start(config, loaded) {
+            Ok(control) => return control.run(),
+            Err(message) => {
+                notice(&format!("error: {message}"));
+                ExitCode::FAILURE
+            }
+        },
         Err(problems) => {
             notice(&problems.render(notice::colour()));
             if problems.is_unreadable() {
                 notice("help: name one with `--config FILE`");
             }
-            return ExitCode::from(WRONG_USE);
+            ExitCode::from(WRONG_USE)
         }
     };
-    match start(config, loaded) {
-        Ok(control) => control.run(),
-        Err(message) => {
-            notice(&format!("error: {message}"));
-            ExitCode::FAILURE
-        }
-    }
+    // Signals still end the process by themselves, so that this may wait for a slow reader.
+    notice::flush(Duration::MAX, || false);
+    status
 }
 
 fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Error> {
@@ -110,7 +112,9 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     .map_err(|fault| fault.to_string())?;
     notice::listening(&switch);
     let limits = control::Limits { descriptors_max, memory };
-    Ok(Control { event_loop, switch, metrics, log, config, files, admin, threads, fixed, limits })
+    // Last of all: until then they end the process by themselves.
+    let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+    Ok(Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, fixed, limits })
 }
 
 fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {

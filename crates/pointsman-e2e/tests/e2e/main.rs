@@ -21,6 +21,7 @@ mod reload;
 mod servers;
 mod slow_peers;
 mod stickiness;
+mod stuck_outputs;
 mod telemetry;
 mod tls;
 mod tls_clients;

@@ -253,7 +253,7 @@ fn lines_reach_the_file_on_flush_and_when_the_recorder_goes() {
     recorder.set_wall_base(WallBase { unix_us: 0, monotonic_us: 1_000_000 });
     done(1_000);
     drop(recorder);
-    log.close();
+    assert_eq!(log.close(Duration::MAX, || false), 0);
 
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> =
@@ -275,7 +275,7 @@ fn lines_after_closing_are_counted_as_dropped() {
     let log = AccessLog::open(LogTarget::File(folder.path().join("access.log")), &metrics).unwrap();
     let shop = metrics.listener("shop");
     let recorder = metrics.recorder(Some(&log), BASE).unwrap();
-    log.close();
+    assert_eq!(log.close(Duration::MAX, || false), 0);
     recorder.hear(&Event::Done(&Exchange::new(&shop)));
     recorder.flush();
     recorder.flush();

@@ -31,9 +31,13 @@ const SIGNAL_LOOK_MS: u32 = 25;
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
+/// How long the access log may take to write what it has at the end, and standard error after it.
+const LAST_WRITES_MAX: Duration = Duration::from_secs(1);
+
 /// Everything that the control thread has at hand.
 pub(super) struct Control {
     pub(super) event_loop: EventLoop,
+    pub(super) signals: Signals,
     pub(super) switch: Switch,
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
@@ -121,12 +125,36 @@ impl Pages for SwitchPages {
 
 impl Control {
     pub(super) fn run(self) -> ExitCode {
-        let Control { event_loop, switch, metrics, log, config, files, admin, threads, .. } = self;
+        let (signals, log) = (self.signals.clone(), self.log.clone());
+        let status = self.serve();
+        let mut is_told = false;
+        let mut cut = || {
+            is_told |= matches!(signals.take(), Some(Signal::Terminate | Signal::Interrupt));
+            is_told
+        };
+        let unwritten = log.map_or(0, |log| log.close(LAST_WRITES_MAX, &mut cut));
+        if unwritten > 0 {
+            notice(&format!("access log cut lines={unwritten}"));
+        }
+        let (status, max) = match status {
+            Ok(status) => (status, LAST_WRITES_MAX),
+            Err(message) => {
+                notice(&format!("error: {message}"));
+                // Who starts it is to learn why it did not.
+                (ExitCode::FAILURE, Duration::MAX)
+            }
+        };
+        notice::flush(max, cut);
+        status
+    }
+
+    /// Runs until it has drained.
+    fn serve(self) -> Result<ExitCode, String> {
+        let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
         let (fixed, limits) = (self.fixed, self.limits);
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
-        let status = event_loop.run(async {
-            let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
+        event_loop.run(async {
             let timers = Timers::default();
             let ticking = timers.clone();
             spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
@@ -141,13 +169,6 @@ impl Control {
             reloads.until_told_to_end(&mut waits, log.as_ref()).await;
             draining.set(true);
             Ok(drain(switch, &mut waits).await)
-        });
-        if let Some(log) = log {
-            log.close();
-        }
-        status.unwrap_or_else(|message: String| {
-            notice(&format!("error: {message}"));
-            ExitCode::FAILURE
         })
     }
 }
