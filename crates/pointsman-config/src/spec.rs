@@ -92,6 +92,7 @@ impl Spec {
     /// read, so that more can be found wrong with it.
     pub(crate) fn read(table: &DeTable<'_>, findings: &Findings<'_>) -> Spec {
         let root = Section::root(table, findings);
+        root.require_elements("listener", "a configuration needs at least one listener");
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
