@@ -139,9 +139,8 @@ fn is(token: &[u8], known: &[u8]) -> bool {
     const SMALL: u64 = u64::from_le_bytes([0x20; 8]);
     let (token, token_rest) = token.as_chunks();
     let (known, known_rest) = known.as_chunks();
-    let is_same = |(word, known): (&[u8; 8], &[u8; 8])| {
-        u64::from_le_bytes(*word) | SMALL == u64::from_le_bytes(*known)
-    };
+    let is_same =
+        |(word, known): (&[u8; 8], &[u8; 8])| u64::from_le_bytes(*word) | SMALL == u64::from_le_bytes(*known);
     token.iter().zip(known).all(is_same) && token_rest.eq_ignore_ascii_case(known_rest)
 }
 

@@ -35,7 +35,8 @@ pub(crate) fn read(
         let (blanks, value) = value(&buffer[name_end + 1..value_end]);
         let value_start = name_end + 1 + blanks;
         let kind = HeaderKind::of(name, is_odd);
-        let is_tight = || buffer[name_end + 1] == b' ' && blanks == 1 && value_start + value.len() == value_end;
+        let is_tight =
+            || buffer[name_end + 1] == b' ' && blanks == 1 && value_start + value.len() == value_end;
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,

@@ -1,6 +1,6 @@
 //! The first byte of a kind, looked for sixteen bytes at a time.
 
-use wide::{CmpEq, CmpLe, u8x16};
+use wide::u8x16;
 
 const WIDTH: usize = 16;
 

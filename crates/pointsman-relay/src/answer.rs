@@ -7,11 +7,11 @@ use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
-use crate::decide::OTHER_BYTES;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::memory::UNSENT_BODY_BYTES_MAX;
+use crate::onward::OTHER_BYTES;
 use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
@@ -80,7 +80,7 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
-            let found = self.find_head(reached.server.server(), &reached.answer, exchange);
+            let found = self.find_head(reached.server.server(), &mut reached.answer, exchange);
             match found? {
                 Found::More => break,
                 Found::Final(head) => return Ok(Some(head)),
@@ -97,7 +97,7 @@ impl<C: Transport> Session<C> {
     fn find_head(
         &self,
         server: &Rc<LocalServer>,
-        received: &[u8],
+        received: &mut PooledBuffer,
         exchange: &mut Exchange,
     ) -> Result<Found, Fault> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
@@ -106,12 +106,12 @@ impl<C: Transport> Session<C> {
         if !complete.map_err(|_| Fault::Server(ServerFault::Protocol))? {
             return Ok(Found::More);
         }
-        let mut message = self.shard.buffers.head();
         if head.is_interim() {
             // The switch asked for no other protocol, so a server may not change to one.
             if head.status() == 101 || exchange.interims >= INTERIM_MAX {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
+            let mut message = self.shard.buffers.head();
             if exchange.version == Version::Http11 {
                 room_for(&mut message, received, b"")?;
                 head.forward(received, b"", &mut message);
@@ -142,21 +142,29 @@ impl<C: Transport> Session<C> {
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
         }
-        room_for(&mut message, received, lines)?;
-        head.forward(received, lines, &mut message);
-        exchange.status = head.status();
         let mut body = BodyReader::new(head.framing());
         let came = &received[head.head_bytes()..];
-        let fed = match form {
-            BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
-            BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
-        };
-        let Ok(fed) = fed else {
-            exchange.status = 0;
-            return Err(Fault::Server(ServerFault::Protocol));
-        };
         // A server that says more than its answer is out of step with us.
-        let server_keeps = head.keeps_alive() && fed.used == came.len();
+        let (came_bytes, is_kept) = (came.len(), head.keeps_alive());
+        let (message, fed) = if form == BodyForm::AsItCame && lines.is_empty() && head.passes_as_it_came() {
+            let fed = body.feed(came);
+            received.truncate(head.head_bytes() + fed.map_or(0, |fed| fed.used));
+            (received.take(), fed)
+        } else {
+            let mut message = self.shard.buffers.head();
+            room_for(&mut message, received, lines)?;
+            head.forward(received, lines, &mut message);
+            let fed = match form {
+                BodyForm::AsItCame => {
+                    body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used]))
+                }
+                BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
+            };
+            (message, fed)
+        };
+        let fed = fed.map_err(|_| Fault::Server(ServerFault::Protocol))?;
+        exchange.status = head.status();
+        let server_keeps = is_kept && fed.used == came_bytes;
         Ok(Found::Final(FinalHead { message, body, form, server_keeps }))
     }
 

@@ -126,7 +126,7 @@ impl<C: Transport> Session<C> {
         let mut received = self.first_bytes(exchange).await?;
         let mut verdict = loop {
             exchange.request_bytes = received.len() as u64;
-            match decide(self, &received, exchange)? {
+            match decide(self, &mut received, exchange)? {
                 Some(verdict) => break verdict,
                 None => self.more_of_head(&mut received, exchange).await?,
             }
