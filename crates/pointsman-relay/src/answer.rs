@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
+use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version};
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
@@ -143,28 +143,12 @@ impl<C: Transport> Session<C> {
             (true, Version::Http11) => {}
         }
         let mut body = BodyReader::new(head.framing());
-        let came = &received[head.head_bytes()..];
-        // A server that says more than its answer is out of step with us.
-        let (came_bytes, is_kept) = (came.len(), head.keeps_alive());
-        let (message, fed) = if form == BodyForm::AsItCame && lines.is_empty() && head.passes_as_it_came() {
-            let fed = body.feed(came);
-            received.truncate(head.head_bytes() + fed.map_or(0, |fed| fed.used));
-            (received.take(), fed)
-        } else {
-            let mut message = self.shard.buffers.head();
-            room_for(&mut message, received, lines)?;
-            head.forward(received, lines, &mut message);
-            let fed = match form {
-                BodyForm::AsItCame => {
-                    body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used]))
-                }
-                BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
-            };
-            (message, fed)
-        };
-        let fed = fed.map_err(|_| Fault::Server(ServerFault::Protocol))?;
+        let came_bytes = received.len() - head.head_bytes();
+        let whole = (&*head, &mut *received, lines.as_slice());
+        let (message, fed) = message(whole, (&mut body, form), || self.shard.buffers.head())?;
         exchange.status = head.status();
-        let server_keeps = is_kept && fed.used == came_bytes;
+        // A server that says more than its answer is out of step with us.
+        let server_keeps = head.keeps_alive() && fed.used == came_bytes;
         Ok(Found::Final(FinalHead { message, body, form, server_keeps }))
     }
 
@@ -266,6 +250,30 @@ impl<C: Transport> Session<C> {
 
 fn ahead(has_whole_request: bool) -> Ahead {
     if has_whole_request { Ahead::Request } else { Ahead::Body }
+}
+
+/// The head with its added lines and what came of the body, as the client is sent them: in the buffer that they
+/// were read into, where nothing in it changes.
+fn message(
+    (head, received, lines): (&ResponseHead, &mut PooledBuffer, &[u8]),
+    (body, form): (&mut BodyReader, BodyForm),
+    buffer: impl FnOnce() -> PooledBuffer,
+) -> Result<(PooledBuffer, Fed), Fault> {
+    let broken = |_| Fault::Server(ServerFault::Protocol);
+    let came = &received[head.head_bytes()..];
+    if form == BodyForm::AsItCame && lines.is_empty() && head.passes_as_it_came() {
+        let fed = body.feed(came).map_err(broken)?;
+        received.truncate(head.head_bytes() + fed.used);
+        return Ok((received.take(), fed));
+    }
+    let mut message = buffer();
+    room_for(&mut message, received, lines)?;
+    head.forward(received, lines, &mut message);
+    let fed = match form {
+        BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
+        BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
+    };
+    Ok((message, fed.map_err(broken)?))
 }
 
 /// Room for an answer's head, with what it gets, and for what came behind it.
