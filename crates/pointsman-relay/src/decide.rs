@@ -15,7 +15,8 @@ use pointsman_view::{
 };
 
 use crate::commit::Committed;
-use crate::exchange::{Exchange, Facts};
+use crate::exchange::Exchange;
+use crate::facts::Text;
 use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
@@ -89,10 +90,10 @@ pub(crate) fn decide<C: Transport>(
     let normal = fits(head, received, listener, &peer).and_then(|()| {
         normal_form(head.path_and_query(received), path_options(listener), path).map_err(Fault::Path)
     });
-    let normal = normal.inspect_err(|_| note_facts(shard, head, received, None, exchange))?;
+    let normal = normal.inspect_err(|_| note_facts(shard, head, received, &peer, None, exchange))?;
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
-    note_facts(shard, head, received, Some(&view), exchange);
+    note_facts(shard, head, received, &peer, Some(&view), exchange);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
     let arrived_at = session.connection.dst;
@@ -101,7 +102,7 @@ pub(crate) fn decide<C: Transport>(
     match decided {
         Decided::Forward(..) if request.head.max_forwards(received) == Some(0) => {
             if let Some(facts) = exchange.facts_mut() {
-                facts.pool = None;
+                facts.forget(Text::Pool);
             }
             answered(&request, last_hop(exchange)).map(Some)
         }
@@ -150,14 +151,14 @@ impl<'a> Place<'a> {
         let rule = self.live.rule(decision.by);
         self.shard.recorder.hear(&Event::Decided(rule));
         if let Some(facts) = exchange.facts_mut() {
-            facts.rule = Some(rule.label().into());
+            facts.note(Text::Rule, rule.label().as_bytes());
         }
         let mut committed = match decision.effects.is_empty() {
             true => Committed::default(),
             false => Committed::render(&decision.effects, view, path_options(self.listener))?,
         };
         if let Some(facts) = exchange.facts_mut() {
-            facts.tags = committed.tags.iter().map(|&tag| tag.into()).collect();
+            facts.tags.extend(committed.tags.iter().map(|&tag| Box::from(tag)));
         }
         let (target, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
@@ -183,7 +184,7 @@ impl<'a> Place<'a> {
             exchange.response_edits = Some(std::mem::take(&mut committed.response).into_owned());
         }
         if let Some(facts) = exchange.facts_mut() {
-            facts.pool = Some((**pool.name()).into());
+            facts.note(Text::Pool, pool.name().as_bytes());
         }
         Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
     }
@@ -290,21 +291,22 @@ fn note_facts(
     shard: &Shard,
     head: &RequestHead,
     received: &[u8],
+    peer: &Peer,
     view: Option<&RequestView<'_>>,
     exchange: &mut Exchange,
 ) {
-    if shard.recorder.is_logging() {
-        let mut scratch = [0; HOST_BYTES_MAX];
-        let host = normal_host(head.authority(received), &mut scratch).unwrap_or_default();
-        let path = view.map_or(head.path_and_query(received), |view| view.path().path());
-        exchange.keep(Facts {
-            client_ip: view.map(RequestView::client_ip),
-            method: head.method_name(received).to_vec(),
-            host: host.to_vec(),
-            path: path.to_vec(),
-            ..Facts::default()
-        });
+    if !shard.recorder.is_logging() {
+        return;
     }
+    let mut facts = shard.spare_facts.take();
+    facts.client_ip = view.filter(|_| peer.is_trusted).map(RequestView::client_ip);
+    facts.note(Text::Method, head.method_name(received));
+    let mut scratch = [0; HOST_BYTES_MAX];
+    if let Some(host) = normal_host(head.authority(received), &mut scratch) {
+        facts.note(Text::Host, host);
+    }
+    facts.note(Text::Path, view.map_or(head.path_and_query(received), |view| view.path().path()));
+    exchange.keep(facts);
 }
 
 fn head_limits(listener: &Listener) -> HeadLimits {

@@ -1,15 +1,15 @@
 //! The record of one exchange, told to telemetry when it is over.
 
-use std::net::IpAddr;
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, Method, Unfinished, Version};
 use pointsman_net::Booking;
 use pointsman_telemetry::{Counts, Event};
-
 use pointsman_upstream::Check;
+use pointsman_view::{AddressText, Connection};
 
 use crate::commit::HeaderEdits;
+use crate::facts::{Facts, Text};
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
 use crate::session::Session;
@@ -46,26 +46,15 @@ pub(crate) struct Exchange {
     decided_us: Option<u64>,
     connected_us: Option<u64>,
     first_byte_us: Option<u64>,
+    /// Absent while there is no log.
     facts: Option<Box<Facts>>,
     /// What it may take of the memory, from when its head is whole.
     pub(crate) booked: Option<Booking>,
 }
 
-/// What only the access log wants; absent while there is none.
-#[derive(Debug, Default)]
-pub(crate) struct Facts {
-    pub(crate) client_ip: Option<IpAddr>,
-    pub(crate) method: Vec<u8>,
-    pub(crate) host: Vec<u8>,
-    pub(crate) path: Vec<u8>,
-    pub(crate) tags: Vec<Box<str>>,
-    pub(crate) rule: Option<Box<str>>,
-    pub(crate) pool: Option<Box<str>>,
-}
-
 impl Exchange {
-    pub(crate) fn keep(&mut self, facts: Facts) {
-        self.facts = Some(Box::new(facts));
+    pub(crate) fn keep(&mut self, facts: Box<Facts>) {
+        self.facts = Some(facts);
     }
 
     /// The facts, where a log will show them.
@@ -104,7 +93,7 @@ impl Exchange {
     }
 
     /// Tells telemetry that it is over.
-    pub(crate) fn tell<C: Transport>(&self, session: &Session<C>) {
+    pub(crate) fn tell<C: Transport>(&mut self, session: &Session<C>) {
         let shard = &session.shard;
         let listener = &*session.listener.metrics;
         if let Some(reason) = self.fault.and_then(Fault::refusal) {
@@ -117,53 +106,52 @@ impl Exchange {
         if self.is_empty_connection() {
             return;
         }
-        if shard.recorder.is_logging() {
-            return self.log(session);
-        }
-        shard.recorder.hear(&Event::Counted(&Counts {
+        let logs = shard.recorder.is_logging();
+        // For the log the time is looked at anew: lines are read one by one.
+        let now_us = if logs { shard.clock.now_us() } else { shard.clock.round_us() };
+        let counts = Counts {
             listener,
             server: self.server.as_ref().map(|server| &*server.metrics),
             status: self.status,
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
-            total_us: shard.clock.round_us().saturating_sub(self.started_us),
-        }));
+            total_us: now_us.saturating_sub(self.started_us),
+        };
+        if !logs {
+            return shard.recorder.hear(&Event::Counted(&counts));
+        }
+        self.log(session, counts, now_us);
+        if let Some(facts) = self.facts.take() {
+            shard.spare_facts.give_back(facts);
+        }
     }
 
     /// Tells all of it, for a line of the log.
-    fn log<C: Transport>(&self, session: &Session<C>) {
-        let shard = &session.shard;
-        // The time is looked at anew: lines are read one by one.
-        let now_us = shard.clock.now_us();
-        let tls = session.connection.tls.as_deref();
+    fn log<C: Transport>(&self, session: &Session<C>, counts: Counts<'_>, now_us: u64) {
+        let Connection { src, tls, .. } = &session.connection;
         let facts = self.facts.as_deref();
-        let tags: Vec<&str> =
-            facts.into_iter().flat_map(|facts| facts.tags.iter().map(|tag| &**tag)).collect();
-        let text = |part: fn(&Facts) -> &Vec<u8>| facts.map(|facts| part(facts).as_slice());
-        shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
-            listener: &session.listener.metrics,
+        let text = |which| facts.and_then(|facts| facts.text(which));
+        let client_ip = facts.and_then(|facts| facts.client_ip).map_or(session.peer_text, AddressText::new);
+        session.shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
+            counts,
             now_us,
-            client: session.connection.src,
-            client_ip: facts.and_then(|facts| facts.client_ip).unwrap_or(session.connection.src.ip()),
-            tls: tls.map(|tls| tls.version),
-            sni: tls.and_then(|tls| tls.sni.as_deref()),
-            method: text(|facts| &facts.method),
-            host: text(|facts| &facts.host).filter(|host| !host.is_empty()),
-            path: text(|facts| &facts.path),
+            peer: session.peer_text.as_bytes(),
+            peer_port: src.port(),
+            client_ip: client_ip.as_bytes(),
+            tls: tls.as_ref().map(|tls| tls.version),
+            sni: tls.as_ref().and_then(|tls| tls.sni.as_deref()),
+            method: text(Text::Method),
+            host: text(Text::Host),
+            path: text(Text::Path),
             version: facts.map(|_| if self.version == Version::Http10 { "1.0" } else { "1.1" }),
-            rule: facts.and_then(|facts| facts.rule.as_deref()),
-            pool: facts.and_then(|facts| facts.pool.as_deref()),
-            server: self.server.as_ref().map(|server| &*server.metrics),
-            status: self.status,
-            request_bytes: self.request_bytes,
-            response_bytes: self.response_bytes,
+            rule: text(Text::Rule),
+            pool: text(Text::Pool),
             decided_us: self.decided_us,
             connected_us: self.connected_us,
             first_byte_us: self.first_byte_us,
-            total_us: now_us.saturating_sub(self.started_us),
             tries: self.tries,
             reused: self.reused,
-            tags: &tags,
+            tags: facts.map_or(&[], |facts| &facts.tags),
             error: self.fault.map(Fault::sentence),
         }));
     }

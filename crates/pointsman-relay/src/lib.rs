@@ -12,6 +12,7 @@ mod answer;
 mod commit;
 mod decide;
 mod exchange;
+mod facts;
 mod fault;
 mod live;
 mod local;

@@ -14,6 +14,7 @@ use pointsman_telemetry::{Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
+use crate::facts::SpareFacts;
 use crate::live::{Live, SocketId};
 use crate::local::Local;
 use crate::memory::Buffers;
@@ -126,6 +127,7 @@ pub(crate) struct Shard {
     pub(crate) pipes: Pipes,
     pub(crate) idle: IdleConnections<CountedIdle>,
     pub(crate) recorder: Rc<Recorder>,
+    pub(crate) spare_facts: SpareFacts,
     pub(crate) client_ids: RefCell<ClientIds>,
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections that were turned away and are listened to until they have heard it.
@@ -208,6 +210,7 @@ impl Shard {
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
             recorder: Rc::new(start.recorder),
+            spare_facts: SpareFacts::default(),
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
             turned_away: Cell::new(0),

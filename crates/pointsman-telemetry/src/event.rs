@@ -1,7 +1,5 @@
 //! What the data path tells: one event a step, with borrowed facts.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
 use crate::family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 
 /// A step on the way of a connection or request.
@@ -111,16 +109,20 @@ pub struct Counts<'a> {
 }
 
 /// All facts of an exchange that is over. What is not known, or never came about, is left out of the log.
+///
+/// Addresses are texts, which exist before there is a line: to write them anew costs as much as all the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
-    /// Where it came in.
-    pub listener: &'a ListenerMetrics,
+    /// What is counted of it.
+    pub counts: Counts<'a>,
     /// Monotonic time when it ended, on the scale of the recorder's [`crate::WallBase`].
     pub now_us: u64,
-    /// The peer of the connection.
-    pub client: SocketAddr,
-    /// The client after trusted proxies were believed.
-    pub client_ip: IpAddr,
+    /// The address of the connection's peer, without brackets.
+    pub peer: &'a [u8],
+    /// The port of the connection's peer.
+    pub peer_port: u16,
+    /// The address of the client after trusted proxies were believed, without brackets.
+    pub client_ip: &'a [u8],
     /// `1.2` or `1.3`, when TLS was spoken.
     pub tls: Option<&'static str>,
     /// The server name of the handshake.
@@ -134,44 +136,41 @@ pub struct Exchange<'a> {
     /// The version of HTTP, as in `1.1`.
     pub version: Option<&'static str>,
     /// The label of the rule that decided.
-    pub rule: Option<&'a str>,
+    pub rule: Option<&'a [u8]>,
     /// The pool the request was for.
-    pub pool: Option<&'a str>,
-    /// The server that was tried last.
-    pub server: Option<&'a ServerMetrics>,
-    /// The status the client was sent, or 0 if it was sent none.
-    pub status: u16,
-    /// Bytes of the request, head and body.
-    pub request_bytes: u64,
-    /// Bytes of the answer, head and body.
-    pub response_bytes: u64,
+    pub pool: Option<&'a [u8]>,
     /// From the first byte of the request to the decision.
     pub decided_us: Option<u64>,
     /// From the first byte of the request to a connection with the server.
     pub connected_us: Option<u64>,
     /// From the first byte of the request to the first byte of the server's answer.
     pub first_byte_us: Option<u64>,
-    /// From the first byte of the request to the end.
-    pub total_us: u64,
     /// Servers tried, counting repetitions.
     pub tries: u32,
     /// Whether the connection to the server had served before.
     pub reused: Option<bool>,
     /// Words that rules gave.
-    pub tags: &'a [&'a str],
+    pub tags: &'a [Box<str>],
     /// What went wrong.
     pub error: Option<&'a str>,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a> Counts<'a> {
     /// An exchange of which only the listener is known.
-    pub fn new(listener: &'a ListenerMetrics) -> Exchange<'a> {
-        let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    pub fn new(listener: &'a ListenerMetrics) -> Counts<'a> {
+        Counts { listener, server: None, status: 0, request_bytes: 0, response_bytes: 0, total_us: 0 }
+    }
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange of which nothing is known but what is counted.
+    pub fn new(counts: Counts<'a>) -> Exchange<'a> {
         Exchange {
-            listener,
+            counts,
             now_us: 0,
-            client: SocketAddr::new(nowhere, 0),
-            client_ip: nowhere,
+            peer: b"0.0.0.0",
+            peer_port: 0,
+            client_ip: b"0.0.0.0",
             tls: None,
             sni: None,
             method: None,
@@ -180,14 +179,9 @@ impl<'a> Exchange<'a> {
             version: None,
             rule: None,
             pool: None,
-            server: None,
-            status: 0,
-            request_bytes: 0,
-            response_bytes: 0,
             decided_us: None,
             connected_us: None,
             first_byte_us: None,
-            total_us: 0,
             tries: 0,
             reused: None,
             tags: &[],

@@ -1,9 +1,14 @@
 //! The line that an exchange leaves in the access log: one JSON object, absent facts left out.
 
-use std::io::Write;
-
-use crate::event::Exchange;
+use crate::event::{Counts, Exchange};
 use crate::json::{push_number, push_string};
+
+/// A key as one literal, with what stands around it. Keys are our own words, so nothing in them needs an escape.
+macro_rules! key {
+    ($key:literal) => {
+        concat!(",\"", $key, "\":").as_bytes()
+    };
+}
 
 /// Appends the line of an exchange, with its line feed.
 pub(crate) fn push_line(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>) {
@@ -15,78 +20,108 @@ pub(crate) fn push_line(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>)
     push_way(out, exchange);
     push_figures(out, exchange);
     if !exchange.tags.is_empty() {
-        push_key(out, "tags");
+        out.extend_from_slice(key!("tags"));
         for (index, tag) in exchange.tags.iter().enumerate() {
             out.push(if index == 0 { b'[' } else { b',' });
             push_string(out, tag.as_bytes());
         }
         out.push(b']');
     }
-    push_text(out, "error", exchange.error);
+    push_text(out, key!("error"), exchange.error);
     out.extend_from_slice(b"}\n");
 }
 
 fn push_client(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_text(out, "listener", Some(exchange.listener.name()));
-    push_key(out, "client");
-    write!(out, "\"{}\"", exchange.client).expect("memory takes all bytes");
-    push_key(out, "client_ip");
-    write!(out, "\"{}\"", exchange.client_ip).expect("memory takes all bytes");
-    push_text(out, "tls", exchange.tls);
-    push_text(out, "sni", exchange.sni);
+    push_json(out, key!("listener"), Some(&exchange.counts.listener.quoted));
+    out.extend_from_slice(key!("client"));
+    push_peer(out, exchange.peer, exchange.peer_port);
+    push_word(out, key!("client_ip"), Some(exchange.client_ip));
+    push_word(out, key!("tls"), exchange.tls.map(str::as_bytes));
+    push_text(out, key!("sni"), exchange.sni);
+}
+
+/// `"192.0.2.7:5555"` or `"[2001:db8::7]:5555"`.
+fn push_peer(out: &mut Vec<u8>, address: &[u8], port: u16) {
+    let (open, close): (&[u8], &[u8]) = match address.contains(&b':') {
+        true => (b"\"[", b"]:"),
+        false => (b"\"", b":"),
+    };
+    out.extend_from_slice(open);
+    out.extend_from_slice(address);
+    out.extend_from_slice(close);
+    push_number(out, port.into());
+    out.push(b'"');
 }
 
 fn push_request(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_bytes(out, "method", exchange.method);
-    push_bytes(out, "host", exchange.host);
-    push_bytes(out, "path", exchange.path);
-    push_text(out, "version", exchange.version);
+    push_bytes(out, key!("method"), exchange.method);
+    push_bytes(out, key!("host"), exchange.host);
+    push_bytes(out, key!("path"), exchange.path);
+    push_word(out, key!("version"), exchange.version.map(str::as_bytes));
 }
 
 fn push_way(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_text(out, "rule", exchange.rule);
-    push_text(out, "pool", exchange.pool);
-    push_text(out, "server", exchange.server.map(|server| server.name()));
+    push_bytes(out, key!("rule"), exchange.rule);
+    push_bytes(out, key!("pool"), exchange.pool);
+    push_json(out, key!("server"), exchange.counts.server.map(|server| &*server.quoted));
 }
 
 fn push_figures(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_figure(out, "status", (exchange.status != 0).then_some(u64::from(exchange.status)));
-    push_figure(out, "request_bytes", Some(exchange.request_bytes));
-    push_figure(out, "response_bytes", Some(exchange.response_bytes));
-    push_figure(out, "decided_us", exchange.decided_us);
-    push_figure(out, "connected_us", exchange.connected_us);
-    push_figure(out, "first_byte_us", exchange.first_byte_us);
-    push_figure(out, "total_us", Some(exchange.total_us));
-    push_figure(out, "tries", (exchange.tries != 0).then_some(u64::from(exchange.tries)));
-    if let Some(reused) = exchange.reused {
-        push_key(out, "reused");
-        out.extend_from_slice(if reused { b"true" } else { b"false" });
-    }
+    let Counts { status, request_bytes, response_bytes, total_us, .. } = exchange.counts;
+    push_figure(out, key!("status"), (status != 0).then_some(u64::from(status)));
+    push_figure(out, key!("request_bytes"), Some(request_bytes));
+    push_figure(out, key!("response_bytes"), Some(response_bytes));
+    push_figure(out, key!("decided_us"), exchange.decided_us);
+    push_figure(out, key!("connected_us"), exchange.connected_us);
+    push_figure(out, key!("first_byte_us"), exchange.first_byte_us);
+    push_figure(out, key!("total_us"), Some(total_us));
+    push_figure(out, key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
+    push_json(
+        out,
+        key!("reused"),
+        exchange.reused.map(|reused| if reused { &b"true"[..] } else { b"false" }),
+    );
 }
 
-fn push_text(out: &mut Vec<u8>, key: &str, value: Option<&str>) {
+#[inline]
+fn push_text(out: &mut Vec<u8>, key: &'static [u8], value: Option<&str>) {
     push_bytes(out, key, value.map(str::as_bytes));
 }
 
-fn push_bytes(out: &mut Vec<u8>, key: &str, value: Option<&[u8]>) {
+#[inline]
+fn push_bytes(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
     if let Some(value) = value {
-        push_key(out, key);
+        out.extend_from_slice(key);
         push_string(out, value);
     }
 }
 
-fn push_figure(out: &mut Vec<u8>, key: &str, value: Option<u64>) {
+/// A text of ours: nothing in it needs an escape.
+#[inline]
+fn push_word(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
     if let Some(value) = value {
-        push_key(out, key);
-        push_number(out, value);
+        out.extend_from_slice(key);
+        out.push(b'"');
+        out.extend_from_slice(value);
+        out.push(b'"');
     }
 }
 
-/// Keys are our own words, so nothing in them needs an escape.
-fn push_key(out: &mut Vec<u8>, key: &str) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(key.as_bytes());
-    out.extend_from_slice(b"\":");
+/// What is JSON already.
+#[inline]
+fn push_json(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
+    if let Some(value) = value {
+        out.extend_from_slice(key);
+        out.extend_from_slice(value);
+    }
+}
+
+#[inline]
+fn push_figure(out: &mut Vec<u8>, key: &'static [u8], value: Option<u64>) {
+    if let Some(value) = value {
+        out.extend_from_slice(key);
+        push_number(out, value);
+    }
 }
 
 #[cfg(test)]
@@ -99,29 +134,32 @@ mod tests {
         let listener = ListenerMetrics::new("shop", 1);
         let server = ServerMetrics::new("fast", "server1", 1);
         let exchange = Exchange {
-            listener: &listener,
+            counts: Counts {
+                listener: &listener,
+                server: Some(&server),
+                status: 200,
+                request_bytes: 120,
+                response_bytes: 1300,
+                total_us: 1200,
+            },
             now_us: 0,
-            client: "127.0.0.1:5555".parse().unwrap(),
-            client_ip: "127.0.0.1".parse().unwrap(),
+            peer: b"127.0.0.1",
+            peer_port: 5555,
+            client_ip: b"127.0.0.1",
             tls: Some("1.3"),
             sni: Some("a.example"),
             method: Some(b"GET"),
             host: Some(b"a.example"),
             path: Some(b"/x"),
             version: Some("1.1"),
-            rule: Some("R1"),
-            pool: Some("fast"),
-            server: Some(&server),
-            status: 200,
-            request_bytes: 120,
-            response_bytes: 1300,
+            rule: Some(b"R1"),
+            pool: Some(b"fast"),
             decided_us: Some(3),
             connected_us: Some(120),
             first_byte_us: Some(800),
-            total_us: 1200,
             tries: 1,
             reused: Some(true),
-            tags: &["gold", "a\"b"],
+            tags: &["gold".into(), "a\"b".into()],
             error: Some("…"),
         };
         let mut out = Vec::new();
@@ -139,16 +177,17 @@ mod tests {
 
     #[test]
     fn absent_facts_are_left_out() {
-        let listener = ListenerMetrics::new("shop", 1);
+        let listener = ListenerMetrics::new("the \"shop\"", 1);
         let exchange = Exchange {
-            client: "[::1]:5555".parse().unwrap(),
-            client_ip: "2001:db8::1".parse().unwrap(),
-            ..Exchange::new(&listener)
+            peer: b"::1",
+            peer_port: 5555,
+            client_ip: b"2001:db8::1",
+            ..Exchange::new(Counts::new(&listener))
         };
         let mut out = Vec::new();
         push_line(&mut out, b"T", &exchange);
         let expected = concat!(
-            r#"{"time":"T","listener":"shop","client":"[::1]:5555","client_ip":"2001:db8::1","#,
+            r#"{"time":"T","listener":"the \"shop\"","client":"[::1]:5555","client_ip":"2001:db8::1","#,
             r#""request_bytes":0,"response_bytes":0,"total_us":0}"#,
             "\n",
         );

@@ -2,12 +2,15 @@
 
 use crate::event::{Handshake, Refusal, ServerFailure};
 use crate::histogram::Histogram;
+use crate::json::quoted;
 use crate::slots::{Counter, Slots};
 
 /// The counters of a listener.
 #[derive(Debug)]
 pub struct ListenerMetrics {
     name: Box<str>,
+    /// The name as JSON, for each line of the log.
+    pub(crate) quoted: Box<[u8]>,
     pub(crate) slots: Slots<ListenerSlot>,
 }
 
@@ -24,6 +27,8 @@ pub struct RuleMetrics {
 pub struct ServerMetrics {
     pool: Box<str>,
     name: Box<str>,
+    /// The name as JSON, for each line of the log.
+    pub(crate) quoted: Box<[u8]>,
     pub(crate) slots: Slots<ServerSlot>,
 }
 
@@ -56,7 +61,7 @@ pub(crate) struct ServerSlot {
 
 impl ListenerMetrics {
     pub(crate) fn new(name: &str, threads: usize) -> ListenerMetrics {
-        ListenerMetrics { name: name.into(), slots: Slots::new(threads) }
+        ListenerMetrics { name: name.into(), quoted: quoted(name), slots: Slots::new(threads) }
     }
 
     /// The listener's name.
@@ -83,7 +88,12 @@ impl RuleMetrics {
 
 impl ServerMetrics {
     pub(crate) fn new(pool: &str, name: &str, threads: usize) -> ServerMetrics {
-        ServerMetrics { pool: pool.into(), name: name.into(), slots: Slots::new(threads) }
+        ServerMetrics {
+            pool: pool.into(),
+            name: name.into(),
+            quoted: quoted(name),
+            slots: Slots::new(threads),
+        }
     }
 
     /// The name of the pool.

@@ -82,8 +82,7 @@ impl Recorder {
     }
 
     fn done(&self, exchange: &Exchange<'_>) {
-        let Exchange { listener, server, status, request_bytes, response_bytes, total_us, .. } = *exchange;
-        self.count(&Counts { listener, server, status, request_bytes, response_bytes, total_us });
+        self.count(&exchange.counts);
         if let Some(log) = &self.log {
             log.borrow_mut().write(exchange);
         }

@@ -94,11 +94,15 @@ fn ipv6(threads: usize) {
     let rules = "if (srcip == ::1 && dstip in [::/64]) { setHeader(\"x-rule\", \"six\"); }";
     let setup = Setup::new(threads).listener("bind = \"[::1]:0\"\nforwarded = \"append\"").rules(rules);
     let switch = setup.pool("standard", &[&origin]).start();
-    assert_eq!(switch.get("/").status(), 200);
+    let mut client = switch.client();
+    assert_eq!(client.get("/").status(), 200);
     let head = origin.last().head;
     assert_eq!(head.field("x-rule"), Some("six"));
     assert_eq!(head.field("x-forwarded-for"), Some("::1"));
     assert!(head.field("forwarded").is_some_and(|value| value.contains("for=\"[::1]\"")), "{head:?}");
+    let entry = switch.log_of("/");
+    assert_eq!(entry["client"], client.local().to_string());
+    assert_eq!(entry["client_ip"], "::1");
 }
 
 /// A listener may have several addresses.

@@ -8,6 +8,7 @@ use crate::drain::held;
 
 pointsman_e2e::for_threads!(
     access_log,
+    access_log_of_proxies,
     access_log_escapes,
     access_log_of_failures,
     access_log_in_a_file,
@@ -63,7 +64,10 @@ fn access_log(threads: usize) {
     assert_eq!(client.get("/no").status(), 403);
     let entry = switch.log_of("/no");
     assert_eq!((&entry["rule"], &entry["status"]), (&"R2".into(), &403.into()), "{entry}");
-    assert!(absent(&entry, "server"), "{entry}");
+    // Nothing is left of the request before it.
+    for key in ["server", "pool", "tags"] {
+        assert!(absent(&entry, key), "{key} in {entry}");
+    }
 
     assert_eq!(client.get("/unnamed").status(), 200);
     assert_eq!(switch.log_of("/unnamed")["rule"], "#3");
@@ -72,6 +76,24 @@ fn access_log(threads: usize) {
     let entry = switch.log_of("/nobody");
     assert_eq!((&entry["pool"], &entry["server"]), (&"standard".into(), &"server2".into()), "{entry}");
     assert_eq!(entry["rule"], "(default)");
+}
+
+/// Whom a trusted proxy speaks for, or the proxy itself where it names nobody, or where its request is refused.
+fn access_log_of_proxies(threads: usize) {
+    let (fast, slow) = (Origin::new("server1"), Origin::new("server2"));
+    let switch = setup(threads, &fast, &slow).listener("trusted_proxies = [\"127.0.0.1\"]").start();
+    let mut client = switch.client();
+    for (path, field, status, expected) in [
+        ("/four", "X-Forwarded-For: 203.0.113.9\r\n", 200, "203.0.113.9"),
+        ("/six", "X-Forwarded-For: 2001:DB8:0::7\r\n", 200, "2001:db8::7"),
+        ("/none", "", 200, "127.0.0.1"),
+        ("/%zz", "X-Forwarded-For: 203.0.113.9\r\n", 400, "127.0.0.1"),
+    ] {
+        assert_eq!(client.ask("GET", path, field).status(), status);
+        let entry = switch.log_of(path);
+        assert_eq!(entry["client_ip"], expected, "{entry}");
+        assert_eq!(entry["client"], client.local().to_string());
+    }
 }
 
 /// A line stays a line and JSON stays JSON, whatever the client sends.

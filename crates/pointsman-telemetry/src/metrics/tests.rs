@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Event, Exchange};
+use crate::event::{Counts, Event, Exchange};
 use crate::{AccessLog, LogTarget};
 
 const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };
@@ -115,18 +115,18 @@ fn every_event_is_on_the_page() {
     for _ in 0..3 {
         recorder.hear(&Event::Decided(&rule));
     }
-    let exchange = Exchange {
-        status: 204,
-        rule: Some(rule.label()),
+    let counts = Counts {
+        listener: &shop,
         server: Some(&server),
+        status: 204,
         request_bytes: 100,
         response_bytes: 200,
         total_us: 1_500,
-        ..Exchange::new(&shop)
     };
-    recorder.hear(&Event::Done(&exchange));
-    recorder.hear(&Event::Done(&Exchange { status: 0, total_us: 90_000_000, ..exchange }));
-    recorder.hear(&Event::Done(&Exchange { status: 999, total_us: 1, ..exchange }));
+    // Whether there is a line or not, the same is counted.
+    recorder.hear(&Event::Done(&Exchange::new(counts)));
+    recorder.hear(&Event::Counted(&Counts { status: 0, total_us: 90_000_000, ..counts }));
+    recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
     metrics.reloaded(2);
     metrics.reload_refused();
 
@@ -192,9 +192,9 @@ fn threads_add_up() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     recorder.hear(&Event::ConnectionOpened(&shop));
-                    let exchange =
-                        Exchange { status: 200, request_bytes: 3, total_us: round, ..Exchange::new(&shop) };
-                    recorder.hear(&Event::Done(&exchange));
+                    let counts =
+                        Counts { status: 200, request_bytes: 3, total_us: round, ..Counts::new(&shop) };
+                    recorder.hear(&Event::Counted(&counts));
                     recorder.hear(&Event::ConnectionClosed(&shop));
                 }
             });
@@ -243,8 +243,11 @@ fn lines_reach_the_file_on_flush_and_when_the_recorder_goes() {
     let recorder = metrics.recorder(Some(&log), BASE).unwrap();
     let done = |number: usize| {
         let error = number.to_string();
-        let exchange =
-            Exchange { now_us: number as u64 * 1_000, error: Some(&error), ..Exchange::new(&shop) };
+        let exchange = Exchange {
+            now_us: number as u64 * 1_000,
+            error: Some(&error),
+            ..Exchange::new(Counts::new(&shop))
+        };
         recorder.hear(&Event::Done(&exchange));
     };
     (0..10).for_each(done);
@@ -276,7 +279,7 @@ fn lines_after_closing_are_counted_as_dropped() {
     let shop = metrics.listener("shop");
     let recorder = metrics.recorder(Some(&log), BASE).unwrap();
     assert_eq!(log.close(Duration::MAX, || false), 0);
-    recorder.hear(&Event::Done(&Exchange::new(&shop)));
+    recorder.hear(&Event::Done(&Exchange::new(Counts::new(&shop))));
     recorder.flush();
     recorder.flush();
     assert_eq!(page(&metrics)["pointsman_access_log_dropped_lines_total"], 1.0);
