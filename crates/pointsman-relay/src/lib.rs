@@ -14,6 +14,7 @@ mod decide;
 mod exchange;
 mod fault;
 mod live;
+mod load;
 mod local;
 mod memory;
 mod pick;

@@ -107,7 +107,7 @@ impl Switch {
     /// # Errors
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
-        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
+        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
         let mut live = registry.attach(plan);
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
