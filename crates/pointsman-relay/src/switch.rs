@@ -14,6 +14,7 @@ use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
 use crate::shard::{Inbox, ShardStart, Shared};
+use crate::shortage::Lack;
 use crate::sockets::{BindFault, Sockets};
 use crate::threads::Threads;
 
@@ -258,8 +259,8 @@ impl Switch {
     /// How often something was not to be had.
     pub fn shortages(&self) -> Shortages {
         Shortages {
-            descriptors: self.shared.table_shortages.load(Ordering::Relaxed),
-            system: self.shared.system_shortages.load(Ordering::Relaxed),
+            descriptors: self.shared.shortages.of(Lack::Table),
+            system: self.shared.shortages.of(Lack::System),
             buffer_bytes: self.shared.budget.shortages(),
         }
     }
