@@ -2,87 +2,84 @@
 
 use std::sync::Arc;
 
-use pointsman_telemetry::{Counter, Slots};
+use pointsman_telemetry::{Counter, OwnLines};
 
 /// So many counters fill the lines of a thread.
 const PLACES: usize = 16;
 
-/// The counts of some servers, side by side for each thread: who compares servers reads as few lines of other
-/// threads as can be.
-type Counts = Slots<[Counter; PLACES]>;
+/// What one thread counts of some servers, side by side: who compares servers reads as few lines of other threads as
+/// can be.
+type Row = OwnLines<[Counter; PLACES]>;
 
 /// The load of one server, as all threads together make it.
 #[derive(Debug)]
 pub(crate) struct ServerLoad {
-    counts: Arc<Counts>,
+    /// One a thread.
+    rows: Arc<[Arc<Row>]>,
     place: usize,
-}
-
-impl ServerLoad {
-    /// How many requests are on their way. Those of other threads may be those of a moment ago.
-    pub(crate) fn in_flight(&self) -> u32 {
-        let sum = self.counts.sum(|of_thread| &of_thread[self.place]);
-        u32::try_from(sum).unwrap_or(u32::MAX)
-    }
 }
 
 /// What one thread adds to it.
 #[derive(Debug)]
 pub(crate) struct OwnLoad {
     load: Arc<ServerLoad>,
-    thread: usize,
+    row: Arc<Row>,
+    place: usize,
 }
 
 impl OwnLoad {
-    /// For the thread of that number, and for no other: each has one writer.
+    /// For the thread of that number, and for no other: each row has one writer.
     pub(crate) fn new(load: Arc<ServerLoad>, thread: usize) -> OwnLoad {
-        OwnLoad { load, thread }
+        let (row, place) = (load.rows[thread].clone(), load.place);
+        OwnLoad { load, row, place }
+    }
+
+    /// Counts a request in.
+    #[inline]
+    pub(crate) fn begin(&self) {
+        self.row[self.place].add(1);
+    }
+
+    /// Counts a request out that [`OwnLoad::begin`] counted in.
+    #[inline]
+    pub(crate) fn end(&self) {
+        self.row[self.place].subtract(1);
     }
 
     /// How many requests are on their way, those of the other threads among them.
     pub(crate) fn in_flight(&self) -> u32 {
         self.load.in_flight()
     }
+}
 
-    /// Counts a request in.
-    #[inline]
-    pub(crate) fn begin(&self) {
-        self.count().add(1);
-    }
-
-    /// Counts a request out that [`OwnLoad::begin`] counted in.
-    #[inline]
-    pub(crate) fn end(&self) {
-        self.count().subtract(1);
-    }
-
-    #[inline]
-    fn count(&self) -> &Counter {
-        &self.load.counts.of(self.thread)[self.load.place]
+impl ServerLoad {
+    /// How many requests are on their way. Those of other threads may be those of a moment ago.
+    pub(crate) fn in_flight(&self) -> u32 {
+        let sum: u64 = self.rows.iter().map(|row| row[self.place].get()).sum();
+        u32::try_from(sum).unwrap_or(u32::MAX)
     }
 }
 
 /// Gives servers their places.
 #[derive(Debug)]
 pub(crate) struct Places {
-    threads: usize,
-    counts: Arc<Counts>,
+    rows: Arc<[Arc<Row>]>,
     taken: usize,
 }
 
 impl Places {
     pub(crate) fn new(threads: usize) -> Places {
-        Places { threads, counts: Arc::new(Counts::new(threads)), taken: 0 }
+        Places { rows: (0..threads).map(|_| Arc::default()).collect(), taken: 0 }
     }
 
     /// The load of a server that has none yet. No place is given twice: some request may still hold it.
     pub(crate) fn next(&mut self) -> ServerLoad {
         if self.taken == PLACES {
-            *self = Places::new(self.threads);
+            *self = Places::new(self.rows.len());
         }
         let place = self.taken;
         self.taken += 1;
-        ServerLoad { counts: self.counts.clone(), place }
+        ServerLoad { rows: self.rows.clone(), place }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds. Only the thread that owns the slot may call it: two writers would lose counts.
+    /// Adds. Only one thread may ever call it: two writers would lose counts.
     #[inline]
     pub fn add(&self, count: u64) {
         // Not `fetch_add`: with one writer nothing can come between, and a locked instruction costs
@@ -32,7 +32,7 @@ impl Counter {
 
 /// One `T` for each thread.
 #[derive(Debug)]
-pub struct Slots<T>(Box<[OwnLines<T>]>);
+pub(crate) struct Slots<T>(Box<[OwnLines<T>]>);
 
 /// Something that shares no cache line with anything else: what is written beside it slows nobody down who reads
 /// it, nor the other way round.
@@ -52,25 +52,19 @@ impl<T> Deref for OwnLines<T> {
 }
 
 impl<T: Default> Slots<T> {
-    /// A slot for each of so many threads.
-    pub fn new(threads: usize) -> Slots<T> {
+    pub(crate) fn new(threads: usize) -> Slots<T> {
         Slots((0..threads).map(|_| OwnLines::default()).collect())
     }
 }
 
 impl<T> Slots<T> {
-    /// The slot of a thread. They are numbered from 0.
-    ///
-    /// # Panics
-    /// Where there are fewer threads.
     #[inline]
-    pub fn of(&self, thread: usize) -> &T {
+    pub(crate) fn of(&self, thread: usize) -> &T {
         &self.0[thread]
     }
 
     /// The sum over all threads of one counter.
-    #[inline]
-    pub fn sum(&self, counter: impl Fn(&T) -> &Counter) -> u64 {
+    pub(crate) fn sum(&self, counter: impl Fn(&T) -> &Counter) -> u64 {
         self.0.iter().fold(0, |sum, slot| sum.wrapping_add(counter(slot).get()))
     }
 }
