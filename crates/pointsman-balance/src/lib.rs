@@ -4,12 +4,10 @@
 
 mod algorithm;
 mod cookie;
-mod load;
 mod picker;
 mod sticky;
 
 pub use algorithm::Algorithm;
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
-pub use load::ServerLoad;
 pub use picker::Picker;
 pub use sticky::{StickyHash, rendezvous};

@@ -2,16 +2,17 @@
 
 use std::cmp::Ordering;
 
-use crate::{Algorithm, ServerLoad};
+use crate::Algorithm;
 
-/// The picks of one thread in one pool. Each thread has its own, so that a pick takes no lock;
-/// only the loads are shared.
+/// The picks of one thread in one pool. Each thread has its own, so that a pick takes no lock.
 ///
 /// A server of weight 0 is never picked, whatever the algorithm.
 #[derive(Debug)]
 pub struct Picker {
     algorithm: Algorithm,
     weights: Box<[u32]>,
+    /// What was in flight at the last pick by weight.
+    loads: Box<[u32]>,
     rotation: Rotation,
     shares: Shares,
 }
@@ -29,6 +30,7 @@ impl Picker {
         Picker {
             algorithm,
             weights: weights.into(),
+            loads: vec![0; weights.len()].into(),
             rotation: Rotation { next: thread.checked_rem(weights.len()).unwrap_or(0) },
             shares,
         }
@@ -36,24 +38,26 @@ impl Picker {
 
     /// The server for one request, by its position; nothing if none is usable.
     ///
-    /// `loads` are the servers' loads, one for each weight. `usable` may be asked about a server
-    /// more than once. `random` serves [`Algorithm::RandomTwoChoices`] only.
-    pub fn pick<L: AsRef<ServerLoad>>(
+    /// `in_flight` says how many requests a server has. It is asked where the algorithm compares servers, once
+    /// about each of those compared. `usable` may be asked about a server more than once. `random` serves
+    /// [`Algorithm::RandomTwoChoices`] only.
+    pub fn pick(
         &mut self,
-        loads: &[L],
+        in_flight: impl Fn(usize) -> u32,
         usable: impl Fn(usize) -> bool,
         random: u64,
     ) -> Option<usize> {
-        debug_assert_eq!(loads.len(), self.weights.len(), "one load for each weight");
-        let weights = &self.weights[..self.weights.len().min(loads.len())];
+        let Picker { algorithm, weights, loads, rotation, shares } = self;
         let candidate = |index: usize| weights[index] > 0 && usable(index);
-        let in_flight = |index: usize| loads[index].as_ref().in_flight();
-        match self.algorithm {
-            Algorithm::RoundRobin => self.rotation.pick_first(weights.len(), candidate),
-            Algorithm::WeightedRoundRobin => self.shares.pick(weights, candidate),
-            Algorithm::LeastConnections => self.rotation.pick_least(weights.len(), candidate, in_flight),
+        match algorithm {
+            Algorithm::RoundRobin => rotation.pick_first(weights.len(), candidate),
+            Algorithm::WeightedRoundRobin => shares.pick(weights, candidate),
+            Algorithm::LeastConnections => rotation.pick_least(weights.len(), candidate, in_flight),
             Algorithm::WeightedLeastConnections => {
-                pick_least_for_weight(&mut self.shares, weights, candidate, in_flight)
+                (0..).zip(&mut *loads).filter(|(index, _)| candidate(*index)).for_each(|(index, load)| {
+                    *load = in_flight(index);
+                });
+                pick_least_for_weight(shares, weights, loads, candidate)
             }
             Algorithm::RandomTwoChoices => pick_of_two(weights.len(), candidate, in_flight, random),
         }
@@ -143,17 +147,13 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 fn pick_least_for_weight(
     shares: &mut Shares,
     weights: &[u32],
+    loads: &[u32],
     candidate: impl Fn(usize) -> bool,
-    load: impl Fn(usize) -> u32,
 ) -> Option<usize> {
-    let ratio = |index: usize| Ratio { load: load(index), weight: weights[index] };
-    let (first, least) = (0..weights.len())
-        .filter(|index| candidate(*index))
-        .map(|index| (index, ratio(index)))
-        .min_by(|(_, a), (_, b)| a.cmp(b))?;
-    let equally_busy = |index: usize| candidate(index) && ratio(index).cmp(&least).is_eq();
-    // Other threads may have made every one of them busier since.
-    shares.pick(weights, equally_busy).or(Some(first))
+    let ratio = |index: usize| Ratio { load: loads[index], weight: weights[index] };
+    let candidates = (0..weights.len()).filter(|index| candidate(*index));
+    let least = candidates.map(ratio).min_by(Ratio::cmp)?;
+    shares.pick(weights, |index| candidate(index) && ratio(index).cmp(&least).is_eq())
 }
 
 /// Requests in flight for a weight that is not 0.
@@ -200,22 +200,14 @@ mod tests {
 
     use super::*;
 
-    fn idle(count: usize) -> Vec<ServerLoad> {
-        busy(&vec![0; count])
+    const IDLE: fn(usize) -> u32 = |_| 0;
+
+    fn busy(in_flight: &[u32]) -> impl Fn(usize) -> u32 {
+        move |index| in_flight[index]
     }
 
-    fn busy(in_flight: &[u32]) -> Vec<ServerLoad> {
-        let load = |requests: &u32| {
-            let load = ServerLoad::default();
-            (0..*requests).for_each(|_| load.begin());
-            load
-        };
-        in_flight.iter().map(load).collect()
-    }
-
-    fn sequence(picker: &mut Picker, servers: usize, picks: usize) -> Vec<usize> {
-        let loads = idle(servers);
-        (0..picks).map(|_| picker.pick(&loads, |_| true, 0).expect("all are usable")).collect()
+    fn sequence(picker: &mut Picker, picks: usize) -> Vec<usize> {
+        (0..picks).map(|_| picker.pick(IDLE, |_| true, 0).expect("all are usable")).collect()
     }
 
     fn counts(picks: &[usize], servers: usize) -> Vec<u64> {
@@ -227,14 +219,14 @@ mod tests {
     #[test]
     fn smooth_as_in_the_textbook() {
         let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], 0);
-        assert_eq!(sequence(&mut picker, 3, 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
+        assert_eq!(sequence(&mut picker, 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
     }
 
     #[test]
     fn the_first_picks_of_many_threads_are_the_sequence_itself() {
         let first = |thread| {
             let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], thread);
-            sequence(&mut picker, 3, 1)[0]
+            sequence(&mut picker, 1)[0]
         };
         assert_eq!((0..7).map(first).collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
     }
@@ -245,7 +237,7 @@ mod tests {
             [(Algorithm::LeastConnections, [4, 4, 4]), (Algorithm::WeightedLeastConnections, [6, 4, 2])]
         {
             let mut picker = Picker::new(algorithm, &[3, 2, 1], 0);
-            assert_eq!(counts(&sequence(&mut picker, 3, 12), 3), expected, "{algorithm}");
+            assert_eq!(counts(&sequence(&mut picker, 12), 3), expected, "{algorithm}");
         }
     }
 
@@ -253,29 +245,27 @@ mod tests {
     fn a_pool_without_servers_picks_none() {
         for algorithm in Algorithm::ALL {
             let mut picker = Picker::new(algorithm, &[], 3);
-            assert_eq!(picker.pick(&idle(0), |_| true, 7), None, "{algorithm}");
+            assert_eq!(picker.pick(IDLE, |_| true, 7), None, "{algorithm}");
             let mut picker = Picker::new(algorithm, &[0, 0], 3);
-            assert_eq!(picker.pick(&idle(2), |_| true, 7), None, "{algorithm}");
+            assert_eq!(picker.pick(IDLE, |_| true, 7), None, "{algorithm}");
         }
     }
 
     #[test]
     fn huge_weights_do_not_overflow() {
         let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[u32::MAX; 3], usize::MAX);
-        assert_eq!(counts(&sequence(&mut picker, 3, 300), 3), [100; 3]);
+        assert_eq!(counts(&sequence(&mut picker, 300), 3), [100; 3]);
     }
 
     #[test]
     fn two_choices_reach_every_pair() {
-        let loads = idle(4);
         let mut picker = Picker::new(Algorithm::RandomTwoChoices, &[1; 4], 0);
         let picks: Vec<_> = (0..4096u64)
-            .filter_map(|step| picker.pick(&loads, |_| true, step << 52 | (step & 63) << 26))
+            .filter_map(|step| picker.pick(IDLE, |_| true, step << 52 | (step & 63) << 26))
             .collect();
         assert_eq!(counts(&picks, 4), [1024; 4]);
-        let loads = busy(&[5, 4, 3, 2]);
         let picks: Vec<_> = (0..4096u64)
-            .filter_map(|step| picker.pick(&loads, |_| true, step << 52 | (step & 63) << 26))
+            .filter_map(|step| picker.pick(busy(&[5, 4, 3, 2]), |_| true, step << 52 | (step & 63) << 26))
             .collect();
         let counts = counts(&picks, 4);
         assert!(counts.is_sorted() && counts[0] == 0 && counts[3] > 2000, "{counts:?}");
@@ -295,11 +285,10 @@ mod tests {
             thread in 0usize..20,
             randoms in vec(any::<u64>(), 1..20),
         ) {
-            let loads = busy(&in_flight);
             let mut picker = Picker::new(algorithm, &weights, thread);
             let candidate = |index: usize| usable[index] && weights[index] > 0;
             for random in randoms {
-                match picker.pick(&loads, |index| usable[index], random) {
+                match picker.pick(busy(&in_flight), |index| usable[index], random) {
                     Some(picked) => prop_assert!(candidate(picked)),
                     None => prop_assert!(!(0..weights.len()).any(candidate)),
                 }
@@ -308,11 +297,10 @@ mod tests {
 
         #[test]
         fn round_robin_is_exact(usable in vec(any::<bool>(), 1..9), thread in 0usize..20, rounds in 1usize..5) {
-            let loads = idle(usable.len());
             let mut picker = Picker::new(Algorithm::RoundRobin, &vec![1; usable.len()], thread);
             let number = usable.iter().filter(|usable| **usable).count();
             let picks: Vec<_> =
-                (0..number * rounds).filter_map(|_| picker.pick(&loads, |index| usable[index], 0)).collect();
+                (0..number * rounds).filter_map(|_| picker.pick(IDLE, |index| usable[index], 0)).collect();
             let expected: Vec<_> = usable.iter().map(|usable| if *usable { rounds as u64 } else { 0 }).collect();
             prop_assert_eq!(counts(&picks, usable.len()), expected);
         }
@@ -324,13 +312,13 @@ mod tests {
         ) {
             let total = u64::from(weights.iter().sum::<u32>());
             let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &weights, thread);
-            let picks = sequence(&mut picker, weights.len(), 2 * total as usize);
+            let picks = sequence(&mut picker, 2 * total as usize);
             for cycle in picks.windows(total as usize) {
                 let expected: Vec<_> = weights.iter().map(|weight| u64::from(*weight)).collect();
                 prop_assert_eq!(counts(cycle, weights.len()), expected);
             }
             let from_start = Picker::new(Algorithm::WeightedRoundRobin, &weights, 0);
-            let picks = sequence(&mut { from_start }, weights.len(), total as usize);
+            let picks = sequence(&mut { from_start }, total as usize);
             for length in 1..=picks.len() {
                 for (count, weight) in counts(&picks[..length], weights.len()).iter().zip(&weights) {
                     // Less than one whole pick above its share of the picks so far.
@@ -345,36 +333,34 @@ mod tests {
             weighted: bool,
             picks in 1usize..20,
         ) {
-            let loads = busy(&in_flight);
+            let mut in_flight = in_flight;
             let algorithm =
                 if weighted { Algorithm::WeightedLeastConnections } else { Algorithm::LeastConnections };
             let mut picker = Picker::new(algorithm, &weights, 0);
             for _ in 0..picks {
-                let Some(picked) = picker.pick(&loads, |index| usable[index], 0) else {
+                let Some(picked) = picker.pick(busy(&in_flight), |index| usable[index], 0) else {
                     break;
                 };
                 let load = |index: usize| {
-                    f64::from(loads[index].in_flight()) / if weighted { f64::from(weights[index]) } else { 1.0 }
+                    f64::from(in_flight[index]) / if weighted { f64::from(weights[index]) } else { 1.0 }
                 };
                 let candidates = (0..weights.len()).filter(|index| usable[*index] && weights[*index] > 0);
                 let least = candidates.map(load).fold(f64::INFINITY, f64::min);
                 prop_assert!((load(picked) - least).abs() < 1e-9);
-                loads[picked].begin();
+                in_flight[picked] += 1;
             }
         }
 
         #[test]
         fn the_worse_of_two_is_never_picked(in_flight in vec(0u32..4, 2..8), random: u64) {
-            let loads = busy(&in_flight);
-            let mut picker = Picker::new(Algorithm::RandomTwoChoices, &vec![1; loads.len()], 0);
-            let picked = picker.pick(&loads, |_| true, random).expect("all are usable");
+            let mut picker = Picker::new(Algorithm::RandomTwoChoices, &vec![1; in_flight.len()], 0);
+            let picked = picker.pick(busy(&in_flight), |_| true, random).expect("all are usable");
             // One server is busier than the picked one, or as busy: the other choice.
-            let others = (0..loads.len()).filter(|index| *index != picked);
+            let others = (0..in_flight.len()).filter(|index| *index != picked);
             prop_assert!(others.clone().any(|index| in_flight[index] >= in_flight[picked]));
-            let two = [0, 1].map(|index| loads[index].in_flight());
             let mut pair = Picker::new(Algorithm::RandomTwoChoices, &[1, 1], 0);
-            let picked = pair.pick(&loads[..2], |_| true, random).expect("both are usable");
-            prop_assert_eq!(two[picked], two[0].min(two[1]));
+            let picked = pair.pick(busy(&in_flight), |_| true, random).expect("both are usable");
+            prop_assert_eq!(in_flight[picked], in_flight[0].min(in_flight[1]));
         }
     }
 }

@@ -64,8 +64,8 @@ pub struct SocketReceiver(UnixStream);
 pub struct Received {
     /// As it was sent.
     pub number: u32,
-    /// Absent where the table of this thread was full: the socket is as if it had not been sent.
-    pub socket: Option<TcpListener>,
+    /// The error is what kept it from this thread's table; the socket is as if it had not been sent.
+    pub socket: io::Result<TcpListener>,
 }
 
 impl SocketSender {
@@ -114,7 +114,14 @@ impl SocketReceiver {
             RecvAncillaryMessage::ScmRights(mut sockets) => sockets.next().map(TcpListener::from),
             _ => None,
         });
+        let socket = socket.ok_or_else(|| self.why_none_came());
         Some(Received { number: u32::from_ne_bytes(number), socket })
+    }
+
+    /// The kernel does not say what it lacked for a descriptor that it could not hand over. It does to who asks for
+    /// another one; where that is given, it may have lacked nothing but a moment.
+    fn why_none_came(&self) -> io::Error {
+        self.try_clone().err().unwrap_or_else(|| Errno::AGAIN.into())
     }
 }
 
@@ -156,7 +163,7 @@ mod tests {
         let socket = listener();
         let sent = (0..10_000).take_while(|number| sender.send(*number, &socket).is_ok()).count();
         assert!(sent > 0 && sent < 10_000, "{sent}");
-        let received = std::iter::from_fn(|| receiver.next()).inspect(|one| assert!(one.socket.is_some()));
+        let received = std::iter::from_fn(|| receiver.next()).inspect(|one| assert!(one.socket.is_ok()));
         assert_eq!(received.map(|one| one.number as usize).collect::<Vec<_>>(), Vec::from_iter(0..sent));
         sender.send(7, &socket).expect("room again");
         drop(receiver);

@@ -3,6 +3,9 @@
 //! Start reading at `session.rs`: one function shows the way of a request. [`Threads`] start
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
+//! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, and
+//! `slots.rs` of `pointsman-telemetry`).
+//!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
 
@@ -15,6 +18,7 @@ mod exchange;
 mod facts;
 mod fault;
 mod live;
+mod load;
 mod local;
 mod memory;
 mod onward;

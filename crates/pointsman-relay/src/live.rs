@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use pointsman_balance::{RouteCookie, ServerLoad, StickyHash};
+use pointsman_balance::{RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex};
 use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
-use pointsman_telemetry::{ListenerMetrics, Metrics, RuleMetrics, ServerMetrics};
+use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
+use crate::load::{Places, ServerLoad};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
@@ -56,9 +57,9 @@ pub(crate) struct LiveListener {
 pub(crate) struct ListenerState {
     pub(crate) metrics: Arc<ListenerMetrics>,
     /// Open connections in the whole process.
-    pub(crate) open: AtomicU32,
+    pub(crate) open: OwnLines<AtomicU32>,
     /// The same by address, where the listener limits those.
-    pub(crate) addresses: AddressCounts,
+    pub(crate) addresses: OwnLines<AddressCounts>,
 }
 
 /// The state of a server.
@@ -105,6 +106,7 @@ pub(crate) struct Registry {
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<(Arc<str>, Arc<str>, SocketAddr), LiveServer>,
+    places: Places,
     /// How many numbers were given to listeners and servers: none is given twice.
     listeners_numbered: u32,
     servers_numbered: u32,
@@ -112,12 +114,13 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// `sticky_key` stands in where a plan names none.
-    pub(crate) fn new(metrics: Arc<Metrics>, sticky_key: [u8; 16]) -> Registry {
+    pub(crate) fn new(metrics: Arc<Metrics>, sticky_key: [u8; 16], threads: usize) -> Registry {
         Registry {
             metrics,
             sticky_key,
             listeners: HashMap::new(),
             servers: HashMap::new(),
+            places: Places::new(threads),
             listeners_numbered: 0,
             servers_numbered: 0,
         }
@@ -154,7 +157,7 @@ impl Registry {
                 self.listeners_numbered += 1;
                 let metrics = self.metrics.listener(&listener.name);
                 let state =
-                    ListenerState { metrics, open: AtomicU32::new(0), addresses: AddressCounts::default() };
+                    ListenerState { metrics, open: OwnLines::default(), addresses: OwnLines::default() };
                 (ListenerId(self.listeners_numbered), Arc::new(state))
             })
             .clone();
@@ -176,7 +179,7 @@ impl Registry {
                 self.servers_numbered += 1;
                 LiveServer {
                     id: ServerId(self.servers_numbered),
-                    load: Arc::default(),
+                    load: Arc::new(self.places.next()),
                     metrics: self.metrics.server(&pool.name, &server.name),
                 }
             });

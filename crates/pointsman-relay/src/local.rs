@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_balance::{Picker, ServerLoad};
+use pointsman_balance::Picker;
 use pointsman_config::{Pool, PoolIndex, PoolLimits};
 use pointsman_telemetry::ServerMetrics;
 use pointsman_upstream::{IdleLimits, ServerId};
 
 use crate::live::Live;
+use crate::load::OwnLoad;
 
 /// One thread's view of a generation. Sessions hold it only while they decide.
 pub(crate) struct Local {
@@ -21,7 +22,6 @@ pub(crate) struct Local {
 pub(crate) struct LocalPool {
     plan: Pool,
     pub(crate) servers: Vec<Rc<LocalServer>>,
-    pub(crate) loads: Vec<Arc<ServerLoad>>,
     pub(crate) picker: RefCell<Picker>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct LocalServer {
     pub(crate) weight: u32,
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
-    pub(crate) load: Arc<ServerLoad>,
+    pub(crate) load: OwnLoad,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) limits: PoolLimits,
 }
@@ -88,7 +88,7 @@ impl LocalPool {
                     address: server.address,
                     weight: server.weight,
                     identity: identity(live, plan, &server.name),
-                    load: state.load.clone(),
+                    load: OwnLoad::new(state.load.clone(), thread),
                     metrics: state.metrics.clone(),
                     limits: plan.limits,
                 })
@@ -97,7 +97,6 @@ impl LocalPool {
         let weights: Vec<_> = plan.servers.iter().map(|server| server.weight).collect();
         LocalPool {
             plan: plan.clone(),
-            loads: states.iter().map(|state| state.load.clone()).collect(),
             picker: RefCell::new(Picker::new(plan.algorithm, &weights, thread)),
             servers,
         }

@@ -58,7 +58,10 @@ impl Choice {
             By::Hash(key) => by_hash(key),
             // A second try takes no turn: it would hand the next client the server that failed this one.
             By::Turn if !self.failed.is_empty() => by_hash(shard.random()),
-            By::Turn => self.pool.picker.borrow_mut().pick(&self.pool.loads, usable, shard.random()),
+            By::Turn => {
+                let in_flight = |server: usize| self.pool.servers[server].load.in_flight();
+                self.pool.picker.borrow_mut().pick(in_flight, usable, shard.random())
+            }
         }?;
         self.pool.servers.get(index).cloned()
     }

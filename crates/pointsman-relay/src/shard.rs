@@ -10,7 +10,7 @@ use pointsman_balance::ClientIds;
 use pointsman_http::{RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
-use pointsman_telemetry::{Recorder, WallBase};
+use pointsman_telemetry::{OwnLines, Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
@@ -19,12 +19,14 @@ use crate::live::{Live, SocketId};
 use crate::local::Local;
 use crate::memory::Buffers;
 use crate::reach::CountedIdle;
-use crate::shortage::{Lack, LastDescriptors, Use};
+use crate::shortage::{Lack, LastDescriptors, ShortageCounts, Use};
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
 
 /// What all threads share: the live plan, and what the control thread asks of each.
+///
+/// Every request reads some of it, and none writes here. What connections write has lines of its own.
 pub(crate) struct Shared {
     generation: AtomicU64,
     live: Mutex<Arc<Live>>,
@@ -32,15 +34,10 @@ pub(crate) struct Shared {
     /// The drain is over, whatever is still open.
     pub(crate) stopping: AtomicBool,
     /// Open client connections.
-    pub(crate) open: AtomicUsize,
+    pub(crate) open: OwnLines<AtomicUsize>,
     /// How many there may be where the plan does not say.
     pub(crate) connections_max: u32,
-    /// How often a table had no descriptor left.
-    pub(crate) table_shortages: AtomicU64,
-    /// How often the system had no descriptors or no memory for sockets left.
-    pub(crate) system_shortages: AtomicU64,
-    /// How often all threads could have helped.
-    pub(crate) calls_for_help: AtomicU64,
+    pub(crate) shortages: OwnLines<ShortageCounts>,
     /// The memory that clients may take.
     pub(crate) budget: Arc<Budget>,
 }
@@ -52,11 +49,9 @@ impl Shared {
             live: Mutex::new(live),
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            open: AtomicUsize::new(0),
+            open: OwnLines::default(),
             connections_max,
-            table_shortages: AtomicU64::new(0),
-            system_shortages: AtomicU64::new(0),
-            calls_for_help: AtomicU64::new(0),
+            shortages: OwnLines::default(),
             budget: Arc::new(budget),
         }
     }
@@ -135,7 +130,8 @@ pub(crate) struct Shard {
     pub(crate) last_descriptors: LastDescriptors,
     /// Whether no other thread uses its descriptors.
     pub(crate) has_own_table: bool,
-    pub(crate) calls_heard: Cell<u64>,
+    /// The shortages that it could help in, as far as it has.
+    pub(crate) shortages_heard: Cell<u64>,
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
@@ -216,7 +212,7 @@ impl Shard {
             turned_away: Cell::new(0),
             last_descriptors,
             has_own_table,
-            calls_heard: Cell::new(0),
+            shortages_heard: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
@@ -311,12 +307,13 @@ impl Shard {
         let mut all = self.accepting.borrow_mut();
         while let Some(received) = sockets.next() {
             let number = SocketId(received.number);
-            let accepting = received.socket.and_then(|socket| Accepting::start(self, number, socket).ok());
-            match accepting {
-                Some(accepting) => all.push((number, accepting)),
-                // Whoever connects to it waits in the kernel's queue until there is room.
-                None => {
-                    self.makes_room(Use::Server, Lack::Table);
+            match received.socket.and_then(|socket| Accepting::start(self, number, socket)) {
+                Ok(accepting) => all.push((number, accepting)),
+                // Whoever connects to it waits in the kernel's queue until it has come.
+                Err(error) => {
+                    if let Some(lack) = Lack::of(&error) {
+                        self.makes_room(Use::Server, lack);
+                    }
                     inbox.miss(number);
                 }
             }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pointsman_net::{Deadline, Tcp};
 use pointsman_upstream::ConnectFault;
@@ -85,6 +85,37 @@ impl Lack {
     }
 }
 
+/// How often something has run out, on all threads.
+#[derive(Debug, Default)]
+pub(crate) struct ShortageCounts {
+    of_tables: AtomicU64,
+    of_system: AtomicU64,
+}
+
+impl ShortageCounts {
+    /// How often that was lacking.
+    pub(crate) fn of(&self, lack: Lack) -> u64 {
+        self.count(lack).load(Ordering::Relaxed)
+    }
+
+    fn add(&self, lack: Lack) {
+        self.count(lack).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often a thread could have helped: who has a table of its own cannot help another table.
+    fn within_reach(&self, has_own_table: bool) -> u64 {
+        let of_tables = if has_own_table { 0 } else { self.of(Lack::Table) };
+        self.of(Lack::System).wrapping_add(of_tables)
+    }
+
+    fn count(&self, lack: Lack) -> &AtomicU64 {
+        match lack {
+            Lack::Table => &self.of_tables,
+            Lack::System => &self.of_system,
+        }
+    }
+}
+
 /// Connects to a server; where there is no descriptor for it, idle connections make room first.
 pub(crate) async fn connect(
     shard: &Shard,
@@ -116,14 +147,7 @@ impl Shard {
     /// Takes note of a shortage and closes kept pipes and the connections to servers that have been idle longest:
     /// here at once, on the other threads at their next tick where that helps. Says whether any could be closed here.
     pub(crate) fn makes_room(&self, whom: Use, lack: Lack) -> bool {
-        let shortages = match lack {
-            Lack::Table => &self.shared.table_shortages,
-            Lack::System => &self.shared.system_shortages,
-        };
-        shortages.fetch_add(1, Ordering::Relaxed);
-        if lack == Lack::System || !self.has_own_table {
-            self.shared.calls_for_help.fetch_add(1, Ordering::Relaxed);
-        }
+        self.shared.shortages.add(lack);
         let kept_min = if whom == Use::Client { KEPT_FOR_CLIENTS } else { 0 };
         let pipes = self.pipes.close_kept();
         self.idle.close_oldest(GIVEN_UP, kept_min) + pipes > 0
@@ -131,8 +155,8 @@ impl Shard {
 
     /// Joins in where another thread has run short of what all share.
     pub(crate) fn help_in_shortage(&self) {
-        let calls = self.shared.calls_for_help.load(Ordering::Relaxed);
-        if self.calls_heard.replace(calls) != calls {
+        let shortages = self.shared.shortages.within_reach(self.has_own_table);
+        if self.shortages_heard.replace(shortages) != shortages {
             self.pipes.close_kept();
             self.idle.close_oldest(GIVEN_UP, KEPT_FOR_CLIENTS);
         }
@@ -153,6 +177,17 @@ mod tests {
             assert_eq!(Lack::of(&errno.into()), None, "{errno}");
         }
         assert_eq!(Lack::of(&io::Error::other("not of the system")), None);
+    }
+
+    #[test]
+    fn a_table_of_ones_own_is_nobody_elses_lack() {
+        let counts = ShortageCounts::default();
+        counts.add(Lack::Table);
+        counts.add(Lack::Table);
+        assert_eq!([false, true].map(|own| counts.within_reach(own)), [2, 0]);
+        counts.add(Lack::System);
+        assert_eq!([false, true].map(|own| counts.within_reach(own)), [3, 1]);
+        assert_eq!([Lack::Table, Lack::System].map(|lack| counts.of(lack)), [2, 1]);
     }
 
     #[test]

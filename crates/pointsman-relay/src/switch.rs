@@ -14,6 +14,7 @@ use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
 use crate::shard::{Inbox, ShardStart, Shared};
+use crate::shortage::Lack;
 use crate::sockets::{BindFault, Sockets};
 use crate::threads::Threads;
 
@@ -41,6 +42,8 @@ pub struct Start {
 /// A running switch.
 pub struct Switch {
     shared: Arc<Shared>,
+    /// The live generation. To look at it where it is shared would write to what requests read.
+    live: Arc<Live>,
     registry: Registry,
     threads: Vec<Thread>,
     sockets: Sockets,
@@ -107,16 +110,18 @@ impl Switch {
     /// # Errors
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
-        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key);
+        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
         let mut live = registry.attach(plan);
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
         let buffer_bytes_max = live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max);
         let budget = Budget::new(buffer_bytes_max, start.threads.count());
-        let shared = Shared::new(Arc::new(live), start.connections_max, budget);
+        let live = Arc::new(live);
+        let shared = Shared::new(live.clone(), start.connections_max, budget);
         let mut switch = Switch {
             shared: Arc::new(shared),
+            live,
             registry,
             threads: Vec::new(),
             sockets,
@@ -169,7 +174,8 @@ impl Switch {
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
         self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
-        self.retired.push(self.shared.publish(Arc::new(live)));
+        self.live = Arc::new(live);
+        self.retired.push(self.shared.publish(self.live.clone()));
         self.accept_on(&opened);
         for socket in gone {
             self.threads.iter().for_each(|thread| thread.inbox.close(socket));
@@ -215,9 +221,8 @@ impl Switch {
 
     /// Every address that is listened on, in the order of the configuration.
     pub fn addresses(&self) -> Vec<Address> {
-        let live = self.shared.live();
         let mut addresses = Vec::new();
-        for (listener, state) in live.listeners() {
+        for (listener, state) in self.live.listeners() {
             let bound = self.sockets.of(state.id).map(|address| Address {
                 listener: listener.name.clone(),
                 address,
@@ -230,7 +235,7 @@ impl Switch {
 
     /// Shows the live plan.
     pub fn with_plan<T>(&self, see: impl FnOnce(&Plan) -> T) -> T {
-        see(&self.shared.live().plan)
+        see(&self.live.plan)
     }
 
     /// How often files are looked at for changes; 0: never.
@@ -258,8 +263,8 @@ impl Switch {
     /// How often something was not to be had.
     pub fn shortages(&self) -> Shortages {
         Shortages {
-            descriptors: self.shared.table_shortages.load(Ordering::Relaxed),
-            system: self.shared.system_shortages.load(Ordering::Relaxed),
+            descriptors: self.shared.shortages.of(Lack::Table),
+            system: self.shared.shortages.of(Lack::System),
             buffer_bytes: self.shared.budget.shortages(),
         }
     }

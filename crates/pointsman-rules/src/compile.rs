@@ -11,13 +11,11 @@ mod texts;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use regex::bytes::Regex;
-
 use crate::ast::{self, FieldRef, Item, SettingKind};
 use crate::parser::{parse_into, shorten};
 use crate::schema::{self, NoField};
 use crate::{
-    Block, Condition, Diagnostic, Field, Findings, Lines, OnUnknown, Program, Rule, RuleIndex, Span,
+    Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Program, Rule, RuleIndex, Span,
     Suggestions,
 };
 
@@ -58,7 +56,7 @@ struct Compiler<'a> {
     /// Where each label is, and which rule it calls.
     labels: HashMap<&'a str, (RuleIndex, Span)>,
     /// Each regex is built once, however many rules name it; `None` is one that is none.
-    regexes: HashMap<Box<str>, Option<Regex>>,
+    regexes: HashMap<Box<str>, Option<Matcher>>,
     on_unknown: OnUnknown,
 }
 

@@ -3,30 +3,62 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes::Regex;
 
-/// A regex of a condition. All are built with the same options, so that those of the same text are equal.
-#[derive(Clone)]
-pub struct Matcher(Regex);
+/// Threads that have a copy of a regex to themselves; if there are more, two or three share one.
+const COPIES: usize = 64;
 
+/// A regex of a rule. All are built with the same options, so that those of the same text are equal.
+///
+/// A regex has room to work in for one thread, and more of it behind locks for the others; at each match somebody
+/// writes what all of them read. So each thread asks a copy of its own, which is made when it first does.
+#[derive(Clone)]
+pub struct Matcher(Arc<Copies>);
+
+struct Copies {
+    original: Regex,
+    /// By the number of the thread.
+    own: [OnceLock<Regex>; COPIES],
+}
+
+thread_local! {
+    /// Given to each thread that asks a regex.
+    static NUMBER: usize = {
+        static NUMBERED: AtomicUsize = AtomicUsize::new(0);
+        NUMBERED.fetch_add(1, Ordering::Relaxed)
+    };
+}
+
+/// The regex for this thread to ask.
 impl Deref for Matcher {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        &self.0
+        let Copies { original, own } = &*self.0;
+        // A thread that is about to end has no number any more.
+        NUMBER.try_with(|number| own[number % COPIES].get_or_init(|| original.clone())).unwrap_or(original)
     }
 }
 
 impl From<Regex> for Matcher {
     fn from(regex: Regex) -> Matcher {
-        Matcher(regex)
+        Matcher(Arc::new(Copies { original: regex, own: [const { OnceLock::new() }; COPIES] }))
+    }
+}
+
+impl Matcher {
+    /// What it was written as.
+    fn text(&self) -> &str {
+        self.0.original.as_str()
     }
 }
 
 impl PartialEq for Matcher {
     fn eq(&self, other: &Matcher) -> bool {
-        self.as_str() == other.as_str()
+        self.text() == other.text()
     }
 }
 
@@ -34,13 +66,13 @@ impl Eq for Matcher {}
 
 impl Hash for Matcher {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
+        self.text().hash(state);
     }
 }
 
 impl fmt::Debug for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.original.fmt(f)
     }
 }
 
@@ -89,7 +121,28 @@ pub(crate) fn under(prefix: &[u8], path: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{like, under};
+    use super::{COPIES, Matcher, Regex, like, under};
+
+    #[test]
+    fn threads_ask_copies_of_their_own() {
+        let matcher = Matcher::from(Regex::new("^a+$").expect("a regex"));
+        // All are there at the same time, and so are their numbers.
+        let all_there = std::sync::Barrier::new(COPIES + 1);
+        let place = || {
+            assert!(matcher.is_match(b"aa") && !matcher.is_match(b"ab"));
+            all_there.wait();
+            assert!(std::ptr::eq(&*matcher, &*matcher), "it is made once");
+            std::ptr::from_ref::<Regex>(&matcher).addr()
+        };
+        let mut places: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..=COPIES).map(|_| scope.spawn(place)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it matches")).collect()
+        });
+        places.sort_unstable();
+        places.dedup();
+        // Other tests take numbers meanwhile.
+        assert!(places.len() > COPIES / 2 && places.len() <= COPIES, "{}", places.len());
+    }
 
     fn slow_like(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern, text) {

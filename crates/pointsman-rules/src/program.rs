@@ -2,11 +2,9 @@
 
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-use regex::bytes::Regex;
-
 use crate::engine::Engine;
 use crate::{Decimal, Field, Matcher, Span};
+use ipnet::IpNet;
 
 /// A compiled rule set. Immutable; one value serves all threads.
 #[derive(Debug)]
@@ -293,7 +291,7 @@ pub enum Effect {
     /// `rewritePath(regex, replacement)`: the forwarded path; `$1` names a group.
     RewritePath {
         /// What is searched, over the normal form of the path.
-        regex: Regex,
+        regex: Matcher,
         /// What takes its place, all matches.
         replacement: Box<[u8]>,
     },

@@ -3,7 +3,8 @@
 //! [`Metrics`] is the registry, one for the process. Each event-loop thread takes one [`Recorder`] from it
 //! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
 //! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
-//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over.
+//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over. What else
+//! one thread counts and others read is a [`Counter`] too, on lines of its own ([`OwnLines`]).
 //!
 //! Invariants:
 //! - A counter has one writer, so counting is a load and a store, without a locked instruction.
@@ -27,4 +28,5 @@ pub use event::{Counts, Event, Exchange, Handshake, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics};
 pub use recorder::Recorder;
+pub use slots::{Counter, OwnLines};
 pub use timestamp::WallBase;

@@ -185,7 +185,7 @@ impl Compiler<'_> {
             TextOperator::StartsWith => Some(Op::StartsWith(bytes)),
             TextOperator::EndsWith => Some(Op::EndsWith(bytes)),
             TextOperator::Like => Some(Op::Like(bytes)),
-            TextOperator::Matches => self.regex(text).map(|regex| Op::Matches(regex.into())),
+            TextOperator::Matches => self.regex(text).map(Op::Matches),
             TextOperator::Under => self.under(text, bytes),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::cell::OnceCell;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::RegexBuilder;
 
 use crate::ast::Quoted;
 use crate::lexer::Meaning;
 use crate::parser::{parse_field, shorten};
 use crate::rewrite::{Reference, reference};
-use crate::{Diagnostic, Piece, Span, Template};
+use crate::{Diagnostic, Matcher, Piece, Span, Template};
 
 use super::Compiler;
 
@@ -18,7 +18,7 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 impl Compiler<'_> {
     /// A regex over bytes, in which `.` takes any of them: in Unicode mode a request could dodge
     /// a rule with a byte that is no UTF-8, and without `s` with a line feed in a query.
-    pub(super) fn regex(&mut self, quoted: &Quoted) -> Option<Regex> {
+    pub(super) fn regex(&mut self, quoted: &Quoted) -> Option<Matcher> {
         if let Some(Some(known)) = self.regexes.get(&quoted.text) {
             return Some(known.clone());
         }
@@ -28,7 +28,7 @@ impl Compiler<'_> {
             .size_limit(REGEX_BYTES_MAX)
             .build();
         let regex = match built {
-            Ok(regex) => Some(regex),
+            Ok(regex) => Some(Matcher::from(regex)),
             Err(regex::Error::Syntax(report)) => {
                 let fault = SyntaxFault::read(&report, &quoted.text);
                 let at = fault.at.map_or(quoted.span, |at| self.inside(quoted, at));
@@ -47,7 +47,7 @@ impl Compiler<'_> {
     }
 
     /// Every group that a replacement names must be there.
-    pub(super) fn check_replacement(&mut self, regex: &Regex, quoted: &Quoted) -> Option<()> {
+    pub(super) fn check_replacement(&mut self, regex: &Matcher, quoted: &Quoted) -> Option<()> {
         let text = quoted.text.as_bytes();
         let (mut at, mut sound) = (0, Some(()));
         let place = OnceCell::new();
