@@ -11,7 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
-use pointsman_net::{Acceptor, Account, BufferPool, Tcp, Timers, bind, is_free, spawn, write_all};
+use pointsman_net::{Acceptor, Account, BufferPool, Clock, Tcp, Timers, bind, is_free, spawn, write_all};
+use pointsman_telemetry::DateLine;
 
 use crate::places::{Place, Places};
 
@@ -64,12 +65,7 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
 }
 
 /// One request and its answer; then the connection closes.
-async fn converse(
-    mut tcp: Tcp,
-    place: &Place,
-    pages: &dyn Pages,
-    buffers: &BufferPool,
-) -> io::Result<()> {
+async fn converse(mut tcp: Tcp, place: &Place, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
     let mut received = buffers.take_later();
     let mut head = RequestHead::default();
     let mut unfinished = Unfinished::default();
@@ -84,8 +80,9 @@ async fn converse(
         }
     };
     place.is_answered();
+    let date = DateLine::at(Clock::start().unix_us());
     let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    write_all(&mut tcp, &page.write(to), &mut 0).await
+    write_all(&mut tcp, &page.write(to, &date), &mut 0).await
 }
 
 fn page_for(head: &RequestHead, received: &[u8], pages: &dyn Pages) -> Page {

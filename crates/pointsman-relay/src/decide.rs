@@ -106,7 +106,7 @@ pub(crate) fn decide<C: Transport>(
             if let Some(facts) = exchange.facts_mut() {
                 facts.pool = None;
             }
-            request.answered(last_hop(exchange)).map(Some)
+            request.answered(last_hop(shard, exchange)).map(Some)
         }
         Decided::Answer(answer) => request.answered(answer).map(Some),
         Decided::Discard => Ok(Some(Verdict::Discard)),
@@ -180,7 +180,7 @@ impl<'a> Place<'a> {
                 }
                 return match own {
                     Terminal::Discard => Ok(Decided::Discard),
-                    _ => own_answer(own, &committed, view).map(Decided::Answer),
+                    _ => own_answer(self.shard, own, &committed, view).map(Decided::Answer),
                 };
             }
         };
@@ -329,11 +329,13 @@ impl Request<'_> {
 }
 
 fn own_answer(
+    shard: &Shard,
     terminal: &Terminal,
     committed: &Committed<'_>,
     view: &RequestView<'_>,
 ) -> Result<OwnAnswer, Fault> {
-    let mut lines = PLAIN_TEXT_LINE.to_vec();
+    let date = shard.date.line();
+    let mut lines = shard.text_lines();
     let mut body = Vec::new();
     let status = match terminal {
         Terminal::Reject { status, reason } => {
@@ -343,7 +345,7 @@ fn own_answer(
             *status
         }
         Terminal::Redirect { status, location } => {
-            lines.clear();
+            lines.truncate(date.len());
             lines.extend_from_slice(b"Location: ");
             location.render_location(view, &mut lines);
             lines.extend_from_slice(b"\r\n");
@@ -360,7 +362,7 @@ fn own_answer(
     };
     if matches!(status, 204 | 304) {
         // Without a body there is no type of one, and a cache would merge it into what it has stored.
-        lines.clear();
+        lines.truncate(date.len());
     }
     committed.response.strip(&mut lines);
     committed.response.write(&mut lines);
@@ -369,8 +371,9 @@ fn own_answer(
 
 /// The answer to a TRACE or OPTIONS that may go no further: the switch is its last recipient (RFC 9110 section
 /// 7.6.2). A TRACE is not reflected, for what it would show is not for scripts.
-fn last_hop(exchange: &mut Exchange) -> OwnAnswer {
-    let mut lines = b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_vec();
+fn last_hop(shard: &Shard, exchange: &mut Exchange) -> OwnAnswer {
+    let mut lines = shard.date.line().to_vec();
+    lines.extend_from_slice(b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
     let (status, body) = match exchange.method {
         Method::Trace => (405, "TRACE ends here\n"),
         _ => (200, ""),

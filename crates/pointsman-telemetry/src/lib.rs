@@ -3,7 +3,8 @@
 //! [`Metrics`] is the registry, one for the process. Each event-loop thread takes one [`Recorder`] from it
 //! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
 //! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
-//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over.
+//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over. The calendar is
+//! here, too, and so is what answers say of the time ([`DateLine`]).
 //!
 //! Invariants:
 //! - A counter has one writer, so counting is a load and a store, without a locked instruction.
@@ -11,6 +12,7 @@
 //!   keep up loses lines, which are counted.
 
 mod access_log;
+mod date_line;
 mod event;
 mod exchange_line;
 mod exposition;
@@ -23,6 +25,7 @@ mod slots;
 mod timestamp;
 
 pub use access_log::{AccessLog, LogTarget};
+pub use date_line::DateLine;
 pub use event::{Counts, Event, Exchange, Handshake, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics};
