@@ -12,6 +12,7 @@ mod answer;
 mod commit;
 mod decide;
 mod exchange;
+mod failed_handshake;
 mod fault;
 mod live;
 mod local;

@@ -26,7 +26,7 @@ mod timestamp;
 
 pub use access_log::{AccessLog, LogTarget};
 pub use date_line::DateLine;
-pub use event::{Counts, Event, Exchange, Handshake, Refusal, ServerFailure};
+pub use event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics};
 pub use recorder::Recorder;

@@ -25,5 +25,6 @@ mod stuck_outputs;
 mod telemetry;
 mod tls;
 mod tls_clients;
+mod tls_failures;
 mod tls_fields;
 mod urgent;
