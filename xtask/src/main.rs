@@ -6,6 +6,7 @@ mod crowd;
 mod endure;
 mod failure;
 mod fuzz;
+mod help;
 mod origin;
 mod packages;
 mod peers;
@@ -23,19 +24,6 @@ use lexopt::Arg;
 use crate::failure::{Failure, Result};
 use crate::project::Project;
 
-const HELP: &str = "\
-cargo xtask demo [ARGUMENT…]   build the switch and show it at work
-cargo xtask check              everything that must be green, tests last
-cargo xtask tidy               the rules about the code itself
-cargo xtask endure [NAME]      crowds, large bodies, shortages, reloads: each fault with its figure and bound
-cargo xtask fuzz [--runs N] [--seed N] [TARGET…]
-                               libFuzzer over each target, with a line for each
-cargo xtask soak [--minutes N] [--no-build]
-                               mixed load: memory stays flat, no answer is wrong, the log tells all
-cargo xtask bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--alone] [--strict] [--no-build]
-                               CPU time per request and memory per idle connection beside nginx and HAProxy
-";
-
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,14 +39,19 @@ fn run() -> Result<()> {
     let command = match arguments.next()? {
         Some(Arg::Value(command)) => command,
         Some(Arg::Long("help") | Arg::Short('h')) | None => {
-            print!("{HELP}");
+            print!("{}", help::overview());
             return Ok(());
         }
         Some(other) => return Err(other.unexpected().into()),
     };
+    let asks = std::env::args_os().skip(2).any(|word| word == "--help" || word == "-h");
+    if asks && let Some(text) = command.to_str().and_then(help::of) {
+        print!("{text}");
+        return Ok(());
+    }
     let project = Project::find()?;
     match command.to_str() {
-        Some("help") => nothing_more(arguments).map(|()| print!("{HELP}")),
+        Some("help") => nothing_more(arguments).map(|()| print!("{}", help::overview())),
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
@@ -72,7 +65,7 @@ fn run() -> Result<()> {
         Some("spin") => nothing_more(arguments).and_then(|()| peers::spin()),
         // What soak pipes the access log into.
         Some("read-log") => nothing_more(arguments).and_then(|()| soak::read_log()),
-        _ => Err(Failure::usage(format!("no such command: `{}`\n\n{HELP}", command.display()))),
+        _ => Err(Failure::usage(format!("no such command: `{}`\n\n{}", command.display(), help::overview()))),
     }
 }
 

@@ -4,19 +4,23 @@
 //! can be changed here yet; reading is free on loopback, and nobody else is listened to.
 
 mod page;
+mod places;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
-use pointsman_net::{Acceptor, Account, BufferPool, Tcp, Timers, bind, is_free, read_into, spawn, write_all};
+use pointsman_net::{Acceptor, Account, BufferPool, Clock, Tcp, Timers, bind, is_free, spawn, write_all};
+use pointsman_telemetry::DateLine;
+
+use crate::places::{Place, Places};
 
 pub use page::{Page, Pages};
 
 /// How long a client may take for its request and the answer together.
 const CLIENT_MS_MAX: u32 = 10_000;
-/// Connections served at a time; more wait to be accepted.
+/// Connections served at a time. For one more, that which has been silent longest is closed.
 const CONNECTIONS_MAX: usize = 64;
 
 /// Serves `pages` on `address` from now on. Returns the address with its port resolved.
@@ -38,14 +42,10 @@ pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::
 
 async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
     let buffers = BufferPool::new(16 * 1024, 4, &Account::unlimited());
-    let open = Rc::new(());
+    let places = Places::new(CONNECTIONS_MAX);
     let mut pause = timers.deadline();
     loop {
-        let accepted = match Rc::strong_count(&open) > CONNECTIONS_MAX {
-            true => None,
-            false => acceptor.accept().await.ok(),
-        };
-        let Some(tcp) = accepted else {
+        let Ok(tcp) = acceptor.accept().await else {
             let elapsed = pause.within(100, std::future::pending::<()>()).await;
             debug_assert!(elapsed.is_err());
             continue;
@@ -54,18 +54,18 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
         if !tcp.peer().is_ok_and(|peer| peer.ip().is_loopback()) {
             continue;
         }
-        let (mut deadline, pages, buffers, open) =
-            (timers.deadline(), pages.clone(), buffers.clone(), open.clone());
+        let place = places.take().await;
+        let (mut deadline, pages, buffers) = (timers.deadline(), pages.clone(), buffers.clone());
         spawn(async move {
-            // Whoever asked has what it asked for, is gone, or was too slow: the connection ends.
-            let (Ok(_) | Err(_)) = deadline.within(CLIENT_MS_MAX, converse(tcp, &*pages, &buffers)).await;
-            drop(open);
+            let conversation = converse(tcp, &place, &*pages, &buffers);
+            // Whoever asked has what it asked for, is gone, was too slow or gave way: the connection ends.
+            let (Ok(_) | Err(_)) = deadline.within(CLIENT_MS_MAX, conversation).await;
         });
     }
 }
 
 /// One request and its answer; then the connection closes.
-async fn converse(mut tcp: Tcp, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
+async fn converse(mut tcp: Tcp, place: &Place, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
     let mut received = buffers.take_later();
     let mut head = RequestHead::default();
     let mut unfinished = Unfinished::default();
@@ -75,12 +75,14 @@ async fn converse(mut tcp: Tcp, pages: &dyn Pages, buffers: &BufferPool) -> io::
             Ok(false) => {}
             Err(refusal) => break Page::plain(refusal.status(), refusal.sentence()),
         }
-        if read_into(&mut tcp, &mut received).await? == 0 {
+        if place.read(&mut tcp, &mut received).await? == 0 {
             return Ok(());
         }
     };
+    place.is_answered();
+    let date = DateLine::at(Clock::start().unix_us());
     let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    write_all(&mut tcp, &page.write(to), &mut 0).await
+    write_all(&mut tcp, &page.write(to, &date), &mut 0).await
 }
 
 fn page_for(head: &RequestHead, received: &[u8], pages: &dyn Pages) -> Page {

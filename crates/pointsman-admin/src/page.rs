@@ -1,6 +1,7 @@
 //! A page of the admin listener.
 
 use pointsman_http::{AnswerTo, reason_phrase};
+use pointsman_telemetry::DateLine;
 
 /// What the admin listener can show.
 pub trait Pages {
@@ -38,12 +39,14 @@ impl Page {
         self.status
     }
 
-    pub(crate) fn write(&self, to: AnswerTo) -> Vec<u8> {
+    pub(crate) fn write(&self, to: AnswerTo, date: &DateLine) -> Vec<u8> {
         let Page { status, media_type, line, body } = self;
         let line_end = if line.is_empty() { "" } else { "\r\n" };
+        let date = date.line();
+        let date = String::from_utf8_lossy(&date);
         let body_sent = if to == AnswerTo::Head { "" } else { body };
         format!(
-            "HTTP/1.1 {status} {}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\
+            "HTTP/1.1 {status} {}\r\n{date}Content-Type: {media_type}\r\nContent-Length: {}\r\n\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{line}{line_end}\
              Connection: close\r\n\r\n{body_sent}",
             reason_phrase(*status),

@@ -169,7 +169,7 @@ static ACCESS_LOG: Table = Table {
         name: "path",
         kind: Kind::Text("a path, or `-`"),
         default: Default::Required,
-        doc: "The file that lines are appended to; `-` is standard output.",
+        doc: "The file that lines are appended to; `-` is standard output. A FIFO need not have a reader yet.",
     }]],
 };
 

@@ -229,8 +229,12 @@ fn expect(reader: &mut Reader<TcpStream>, expected: &Expected) -> Result<(), Str
     let failed = |error: std::io::Error| format!("cannot read: {error}");
     if !expected.start.is_empty() {
         let head = reader.head().map_err(failed)?.ok_or("the connection ends before a message")?;
+        let is_answer = head.start.starts_with("HTTP/");
         expected.check_head(&head)?;
-        let framing = match head.start.starts_with("HTTP/") {
+        if is_answer && !expected.names("date") {
+            head.check_date()?;
+        }
+        let framing = match is_answer {
             true => head.response_framing(expected.bodiless),
             false => head.request_framing(),
         };

@@ -199,7 +199,9 @@ impl Switch {
     pub fn admin_get(&self, path: &str) -> crate::Response {
         let mut client = Client::plain(self.admin());
         client.send(format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin()));
-        client.response()
+        let answer = client.response();
+        assert_eq!(answer.head.check_date(), Ok(()), "{:?}", answer.head);
+        answer
     }
 
     /// What `/metrics` says.

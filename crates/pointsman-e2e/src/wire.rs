@@ -1,6 +1,7 @@
 //! HTTP/1 messages as the far ends read them: slowly, strictly, and without code of the switch.
 
 use std::io::{Error, ErrorKind, Read, Result};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The head of a request or an answer. Bytes are read as Latin-1, so nothing is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,26 @@ impl Head {
         self.start.split(' ').nth(index).unwrap_or_default()
     }
 
+    /// Whether this is an interim answer, or has one `Date` that is right (RFC 9110 section 6.6.1).
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_date(&self) -> std::result::Result<(), String> {
+        if self.word(1).starts_with('1') {
+            return Ok(());
+        }
+        let dates = self.all("date");
+        let [date] = dates[..] else { return Err(format!("{} times `Date`", dates.len())) };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+        match unix_seconds(date) {
+            None => Err(format!("`Date: {date}` is not in the form of IMF-fixdate")),
+            Some(then) if now.abs_diff(then) > DATE_OFF_MAX.as_secs() => {
+                Err(format!("`Date: {date}` is {} s off", now.abs_diff(then)))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     /// How the body of a request with this head is framed.
     #[must_use]
     pub fn request_framing(&self) -> Framing {
@@ -53,6 +74,46 @@ impl Head {
         }
         self.field("content-length").map(|v| Framing::Length(v.parse().expect("a decimal content-length")))
     }
+}
+
+/// How far a `Date` may be from now: answers wait for being read.
+const DATE_OFF_MAX: Duration = Duration::from_secs(120);
+
+/// Seconds since 1970 of a time as in `Sun, 06 Nov 1994 08:49:37 GMT`, and in no other form (RFC 9110 section 5.6.7).
+fn unix_seconds(date: &str) -> Option<u64> {
+    const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, u64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    let (weekday, rest) = date.split_once(", ")?;
+    let [day, month, year, time, "GMT"] = rest.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let [hour, minute, second] = time.split(':').collect::<Vec<_>>()[..] else { return None };
+    let widths = [day, month, year, hour, minute, second].map(str::len);
+    if date.len() != 29 || widths != [2, 3, 4, 2, 2, 2] {
+        return None;
+    }
+    let (year, day): (u64, u64) = (number(year)?, number(day)?);
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let months = MONTHS.iter().position(|(name, _)| *name == month)?;
+    let mut days =
+        (1970..year).map(|year| 365 + u64::from(is_leap(year))).sum::<u64>() + day.checked_sub(1)?;
+    days +=
+        MONTHS[..months].iter().map(|(_, days)| days).sum::<u64>() + u64::from(months > 1 && is_leap(year));
+    let in_day = number(hour)? * 3600 + number(minute)? * 60 + number(second)?;
+    (WEEKDAYS[usize::try_from(days % 7).ok()?] == weekday).then_some(days * 86_400 + in_day)
 }
 
 /// Where a body ends.
@@ -282,4 +343,28 @@ pub fn read_some(stream: &mut impl Read, space: &mut [u8]) -> Result<usize> {
 
 fn invalid(what: String) -> Error {
     Error::new(ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_one_form() {
+        assert_eq!(unix_seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(unix_seconds("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
+        let others = [
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "Sun, 06 Nov 1994 8:049:37 GMT",
+            "Sun, +6 Nov 1994 08:49:37 GMT",
+        ];
+        for other in others {
+            assert_eq!(unix_seconds(other), None, "{other}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use pointsman_http::{HeadLimits, HeaderKind, RequestHead};
 use pointsman_rules::{Field, Subject, Value};
 use pointsman_view::{
     AddressText, Connection, Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView,
-    add_forwarding_lines, is_trusted, normal_form,
+    add_forwarding_lines, is_trusted, normal_form, take_away_forwarding,
 };
 
 pub(crate) const TOKENS: &[&str] = &[
@@ -140,6 +140,9 @@ impl Arrived<'_> {
         };
         let mut head = parse(self.input).expect("as before");
         let (mut added, mut out) = (Vec::new(), Vec::new());
+        if !peer.is_trusted {
+            take_away_forwarding(&mut head);
+        }
         add_forwarding_lines(&mut head, self.input, &peer, modes, &mut added);
         if !head.lines().iter().any(|line| line.kind == HeaderKind::Host) {
             let authority = head.authority(self.input);

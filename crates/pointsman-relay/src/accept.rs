@@ -4,14 +4,15 @@ use std::io::{
     self,
     ErrorKind::{ConnectionAborted, ConnectionReset},
 };
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
-use pointsman_telemetry::{Event, Handshake, Refusal};
+use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
 use crate::admission::OpenConnection;
+use crate::failed_handshake::Shaking;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
@@ -106,7 +107,7 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await;
+                let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, src)).await;
                 if let Some((stream, booked)) = shaken {
                     connection.tls = Some(Box::new(facts(&stream)));
                     let mut session = Session::new(stream, shard, id, state, connection, deadline);
@@ -127,8 +128,9 @@ async fn handshake(
     deadline: &mut Deadline,
     ms: u32,
     acceptor: &pointsman_tls::Acceptor,
-    tcp: Tcp,
+    (tcp, client): (Tcp, SocketAddr),
 ) -> Option<(TlsStream, Booking)> {
+    let shaking = Shaking { listener: &listener.metrics, client, since_us: shard.clock.round_us() };
     let until_us = shard.after_ms(ms);
     // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
     let first_word = loop {
@@ -137,13 +139,14 @@ async fn handshake(
             outcome => break outcome,
         }
     };
+    let has_spoken = first_word.is_ok();
     let mut booked = None;
     let outcome = match first_word {
         Ok(()) => {
             booked = shard.buffers.tls();
             let Some(_handshake) = booked.as_ref().and_then(|_| shard.buffers.handshake()) else {
                 shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Memory));
-                shard.recorder.hear(&Event::Handshake(&listener.metrics, Handshake::Failed));
+                shaking.count(shard, HandshakeFailure::Memory);
                 return None;
             };
             // The handshake's state is large and short-lived: it must not stay part of the session's task.
@@ -152,18 +155,20 @@ async fn handshake(
         }
         Err(elapsed) => Err(elapsed),
     };
-    let (told, stream) = match outcome {
-        Ok(Ok(stream)) if stream.is_resumed() => (Handshake::Resumed, Some(stream)),
-        Ok(Ok(stream)) => (Handshake::Full, Some(stream)),
-        Ok(Err(_)) => (Handshake::Failed, None),
-        Err(Elapsed::Ended) => return None,
+    match outcome {
+        Ok(Ok(stream)) => {
+            let how = if stream.is_resumed() { Handshake::Resumed } else { Handshake::Full };
+            shard.recorder.hear(&Event::Handshake(&listener.metrics, how));
+            return Some(stream).zip(booked);
+        }
+        Ok(Err(error)) => shaking.failed(shard, &error),
+        Err(Elapsed::Ended) => {}
         Err(Elapsed::Time) => {
             shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HandshakeTimeout));
-            (Handshake::Failed, None)
+            shaking.timed_out(shard, has_spoken);
         }
-    };
-    shard.recorder.hear(&Event::Handshake(&listener.metrics, told));
-    stream.zip(booked)
+    }
+    None
 }
 
 fn facts(stream: &TlsStream) -> TlsFacts {

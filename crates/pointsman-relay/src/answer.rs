@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version};
+use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, HeaderLine, ResponseHead, Version};
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
@@ -133,8 +133,13 @@ impl<C: Transport> Session<C> {
             codings.for_each(|line| line.dropped = true);
         }
         lines.clear();
+        // Whoever passes an answer without it on says when it came (RFC 9110 section 6.6.1).
+        if !has_date(head, received) {
+            lines.extend_from_slice(&self.shard.date.line());
+        }
         if let Some(edits) = &exchange.response_edits {
             edits.drop_lines(head.lines_mut(), received);
+            edits.strip(lines);
             edits.write(lines);
         }
         match (exchange.keeps_client, exchange.version) {
@@ -274,6 +279,12 @@ fn message(
         BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
     };
     Ok((message, fed.map_err(broken)?))
+}
+
+/// Whether the answer goes on with the `Date` that it came with.
+fn has_date(head: &ResponseHead, received: &[u8]) -> bool {
+    let is_date = |line: &HeaderLine| !line.dropped && line.name(received).eq_ignore_ascii_case(b"date");
+    head.lines().iter().any(is_date)
 }
 
 /// Room for an answer's head, with what it gets, and for what came behind it.

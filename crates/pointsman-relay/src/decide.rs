@@ -104,7 +104,7 @@ pub(crate) fn decide<C: Transport>(
             if let Some(facts) = exchange.facts_mut() {
                 facts.forget(Text::Pool);
             }
-            answered(&request, last_hop(exchange)).map(Some)
+            answered(&request, last_hop(shard, exchange)).map(Some)
         }
         Decided::Answer(answer) => answered(&request, answer).map(Some),
         Decided::Discard => Ok(Some(Verdict::Discard)),
@@ -173,7 +173,7 @@ impl<'a> Place<'a> {
                 }
                 return match own {
                     Terminal::Discard => Ok(Decided::Discard),
-                    _ => own_answer(own, &committed, view).map(Decided::Answer),
+                    _ => own_answer(self.shard, own, &committed, view).map(Decided::Answer),
                 };
             }
         };
@@ -231,11 +231,13 @@ fn answered(request: &Request<'_>, mut answer: OwnAnswer) -> Result<Verdict, Fau
 }
 
 fn own_answer(
+    shard: &Shard,
     terminal: &Terminal,
     committed: &Committed<'_>,
     view: &RequestView<'_>,
 ) -> Result<OwnAnswer, Fault> {
-    let mut lines = PLAIN_TEXT_LINE.to_vec();
+    let date = shard.date.line();
+    let mut lines = shard.text_lines();
     let mut body = Vec::new();
     let status = match terminal {
         Terminal::Reject { status, reason } => {
@@ -245,7 +247,7 @@ fn own_answer(
             *status
         }
         Terminal::Redirect { status, location } => {
-            lines.clear();
+            lines.truncate(date.len());
             lines.extend_from_slice(b"Location: ");
             location.render_location(view, &mut lines);
             lines.extend_from_slice(b"\r\n");
@@ -262,7 +264,7 @@ fn own_answer(
     };
     if matches!(status, 204 | 304) {
         // Without a body there is no type of one, and a cache would merge it into what it has stored.
-        lines.clear();
+        lines.truncate(date.len());
     }
     committed.response.strip(&mut lines);
     committed.response.write(&mut lines);
@@ -271,8 +273,9 @@ fn own_answer(
 
 /// The answer to a TRACE or OPTIONS that may go no further: the switch is its last recipient (RFC 9110 section
 /// 7.6.2). A TRACE is not reflected, for what it would show is not for scripts.
-fn last_hop(exchange: &mut Exchange) -> OwnAnswer {
-    let mut lines = b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_vec();
+fn last_hop(shard: &Shard, exchange: &mut Exchange) -> OwnAnswer {
+    let mut lines = shard.date.line().to_vec();
+    lines.extend_from_slice(b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
     let (status, body) = match exchange.method {
         Method::Trace => (405, "TRACE ends here\n"),
         _ => (200, ""),

@@ -16,6 +16,7 @@ mod commit;
 mod decide;
 mod exchange;
 mod facts;
+mod failed_handshake;
 mod fault;
 mod live;
 mod load;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use pointsman_config::{Listener, ListenerLimits};
-use pointsman_http::{Answer, PLAIN_TEXT_LINE};
+use pointsman_http::Answer;
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_view::{AddressText, Connection};
 
@@ -210,7 +210,8 @@ impl<C: Transport> Session<C> {
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
         let body = format!("{}\n", fault.sentence());
-        self.send_own(status, PLAIN_TEXT_LINE, body.as_bytes(), exchange).await
+        let lines = self.shard.text_lines();
+        self.send_own(status, &lines, body.as_bytes(), exchange).await
     }
 
     async fn send_own(&mut self, status: u16, lines: &[u8], body: &[u8], exchange: &mut Exchange) -> After {
@@ -227,16 +228,19 @@ impl<C: Transport> Session<C> {
             version: exchange.version,
             to_head: exchange.to == pointsman_http::AnswerTo::Head,
         };
-        let answer = match out.reserve(answer.bytes_max()) {
-            true => answer,
+        exchange.status = match out.reserve(answer.bytes_max()) {
+            true => {
+                answer.write(&mut out);
+                status
+            }
             // That much is there for whoever is connected.
             false => {
                 exchange.fault = Some(Fault::Memory);
-                Answer { status: 503, lines: PLAIN_TEXT_LINE, body: NO_MEMORY, ..answer }
+                let lines = &self.shard.text_lines();
+                Answer { status: 503, lines, body: NO_MEMORY, ..answer }.write(&mut out);
+                503
             }
         };
-        answer.write(&mut out);
-        exchange.status = answer.status;
         exchange.response_bytes = out.len() as u64;
         self.is_amid_answer = true;
         let sent = if keeps { self.send(&out).await } else { self.send_last(&out).await };

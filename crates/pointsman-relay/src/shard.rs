@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pointsman_balance::ClientIds;
-use pointsman_http::{RequestHead, ResponseHead};
+use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
-use pointsman_telemetry::{OwnLines, Recorder, WallBase};
+use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
 use pointsman_upstream::IdleConnections;
 
 use crate::accept::Accepting;
@@ -118,6 +118,8 @@ pub(crate) struct Shard {
     pub(crate) thread: usize,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
+    /// What answers say of the time.
+    pub(crate) date: DateLine,
     pub(crate) buffers: Buffers,
     pub(crate) pipes: Pipes,
     pub(crate) idle: IdleConnections<CountedIdle>,
@@ -202,6 +204,7 @@ impl Shard {
             thread: start.thread,
             timers: Timers::default(),
             clock: start.clock,
+            date: DateLine::at(start.clock.unix_us()),
             buffers,
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
@@ -257,6 +260,11 @@ impl Shard {
         (until_us.saturating_sub(self.clock.round_us()) / 1000) as u32
     }
 
+    /// The header lines of a sentence that the switch says itself.
+    pub(crate) fn text_lines(&self) -> Vec<u8> {
+        [&self.date.line()[..], PLAIN_TEXT_LINE].concat()
+    }
+
     /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
     pub(crate) fn random(&self) -> u64 {
         let mut number = self.random.get();
@@ -270,6 +278,7 @@ impl Shard {
     fn tick(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) -> ControlFlow<()> {
         let local = self.local();
         self.obey(inbox, sockets);
+        self.date.set_time(self.clock.unix_us());
         self.recorder.flush();
         self.help_in_shortage();
         self.buffers.help_in_shortage();

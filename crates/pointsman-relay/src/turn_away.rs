@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use pointsman_http::{Answer, PLAIN_TEXT_LINE, Version};
+use pointsman_http::{Answer, Version};
 use pointsman_net::{PooledBuffer, Tcp, read_into, spawn, write_all};
 use pointsman_telemetry::Refusal;
 use tokio::io::AsyncWriteExt;
@@ -32,7 +32,8 @@ pub(crate) fn turn_away(shard: &Rc<Shard>, tcp: Tcp, is_plain: bool, why: Refusa
     spawn(async move {
         let mut deadline = shard.timers.deadline();
         let rest = shard.buffers.last_word();
-        let farewell = say_no(tcp, why, rest, if is_listened_to { LISTEN_BYTES_MAX } else { 0 });
+        let listen_bytes_max = if is_listened_to { LISTEN_BYTES_MAX } else { 0 };
+        let farewell = say_no(tcp, why, shard.text_lines(), rest, listen_bytes_max);
         // However it ends: the connection is over. Idle, so that no drain waits for it.
         let (Ok(_) | Err(_)) = deadline.idle_within(LISTEN_MS, farewell).await;
         shard.turned_away.set(shard.turned_away.get() - u32::from(is_listened_to));
@@ -40,14 +41,20 @@ pub(crate) fn turn_away(shard: &Rc<Shard>, tcp: Tcp, is_plain: bool, why: Refusa
 }
 
 /// Answers, and listens for the end.
-async fn say_no(mut tcp: Tcp, why: Refusal, mut rest: PooledBuffer, listen_bytes_max: usize) -> Option<()> {
+async fn say_no(
+    mut tcp: Tcp,
+    why: Refusal,
+    lines: Vec<u8>,
+    mut rest: PooledBuffer,
+    listen_bytes_max: usize,
+) -> Option<()> {
     let (status, body) = match why {
         Refusal::ConnectionsPerAddress => (429, "too many connections from your address\n"),
         Refusal::Descriptors => (503, "no descriptors left\n"),
         Refusal::Memory => (503, "no memory left\n"),
         _ => (503, "too many connections\n"),
     };
-    let (lines, version) = (PLAIN_TEXT_LINE, Version::Http11);
+    let (lines, version) = (&*lines, Version::Http11);
     let mut answer = Vec::with_capacity(256);
     Answer { status, lines, body: body.as_bytes(), closes: true, version, to_head: false }.write(&mut answer);
     write_all(&mut tcp, &answer, &mut 0).await.ok()?;

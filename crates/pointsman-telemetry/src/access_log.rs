@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -35,7 +36,7 @@ const CLOSE_LOOK: Duration = Duration::from_millis(25);
 pub enum LogTarget {
     /// Standard output.
     Stdout,
-    /// The end of a file, which is made if it is not there.
+    /// The end of a file, which is made if it is not there; or a FIFO, with or without a reader.
     File(PathBuf),
 }
 
@@ -267,8 +268,15 @@ fn open(target: &LogTarget) -> io::Result<File> {
     match target {
         // A descriptor of its own: the library's handle would look for line feeds in every buffer.
         LogTarget::Stdout => Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+        // To write alone, opening would wait for a reader. With a reading end of our own no reader need be there yet,
+        // and none that leaves takes what is written with it.
+        LogTarget::File(path) if is_fifo(path) => OpenOptions::new().read(true).append(true).open(path),
         LogTarget::File(path) => OpenOptions::new().append(true).create(true).open(path),
     }
+}
+
+fn is_fifo(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo())
 }
 
 #[cfg(test)]

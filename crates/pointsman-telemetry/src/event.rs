@@ -9,8 +9,12 @@ pub enum Event<'a> {
     ConnectionOpened(&'a ListenerMetrics),
     /// A connection of a listener ended, in whatever way.
     ConnectionClosed(&'a ListenerMetrics),
-    /// A TLS handshake ended.
+    /// A TLS handshake succeeded.
     Handshake(&'a ListenerMetrics, Handshake),
+    /// A TLS handshake failed.
+    HandshakeFailed(&'a ListenerMetrics, HandshakeFailure),
+    /// What the log says of a connection that came to no request. Counts nothing.
+    NoRequest(&'a Exchange<'a>),
     /// A client was refused. If it was answered, [`Event::Done`] follows; this one says why.
     Refused(&'a ListenerMetrics, Refusal),
     /// An attempt at a server failed.
@@ -30,15 +34,42 @@ pub enum Event<'a> {
     Counted(&'a Counts<'a>),
 }
 
-/// How a TLS handshake ended.
+/// How a TLS handshake succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// A new session.
     Full,
     /// An earlier session goes on.
     Resumed,
-    /// No session, whoever's fault.
-    Failed,
+}
+
+/// Why a TLS handshake failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeFailure {
+    /// What came is not TLS.
+    NotTls,
+    /// A message was broken, or out of turn.
+    Malformed,
+    /// No version that both sides speak.
+    NoSharedVersion,
+    /// No cipher suite, key exchange or signature scheme that both sides know.
+    NoSharedCipher,
+    /// No application protocol that both sides speak.
+    NoSharedProtocol,
+    /// No certificate of the client where one must be, or one that does not verify.
+    ClientCertificate,
+    /// The client refused the listener's certificate.
+    ServerCertificate,
+    /// The client broke it off with another alert.
+    Alert,
+    /// The connection ended.
+    Closed,
+    /// It took longer than `handshake_ms_max`.
+    Timeout,
+    /// No memory left of `buffer_bytes_max`.
+    Memory,
+    /// Something else.
+    Other,
 }
 
 /// Why a client was refused.
@@ -191,8 +222,30 @@ impl<'a> Exchange<'a> {
 }
 
 impl Handshake {
-    pub(crate) const ALL: [(Handshake, &'static str); 3] =
-        [(Handshake::Full, "full"), (Handshake::Resumed, "resumed"), (Handshake::Failed, "failed")];
+    pub(crate) const ALL: [(Handshake, &'static str); 2] =
+        [(Handshake::Full, "full"), (Handshake::Resumed, "resumed")];
+}
+
+impl HandshakeFailure {
+    pub(crate) const ALL: [(HandshakeFailure, &'static str); 12] = [
+        (HandshakeFailure::NotTls, "not_tls"),
+        (HandshakeFailure::Malformed, "malformed"),
+        (HandshakeFailure::NoSharedVersion, "no_shared_version"),
+        (HandshakeFailure::NoSharedCipher, "no_shared_cipher"),
+        (HandshakeFailure::NoSharedProtocol, "no_shared_protocol"),
+        (HandshakeFailure::ClientCertificate, "client_certificate"),
+        (HandshakeFailure::ServerCertificate, "server_certificate"),
+        (HandshakeFailure::Alert, "alert"),
+        (HandshakeFailure::Closed, "closed"),
+        (HandshakeFailure::Timeout, "timeout"),
+        (HandshakeFailure::Memory, "memory"),
+        (HandshakeFailure::Other, "other"),
+    ];
+
+    /// The word for it in metrics.
+    pub fn label(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
 }
 
 impl Refusal {
@@ -227,6 +280,7 @@ impl ServerFailure {
 }
 
 // Counters are arrays indexed by these enums: a variant without a label must not compile.
-const _: () = assert!(Handshake::ALL.len() == Handshake::Failed as usize + 1);
+const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
+const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
 const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
 const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Closed as usize + 1);

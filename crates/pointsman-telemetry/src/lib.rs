@@ -4,7 +4,8 @@
 //! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
 //! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
 //! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over. What else
-//! one thread counts and others read is a [`Counter`] too, on lines of its own ([`OwnLines`]).
+//! one thread counts and others read is a [`Counter`] too, on lines of its own ([`OwnLines`]). The calendar is
+//! here, and so is what answers say of the time ([`DateLine`]).
 //!
 //! Invariants:
 //! - A counter has one writer, so counting is a load and a store, without a locked instruction.
@@ -12,6 +13,7 @@
 //!   keep up loses lines, which are counted.
 
 mod access_log;
+mod date_line;
 mod event;
 mod exchange_line;
 mod exposition;
@@ -24,7 +26,8 @@ mod slots;
 mod timestamp;
 
 pub use access_log::{AccessLog, LogTarget};
-pub use event::{Counts, Event, Exchange, Handshake, Refusal, ServerFailure};
+pub use date_line::DateLine;
+pub use event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Refusal, ServerFailure};
 pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics};
 pub use recorder::Recorder;

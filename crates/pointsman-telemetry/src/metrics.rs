@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::access_log::{AccessLog, LogCounters};
-use crate::event::{Handshake, Refusal, ServerFailure};
+use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
 use crate::family::{ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot};
 use crate::histogram::{BUCKETS, bound_us};
@@ -179,14 +179,7 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
         let opened = listener.slots.sum(|slot| &slot.opened);
         page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
     }
-    let name = "pointsman_tls_handshakes_total";
-    page.family(name, Kind::Counter, "TLS handshakes by their result.");
-    for listener in listeners {
-        for (how, label) in Handshake::ALL {
-            let count = listener.slots.sum(|slot| &slot.handshakes[how as usize]);
-            page.sample(name, &[("listener", listener.name()), ("result", label)], count);
-        }
-    }
+    render_handshakes(page, listeners);
     let name = "pointsman_requests_total";
     page.family(name, Kind::Counter, "Requests by the class of the status that the client was sent.");
     for listener in listeners {
@@ -213,6 +206,29 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
     page.family(name, Kind::Histogram, "From the first byte of a request to the end of its answer.");
     for listener in listeners {
         render_histogram(page, listener);
+    }
+}
+
+fn render_handshakes(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
+    let failed = |listener: &ListenerMetrics, why: HandshakeFailure| {
+        listener.slots.sum(|slot| &slot.handshake_failures[why as usize])
+    };
+    let name = "pointsman_tls_handshakes_total";
+    page.family(name, Kind::Counter, "TLS handshakes by their result.");
+    for listener in listeners {
+        for (how, label) in Handshake::ALL {
+            let count = listener.slots.sum(|slot| &slot.handshakes[how as usize]);
+            page.sample(name, &[("listener", listener.name()), ("result", label)], count);
+        }
+        let count = HandshakeFailure::ALL.iter().map(|(why, _)| failed(listener, *why)).sum();
+        page.sample(name, &[("listener", listener.name()), ("result", "failed")], count);
+    }
+    let name = "pointsman_tls_handshake_failures_total";
+    page.family(name, Kind::Counter, "TLS handshakes that failed, by reason.");
+    for listener in listeners {
+        for (why, label) in HandshakeFailure::ALL {
+            page.sample(name, &[("listener", listener.name()), ("reason", label)], failed(listener, why));
+        }
     }
 }
 

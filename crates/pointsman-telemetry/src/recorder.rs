@@ -50,6 +50,10 @@ impl Recorder {
             Event::ConnectionOpened(listener) => listener.slots.of(thread).opened.add(1),
             Event::ConnectionClosed(listener) => listener.slots.of(thread).closed.add(1),
             Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
+            Event::HandshakeFailed(listener, why) => {
+                listener.slots.of(thread).handshake_failures[why as usize].add(1);
+            }
+            Event::NoRequest(exchange) => self.log(exchange),
             Event::Refused(listener, why) => listener.slots.of(thread).refusals[why as usize].add(1),
             Event::ServerFailed(server, how) => server.slots.of(thread).failures[how as usize].add(1),
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
@@ -83,6 +87,10 @@ impl Recorder {
 
     fn done(&self, exchange: &Exchange<'_>) {
         self.count(&exchange.counts);
+        self.log(exchange);
+    }
+
+    fn log(&self, exchange: &Exchange<'_>) {
         if let Some(log) = &self.log {
             log.borrow_mut().write(exchange);
         }

@@ -31,7 +31,7 @@ pub(crate) struct Timestamps {
 const LENGTH: usize = 24;
 
 /// 9999-12-31T23:59:59Z: the form has four digits for the year.
-const SECOND_MAX: u64 = 253_402_300_799;
+pub(crate) const SECOND_MAX: u64 = 253_402_300_799;
 
 impl Timestamps {
     pub(crate) fn new(base: WallBase) -> Timestamps {
@@ -70,7 +70,7 @@ impl Timestamps {
 }
 
 /// The last digits of a number, with leading zeros.
-fn digits(out: &mut [u8], mut number: u64) {
+pub(crate) fn digits(out: &mut [u8], mut number: u64) {
     for place in out.iter_mut().rev() {
         *place = b'0' + (number % 10) as u8;
         number /= 10;
@@ -81,7 +81,7 @@ fn digits(out: &mut [u8], mut number: u64) {
 ///
 /// The year is counted from March, so that the leap day is its last, in eras of 400 years, which all have
 /// the same length. The method is Howard Hinnant's `civil_from_days`.
-fn date(days: u64) -> (u64, u64, u64) {
+pub(crate) fn date(days: u64) -> (u64, u64, u64) {
     const ERA_DAYS: u64 = 146_097;
     /// From 0000-03-01 to 1970-01-01.
     const TO_1970: u64 = 719_468;

@@ -1,6 +1,6 @@
 //! The lines that tell a server whom the switch forwards for.
 
-use pointsman_http::{HeaderKind, RequestHead};
+use pointsman_http::{HeaderKind, HeaderLine, RequestHead};
 
 use crate::AddressText;
 
@@ -41,24 +41,26 @@ pub struct Peer {
 /// Takes away what somebody who is no trusted proxy says of the hops before: neither rules nor servers see it, for
 /// they would believe whoever says it.
 pub fn take_away_forwarding(head: &mut RequestHead) {
-    let is_of_hops = |kind| {
-        matches!(
-            kind,
-            HeaderKind::Forwarded
-                | HeaderKind::XForwardedFor
-                | HeaderKind::XForwardedProto
-                | HeaderKind::XForwardedHost
-                | HeaderKind::OtherForwarded
-        )
-    };
     for line in head.lines_mut().iter_mut().filter(|line| is_of_hops(line.kind)) {
         line.hidden = true;
         line.dropped = true;
     }
 }
 
+fn is_of_hops(kind: HeaderKind) -> bool {
+    matches!(
+        kind,
+        HeaderKind::Forwarded
+            | HeaderKind::XForwardedFor
+            | HeaderKind::XForwardedProto
+            | HeaderKind::XForwardedHost
+            | HeaderKind::OtherForwarded
+    )
+}
+
 /// Appends the forwarding lines for a server to `added`, whole lines with their CRLF, and marks the
-/// client's lines that they replace as dropped.
+/// client's lines that they replace as dropped. What a peer says that is not trusted has been taken away before, by
+/// [`take_away_forwarding`]: before the rules were asked.
 ///
 /// With [`Forwarding::Append`] behind a trusted proxy a chain goes on in the form it came in: where
 /// only Forwarded names hops, no X-Forwarded-For is begun, and the other way round. A fresh one
@@ -70,9 +72,11 @@ pub fn add_forwarding_lines(
     modes: ForwardingModes,
     added: &mut Vec<u8>,
 ) {
-    if !peer.is_trusted {
-        take_away_forwarding(head);
-    }
+    let is_believed = |line: &HeaderLine| is_of_hops(line.kind) && !line.dropped;
+    debug_assert!(
+        peer.is_trusted || !head.lines().iter().any(is_believed),
+        "what nobody believes is still there"
+    );
     let x_chain = peer.is_trusted && has(head, HeaderKind::XForwardedFor);
     let chain = peer.is_trusted && has(head, HeaderKind::Forwarded);
     if let Some(keeps) = keeps_earlier(modes.x_forwarded, peer) {

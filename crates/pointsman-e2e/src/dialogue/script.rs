@@ -30,8 +30,9 @@
 //! `T` is the server of the pool `other`. Lines of their own in a message that is seen: `(more)` at
 //! its end: the body goes on; `(rest)` at its beginning: this is how it goes on; `(no body)`: the answer to
 //! HEAD; `(cut)`: the connection ends inside the body; `(chunked)`, `(length)`, `(until close)`: the framing; `+Name: value`: a
-//! trailer field. Steps: `C opens`, `S accepts`, `C closes`, `C resets`, `C finishes sending`,
-//! `C sees the end`, `S sees nothing`. A blank line ends a message, so several can follow each other.
+//! trailer field. An answer that the client sees has one right `Date`, unless something is said of it. Steps:
+//! `C opens`, `S accepts`, `C closes`, `C resets`, `C finishes sending`, `C sees the end`, `S sees nothing`. A blank
+//! line ends a message, so several can follow each other.
 
 use crate::{Framing, Head, unescape};
 
@@ -180,6 +181,12 @@ impl Expected {
             Some(name) => Err(format!("`{name}` should not be in: {}", whole())),
             None => Ok(()),
         }
+    }
+
+    /// Whether it says something of a field.
+    pub(super) fn names(&self, name: &str) -> bool {
+        let fields = self.fields.iter().map(|(name, _)| name);
+        fields.chain(&self.absent).any(|other| other.eq_ignore_ascii_case(name))
     }
 
     /// Compares how the body is framed.

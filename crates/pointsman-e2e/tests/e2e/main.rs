@@ -26,5 +26,6 @@ mod stuck_outputs;
 mod telemetry;
 mod tls;
 mod tls_clients;
+mod tls_failures;
 mod tls_fields;
 mod urgent;

@@ -1,10 +1,14 @@
 //! Standard output and standard error that nobody reads: the switch goes on, and ends when it is told to.
 
-use pointsman_e2e::{Origin, Setup, Switch, until};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use pointsman_e2e::{Origin, Setup, Switch, tool, until};
 
 pointsman_e2e::for_threads!(
     access_log_to_nobody,
     access_log_read_late,
+    access_log_in_a_fifo,
     told_twice,
     standard_error_to_nobody,
     standard_error_read_late
@@ -46,6 +50,35 @@ fn access_log_read_late(threads: usize) {
     until("every line", || (switch.log_lines() as f64 + dropped() >= LOGGED as f64).then_some(()));
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
+    assert!(switch.said().ends_with("\ndrained"), "{}", switch.said());
+}
+
+/// A FIFO is opened whether or not somebody reads: at the start and at SIGHUP. Who comes later reads what waits.
+fn access_log_in_a_fifo(threads: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fifo = |name: &str| {
+        tool(folder.path(), "mkfifo", &[name]).map(|made| assert_eq!(made.code, 0, "{}", made.output()))
+    };
+    let Some(()) = fifo("access.log") else { return };
+    let path = folder.path().join("access.log");
+    let origin = Origin::new("origin");
+    let setup = Setup::new(threads).top(&format!("[access_log]\npath = \"{}\"", path.display()));
+    let setup = setup.pool("standard", &[&origin]);
+    let mut switch = setup.start();
+    for target in ["/1", "/2"] {
+        assert_eq!(switch.get(target).status(), 200);
+        let mut line = String::new();
+        let mut reader = BufReader::new(File::open(&path).expect("a FIFO"));
+        reader.read_line(&mut line).expect("a line");
+        assert!(line.contains(&format!("\"path\":\"{target}\"")), "{line}");
+    }
+    std::fs::rename(&path, folder.path().join("access.log.1")).expect("it is there");
+    fifo("access.log").expect("as before");
+    switch.reload(&setup, 2);
+    assert_eq!(switch.get("/3").status(), 200);
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    // Nothing was left to write, although nobody ever read the second one.
     assert!(switch.said().ends_with("\ndrained"), "{}", switch.said());
 }
 

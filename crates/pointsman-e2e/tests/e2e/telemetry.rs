@@ -18,6 +18,7 @@ pointsman_e2e::for_threads!(
     failures_and_refusals_are_counted,
     gauges_fall_to_zero,
     health,
+    silent_connections_to_admin,
     one_line_each
 );
 
@@ -282,6 +283,24 @@ fn health(threads: usize) {
     assert_eq!(switch.admin_get("/nothing").status(), 404);
     // A page of another site that a browser was told to find here.
     assert_eq!(Client::plain(switch.admin()).get("/metrics").status(), 403);
+}
+
+/// Of connections that say nothing, as many as the admin listener serves, the first gives way; one that speaks does
+/// not.
+fn silent_connections_to_admin(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let mut open: Vec<Client> = (0..64).map(|_| Client::plain(switch.admin())).collect();
+    let (half, rest) = ("GET /health HTTP/1.1\r\n", "Host: localhost\r\n\r\n");
+    open[0].send(half);
+    assert!(switch.metrics().contains("pointsman_build_info"));
+    assert!(open[1].closes(), "the one that was silent longest");
+    open[0].send(rest);
+    assert_eq!(open[0].response().status(), 200);
+    for client in &mut open[2..] {
+        client.send([half, rest].concat());
+        assert_eq!(client.response().status(), 200);
+    }
 }
 
 /// Every request once, also from many threads at the same time.

@@ -1,6 +1,8 @@
 //! The lines that tell a server whom the switch forwards for.
 
-use pointsman_view::{AddressText, Forwarding, ForwardingModes, Peer, add_forwarding_lines, is_trusted};
+use pointsman_view::{
+    AddressText, Forwarding, ForwardingModes, Peer, add_forwarding_lines, is_trusted, take_away_forwarding,
+};
 
 use crate::head::{head, trusted_proxies};
 
@@ -22,6 +24,9 @@ fn check(src: &str, lines: &str, modes: ForwardingModes, expected: &str) {
     };
     let mut head = head(request.as_bytes()).expect("a good request");
     let (mut added, mut out) = (Vec::new(), Vec::new());
+    if !peer.is_trusted {
+        take_away_forwarding(&mut head);
+    }
     add_forwarding_lines(&mut head, request.as_bytes(), &peer, modes, &mut added);
     head.forward(request.as_bytes(), None, &added, &mut out);
     let expected = format!("GET / HTTP/1.1\r\nHost: a.example\r\n{expected}\r\n");
@@ -141,6 +146,7 @@ fn without_a_host_none_is_named() {
     };
     let (mut added, mut out) = (Vec::new(), Vec::new());
     let mut head = head(request).expect("a good request");
+    take_away_forwarding(&mut head);
     add_forwarding_lines(&mut head, request, &peer, BOTH_APPEND, &mut added);
     head.forward(request, None, &added, &mut out);
     assert_eq!(

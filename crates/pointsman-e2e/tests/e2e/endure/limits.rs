@@ -22,7 +22,8 @@ fn turned_away(fault: &str, clients: Vec<Client>, status: u16) {
     let is_right = |mut client: Client| {
         let answer = client.try_response();
         let is_told = answer.as_ref().is_ok_and(|answer| {
-            (answer.status(), answer.head.field("connection")) == (status, Some("close"))
+            let is_dated = answer.head.check_date().is_ok();
+            is_dated && (answer.status(), answer.head.field("connection")) == (status, Some("close"))
         });
         let is_right = is_told && client.closes();
         if !is_right {

@@ -1,0 +1,75 @@
+//! What is told of a TLS handshake that failed.
+
+use std::net::SocketAddr;
+
+use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
+use pointsman_tls::HandshakeFault;
+use pointsman_view::AddressText;
+
+use crate::shard::Shard;
+
+/// What the log says of a fault is no longer.
+const DETAIL_CHARS_MAX: usize = 200;
+
+/// Whose handshake it was, and since when.
+#[derive(Clone, Copy)]
+pub(crate) struct Shaking<'a> {
+    pub(crate) listener: &'a ListenerMetrics,
+    pub(crate) client: SocketAddr,
+    pub(crate) since_us: u64,
+}
+
+impl Shaking<'_> {
+    /// The library gave up. Who closes without a word of TLS leaves no line: balancers look so whether somebody
+    /// is there, and it is not known what was wrong.
+    pub(crate) fn failed(&self, shard: &Shard, error: &std::io::Error) {
+        let fault = HandshakeFault::of(error);
+        let why = failure(fault);
+        self.count(shard, why);
+        if fault != HandshakeFault::Closed && shard.recorder.is_logging() {
+            let detail: String = error.to_string().chars().take(DETAIL_CHARS_MAX).collect();
+            self.log(shard, &format!("TLS handshake: {}: {detail}", why.label()));
+        }
+    }
+
+    /// It took too long. Who never said anything leaves no line.
+    pub(crate) fn timed_out(&self, shard: &Shard, has_spoken: bool) {
+        self.count(shard, HandshakeFailure::Timeout);
+        if has_spoken && shard.recorder.is_logging() {
+            self.log(shard, "TLS handshake: timeout");
+        }
+    }
+
+    pub(crate) fn count(&self, shard: &Shard, why: HandshakeFailure) {
+        shard.recorder.hear(&Event::HandshakeFailed(self.listener, why));
+    }
+
+    fn log(&self, shard: &Shard, error: &str) {
+        let now_us = shard.clock.now_us();
+        let peer = AddressText::new(self.client.ip());
+        let total_us = now_us.saturating_sub(self.since_us);
+        shard.recorder.hear(&Event::NoRequest(&Exchange {
+            now_us,
+            peer: peer.as_bytes(),
+            peer_port: self.client.port(),
+            client_ip: peer.as_bytes(),
+            error: Some(error),
+            ..Exchange::new(Counts { total_us, ..Counts::new(self.listener) })
+        }));
+    }
+}
+
+fn failure(fault: HandshakeFault) -> HandshakeFailure {
+    match fault {
+        HandshakeFault::NotTls => HandshakeFailure::NotTls,
+        HandshakeFault::Malformed => HandshakeFailure::Malformed,
+        HandshakeFault::NoSharedVersion => HandshakeFailure::NoSharedVersion,
+        HandshakeFault::NoSharedCipher => HandshakeFailure::NoSharedCipher,
+        HandshakeFault::NoSharedProtocol => HandshakeFailure::NoSharedProtocol,
+        HandshakeFault::ClientCertificate => HandshakeFailure::ClientCertificate,
+        HandshakeFault::ServerCertificate => HandshakeFailure::ServerCertificate,
+        HandshakeFault::Alert => HandshakeFailure::Alert,
+        HandshakeFault::Closed => HandshakeFailure::Closed,
+        HandshakeFault::Other => HandshakeFailure::Other,
+    }
+}

@@ -1,0 +1,136 @@
+//! What the commands are, and what each of them takes.
+
+use std::fmt::Write;
+
+/// A command of `cargo xtask`, as its help shows it.
+struct Command {
+    /// Its name and what may stand behind it.
+    usage: &'static str,
+    /// What it does, in a line.
+    what: &'static str,
+    /// Its arguments with their meaning, defaults included.
+    arguments: &'static [(&'static str, &'static str)],
+    /// What else is to be known.
+    more: &'static str,
+}
+
+const NO_BUILD: (&str, &str) = ("--no-build", "take the release binaries that are there");
+
+const COMMANDS: &[Command] = &[
+    Command {
+        usage: "demo [ARGUMENT…]",
+        what: "build the switch and show it at work",
+        arguments: &[("ARGUMENT", "for `pointsman demo`: with `--once` it ends behind its requests")],
+        more: "The first build takes some minutes. The switch is then target/release/pointsman.",
+    },
+    Command {
+        usage: "check",
+        what: "everything that must be green, tests last",
+        arguments: &[],
+        more: "Format, clippy, the fuzz targets' types, tidy, documentation, build, all tests. It goes on behind a\n\
+               step that failed, and ends with `N passed, N failed`.",
+    },
+    Command {
+        usage: "tidy",
+        what: "the rules about the code itself",
+        arguments: &[],
+        more: "Lengths of files and functions, names, links, reasons of dependencies, ARCHITECTURE.md, README.md.",
+    },
+    Command {
+        usage: "endure [NAME]",
+        what: "crowds, large bodies, shortages, reloads: each fault with its figure and bound",
+        arguments: &[("NAME", "a module, a test or a part of `module::test`; without it: all of them")],
+        more: "An unknown NAME is answered with those there are.",
+    },
+    Command {
+        usage: "fuzz [--runs N] [--seed N] [TARGET…]",
+        what: "libFuzzer over each target, with a line for each",
+        arguments: &[
+            ("--runs N", "inputs for each target, from 1; without it 1000000"),
+            ("--seed N", "where libFuzzer's choices start, from 1; without it 1"),
+            ("TARGET", "one of fuzz/fuzz_targets; without it: all of them"),
+        ],
+        more: "It needs cargo-fuzz and a nightly toolchain.",
+    },
+    Command {
+        usage: "soak [--minutes N] [--no-build]",
+        what: "mixed load: memory stays flat, no answer is wrong, the log tells all",
+        arguments: &[("--minutes N", "how long, from 0.5 to 1440; without it 10"), NO_BUILD],
+        more: "",
+    },
+    Command {
+        usage: "bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--alone] [--strict] [--no-build]",
+        what: "CPU time per request and memory per idle connection beside nginx and HAProxy",
+        arguments: &[
+            ("--seconds N", "how long each measurement takes, from 1 to 600; without it 4"),
+            ("--rounds N", "how often each is made, from 1 to 100; without it 5"),
+            ("--scenario NAME", "only these; an unknown one is answered with those there are"),
+            ("--alone", "each proxy has its core to itself"),
+            ("--strict", "a missed bar is a failure"),
+            NO_BUILD,
+        ],
+        more: "docs/guide/benchmarks.md says what is measured, and how.",
+    },
+];
+
+/// All commands.
+pub(crate) fn overview() -> String {
+    let mut text = String::new();
+    for Command { usage, what, .. } in COMMANDS {
+        // Memory takes all of it.
+        let (Ok(()) | Err(_)) = match usage.chars().count() {
+            ..=17 => writeln!(text, "cargo xtask {usage:17}  {what}"),
+            _ => writeln!(text, "cargo xtask {usage}\n{:31}{what}", ""),
+        };
+    }
+    text + "cargo xtask COMMAND --help     more of a command\n"
+}
+
+/// One command with its arguments; `None` where there is none of that name.
+pub(crate) fn of(name: &str) -> Option<String> {
+    let command = COMMANDS.iter().find(|command| command.name() == name)?;
+    let Command { usage, what, arguments, more } = command;
+    let mut text = format!("cargo xtask {usage}\n    {what}\n");
+    let width = arguments.iter().map(|(argument, _)| argument.len()).max().unwrap_or_default();
+    for (argument, meaning) in *arguments {
+        let (Ok(()) | Err(_)) = writeln!(text, "    {argument:width$}  {meaning}");
+    }
+    if !more.is_empty() {
+        let (Ok(()) | Err(_)) = writeln!(text, "\n{more}");
+    }
+    Some(text)
+}
+
+impl Command {
+    fn name(&self) -> &'static str {
+        self.usage.split(' ').next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_argument_of_a_usage_has_a_meaning_and_the_other_way_round() {
+        for command in COMMANDS {
+            let named = |text: &str| -> Vec<String> {
+                let words = text.split(['[', ']', '…']).map(str::trim).filter(|word| !word.is_empty());
+                words.map(str::to_owned).collect()
+            };
+            let used = &named(command.usage)[1..];
+            let explained: Vec<_> = command.arguments.iter().map(|(argument, _)| *argument).collect();
+            assert_eq!(used, explained, "{}", command.usage);
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_overview_has_more() {
+        let overview = overview();
+        let names = overview.lines().filter_map(|line| line.strip_prefix("cargo xtask ")?.split(' ').next());
+        for name in names.filter(|name| *name != "COMMAND") {
+            assert!(of(name).is_some_and(|text| text.contains(name)), "{name}");
+        }
+        assert_eq!(of("endur"), None);
+    }
+}
