@@ -16,6 +16,7 @@ use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
+use crate::transport::Transport;
 use crate::turn_away::turn_away;
 
 /// How long accepting pauses when the process is out of descriptors or memory.
@@ -94,11 +95,8 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let deadline = shard.timers.deadline();
     match &listener.tls {
         None => {
-            let mut session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
-            spawn(async move {
-                serve(&mut session).await;
-                drop(counted);
-            });
+            let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
+            spawn(serve_all(session, counted));
         }
         Some(acceptor) => {
             let acceptor = acceptor.clone();
@@ -109,13 +107,25 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
                 let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, tcp).await;
                 if let Some((stream, booked)) = shaken {
                     connection.tls = Some(Box::new(facts(&stream)));
-                    let mut session = Session::new(stream, shard, id, state, connection, deadline);
-                    serve(&mut session).await;
-                    drop((session, booked));
+                    let session = Session::new(stream, shard, id, state, connection, deadline);
+                    // A task of its own: in this one the stream would stay at every place that it came by.
+                    spawn(serve_all(session, (booked, counted)));
                 }
-                drop(counted);
             });
         }
+    }
+}
+
+/// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.
+/// `held` goes when the connection has closed.
+fn serve_all<C: Transport + 'static, H: 'static>(
+    mut session: Session<C>,
+    held: H,
+) -> impl Future<Output = ()> + 'static {
+    // Not an async function, which would keep each of its parameters twice.
+    async move {
+        serve(&mut session).await;
+        drop((session, held));
     }
 }
 
@@ -146,7 +156,7 @@ async fn handshake(
                 shard.recorder.hear(&Event::Handshake(&listener.metrics, Handshake::Failed));
                 return None;
             };
-            // The handshake's state is large and short-lived: it must not stay part of the session's task.
+            // The handshake's state is large and short-lived: who has not said a word has no room for it.
             let accepted = Box::pin(acceptor.accept(tcp));
             deadline.within(shard.ms_until(until_us), accepted).await
         }
@@ -179,5 +189,26 @@ fn facts(stream: &TlsStream) -> TlsFacts {
             sans: client.sans.clone(),
             fingerprint: client.fingerprint.clone(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The allocator hands out blocks of so many bytes and of the next larger size, a quarter or fifth more.
+    const PLAIN_BYTES_MAX: usize = 1536;
+    const TLS_BYTES_MAX: usize = 3072;
+
+    fn bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_tasks_of_idle_connections_do_not_grow() {
+        let plain = bytes(serve_all::<Tcp, OpenConnection>);
+        let tls = bytes(serve_all::<TlsStream, (Booking, OpenConnection)>);
+        assert!(plain <= PLAIN_BYTES_MAX, "{plain} bytes");
+        assert!(tls <= TLS_BYTES_MAX, "{tls} bytes under TLS");
     }
 }

@@ -80,16 +80,16 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
-            let found = self.find_head(reached.server.server(), &reached.answer, exchange);
-            match found? {
+            let found = self.find_head(reached.server.server(), &reached.answer, exchange)?;
+            // Sent behind the match, which would keep room for all that can be found while it waits.
+            let (message, used) = match found {
                 Found::More => break,
                 Found::Final(head) => return Ok(Some(head)),
-                Found::Interim(message, used) => {
-                    exchange.interims += 1;
-                    reached.answer.drain(..used);
-                    self.send(&message).await?;
-                }
-            }
+                Found::Interim(message, used) => (message, used),
+            };
+            exchange.interims += 1;
+            reached.answer.drain(..used);
+            self.send(&message).await?;
         }
         Ok(None)
     }
