@@ -118,11 +118,11 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
 
 /// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.
 /// `held` goes when the connection has closed.
+#[expect(clippy::manual_async_fn, reason = "an async function would keep each of its parameters twice")]
 fn serve_all<C: Transport + 'static, H: 'static>(
     mut session: Session<C>,
     held: H,
 ) -> impl Future<Output = ()> + 'static {
-    // Not an async function, which would keep each of its parameters twice.
     async move {
         serve(&mut session).await;
         drop((session, held));
