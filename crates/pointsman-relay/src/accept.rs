@@ -196,7 +196,7 @@ fn facts(stream: &TlsStream) -> TlsFacts {
 mod tests {
     use super::*;
 
-    /// The allocator hands out blocks of so many bytes and of the next larger size, a quarter or fifth more.
+    /// Two of the sizes that the allocator has blocks of: a byte more takes a block that is a sixth larger.
     const PLAIN_BYTES_MAX: usize = 1536;
     const TLS_BYTES_MAX: usize = 3072;
 
