@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use crate::lines::{token, up_to_control};
+use crate::lines::{line_feed, token};
+use crate::sixteen::{up_to_control, up_to_space_or_control};
 use crate::{HeadLimits, Refusal, Version};
 
 /// Nearly twice the longest method that is registered, `UPDATEREDIRECTREF`.
@@ -36,11 +37,11 @@ pub(crate) fn request(
         Some(_) => return Err(Refusal::Syntax),
     }
     let target_start = method_bytes + 1;
-    let target_bytes = up_to_space_or_control(&message[target_start..]);
+    let target_end = up_to_space_or_control(message, target_start);
+    let target_bytes = target_end - target_start;
     if target_bytes > limits.target_bytes_max {
         return Err(Refusal::TargetTooLong);
     }
-    let target_end = target_start + target_bytes;
     match message.get(target_end) {
         None => return Ok(None),
         Some(b' ') if target_bytes > 0 => {}
@@ -105,13 +106,16 @@ fn is_digit(byte: u8) -> bool {
 /// section 15.6.6), where it stands before a line's end.
 fn version(bytes: &[u8]) -> Result<Option<(Version, usize)>, Refusal> {
     const NAME: &[u8] = b"HTTP/";
+    match bytes.first_chunk() {
+        Some(b"HTTP/1.1") => return Ok(Some((Version::Http11, b"HTTP/1.1".len()))),
+        Some(b"HTTP/1.0") => return Ok(Some((Version::Http10, b"HTTP/1.0".len()))),
+        _ => {}
+    }
     let name = &bytes[..bytes.len().min(NAME.len())];
     if !NAME.starts_with(name) {
         return Err(Refusal::Syntax);
     }
     match &bytes[name.len()..] {
-        [b'1', b'.', b'1', ..] => Ok(Some((Version::Http11, NAME.len() + 3))),
-        [b'1', b'.', b'0', ..] => Ok(Some((Version::Http10, NAME.len() + 3))),
         [] => Ok(None),
         [major] if is_digit(*major) => Ok(None),
         [major, b'.'] if is_digit(*major) => Ok(None),
@@ -121,21 +125,6 @@ fn version(bytes: &[u8]) -> Result<Option<(Version, usize)>, Refusal> {
         }
         _ => Err(Refusal::Syntax),
     }
-}
-
-/// Where the line goes on behind its end, which must be CRLF.
-fn line_feed(bytes: &[u8], at: usize) -> Result<Option<usize>, Refusal> {
-    match &bytes[at..] {
-        [b'\r', b'\n', ..] => Ok(Some(at + b"\r\n".len())),
-        [] | [b'\r'] => Ok(None),
-        [b'\n', ..] => Err(Refusal::BareLineFeed),
-        _ => Err(Refusal::Syntax),
-    }
-}
-
-/// Bytes of what a target may be made of.
-fn up_to_space_or_control(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| **byte > b' ' && **byte != 0x7f).count()
 }
 
 #[cfg(test)]

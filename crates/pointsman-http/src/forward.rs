@@ -7,6 +7,11 @@ use crate::{RequestHead, ResponseHead, Version};
 const VERSION_BYTES: usize = 8;
 
 impl RequestHead {
+    /// Whether a server is sent the head as it came, where nothing is added and the target stays.
+    pub fn passes_as_it_came(&self) -> bool {
+        self.start == 0 && self.version == Version::Http11 && pass_as_they_came(&self.lines)
+    }
+
     /// Appends the head that a server is sent: `target` in place of what the client wrote (nothing
     /// is replaced where it is `None`), every line not dropped, then `added`, whole lines with
     /// their CRLF, then the empty line. The version is always 1.1.
@@ -28,6 +33,11 @@ impl RequestHead {
 }
 
 impl ResponseHead {
+    /// Whether a client is sent the head as it came, where nothing is added.
+    pub fn passes_as_it_came(&self) -> bool {
+        self.version == Version::Http11 && pass_as_they_came(&self.lines)
+    }
+
     /// Appends the head that a client is sent: the status line with our version, every line not
     /// dropped, then `added`, whole lines with their CRLF, then the empty line.
     pub fn forward(&self, buffer: &[u8], added: &[u8], out: &mut Vec<u8>) {
@@ -43,6 +53,10 @@ impl ResponseHead {
         out.extend_from_slice(added);
         out.extend_from_slice(b"\r\n");
     }
+}
+
+fn pass_as_they_came(lines: &[HeaderLine]) -> bool {
+    !lines.iter().any(|line| line.dropped || line.respelled)
 }
 
 /// Copies `buffer[start..]` up to the end of the last line, leaving dropped lines out and putting others right.

@@ -79,35 +79,29 @@ impl HeaderKind {
     /// Looks a name up by its length and first letter, so that most names cost a comparison or two.
     /// `is_odd`: whether it holds more than letters, digits and `-`.
     pub(crate) fn of(name: &[u8], is_odd: bool) -> HeaderKind {
-        let initial = name.first().map_or(0, u8::to_ascii_lowercase);
-        let is = |known: &str| initial == known.as_bytes()[0] && name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
-            2 if is("te") => HeaderKind::HopByHop,
-            4 if is("host") => HeaderKind::Host,
-            6 if is("cookie") => HeaderKind::Cookie,
-            6 if is("expect") => HeaderKind::Expect,
-            7 if is("trailer") => HeaderKind::Trailer,
-            7 if is("upgrade") => HeaderKind::HopByHop,
-            9 if is("forwarded") => HeaderKind::Forwarded,
-            9 if is("x-real-ip") => HeaderKind::OtherForwarded,
-            10 if is("connection") => HeaderKind::Connection,
-            10 if is("keep-alive") => HeaderKind::HopByHop,
-            12 if is("content-type") => HeaderKind::ContentType,
-            12 if is("max-forwards") => HeaderKind::MaxForwards,
-            14 if is("content-length") => HeaderKind::ContentLength,
-            14 if is("http2-settings") => HeaderKind::HopByHop,
-            15 if is("x-forwarded-for") => HeaderKind::XForwardedFor,
-            16 if is("x-forwarded-host") => HeaderKind::XForwardedHost,
-            16 if is("proxy-connection") => HeaderKind::HopByHop,
-            17 if is("transfer-encoding") => HeaderKind::TransferEncoding,
-            17 if is("x-forwarded-proto") => HeaderKind::XForwardedProto,
-            19 if is("proxy-authorization") => HeaderKind::HopByHop,
-            _ if !is_odd => match name.get(.."x-forwarded-".len()) {
-                Some(start) if initial == b'x' && start.eq_ignore_ascii_case(b"x-forwarded-") => {
-                    HeaderKind::OtherForwarded
-                }
-                _ => HeaderKind::Plain,
-            },
+            2 if is(name, b"te") => HeaderKind::HopByHop,
+            4 if is(name, b"host") => HeaderKind::Host,
+            6 if is(name, b"cookie") => HeaderKind::Cookie,
+            6 if is(name, b"expect") => HeaderKind::Expect,
+            7 if is(name, b"trailer") => HeaderKind::Trailer,
+            7 if is(name, b"upgrade") => HeaderKind::HopByHop,
+            9 if is(name, b"forwarded") => HeaderKind::Forwarded,
+            9 if is(name, b"x-real-ip") => HeaderKind::OtherForwarded,
+            10 if is(name, b"connection") => HeaderKind::Connection,
+            10 if is(name, b"keep-alive") => HeaderKind::HopByHop,
+            12 if is(name, b"content-type") => HeaderKind::ContentType,
+            12 if is(name, b"max-forwards") => HeaderKind::MaxForwards,
+            14 if is(name, b"content-length") => HeaderKind::ContentLength,
+            14 if is(name, b"http2-settings") => HeaderKind::HopByHop,
+            15 if is(name, b"x-forwarded-for") => HeaderKind::XForwardedFor,
+            16 if is(name, b"x-forwarded-host") => HeaderKind::XForwardedHost,
+            16 if is(name, b"proxy-connection") => HeaderKind::HopByHop,
+            17 if is(name, b"transfer-encoding") => HeaderKind::TransferEncoding,
+            17 if is(name, b"x-forwarded-proto") => HeaderKind::XForwardedProto,
+            19 if is(name, b"proxy-authorization") => HeaderKind::HopByHop,
+            13.. if !is_odd && is(&name[..12], b"x-forwarded-") => HeaderKind::OtherForwarded,
+            _ if !is_odd => HeaderKind::Plain,
             14 if odd_name::reads_like(name, b"content-length") => HeaderKind::Lookalike,
             17 if odd_name::reads_like(name, b"transfer-encoding") => HeaderKind::Lookalike,
             _ => HeaderKind::Odd,
@@ -136,6 +130,18 @@ impl HeaderKind {
     pub(crate) fn ends_at_hop(self) -> bool {
         matches!(self, HeaderKind::HopByHop | HeaderKind::Connection)
     }
+}
+
+/// Whether a token is `known`, which is as long and made of small letters, digits and `-`: of all that a token
+/// may hold, only letters become such with the bit set that tells their cases apart.
+#[inline]
+fn is(token: &[u8], known: &[u8]) -> bool {
+    const SMALL: u64 = u64::from_le_bytes([0x20; 8]);
+    let (token, token_rest) = token.as_chunks();
+    let (known, known_rest) = known.as_chunks();
+    let is_same =
+        |(word, known): (&[u8; 8], &[u8; 8])| u64::from_le_bytes(*word) | SMALL == u64::from_le_bytes(*known);
+    token.iter().zip(known).all(is_same) && token_rest.eq_ignore_ascii_case(known_rest)
 }
 
 /// Whether `bytes` is a token (RFC 9110 section 5.6.2).
@@ -171,4 +177,34 @@ pub fn is_field_value(bytes: &[u8]) -> bool {
 
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= 0x20 && byte != 0x7f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With any byte of a token in any place, a name is what it is without regard to case, and nothing else.
+    #[test]
+    fn names_are_known_whatever_their_case() {
+        let known = "content-length transfer-encoding proxy-authorization host te http2-settings x-real-ip";
+        for name in known.split(' ').map(str::as_bytes) {
+            let kind = HeaderKind::of(name, false);
+            for place in 0..name.len() {
+                for byte in (0..=u8::MAX).filter(|byte| is_token_byte(*byte)) {
+                    let mut other = name.to_vec();
+                    other[place] = byte;
+                    assert_eq!(
+                        is(&other, name),
+                        other.eq_ignore_ascii_case(name),
+                        "{}",
+                        other.escape_ascii()
+                    );
+                }
+                let mut capital = name.to_vec();
+                capital[place].make_ascii_uppercase();
+                assert_eq!(HeaderKind::of(&capital, false), kind);
+            }
+            assert_ne!(kind, HeaderKind::Plain);
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod odd_name;
 mod refusal;
 mod request;
 mod response;
+mod sixteen;
 mod target;
 mod trailer;
 mod unfinished;

@@ -3,11 +3,10 @@
 //! Each line has one form only (RFC 9112 section 5): a token, a colon, blanks, a value, blanks, CRLF. There
 //! are no folds, no blanks before the colon, and no line ends in anything but CRLF. A line is refused at its
 //! first byte that cannot stand there, and what is said of a head does not depend on how its bytes arrive.
-//!
-//! Bytes are looked at eight at a time, as one number.
 
 use crate::Refusal;
 use crate::header::{HeaderKind, HeaderLine, is_token_byte};
+use crate::sixteen::{up_to_control, up_to_unusual};
 
 /// Reads the lines from `first` on. Returns where the head ends, or nothing while it is not whole.
 pub(crate) fn read(
@@ -30,17 +29,14 @@ pub(crate) fn read(
         if lines.len() >= headers_max {
             return Err(Refusal::TooManyHeaders);
         }
-        let value_start = behind_blanks(buffer, name_end + 1);
-        let value_end = up_to_control(buffer, value_start);
-        if buffer[value_end..].first_chunk() != Some(b"\r\n") {
-            return no_line_end(&buffer[value_end..]);
-        }
-        let end = value_end + b"\r\n".len();
-        let value = without_blanks(&buffer[value_start..value_end]);
+        let value_end = up_to_control(buffer, name_end + 1);
+        let Some(end) = line_feed(buffer, value_end)? else { return Ok(None) };
         let name = &buffer[start..name_end];
+        let (blanks, value) = value(&buffer[name_end + 1..value_end]);
+        let value_start = name_end + 1 + blanks;
         let kind = HeaderKind::of(name, is_odd);
         let is_tight =
-            || buffer[name_end + 1..value_start] == *b" " && value_start + value.len() == value_end;
+            || buffer[name_end + 1] == b' ' && blanks == 1 && value_start + value.len() == value_end;
         // Offsets fit: a head is never longer than `head_bytes_max`, far below 4 GiB.
         lines.push(HeaderLine {
             start: start as u32,
@@ -57,23 +53,32 @@ pub(crate) fn read(
     }
 }
 
-/// What is said of a line whose value is not followed by CRLF.
-#[cold]
-fn no_line_end(rest: &[u8]) -> Result<Option<usize>, Refusal> {
-    match rest {
+/// Where the line goes on behind its end, which must be CRLF, or nothing where that has not come.
+#[inline]
+pub(crate) fn line_feed(bytes: &[u8], at: usize) -> Result<Option<usize>, Refusal> {
+    match &bytes[at..] {
+        [b'\r', b'\n', ..] => Ok(Some(at + b"\r\n".len())),
         [] | [b'\r'] => Ok(None),
         [b'\n', ..] => Err(Refusal::BareLineFeed),
         _ => Err(Refusal::Syntax),
     }
 }
 
-/// A value without the blanks behind it.
+/// The blanks behind a colon, and the value up to those at the line's end. Nearly always there is one space, and
+/// none.
 #[inline]
-fn without_blanks(mut value: &[u8]) -> &[u8] {
-    while let [before @ .., b' ' | b'\t'] = value {
-        value = before;
+fn value(bytes: &[u8]) -> (usize, &[u8]) {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    match bytes {
+        [b' ', value @ ..] if !value.first().is_some_and(is_blank) && !value.last().is_some_and(is_blank) => {
+            (1, value)
+        }
+        _ => {
+            let before = bytes.iter().take_while(|byte| is_blank(byte)).count();
+            let behind = bytes[before..].iter().rev().take_while(|byte| is_blank(byte)).count();
+            (before, &bytes[before..bytes.len() - behind])
+        }
     }
-    value
 }
 
 /// What stands where a name of letters, digits and `-` does not.
@@ -103,105 +108,13 @@ fn other_than_usual(buffer: &[u8], start: usize) -> Result<Other, Refusal> {
 
 /// Bytes of the token at the start.
 pub(crate) fn token(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| is_token_byte(**byte)).count()
-}
-
-#[inline]
-fn behind_blanks(buffer: &[u8], mut at: usize) -> usize {
-    while matches!(buffer.get(at), Some(b' ' | b'\t')) {
-        at += 1;
-    }
-    at
-}
-
-/// The first byte from `at` on that is no letter, digit or `-`, or the end.
-#[inline]
-fn up_to_unusual(buffer: &[u8], mut at: usize) -> usize {
-    loop {
-        let found = !usual(eight(buffer, at)) & HIGHEST;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-}
-
-/// The first control from `at` on, or the end. The tab is none (RFC 9110 section 5.5).
-#[inline]
-pub(crate) fn up_to_control(buffer: &[u8], mut at: usize) -> usize {
-    loop {
-        let found = controls(eight(buffer, at)) & HIGHEST;
-        if found == 0 {
-            at += 8;
-            continue;
-        }
-        at += found.trailing_zeros() as usize / 8;
-        if buffer.get(at) != Some(&b'\t') {
-            return at;
-        }
-        at += 1;
-    }
-}
-
-/// A one in each of eight bytes.
-const EACH: u64 = u64::from_le_bytes([1; 8]);
-/// The highest bit of each.
-const HIGHEST: u64 = EACH * 0x80;
-
-/// Eight bytes from `at` on, the first one lowest. Behind the buffer's end there are zeros, which are controls.
-#[inline]
-fn eight(buffer: &[u8], at: usize) -> u64 {
-    match buffer[at..].first_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight),
-        None => {
-            let add = |sum, byte: &u8| sum << 8 | u64::from(*byte);
-            buffer[at..].iter().rev().fold(0, add)
-        }
-    }
-}
-
-/// Sets the highest bit of each byte that is a letter, a digit or `-`. Sums of seven bits stay in their byte.
-#[inline]
-fn usual(eight: u64) -> u64 {
-    let low = eight & !HIGHEST;
-    let from_to = |bytes: u64, from: u8, to: u8| {
-        (bytes + EACH * u64::from(0x80 - from)) & !(bytes + EACH * u64::from(0x7f - to))
-    };
-    let letters = from_to(low | (EACH * 0x20), b'a', b'z');
-    let digits = from_to(low, b'0', b'9');
-    let dashes = from_to(low, b'-', b'-');
-    (letters | digits | dashes) & !eight
-}
-
-/// Sets the highest bit of each byte that is less than 0x20, or is 0x7f. A borrow may set more of them, behind
-/// the first.
-#[inline]
-fn controls(eight: u64) -> u64 {
-    let delete = eight ^ (EACH * 0x7f);
-    (eight.wrapping_sub(EACH * 0x20) & !eight) | (delete.wrapping_sub(EACH) & !delete)
+    let usual = up_to_unusual(bytes, 0);
+    usual + bytes[usual..].iter().take_while(|byte| is_token_byte(**byte)).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_told_apart_wherever_they_stand() {
-        for byte in 0..=u8::MAX {
-            for at in 0..20 {
-                for around in *b"xZ09-" {
-                    let mut bytes = [around; 20];
-                    bytes[at] = byte;
-                    let is_usual = byte.is_ascii_alphanumeric() || byte == b'-';
-                    let is_control = byte.is_ascii_control() && byte != b'\t';
-                    let of = |is_found: bool| if is_found { at } else { bytes.len() };
-                    assert_eq!(up_to_unusual(&bytes, 0), of(!is_usual), "{byte:#x} among {around:#x}");
-                    assert_eq!(up_to_control(&bytes, 0), of(is_control), "{byte:#x} among {around:#x}");
-                }
-            }
-        }
-        assert_eq!(up_to_control(&[0xff; 33], 0), 33);
-    }
 
     type Pair<'a> = (&'a [u8], &'a [u8]);
 

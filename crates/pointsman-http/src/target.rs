@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::sixteen::up_to_invisible_or_hash;
 use crate::{Method, Refusal};
 
 /// The form a request target was written in.
@@ -28,7 +29,7 @@ pub(crate) struct TargetParts {
 
 pub(crate) fn split(method: Method, target: &[u8]) -> Result<TargetParts, Refusal> {
     // Everything a server could take for the end of the target, or for a fragment, is refused.
-    if !target.iter().all(|&byte| (b'!'..=b'~').contains(&byte) && byte != b'#') {
+    if up_to_invisible_or_hash(target, 0) < target.len() {
         return Err(Refusal::Target);
     }
     if target.first() == Some(&b'/') {

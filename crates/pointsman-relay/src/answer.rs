@@ -3,15 +3,15 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_http::{BodyReader, Framing, HeaderKind, Version};
+use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version};
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
-use crate::decide::OTHER_BYTES;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::memory::UNSENT_BODY_BYTES_MAX;
+use crate::onward::OTHER_BYTES;
 use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
@@ -80,7 +80,7 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
-            let found = self.find_head(reached.server.server(), &reached.answer, exchange)?;
+            let found = self.find_head(reached.server.server(), &mut reached.answer, exchange)?;
             // Sent behind the match, which would keep room for all that can be found while it waits.
             let (message, used) = match found {
                 Found::More => break,
@@ -97,7 +97,7 @@ impl<C: Transport> Session<C> {
     fn find_head(
         &self,
         server: &Rc<LocalServer>,
-        received: &[u8],
+        received: &mut PooledBuffer,
         exchange: &mut Exchange,
     ) -> Result<Found, Fault> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
@@ -106,12 +106,12 @@ impl<C: Transport> Session<C> {
         if !complete.map_err(|_| Fault::Server(ServerFault::Protocol))? {
             return Ok(Found::More);
         }
-        let mut message = self.shard.buffers.head();
         if head.is_interim() {
             // The switch asked for no other protocol, so a server may not change to one.
             if head.status() == 101 || exchange.interims >= INTERIM_MAX {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
+            let mut message = self.shard.buffers.head();
             if exchange.version == Version::Http11 {
                 room_for(&mut message, received, b"")?;
                 head.forward(received, b"", &mut message);
@@ -142,21 +142,13 @@ impl<C: Transport> Session<C> {
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
         }
-        room_for(&mut message, received, lines)?;
-        head.forward(received, lines, &mut message);
-        exchange.status = head.status();
         let mut body = BodyReader::new(head.framing());
-        let came = &received[head.head_bytes()..];
-        let fed = match form {
-            BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
-            BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
-        };
-        let Ok(fed) = fed else {
-            exchange.status = 0;
-            return Err(Fault::Server(ServerFault::Protocol));
-        };
+        let came_bytes = received.len() - head.head_bytes();
+        let whole = (&*head, &mut *received, lines.as_slice());
+        let (message, fed) = message(whole, (&mut body, form), || self.shard.buffers.head())?;
+        exchange.status = head.status();
         // A server that says more than its answer is out of step with us.
-        let server_keeps = head.keeps_alive() && fed.used == came.len();
+        let server_keeps = head.keeps_alive() && fed.used == came_bytes;
         Ok(Found::Final(FinalHead { message, body, form, server_keeps }))
     }
 
@@ -270,6 +262,30 @@ impl<C: Transport> Session<C> {
 
 fn ahead(has_whole_request: bool) -> Ahead {
     if has_whole_request { Ahead::Request } else { Ahead::Body }
+}
+
+/// The head with its added lines and what came of the body, as the client is sent them: in the buffer that they
+/// were read into, where nothing in it changes.
+fn message(
+    (head, received, lines): (&ResponseHead, &mut PooledBuffer, &[u8]),
+    (body, form): (&mut BodyReader, BodyForm),
+    buffer: impl FnOnce() -> PooledBuffer,
+) -> Result<(PooledBuffer, Fed), Fault> {
+    let broken = |_| Fault::Server(ServerFault::Protocol);
+    let came = &received[head.head_bytes()..];
+    if form == BodyForm::AsItCame && lines.is_empty() && head.passes_as_it_came() {
+        let fed = body.feed(came).map_err(broken)?;
+        received.truncate(head.head_bytes() + fed.used);
+        return Ok((received.take(), fed));
+    }
+    let mut message = buffer();
+    room_for(&mut message, received, lines)?;
+    head.forward(received, lines, &mut message);
+    let fed = match form {
+        BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
+        BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
+    };
+    Ok((message, fed.map_err(broken)?))
 }
 
 /// Room for an answer's head, with what it gets, and for what came behind it.

@@ -2,20 +2,16 @@
 //!
 //! All of it happens between two waits: the thread's scratch space serves every connection.
 
-use std::net::SocketAddr;
-
-use pointsman_config::{EncodedSlash, ForwardedMode, Listener, Target};
+use pointsman_config::{EncodedSlash, Listener, Target};
 use pointsman_http::{
-    AnswerTo, BodyReader, Framing, HeadLimits, HeaderKind, Method, OddNames, PLAIN_TEXT_LINE, RequestHead,
-    TargetForm,
+    AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead,
 };
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    Forwarding, ForwardingModes, HOST_BYTES_MAX, NormalPath, PathOptions, Peer, RequestView,
-    add_forwarding_lines, default_authority, is_trusted, normal_form, normal_host, take_away_forwarding,
-    without_cookie,
+    HOST_BYTES_MAX, PathOptions, Peer, RequestView, is_trusted, normal_form, normal_host,
+    take_away_forwarding,
 };
 
 use crate::commit::Committed;
@@ -23,13 +19,11 @@ use crate::exchange::{Exchange, Facts};
 use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
-use crate::pick::{Choice, ROUTE_COOKIE, sticky_key};
+use crate::onward::{Request, grow};
+use crate::pick::{Choice, sticky_key};
 use crate::session::Session;
 use crate::shard::{Scratch, Shard};
 use crate::transport::Transport;
-
-/// What a head that is passed on has besides its old and its new lines: a version, line ends.
-pub(crate) const OTHER_BYTES: usize = 32;
 
 /// What is to be done with a request.
 pub(crate) enum Verdict {
@@ -65,12 +59,14 @@ pub(crate) struct OwnAnswer {
     pub(crate) used: Option<usize>,
 }
 
-/// Decides about the request whose bytes so far are `received`. `None` asks for more of the head.
+/// Decides about the request whose bytes so far are in `buffer`, and takes them where they can be sent on as they
+/// lie. `None` asks for more of the head.
 pub(crate) fn decide<C: Transport>(
     session: &Session<C>,
-    received: &[u8],
+    buffer: &mut PooledBuffer,
     exchange: &mut Exchange,
 ) -> Result<Option<Verdict>, Fault> {
+    let received = buffer.as_slice();
     let shard = &*session.shard;
     let local = shard.local();
     let Some((listener, live)) = local.live.listener(session.listener_id) else {
@@ -99,18 +95,26 @@ pub(crate) fn decide<C: Transport>(
     note_facts(shard, head, received, Some(&view), exchange);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
-    let mut request =
-        Request { head, received, target, lines, peer, arrived_at: session.connection.dst, normal };
+    let arrived_at = session.connection.dst;
+    let room_bytes = buffer.capacity() - received.len();
+    let mut request = Request { head, received, room_bytes, target, lines, peer, arrived_at, normal };
     match decided {
         Decided::Forward(..) if request.head.max_forwards(received) == Some(0) => {
             if let Some(facts) = exchange.facts_mut() {
                 facts.pool = None;
             }
-            request.answered(last_hop(exchange)).map(Some)
+            answered(&request, last_hop(exchange)).map(Some)
         }
-        Decided::Answer(answer) => request.answered(answer).map(Some),
+        Decided::Answer(answer) => answered(&request, answer).map(Some),
         Decided::Discard => Ok(Some(Verdict::Discard)),
-        Decided::Forward(committed, choice) => place.forward(&mut request, &committed, choice).map(Some),
+        Decided::Forward(committed, choice) => {
+            let mut forward = place.forward(&mut request, &committed, choice)?;
+            if forward.message.is_empty() {
+                grow(buffer, lines);
+                forward.message = buffer.take();
+            }
+            Ok(Some(Verdict::Forward(forward)))
+        }
     }
 }
 
@@ -120,18 +124,6 @@ struct Place<'a> {
     local: &'a Local,
     listener: &'a Listener,
     live: &'a LiveListener,
-}
-
-/// A request with the room its edited head is made in.
-struct Request<'a> {
-    head: &'a mut RequestHead,
-    received: &'a [u8],
-    target: &'a mut Vec<u8>,
-    lines: &'a mut Vec<u8>,
-    peer: Peer,
-    /// Where the client connected to.
-    arrived_at: SocketAddr,
-    normal: NormalPath<'a>,
 }
 
 enum Decided<'r> {
@@ -202,12 +194,13 @@ impl<'a> Place<'a> {
     }
 
     /// Writes the head that the server is sent, and what has arrived of the body, for which there is room, too.
+    /// Nothing is written where only lines are to be added, for which there is room behind the head.
     fn forward(
         &self,
         request: &mut Request<'_>,
         committed: &Committed<'_>,
         choice: Choice,
-    ) -> Result<Verdict, Fault> {
+    ) -> Result<Forward, Fault> {
         let expects_continue = request.head.expects_continue();
         let body_bytes_max = match self.listener.limits.body_bytes_max {
             0 => u64::MAX,
@@ -217,115 +210,23 @@ impl<'a> Place<'a> {
             return Err(Fault::BodyTooLarge);
         }
         let mut message = self.shard.buffers.head();
-        request.write_head(self.listener, self.local.live.uses_route_cookie, committed, &mut message)?;
         let (body, used) = request.follow_body()?;
         let arrived = &request.received[request.head.head_bytes()..used];
-        message.extend_from_slice(arrived);
+        request.edit_head(self.listener, self.local.live.uses_route_cookie, committed);
+        if !request.passes_in_its_buffer(committed) {
+            request.write_head(committed, &mut message)?;
+            message.extend_from_slice(arrived);
+        }
         let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
-        Ok(Verdict::Forward(Forward { message, body, used, choice, expects_continue, body_left }))
+        Ok(Forward { message, body, used, choice, expects_continue, body_left })
     }
 }
 
-impl Request<'_> {
-    fn write_head(
-        &mut self,
-        listener: &Listener,
-        uses_route_cookie: bool,
-        committed: &Committed<'_>,
-        message: &mut PooledBuffer,
-    ) -> Result<(), Fault> {
-        self.lines.clear();
-        let modes = ForwardingModes {
-            x_forwarded: forwarding(listener.x_forwarded),
-            forwarded: forwarding(listener.forwarded),
-        };
-        add_forwarding_lines(self.head, self.received, &self.peer, modes, self.lines);
-        if uses_route_cookie {
-            self.hide_route_cookie();
-        }
-        if !self.head.lines().iter().any(|line| line.kind == HeaderKind::Host) {
-            self.add_host();
-        }
-        if let Some(hops) = self.head.max_forwards(self.received) {
-            let counts = self.head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::MaxForwards);
-            counts.for_each(|line| line.dropped = true);
-            self.lines.extend_from_slice(format!("Max-Forwards: {}\r\n", hops.saturating_sub(1)).as_bytes());
-        }
-        if !committed.request.is_empty() {
-            committed.request.drop_lines(self.head.lines_mut(), self.received);
-            committed.request.strip(self.lines);
-            committed.request.write(self.lines);
-        }
-        let as_received = !self.normal.is_rewritten() && self.head.form() == TargetForm::Origin;
-        let target = match &committed.path {
-            Some(path) => {
-                self.target.clear();
-                self.target.extend_from_slice(path);
-                if let Some(query) = self.normal.query() {
-                    self.target.push(b'?');
-                    self.target.extend_from_slice(query);
-                }
-                Some(self.target.as_slice())
-            }
-            None if as_received => None,
-            None => Some(self.normal.target()),
-        };
-        let bytes_max = self.received.len() + self.lines.len() + target.map_or(0, <[u8]>::len) + OTHER_BYTES;
-        if !message.reserve(bytes_max) {
-            return Err(Fault::Memory);
-        }
-        self.head.forward(self.received, target, self.lines, message);
-        Ok(())
-    }
-
-    /// HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.
-    fn add_host(&mut self) {
-        self.lines.extend_from_slice(b"Host: ");
-        match self.head.authority(self.received) {
-            b"" => {
-                let authority = default_authority(self.arrived_at, self.peer.scheme);
-                self.lines.extend_from_slice(authority.as_bytes());
-            }
-            authority => self.lines.extend_from_slice(authority),
-        }
-        self.lines.extend_from_slice(b"\r\n");
-    }
-
-    /// The switch's own cookie is nobody else's business.
-    fn hide_route_cookie(&mut self) {
-        for index in 0..self.head.lines().len() {
-            let line = self.head.lines()[index];
-            if line.kind != HeaderKind::Cookie || line.dropped {
-                continue;
-            }
-            let start = self.lines.len();
-            self.lines.extend_from_slice(b"Cookie: ");
-            let value = self.lines.len();
-            let found = without_cookie(line.value(self.received), ROUTE_COOKIE.as_bytes(), self.lines);
-            if !found || self.lines.len() == value {
-                self.lines.truncate(start);
-            } else {
-                self.lines.extend_from_slice(b"\r\n");
-            }
-            self.head.lines_mut()[index].dropped = found;
-        }
-    }
-
-    /// An answer keeps the connection only where the request's body is here, and needs no skipping.
-    fn answered(&self, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
-        let (body, used) = self.follow_body()?;
-        answer.used = body.is_done().then_some(used);
-        Ok(Verdict::Answer(Box::new(answer)))
-    }
-
-    /// Follows what has arrived of the body. Returns where it goes on, and how many of the received bytes
-    /// are this request's.
-    fn follow_body(&self) -> Result<(BodyReader, usize), Fault> {
-        let mut body = BodyReader::new(self.head.framing());
-        let head_bytes = self.head.head_bytes();
-        let fed = body.feed(&self.received[head_bytes..]).map_err(Fault::Body)?;
-        Ok((body, head_bytes + fed.used))
-    }
+/// An answer keeps the connection only where the request's body is here, and needs no skipping.
+fn answered(request: &Request<'_>, mut answer: OwnAnswer) -> Result<Verdict, Fault> {
+    let (body, used) = request.follow_body()?;
+    answer.used = body.is_done().then_some(used);
+    Ok(Verdict::Answer(Box::new(answer)))
 }
 
 fn own_answer(
@@ -440,14 +341,6 @@ fn path_options(listener: &Listener) -> PathOptions {
             EncodedSlash::Refuse => pointsman_view::EncodedSlash::Refuse,
         },
         merge_slashes: listener.merge_slashes,
-    }
-}
-
-fn forwarding(mode: ForwardedMode) -> Forwarding {
-    match mode {
-        ForwardedMode::Append => Forwarding::Append,
-        ForwardedMode::Replace => Forwarding::Replace,
-        ForwardedMode::Off => Forwarding::Off,
     }
 }
 

@@ -16,6 +16,7 @@ mod fault;
 mod live;
 mod local;
 mod memory;
+mod onward;
 mod pick;
 mod presence;
 mod pump;

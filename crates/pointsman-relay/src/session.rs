@@ -128,7 +128,7 @@ impl<C: Transport> Session<C> {
             let mut received = self.first_bytes(exchange).await?;
             loop {
                 exchange.request_bytes = received.len() as u64;
-                if let Some(verdict) = decide(self, &received, exchange)? {
+                if let Some(verdict) = decide(self, &mut received, exchange)? {
                     break (received, verdict);
                 }
                 self.more_of_head(&mut received, exchange).await?;

@@ -15,6 +15,10 @@ const SLOPE_KIB_PER_MINUTE_MAX: f64 = 128.0;
 /// A slope of fewer minutes than this says more about the warming up of allocators than about a leak.
 pub(super) const JUDGED_FROM: Duration = Duration::from_secs(600);
 
+/// How long descriptors have been the same when they are settled, and how often that is looked for.
+const SETTLED_AFTER: Duration = Duration::from_secs(1);
+const SETTLED_MAX: usize = 10;
+
 /// One look, about a second after the one before.
 #[derive(Clone, Copy)]
 struct Sample {
@@ -111,6 +115,20 @@ impl fmt::Display for Memory {
 pub(super) fn descriptors(process: u32) -> Result<usize> {
     let tables = pointsman_e2e::descriptors_of(process).because(|| "the switch is gone".into())?;
     Ok(tables.into_iter().sum())
+}
+
+/// Those of a switch that nobody asks for anything, once its threads have taken their listening sockets.
+pub(super) fn settled_descriptors(process: u32) -> Result<usize> {
+    let mut before = descriptors(process)?;
+    for _ in 0..SETTLED_MAX {
+        std::thread::sleep(SETTLED_AFTER);
+        let now = descriptors(process)?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+    }
+    Err(Failure::new("the descriptors of a switch without load do not settle"))
 }
 
 fn resident_kib(status: &str) -> Option<u64> {
