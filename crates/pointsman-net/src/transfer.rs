@@ -14,8 +14,13 @@ pub async fn read_into(from: &mut Tcp, buffer: &mut PooledBuffer) -> io::Result<
 }
 
 /// Writes all of `bytes` and pushes them out. `sent` counts what was taken, also when it fails.
-pub async fn write_all<W: AsyncWrite + Unpin>(to: &mut W, bytes: &[u8], sent: &mut usize) -> io::Result<()> {
-    std::future::poll_fn(|context| {
+pub fn write_all<'a, W: AsyncWrite + Unpin>(
+    to: &'a mut W,
+    bytes: &'a [u8],
+    sent: &'a mut usize,
+) -> impl Future<Output = io::Result<()>> + 'a {
+    // Not an async function, which would keep each of its parameters twice: every idle connection pays for that.
+    std::future::poll_fn(move |context| {
         while *sent < bytes.len() {
             match ready!(Pin::new(&mut *to).poll_write(context, &bytes[*sent..]))? {
                 0 => return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero))),
@@ -24,5 +29,4 @@ pub async fn write_all<W: AsyncWrite + Unpin>(to: &mut W, bytes: &[u8], sent: &m
         }
         Pin::new(&mut *to).poll_flush(context)
     })
-    .await
 }

@@ -17,6 +17,7 @@ use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
+use crate::transport::Transport;
 use crate::turn_away::turn_away;
 
 /// How long accepting pauses when the process is out of descriptors or memory.
@@ -95,11 +96,8 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let deadline = shard.timers.deadline();
     match &listener.tls {
         None => {
-            let mut session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
-            spawn(async move {
-                serve(&mut session).await;
-                drop(counted);
-            });
+            let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
+            spawn(serve_all(session, counted));
         }
         Some(acceptor) => {
             let acceptor = acceptor.clone();
@@ -110,13 +108,25 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
                 let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, src)).await;
                 if let Some((stream, booked)) = shaken {
                     connection.tls = Some(Box::new(facts(&stream)));
-                    let mut session = Session::new(stream, shard, id, state, connection, deadline);
-                    serve(&mut session).await;
-                    drop((session, booked));
+                    let session = Session::new(stream, shard, id, state, connection, deadline);
+                    // A task of its own: in this one the stream would stay at every place that it came by.
+                    spawn(serve_all(session, (booked, counted)));
                 }
-                drop(counted);
             });
         }
+    }
+}
+
+/// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.
+/// `held` goes when the connection has closed.
+#[expect(clippy::manual_async_fn, reason = "an async function would keep each of its parameters twice")]
+fn serve_all<C: Transport + 'static, H: 'static>(
+    mut session: Session<C>,
+    held: H,
+) -> impl Future<Output = ()> + 'static {
+    async move {
+        serve(&mut session).await;
+        drop((session, held));
     }
 }
 
@@ -149,7 +159,7 @@ async fn handshake(
                 shaking.count(shard, HandshakeFailure::Memory);
                 return None;
             };
-            // The handshake's state is large and short-lived: it must not stay part of the session's task.
+            // The handshake's state is large and short-lived: who has not said a word has no room for it.
             let accepted = Box::pin(acceptor.accept(tcp));
             deadline.within(shard.ms_until(until_us), accepted).await
         }
@@ -184,5 +194,26 @@ fn facts(stream: &TlsStream) -> TlsFacts {
             sans: client.sans.clone(),
             fingerprint: client.fingerprint.clone(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two of the sizes that the allocator has blocks of: a byte more takes a block that is a sixth larger.
+    const PLAIN_BYTES_MAX: usize = 1536;
+    const TLS_BYTES_MAX: usize = 3072;
+
+    fn bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_tasks_of_idle_connections_do_not_grow() {
+        let plain = bytes(serve_all::<Tcp, OpenConnection>);
+        let tls = bytes(serve_all::<TlsStream, (Booking, OpenConnection)>);
+        assert!(plain <= PLAIN_BYTES_MAX, "{plain} bytes");
+        assert!(tls <= TLS_BYTES_MAX, "{tls} bytes under TLS");
     }
 }

@@ -80,16 +80,16 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
-            let found = self.find_head(reached.server.server(), &mut reached.answer, exchange);
-            match found? {
+            let found = self.find_head(reached.server.server(), &mut reached.answer, exchange)?;
+            // Sent behind the match, which would keep room for all that can be found while it waits.
+            let (message, used) = match found {
                 Found::More => break,
                 Found::Final(head) => return Ok(Some(head)),
-                Found::Interim(message, used) => {
-                    exchange.interims += 1;
-                    reached.answer.drain(..used);
-                    self.send(&message).await?;
-                }
-            }
+                Found::Interim(message, used) => (message, used),
+            };
+            exchange.interims += 1;
+            reached.answer.drain(..used);
+            self.send(&message).await?;
         }
         Ok(None)
     }
@@ -168,25 +168,16 @@ impl<C: Transport> Session<C> {
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;
         let is_last = head.body.is_done() && !exchange.keeps_client && matches!(upload, Upload::Over);
-        match is_last {
-            true => self.send_last(&head.message).await?,
-            false => self.send(&head.message).await?,
+        // The last bytes go out together with the farewell, where that is possible.
+        let is_held = is_last && self.io.hold(&head.message);
+        if !is_held {
+            self.send(&head.message).await?;
         }
         head.message.release();
         reached.is_reusable = head.server_keeps;
         if !head.body.is_done() {
-            reached.answer.release();
-            let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
-            let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
-            down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
-            let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
-            self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
             // On the heap: most answers come in one piece, and an idle connection has no room to spare.
-            let relayed = Box::pin(self.pump_down(&mut down, &mut reached.server, upload)).await;
-            self.io.set_unsent_bytes_max(UNSENT_BYTES_MAX);
-            exchange.response_bytes += down.read_bytes;
-            reached.is_reusable &= relayed.is_ok() && !down.has_excess();
-            relayed?;
+            Box::pin(self.relay_body(head, reached, upload, exchange)).await?;
         }
         // Behind the last answer it is the farewell that ends it.
         self.is_amid_answer = is_last;
@@ -202,6 +193,27 @@ impl<C: Transport> Session<C> {
                 Ok(After::Close)
             }
         }
+    }
+
+    /// Sends what is still to come of an answer's body.
+    async fn relay_body(
+        &mut self,
+        head: &mut FinalHead,
+        reached: &mut Reached,
+        upload: &mut Upload<'_>,
+        exchange: &mut Exchange,
+    ) -> Result<(), Fault> {
+        reached.answer.release();
+        let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
+        let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
+        down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
+        let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
+        self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
+        let relayed = self.pump_down(&mut down, &mut reached.server, upload).await;
+        self.io.set_unsent_bytes_max(UNSENT_BYTES_MAX);
+        exchange.response_bytes += down.read_bytes;
+        reached.is_reusable &= relayed.is_ok() && !down.has_excess();
+        relayed
     }
 
     async fn pump_down(

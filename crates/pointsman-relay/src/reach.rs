@@ -155,15 +155,7 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
-        // After a stale connection the others of its age are likely stale too.
-        let kept = match exchange.check() {
-            Some(check) if exchange.tries == 1 => {
-                self.shard.idle.take(server.id, self.shard.clock.round_us() / 1000, check)
-            }
-            _ => None,
-        };
-        exchange.reused = Some(kept.is_some());
-        let mut tcp = match kept {
+        let mut tcp = match self.kept(server, exchange) {
             Some(tcp) => tcp,
             None => self.connect(server).await?,
         };
@@ -195,6 +187,19 @@ impl<C: Transport> Session<C> {
         }
         let server = ServerConnection { tcp, in_flight };
         Ok(Reached { server, answer, answer_until_us, is_reusable: false })
+    }
+
+    /// A connection that another request has left.
+    fn kept(&self, server: &LocalServer, exchange: &mut Exchange) -> Option<Tcp> {
+        // After a stale connection the others of its age are likely stale too.
+        let kept = match exchange.check() {
+            Some(check) if exchange.tries == 1 => {
+                self.shard.idle.take(server.id, self.shard.clock.round_us() / 1000, check)
+            }
+            _ => None,
+        };
+        exchange.reused = Some(kept.is_some());
+        kept
     }
 
     /// A new connection, as long as the client is there.

@@ -123,12 +123,15 @@ impl<C: Transport> Session<C> {
 
     /// The way of one request, and of its answer back.
     async fn exchange(&mut self, exchange: &mut Exchange) -> Result<After, Fault> {
-        let mut received = self.first_bytes(exchange).await?;
-        let mut verdict = loop {
-            exchange.request_bytes = received.len() as u64;
-            match decide(self, &mut received, exchange)? {
-                Some(verdict) => break verdict,
-                None => self.more_of_head(&mut received, exchange).await?,
+        // In a block: what was borrowed keeps its room to the end of its scope, also when it has moved on.
+        let (received, mut verdict) = {
+            let mut received = self.first_bytes(exchange).await?;
+            loop {
+                exchange.request_bytes = received.len() as u64;
+                if let Some(verdict) = decide(self, &mut received, exchange)? {
+                    break (received, verdict);
+                }
+                self.more_of_head(&mut received, exchange).await?;
             }
         };
         match &mut verdict {
@@ -153,7 +156,10 @@ impl<C: Transport> Session<C> {
                 self.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
                 Ok(self.answer(answer, exchange).await)
             }
-            Verdict::Discard => Ok(After::Leave),
+            Verdict::Discard => {
+                drop(received);
+                Ok(After::Leave)
+            }
         }
     }
 
@@ -243,22 +249,14 @@ impl<C: Transport> Session<C> {
         };
         exchange.response_bytes = out.len() as u64;
         self.is_amid_answer = true;
-        let sent = if keeps { self.send(&out).await } else { self.send_last(&out).await };
-        if sent.is_err() {
+        // The last answer goes out together with the farewell, where that is possible.
+        let is_held = !keeps && self.io.hold(&out);
+        if !is_held && self.send(&out).await.is_err() {
             return After::Leave;
         }
         // Behind the last answer it is the farewell that ends it.
         self.is_amid_answer = !keeps;
         if keeps { After::Next } else { After::Close }
-    }
-
-    /// Sends the last bytes of an answer behind which the connection closes: together with the farewell,
-    /// where that is possible.
-    pub(crate) async fn send_last(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        match self.io.hold(bytes) {
-            true => Ok(()),
-            false => self.send(bytes).await,
-        }
     }
 
     /// Sends bytes to the client.
