@@ -142,7 +142,8 @@ impl Answers {
 fn answer(listener: usize, body: &[u8]) -> Rc<[u8]> {
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 200 OK\r\nServer: origin\r\nContent-Type: application/octet-stream\r\n\
+        "HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Tue, 14 Oct 2025 12:00:00 GMT\r\n\
+         Content-Type: application/octet-stream\r\n\
          Content-Length: {length}\r\nLast-Modified: Tue, 14 Oct 2025 10:00:00 GMT\r\n\
          ETag: \"68ee1f40-400\"\r\nAccept-Ranges: bytes\r\nX-Pool: {listener}\r\n\r\n"
     );

@@ -39,6 +39,8 @@ impl HeaderLine {
 pub enum HeaderKind {
     /// A name the codec has no business with.
     Plain,
+    /// Date
+    Date,
     /// Host
     Host,
     /// Cookie
@@ -81,6 +83,7 @@ impl HeaderKind {
     pub(crate) fn of(name: &[u8], is_odd: bool) -> HeaderKind {
         match name.len() {
             2 if is(name, b"te") => HeaderKind::HopByHop,
+            4 if is(name, b"date") => HeaderKind::Date,
             4 if is(name, b"host") => HeaderKind::Host,
             6 if is(name, b"cookie") => HeaderKind::Cookie,
             6 if is(name, b"expect") => HeaderKind::Expect,
@@ -109,7 +112,7 @@ impl HeaderKind {
     }
 
     pub(crate) fn is_acted_on(self) -> bool {
-        !matches!(self, HeaderKind::Plain | HeaderKind::Odd)
+        !matches!(self, HeaderKind::Plain | HeaderKind::Date | HeaderKind::Odd)
     }
 
     /// The same value as nobody misreads it: a length without zeros before it, words in small letters.

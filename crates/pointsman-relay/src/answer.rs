@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, HeaderLine, ResponseHead, Version};
+use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version};
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
@@ -134,7 +134,7 @@ impl<C: Transport> Session<C> {
         }
         lines.clear();
         // Whoever passes an answer without it on says when it came (RFC 9110 section 6.6.1).
-        if !has_date(head, received) {
+        if !has_date(head) {
             lines.extend_from_slice(&self.shard.date.line());
         }
         if let Some(edits) = &exchange.response_edits {
@@ -294,9 +294,8 @@ fn message(
 }
 
 /// Whether the answer goes on with the `Date` that it came with.
-fn has_date(head: &ResponseHead, received: &[u8]) -> bool {
-    let is_date = |line: &HeaderLine| !line.dropped && line.name(received).eq_ignore_ascii_case(b"date");
-    head.lines().iter().any(is_date)
+fn has_date(head: &ResponseHead) -> bool {
+    head.lines().iter().any(|line| line.kind == HeaderKind::Date && !line.dropped)
 }
 
 /// Room for an answer's head, with what it gets, and for what came behind it.
