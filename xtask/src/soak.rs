@@ -98,7 +98,7 @@ struct Soak {
 
 impl Soak {
     fn run(&mut self, length: Duration, folder: &Path) -> Result<()> {
-        let base = samples::descriptors(self.site.switch.id())?;
+        let base = samples::settled_descriptors(self.site.switch.id())?;
         println!("the switch has {base} open descriptors before the load");
         let loads = Load::start_all(&self.site.ports, length, folder)?;
         let outcome = self.under_load(length, folder);

@@ -15,6 +15,9 @@ const SLOPE_KIB_PER_MINUTE_MAX: f64 = 128.0;
 /// A slope of fewer minutes than this says more about the warming up of allocators than about a leak.
 pub(super) const JUDGED_FROM: Duration = Duration::from_secs(600);
 
+/// How long a number must stay to be settled: many ticks of the switch's threads.
+const SETTLED_FOR: Duration = Duration::from_millis(500);
+
 /// One look, about a second after the one before.
 #[derive(Clone, Copy)]
 struct Sample {
@@ -104,6 +107,19 @@ impl fmt::Display for Memory {
             "{most_kib} KiB at most;\nslope over the second half: {slope_kib_per_minute:+.1} KiB/min, "
         )?;
         write!(out, "at most {SLOPE_KIB_PER_MINUTE_MAX:+.1}")
+    }
+}
+
+/// Descriptors of a process once their number stays: threads take their listening sockets a moment after the start.
+pub(super) fn settled_descriptors(process: u32) -> Result<usize> {
+    let mut before = descriptors(process)?;
+    loop {
+        std::thread::sleep(SETTLED_FOR);
+        let now = descriptors(process)?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
     }
 }
 
