@@ -22,8 +22,8 @@ use lexopt::{Arg, ValueExt};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
-use access_log::Counts;
 pub(crate) use access_log::read_log;
+use access_log::{Counted, Counts};
 use client::Client;
 use load::Load;
 use samples::Samples;
@@ -165,21 +165,32 @@ impl Soak {
 
     /// What the switch counted stands in its log, too, to the last exchange.
     fn ends(&mut self) {
-        let counted = |name| self.site.metric(name);
-        let counted = counted("pointsman_requests_total")
-            .and_then(|exchanges| Ok((exchanges, counted("pointsman_access_log_dropped_lines_total")?)));
+        let counted = self.counted();
         self.drains();
         let reader = &mut self.site.log_reader;
         let read = reader.wait_for_exit(READ_MAX).and_then(|_| Counts::read(&reader.said()));
         match (counted, read) {
-            (Ok((exchanges, dropped)), Some(counts)) => {
-                println!("access log: {} lines, {dropped} dropped", counts.lines());
+            (Ok(mut counted), Some(counts)) => {
+                println!("access log: {} lines, {} dropped", counts.lines(), counted.dropped);
                 // The one of the drain came after the count.
-                self.wrong.extend(counts.complaints(exchanges + 1, dropped, &self.tally));
+                counted.exchanges += 1;
+                self.wrong.extend(counts.complaints(&counted, &self.tally));
             }
             (Err(problem), _) => self.wrong.push(format!("the metrics: {problem}")),
             (_, None) => self.wrong.push("the access log was not read to its end".to_owned()),
         }
+    }
+
+    fn counted(&self) -> std::result::Result<Counted, String> {
+        let failed = |label| self.site.metric_with("pointsman_tls_handshake_failures_total", label);
+        let (all, timeouts) = (failed("")?, failed("reason=\"timeout\"")?);
+        let lineless = failed("reason=\"closed\"")? + failed("reason=\"memory\"")?;
+        let with_lines = all.saturating_sub(lineless);
+        Ok(Counted {
+            exchanges: self.site.metric("pointsman_requests_total")?,
+            handshakes: with_lines.saturating_sub(timeouts)..=with_lines,
+            dropped: self.site.metric("pointsman_access_log_dropped_lines_total")?,
+        })
     }
 
     /// An exchange is open when the signal comes: it ends well, and then the switch does.

@@ -64,12 +64,17 @@ impl Timers {
     /// that serves as what its event loop runs, since a task waits for its turn behind all others, and
     /// deadlines would begin with an old time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
-        let start_us = process_us();
-        let mut tick = 0;
-        loop {
-            tick_at(start_us + (tick + 1) * u64::from(TICK_MS) * 1000).await;
-            // Ticks that were missed while the thread was busy are made up for at once.
-            tick = (process_us() - start_us) / (u64::from(TICK_MS) * 1000);
+        const TICK_US: u64 = TICK_MS as u64 * 1000;
+        let mut tick_us = process_us();
+        for tick in 1.. {
+            tick_us += TICK_US;
+            tick_at(tick_us).await;
+            // Time in which the thread did not run for long is nobody's: a wait that began late in it would end
+            // early.
+            let now_us = process_us();
+            if now_us - tick_us > TICK_US {
+                tick_us = now_us;
+            }
             let woken = self.wheel.borrow_mut().advance(tick);
             woken.into_iter().for_each(std::task::Waker::wake);
             if at_tick().is_break() {

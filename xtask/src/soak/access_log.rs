@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
@@ -29,6 +30,17 @@ const SEEN_BY_CLIENTS: [(&str, &[&str]); 2] = [
         ],
     ),
 ];
+
+/// What the switch itself counted, all of which leaves lines.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    pub(super) exchanges: u64,
+    /// Handshakes that failed, at least and at most: those that timed out leave a line only where the client had said
+    /// something.
+    pub(super) handshakes: RangeInclusive<u64>,
+    /// Lines that it dropped.
+    pub(super) dropped: u64,
+}
 
 /// What the reader counted.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -102,16 +114,19 @@ impl Counts {
         is_whole.then_some(counts)
     }
 
-    /// What is wrong with the log, where the switch says that it had so many exchanges and dropped so many of
-    /// their lines.
-    pub(super) fn complaints(&self, exchanges: u64, dropped: u64, tally: &Tally) -> Vec<String> {
+    /// What is wrong with the log, where the switch has counted this.
+    pub(super) fn complaints(&self, counted: &Counted, tally: &Tally) -> Vec<String> {
+        let Counted { exchanges, handshakes, dropped } = counted;
         let mut complaints = Vec::new();
         if self.wrong > 0 {
             complaints.push(format!("access log: {} wrong lines: {}", self.wrong, self.examples.join("; ")));
         }
-        if self.lines + dropped != exchanges {
+        let (least, most) = (exchanges + handshakes.start(), exchanges + handshakes.end());
+        if !(least..=most).contains(&(self.lines + dropped)) {
             let lines = self.lines;
-            complaints.push(format!("access log: {lines} lines, {dropped} dropped, {exchanges} exchanges"));
+            complaints.push(format!(
+                "access log: {lines} lines, {dropped} dropped, {exchanges} exchanges, {handshakes:?} failed handshakes"
+            ));
         }
         for (request, kinds) in SEEN_BY_CLIENTS {
             // Whoever met something wrong may have asked without an answer.
@@ -137,9 +152,12 @@ fn request(line: &[u8]) -> std::result::Result<Option<String>, String> {
         return Err(format!("no `{missing}`"));
     }
     let text = |key: &str| facts.get(key).and_then(Value::as_str);
-    match (text("listener"), text("tls")) {
-        (Some("plain"), None) | (Some("tls"), Some("1.2" | "1.3")) => {}
-        (listener, tls) => return Err(format!("TLS `{tls:?}` at the listener `{listener:?}`")),
+    let is_handshake = text("error").is_some_and(|error| error.starts_with("TLS handshake: "));
+    match (text("listener"), text("tls"), is_handshake) {
+        (Some("plain"), None, false)
+        | (Some("tls"), Some("1.2" | "1.3"), false)
+        | (Some("tls"), None, true) => {}
+        (listener, tls, _) => return Err(format!("TLS `{tls:?}` at the listener `{listener:?}`")),
     }
     if text("path").is_some_and(|path| path.contains('?')) {
         return Err("a query".to_owned());
@@ -179,12 +197,15 @@ mod tests {
         ];
         let seen = counts(&fine);
         assert_eq!((seen.lines, seen.wrong), (2, 0), "{:?}", seen.examples);
+        let handshake = line(",\"error\":\"TLS handshake: not_tls: what came\"").replace("plain", "tls");
+        assert_eq!(counts(&[handshake]).wrong, 0);
         assert_eq!(seen.requests, [("GET /ok/until-close 200".to_owned(), 1)].into());
         for wrong in [
             fine[0].trim_end().to_owned(),
             fine[0][..40].to_owned() + "\n",
             format!("{{{FACTS}}}\n"),
             line(",\"tls\":\"1.3\""),
+            line(",\"error\":\"TLS handshake: not_tls\""),
             line(",\"path\":\"/a?b=c\""),
             line(",\"decided_us\":3,\"connected_us\":2"),
             line(",\"status\":99"),
@@ -204,15 +225,22 @@ mod tests {
         let tally = Tally::default();
         tally.add("checked answers, kept alive", Ok(2));
         let right = Counts { lines: 3, requests: seen.requests.clone(), ..Counts::default() };
-        assert_eq!(right.complaints(3, 0, &tally), [""; 0]);
-        assert_eq!(right.complaints(4, 1, &tally), [""; 0]);
-        assert_eq!(right.complaints(4, 0, &tally), ["access log: 3 lines, 0 dropped, 4 exchanges"]);
-        assert!(seen.complaints(3, 0, &tally)[0].starts_with("access log: 1 wrong lines: no `time`: `{}`"));
+        let complaints = |counts: &Counts, exchanges, handshakes, dropped| {
+            counts.complaints(&Counted { exchanges, handshakes, dropped }, &tally)
+        };
+        assert_eq!(complaints(&right, 3, 0..=0, 0), [""; 0]);
+        assert_eq!(complaints(&right, 4, 0..=0, 1), [""; 0]);
+        assert_eq!(complaints(&right, 1, 1..=2, 0), [""; 0]);
+        let complaint = "access log: 3 lines, 0 dropped, 4 exchanges, 0..=0 failed handshakes";
+        assert_eq!(complaints(&right, 4, 0..=0, 0), [complaint]);
+        let complaint = "access log: 3 lines, 0 dropped, 0 exchanges, 1..=2 failed handshakes";
+        assert_eq!(complaints(&right, 0, 1..=2, 0), [complaint]);
+        assert!(complaints(&seen, 3, 0..=0, 0)[0].starts_with("access log: 1 wrong lines: no `time`: `{}`"));
         tally.add("checked answers, kept alive", Ok(1));
-        assert_eq!(right.complaints(4, 1, &tally), [""; 0], "it may be the line that was dropped");
+        assert_eq!(complaints(&right, 4, 0..=0, 1), [""; 0], "it may be the line that was dropped");
         let complaint = "access log: `GET /ok/until-close 200` 2 times, 3 seen by clients";
-        assert_eq!(right.complaints(3, 0, &tally), [complaint]);
+        assert_eq!(complaints(&right, 3, 0..=0, 0), [complaint]);
         tally.add("checked answers, kept alive", Err("no answer".to_owned()));
-        assert_eq!(right.complaints(3, 0, &tally), [""; 0], "nobody knows how many there were");
+        assert_eq!(complaints(&right, 3, 0..=0, 0), [""; 0], "nobody knows how many there were");
     }
 }

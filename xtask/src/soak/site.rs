@@ -68,12 +68,18 @@ impl Site {
 
     /// The sum of all samples of a metric.
     pub(super) fn metric(&self, name: &str) -> std::result::Result<u64, String> {
+        self.metric_with(name, "")
+    }
+
+    /// The same of those that have this label, as the page shows it.
+    pub(super) fn metric_with(&self, name: &str, label: &str) -> std::result::Result<u64, String> {
         let mut client = Client::connect(self.admin)?;
         client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
         let text = String::from_utf8(client.answer()?.body).map_err(|error| error.to_string())?;
         let samples = text
             .lines()
-            .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+            .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])))
+            .filter(|line| line.contains(label));
         let values: Option<Vec<u64>> = samples.map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
         let values = values.filter(|values| !values.is_empty());
         Ok(values.ok_or_else(|| format!("no whole numbers for the metric `{name}`"))?.iter().sum())
