@@ -68,11 +68,10 @@ impl AccessLog {
         Ok(AccessLog(Arc::new(Sink { queue })))
     }
 
-    /// Opens the file anew after it was renamed. Lines handed over before go to the old file. If the new one
-    /// cannot be opened, the old one stays in use, and the error is counted.
+    /// Opens the file anew after it was renamed. Lines handed over before go to the old file, later ones to the new
+    /// one. If that cannot be opened, the old one stays in use, and the error is counted.
     pub fn reopen(&self) {
-        self.0.queue.lock().reopen = true;
-        self.0.queue.work.notify_one();
+        self.0.queue.reopen();
     }
 
     /// Writes everything that was handed over, and ends. What comes later is dropped and counted.
@@ -111,7 +110,8 @@ struct Waiting {
     spare: Vec<Vec<u8>>,
     /// Lines that were handed over and are not written.
     unwritten_lines: u64,
-    reopen: bool,
+    /// The file is to be opened anew behind so many of the full buffers.
+    reopen_behind: Option<usize>,
     closed: bool,
     ended: bool,
 }
@@ -152,15 +152,15 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for something to do. Takes everything that waits, with the wishes that came before.
+    /// Waits for something to do. Takes everything that waits, with the wishes that came meanwhile.
     fn take(&self) -> Work {
         let mut waiting = self.lock();
-        while waiting.full.is_empty() && !waiting.reopen && !waiting.closed {
+        while waiting.full.is_empty() && waiting.reopen_behind.is_none() && !waiting.closed {
             waiting = self.work.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
         Work {
             full: std::mem::take(&mut waiting.full),
-            reopen: std::mem::take(&mut waiting.reopen),
+            reopen_behind: waiting.reopen_behind.take(),
             closed: waiting.closed,
         }
     }
@@ -174,6 +174,15 @@ impl Queue {
         if waiting.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
             waiting.spare.push(buffer);
         }
+    }
+
+    fn reopen(&self) {
+        let mut waiting = self.lock();
+        let behind = waiting.full.len();
+        // What came behind an earlier wish is not for the old file either.
+        waiting.reopen_behind.get_or_insert(behind);
+        drop(waiting);
+        self.work.notify_one();
     }
 
     fn close(&self) {
@@ -195,7 +204,7 @@ impl Queue {
 
 struct Work {
     full: VecDeque<Lines>,
-    reopen: bool,
+    reopen_behind: Option<usize>,
     closed: bool,
 }
 
@@ -211,12 +220,13 @@ struct Writer {
 impl Writer {
     fn run(mut self) {
         loop {
-            let work = self.queue.take();
+            let mut work = self.queue.take();
+            if let Some(count) = work.reopen_behind {
+                work.full.drain(..count).for_each(|lines| self.write(lines));
+                self.reopen();
+            }
             for lines in work.full {
                 self.write(lines);
-            }
-            if work.reopen {
-                self.reopen();
             }
             // Nothing is taken in after closing, so nothing is left.
             if work.closed {
@@ -351,6 +361,24 @@ mod tests {
         }
         log.queue().hand_over(&mut lines("new\n"));
         assert_eq!(log.close(Duration::MAX, || false), 0);
+        assert_eq!(fs::read_to_string(&rotated).unwrap(), "old\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
+    }
+
+    #[test]
+    fn what_waits_when_the_file_is_reopened_goes_to_either_file_by_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, rotated) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
+        let target = LogTarget::File(path.clone());
+        let queue = Arc::new(Queue::new(Arc::default()));
+        let writer = Writer { file: open(&target).unwrap(), target, torn: false, queue: queue.clone() };
+        queue.hand_over(&mut lines("old\n"));
+        fs::rename(&path, &rotated).unwrap();
+        queue.reopen();
+        queue.hand_over(&mut lines("new\n"));
+        queue.reopen();
+        queue.close();
+        writer.run();
         assert_eq!(fs::read_to_string(&rotated).unwrap(), "old\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
     }

@@ -99,7 +99,7 @@ fn missing_file(threads: usize) {
     switch.signal("HUP");
     switch.wait_for_line("reload refused");
     assert_eq!(switch.get("/").server(), "sa");
-    assert!(switch.said().contains("shop.rules"), "{}", switch.said());
+    switch.errors().wait_for("the file", |line| line.contains("shop.rules").then_some(()));
 }
 
 /// The connection goes on, and its next request meets the new rules.
@@ -246,7 +246,8 @@ fn bad_certificate(threads: usize) {
     let trust = TlsClient::new(&authority);
     let client = switch.tls_client(&trust, "shop.example").expect("a handshake");
     assert_eq!(client.certificate(), old.der);
-    assert!(switch.said().contains("shop.key") || switch.said().contains("shop.crt"), "{}", switch.said());
+    let names_a_file = |line: &str| (line.contains("shop.key") || line.contains("shop.crt")).then_some(());
+    switch.errors().wait_for("a file of the pair", names_a_file);
 }
 
 /// Limits of a listener hold from the next request on.
