@@ -138,6 +138,7 @@ fn more_listeners_than_a_table_has_room_for(threads: usize) {
     let tables = || descriptors_of(switch.id()).expect("it runs");
     until("a full table", || tables().iter().any(|count| *count >= limit).then_some(()));
     drop(crowd);
+    until("room in every table", || tables().iter().all(|count| *count + 20 < limit).then_some(()));
     for address in more {
         for _ in 0..2 * threads {
             assert_eq!(Client::plain(address).get("/").status(), 200);
