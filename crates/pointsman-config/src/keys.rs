@@ -215,7 +215,7 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "trusted_proxies",
-            kind: Kind::Texts("networks such as `10.0.0.0/8`"),
+            kind: Kind::Texts("networks such as `10.0.0.0/8`, or addresses"),
             default: Default::Words("`[]`"),
             doc: "Peers that are believed when they name the client in Forwarded or X-Forwarded-For.",
         },
