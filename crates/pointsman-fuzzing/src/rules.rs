@@ -155,9 +155,7 @@ fn meaning(text: &str) -> Result<String, usize> {
     match compile(text, &Targets::Any) {
         Ok(compiled) => {
             let program = without_spans(&format!("{:?}", compiled.program));
-            // Warnings quote what was written, with the white space that was in it.
-            let words = |warning: &Diagnostic| warning.message.split_whitespace().collect::<String>();
-            Ok(compiled.warnings.iter().fold(program, |all, warning| all + "\n" + &words(warning)))
+            Ok(compiled.warnings.iter().fold(program, |all, warning| all + "\n" + &warning.message))
         }
         Err(findings) => Err(findings.iter().filter(|finding| finding.severity == Severity::Error).count()),
     }

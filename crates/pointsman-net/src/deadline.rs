@@ -65,17 +65,19 @@ impl Timers {
     /// deadlines would begin with an old time.
     pub async fn run(&self, mut at_tick: impl FnMut() -> ControlFlow<()>) {
         const TICK_US: u64 = TICK_MS as u64 * 1000;
-        let mut tick_us = process_us();
-        for tick in 1.. {
-            tick_us += TICK_US;
-            tick_at(tick_us).await;
-            // Time in which the thread did not run for long is nobody's: a wait that began late in it would end
-            // early.
-            let now_us = process_us();
-            if now_us - tick_us > TICK_US {
-                tick_us = now_us;
-            }
-            let woken = self.wheel.borrow_mut().advance(tick);
+        let start_us = process_us();
+        let mut tick = 0;
+        loop {
+            tick_at(start_us + (tick + 1) * TICK_US).await;
+            // Ticks in which the thread did not run are made up for at once, but not for waits that may have
+            // begun in them.
+            let now = (process_us() - start_us) / TICK_US;
+            let woken = {
+                let mut wheel = self.wheel.borrow_mut();
+                wheel.forgive(now.saturating_sub(tick + 1));
+                wheel.advance(now)
+            };
+            tick = now;
             woken.into_iter().for_each(std::task::Waker::wake);
             if at_tick().is_break() {
                 return;

@@ -38,6 +38,8 @@ struct Entry {
 #[derive(Debug)]
 struct Slot {
     due: u64,
+    /// The tick that was heard last when the deadline was set.
+    armed: u64,
     /// The tick of the slot's earliest entry in the buckets; other entries of it are stale.
     filed: u64,
     expired: Option<Elapsed>,
@@ -59,6 +61,7 @@ impl Wheel {
     pub(crate) fn insert(&mut self) -> usize {
         self.slots.insert(Slot {
             due: NEVER,
+            armed: 0,
             filed: NEVER,
             expired: None,
             idle: false,
@@ -77,6 +80,7 @@ impl Wheel {
         let due = self.now + ticks + 2;
         let entry = &mut self.slots[slot];
         entry.due = due;
+        entry.armed = self.now;
         entry.idle = idle;
         entry.expired = None;
         entry.waker.clone_from(waker);
@@ -88,6 +92,18 @@ impl Wheel {
     /// Tells the slot's waiter again where its waker has changed.
     pub(crate) fn refresh(&mut self, slot: usize, waker: &Waker) {
         self.slots[slot].waker.clone_from(waker);
+    }
+
+    /// So many ticks passed unheard. What was set since the last one that was heard may have begun at their end, and
+    /// falls due so much later.
+    pub(crate) fn forgive(&mut self, ticks: u64) {
+        if ticks == 0 {
+            return;
+        }
+        let now = self.now;
+        for (_, slot) in self.slots.iter_mut().filter(|(_, slot)| slot.armed == now && slot.due != NEVER) {
+            slot.due += ticks;
+        }
     }
 
     pub(crate) fn disarm(&mut self, slot: usize) {
@@ -201,6 +217,23 @@ mod tests {
         wheel.arm(slot, 3, false, Waker::noop());
         assert_eq!(fired(&mut wheel, 4, &[slot]), [false]);
         assert_eq!(fired(&mut wheel, 5, &[slot]), [true]);
+    }
+
+    #[test]
+    fn a_stall_is_forgiven_once_and_to_those_who_began_in_it() {
+        let mut wheel = Wheel::new();
+        let (before, within, idle) = (wheel.insert(), wheel.insert(), wheel.insert());
+        wheel.arm(before, 10, false, Waker::noop());
+        wheel.advance(1);
+        wheel.arm(within, 10, false, Waker::noop());
+        for now in (5..=9).step_by(4) {
+            wheel.forgive(3);
+            wheel.advance(now);
+        }
+        assert_eq!(fired(&mut wheel, 11, &[before, within, idle]), [false; 3]);
+        assert_eq!(fired(&mut wheel, 12, &[before, within, idle]), [true, false, false]);
+        assert_eq!(fired(&mut wheel, 15, &[within, idle]), [false, false]);
+        assert_eq!(fired(&mut wheel, 16, &[within, idle]), [true, false]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::memory::UNSENT_BODY_BYTES_MAX;
-use crate::onward::OTHER_BYTES;
+use crate::onward::other_bytes;
 use crate::presence::Ahead;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
@@ -113,7 +113,7 @@ impl<C: Transport> Session<C> {
             }
             let mut message = self.shard.buffers.head();
             if exchange.version == Version::Http11 {
-                room_for(&mut message, received, b"")?;
+                room_for(&mut message, head, received, b"")?;
                 head.forward(received, b"", &mut message);
             }
             return Ok(Found::Interim(message, head.head_bytes()));
@@ -284,7 +284,7 @@ fn message(
         return Ok((received.take(), fed));
     }
     let mut message = buffer();
-    room_for(&mut message, received, lines)?;
+    room_for(&mut message, head, received, lines)?;
     head.forward(received, lines, &mut message);
     let fed = match form {
         BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
@@ -299,8 +299,13 @@ fn has_date(head: &ResponseHead) -> bool {
 }
 
 /// Room for an answer's head, with what it gets, and for what came behind it.
-fn room_for(message: &mut PooledBuffer, received: &[u8], lines: &[u8]) -> Result<(), Fault> {
-    let has_room = message.reserve(received.len() + lines.len() + OTHER_BYTES);
+fn room_for(
+    message: &mut PooledBuffer,
+    head: &ResponseHead,
+    received: &[u8],
+    lines: &[u8],
+) -> Result<(), Fault> {
+    let has_room = message.reserve(received.len() + lines.len() + other_bytes(head.lines()));
     if has_room { Ok(()) } else { Err(Fault::Memory) }
 }
 

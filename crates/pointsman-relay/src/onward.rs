@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use pointsman_config::{ForwardedMode, Listener};
-use pointsman_http::{BodyReader, HeaderKind, RequestHead, TargetForm};
+use pointsman_http::{BodyReader, HeaderKind, HeaderLine, RequestHead, TargetForm};
 use pointsman_net::PooledBuffer;
 use pointsman_view::{
     Forwarding, ForwardingModes, NormalPath, Peer, add_forwarding_lines, default_authority, without_cookie,
@@ -15,8 +15,12 @@ use crate::commit::Committed;
 use crate::fault::Fault;
 use crate::pick::ROUTE_COOKIE;
 
-/// What a head that is passed on has besides its old and its new lines: a version, line ends.
-pub(crate) const OTHER_BYTES: usize = 32;
+/// What a head that is passed on has at most besides its old and its new lines: a version, line ends, and a space in
+/// each of its old lines that is put right.
+pub(crate) fn other_bytes(lines: &[HeaderLine]) -> usize {
+    const FIRST_AND_LAST_LINE: usize = 32;
+    FIRST_AND_LAST_LINE + lines.len()
+}
 
 /// A request with the room its edited head is made in.
 pub(crate) struct Request<'a> {
@@ -96,7 +100,8 @@ impl Request<'_> {
             None if self.has_target_as_received() => None,
             None => Some(self.normal.target()),
         };
-        let bytes_max = self.received.len() + self.lines.len() + target.map_or(0, <[u8]>::len) + OTHER_BYTES;
+        let bytes_max = self.received.len() + self.lines.len() + target.map_or(0, <[u8]>::len);
+        let bytes_max = bytes_max + other_bytes(self.head.lines());
         if !message.reserve(bytes_max) {
             return Err(Fault::Memory);
         }

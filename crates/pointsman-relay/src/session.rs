@@ -177,15 +177,16 @@ impl<C: Transport> Session<C> {
         Ok(received)
     }
 
-    /// No buffer is held while nothing comes.
+    /// No buffer is held while nothing comes. Where the connection is to end, what is there is all that is read.
     async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
         let mut received = self.shard.buffers.request();
         loop {
+            let ms = if self.is_ending() { 0 } else { self.limits.idle_ms_max };
             let read = read_into(&mut self.io, &mut received);
-            match self.deadline.idle_within(self.limits.idle_ms_max, read).await {
+            match self.deadline.idle_within(ms, read).await {
                 Ok(Ok(1..)) => return Ok(received),
-                // Some listener was removed, and it is not this one: the wait begins anew.
-                Err(Elapsed::Ended) if !self.is_ending() => {}
+                // Some listener was removed, perhaps not this one: then the wait begins anew.
+                Err(Elapsed::Ended) => {}
                 Ok(read) => return Err(Fault::of_client(&read)),
                 Err(_) => return Err(Fault::Client(ClientFault::Closed)),
             }

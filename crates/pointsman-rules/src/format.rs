@@ -3,7 +3,7 @@
 mod layout;
 mod spelling;
 
-use crate::ast::{Action, Block, Comment, Item, Rule, RuleFile, TestCase};
+use crate::ast::{Action, Block, Comment, Item, Operand, Rule, RuleFile, TestCase};
 use crate::{Diagnostic, Severity};
 
 use layout::LINE_CHARS_MAX;
@@ -29,6 +29,12 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     };
     printer.file(&file);
     Ok(printer.out)
+}
+
+/// What stands on the left of a comparison, for a sentence about it: without the white space and the comments that
+/// may stand in it.
+pub(crate) fn spell(operand: &Operand, source: &str) -> String {
+    Spelling { source }.operand(operand)
 }
 
 struct Printer<'a> {

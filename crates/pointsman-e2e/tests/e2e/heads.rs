@@ -2,7 +2,11 @@
 
 use pointsman_e2e::{Origin, Setup, Then};
 
-pointsman_e2e::for_threads!(heads_of_every_length_pass_whole, what_follows_a_head_stays_behind_it);
+pointsman_e2e::for_threads!(
+    heads_of_every_length_pass_whole,
+    lines_put_right_have_room,
+    what_follows_a_head_stays_behind_it
+);
 
 /// Lengths on both sides of where a head has no room to grow.
 fn lengths() -> impl Iterator<Item = usize> {
@@ -41,6 +45,26 @@ fn heads_of_every_length_pass_whole(threads: usize) {
         let start = format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-Length: {length}\r\n");
         assert_eq!(came, fill(&filled(&start, length)).map(|text| text.len()), "the answer to {length}");
         assert_eq!(answer.text(), "yes");
+    }
+}
+
+/// Each line that is put right is a space longer than it came.
+fn lines_put_right_have_room(threads: usize) {
+    const LINES: usize = 90;
+    let origin = Origin::answering("origin", |exchange| {
+        let start = format!("HTTP/1.1 200 OK\r\nContent-Length:3\r\n{}", "Trailer:a\r\n".repeat(LINES));
+        exchange.send(filled(&start, 16_300) + "yes");
+        Then::KeepAlive
+    });
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    for length in [16_250, 16_384] {
+        let start = format!("GET / HTTP/1.1\r\nHost:a\r\n{}", "Cookie:aa\r\n".repeat(LINES));
+        client.send(filled(&start, length));
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "yes"));
+        assert_eq!(answer.head.all("Trailer"), ["a"; LINES]);
+        assert_eq!(origin.last().head.all("Cookie"), ["aa"; LINES]);
     }
 }
 

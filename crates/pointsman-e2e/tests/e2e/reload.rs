@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, ok};
+use pointsman_e2e::{Authority, Client, Origin, Setup, Then, TlsClient, ok};
 
 pointsman_e2e::for_threads!(
     rules_by_signal,
@@ -15,6 +15,7 @@ pointsman_e2e::for_threads!(
     kept_alive_connection,
     request_on_its_way,
     listener_added_and_removed,
+    listener_removed_amid_an_answer,
     listener_renamed,
     pool_changed,
     certificate_renewed,
@@ -160,6 +161,27 @@ fn listener_added_and_removed(threads: usize) {
     }
     assert_eq!(client.get("/").status(), 200);
     assert_eq!(switch.get("/").status(), 200);
+}
+
+/// An answer that has begun ends whole, and then its connection does: its listener is gone.
+fn listener_removed_amid_an_answer(threads: usize) {
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let slow = Origin::answering("slow", move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        may_go.lock().expect("no panic under the lock").recv().expect("the test is there");
+        exchange.send("def");
+        Then::KeepAlive
+    });
+    let one = Setup::new(threads).pool("standard", &[&slow]);
+    let switch = one.clone().another_listener("second").start();
+    let mut client = Client::plain(switch.address("second"));
+    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert_eq!(client.head().field("connection"), None);
+    switch.reload(&one, 2);
+    go.send(()).expect("the origin is there");
+    client.expect_body(b"abcdef");
+    assert!(client.closes());
 }
 
 /// A listener of another name on the same address: its socket goes on accepting all the while, for the new

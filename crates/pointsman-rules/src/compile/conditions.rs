@@ -1,6 +1,7 @@
 //! Conditions: every comparison gets the one meaning that its field and its value allow.
 
 use crate::ast::{self, Comparison, Operand, Predicate, TextOperator};
+use crate::format::spell;
 use crate::parser::shorten;
 use crate::{Condition, Entry, Field, FieldType, Op, Order, Over, Span, Test};
 
@@ -129,7 +130,7 @@ impl Compiler<'_> {
     }
 
     fn bare(&mut self, left: &Left<'_>) -> Option<Op> {
-        let shown = shorten(left.operand.span.of(self.source));
+        let shown = shorten(&spell(left.operand, self.source));
         if left.value_type() == FieldType::Boolean {
             return Some(Op::IsTrue);
         }
@@ -162,7 +163,7 @@ impl Compiler<'_> {
 
     fn text_test(&mut self, left: &Left<'_>, operator: TextOperator, text: &ast::Quoted) -> Option<Op> {
         if left.value_type() != FieldType::Text {
-            let shown = shorten(left.operand.span.of(self.source));
+            let shown = shorten(&spell(left.operand, self.source));
             let message = format!(
                 "`{}` takes a text, and `{shown}` is {}",
                 operator.word(),
@@ -246,7 +247,7 @@ impl Compiler<'_> {
         if !left.is_lower_case() || !text.iter().any(u8::is_ascii_uppercase) {
             return;
         }
-        let shown = shorten(left.operand.span.of(self.source));
+        let shown = shorten(&spell(left.operand, self.source));
         let lower = shorten(&String::from_utf8_lossy(text).to_ascii_lowercase());
         let message = format!("`{shown}` is always in lower case, so this is never true");
         self.warn(at, message, format!("write `\"{lower}\"`"));

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::ast::{Literal, LiteralKind};
+use crate::format::spell;
 use crate::parser::shorten;
 use crate::{Decimal, Entry, FieldType, Span, unmapped};
 
@@ -48,7 +49,7 @@ impl Compiler<'_> {
             (FieldType::Ip, _) => "write an address or a network: `10.0.0.1`, `10.0.0.0/8`".to_owned(),
             (FieldType::Boolean, _) => "write `true` or `false`".to_owned(),
         };
-        let shown = shorten(left.operand.span.of(self.source));
+        let shown = shorten(&spell(left.operand, self.source));
         let value = shorten(literal.span.of(self.source));
         let message = format!("`{shown}` is {}, and `{value}` is not", type_name(wanted));
         self.error(literal.span, message, help);

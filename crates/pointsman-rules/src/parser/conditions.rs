@@ -3,6 +3,7 @@
 use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
 use crate::ast::{Comparison, Condition, Literal, LiteralKind, Operand, Predicate, TextOperator};
+use crate::format::spell;
 use crate::lexer::Kind;
 use crate::{Order, Span, advice};
 
@@ -195,7 +196,7 @@ impl Parser<'_> {
         if !is_pair && !is_single {
             return Ok(());
         }
-        let field = shorten(operand.span.of(self.source));
+        let field = shorten(&spell(operand, self.source));
         let help = match self.token.kind {
             Kind::Not => format!("write `!({field} matches \"…\")`"),
             _ => format!("write `{field} matches \"…\"`"),
