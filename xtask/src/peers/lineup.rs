@@ -16,7 +16,7 @@ use crate::project::written;
 /// A proxy that serves: its processes, and where they listen.
 pub(super) struct Proxy {
     pub(super) name: &'static str,
-    /// One for each load generator.
+    /// One for each of its threads.
     pub(super) ports: Vec<u16>,
     pub(super) log: Option<PathBuf>,
     children: Vec<Child>,
@@ -83,7 +83,7 @@ impl<'a> Lineup<'a> {
                 let (child, port) = self.process(setup, &cores, cores.len(), &folder, None)?;
                 child.spread_threads("shard-", &cores)?;
                 proxy.add((child, port));
-                // As many load generators as for two processes.
+                // As much load as for two processes.
                 proxy.ports.push(port);
             }
         }
@@ -150,7 +150,8 @@ impl<'a> Lineup<'a> {
     /// TLS is what it is said to be: a proxy that does less than the others would seem the faster one.
     fn prove(&self, name: &str, port: u16) -> Result<()> {
         let scenario = self.scenario;
-        let load = Load { scenario, port, connections: 1, openssl_conf: self.openssl_conf() };
+        let load =
+            Load { scenario, port, core: LOAD_CORE, connections: 1, openssl_conf: self.openssl_conf() };
         let wrong = |what: &str, seen: &str| Err(Failure::new(format!("{name}: {what}:\n{seen}")));
         let (answer, seen) = (load.head_of(scenario.answer)?, load.body_of("seen")?);
         let length = if scenario.answer == "1m" { "content-length: 1048576" } else { "content-length: 1024" };

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::LOAD_CORE;
 use super::scenario::Scenario;
 use crate::failure::{Failure, Result};
 use crate::packages::located;
@@ -13,6 +12,8 @@ use crate::project::written;
 pub(super) struct Load<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) port: u16,
+    /// Where it comes from.
+    pub(super) core: usize,
     pub(super) connections: u32,
     pub(super) openssl_conf: Option<&'a Path>,
 }
@@ -33,7 +34,7 @@ impl Load<'_> {
         command.args(["--foreground", &(seconds + 30).to_string()]).args([
             "taskset",
             "--cpu-list",
-            &LOAD_CORE.to_string(),
+            &self.core.to_string(),
         ]);
         command.arg(located("wrk")?).args(["--threads", "1", "--timeout", "10s"]);
         command.args(["--connections", &self.connections.to_string()]);

@@ -11,7 +11,7 @@ use super::lineup::{Lineup, Proxy};
 use super::load::{Load, Outcome};
 use super::report::{Round, Window};
 use super::scenario::Scenario;
-use super::{Options, PROXY_CORE, WARM_UP_SECONDS};
+use super::{LOAD_CORE, Options, PROXY_CORE, WARM_UP_SECONDS};
 use crate::failure::{Because, Failure, Result};
 
 /// How long the last lines of an access log may take.
@@ -56,14 +56,20 @@ pub(super) fn measure(
     Ok(rounds)
 }
 
-/// One load generator for each port of the proxy, at the same time.
+/// One load generator for each port of the proxy, at the same time. A proxy on both cores gets one on each for each
+/// port: what is asked from the same core is answered for less, so all its threads must be asked from both.
 fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Result<Outcome> {
-    let generators = u32::try_from(proxy.ports.len()).unwrap_or(1);
-    let connections = scenario.connections / generators;
+    let cores: &[usize] = if proxy.ports.len() > 1 { &[PROXY_CORE, LOAD_CORE] } else { &[LOAD_CORE] };
+    let generators = proxy.ports.iter().flat_map(|port| cores.iter().map(move |core| (*port, *core)));
+    let count = u32::try_from(proxy.ports.len() * cores.len()).unwrap_or(1);
+    let connections = scenario.connections / count;
     let outcomes = std::thread::scope(|scope| {
-        let load = |port| Load { scenario, port, connections, openssl_conf: lineup.openssl_conf() };
-        let runs: Vec<_> =
-            proxy.ports.iter().map(|port| scope.spawn(move || load(*port).run(seconds))).collect();
+        let runs: Vec<_> = generators
+            .map(|(port, core)| {
+                let load = Load { scenario, port, core, connections, openssl_conf: lineup.openssl_conf() };
+                scope.spawn(move || load.run(seconds))
+            })
+            .collect();
         let joined =
             runs.into_iter().map(|run| run.join().map_err(|_| Failure::new("a load generator broke")));
         joined.map(|outcome| outcome.and_then(|outcome| outcome)).collect::<Result<Vec<_>>>()
