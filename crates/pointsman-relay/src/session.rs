@@ -24,6 +24,9 @@ use crate::transport::{Transport, read_into};
 /// What a client reads whose answer there is no memory for.
 const NO_MEMORY: &[u8] = b"no memory left\n";
 
+/// How long a connection whose listener has gone waits for a request that may be on its way.
+const LAST_REQUEST_MS: u32 = 1000;
+
 /// One client connection.
 pub(crate) struct Session<C: Transport> {
     pub(crate) io: C,
@@ -86,6 +89,10 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
                 let booked = exchange.booked.take();
                 drop(exchange);
                 return Box::pin(session.linger(booked)).await;
+            }
+            After::Leave if session.has_lost_its_listener() => {
+                drop(exchange);
+                return Box::pin(session.linger(None)).await;
             }
             After::Leave => return session.leave().await,
         }
@@ -177,16 +184,18 @@ impl<C: Transport> Session<C> {
         Ok(received)
     }
 
-    /// No buffer is held while nothing comes. Where the connection is to end, what is there is all that is read.
+    /// No buffer is held while nothing comes. Where the connection is to end, a request may be on its way all the
+    /// same, and is waited for a little.
     async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
         let mut received = self.shard.buffers.request();
         loop {
-            let ms = if self.is_ending() { 0 } else { self.limits.idle_ms_max };
+            let idle_ms = self.limits.idle_ms_max;
+            let ms = if self.is_ending() { idle_ms.min(LAST_REQUEST_MS) } else { idle_ms };
             let read = read_into(&mut self.io, &mut received);
             match self.deadline.idle_within(ms, read).await {
                 Ok(Ok(1..)) => return Ok(received),
-                // Some listener was removed, perhaps not this one: then the wait begins anew.
-                Err(Elapsed::Ended) => {}
+                // Some listener was removed, and it is not this one: the wait begins anew.
+                Err(Elapsed::Ended) if !self.is_ending() => {}
                 Ok(read) => return Err(Fault::of_client(&read)),
                 Err(_) => return Err(Fault::Client(ClientFault::Closed)),
             }
@@ -316,7 +325,17 @@ impl<C: Transport> Session<C> {
 
     /// Whether the connection closes behind what it is doing now: the switch drains, or its listener is gone.
     pub(crate) fn is_ending(&self) -> bool {
+        self.shard.is_draining() || self.is_unlisted()
+    }
+
+    fn is_unlisted(&self) -> bool {
         let is_listed = || self.shard.local().live.listener(self.listener_id).is_some();
-        self.shard.is_draining() || (self.generation != self.shard.shared.generation() && !is_listed())
+        self.generation != self.shard.shared.generation() && !is_listed()
+    }
+
+    /// Whether it ends unasked behind an answer that did not say so: what the client says meanwhile must not take
+    /// that answer's end with it.
+    fn has_lost_its_listener(&self) -> bool {
+        self.requests > 0 && !self.is_amid_answer && !self.shard.is_draining() && self.is_unlisted()
     }
 }
