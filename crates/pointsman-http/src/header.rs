@@ -78,7 +78,7 @@ pub enum HeaderKind {
 }
 
 impl HeaderKind {
-    /// Looks a name up by its length and first letter, so that most names cost a comparison or two.
+    /// Looks a name up by its length and first bytes, so that most names cost a comparison or two.
     /// `is_odd`: whether it holds more than letters, digits and `-`.
     pub(crate) fn of(name: &[u8], is_odd: bool) -> HeaderKind {
         match name.len() {

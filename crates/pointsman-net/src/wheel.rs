@@ -226,7 +226,7 @@ mod tests {
         wheel.arm(before, 10, false, Waker::noop());
         wheel.advance(1);
         wheel.arm(within, 10, false, Waker::noop());
-        for now in (5..=9).step_by(4) {
+        for now in [5, 9] {
             wheel.forgive(3);
             wheel.advance(now);
         }

@@ -100,9 +100,9 @@ impl Request<'_> {
             None if self.has_target_as_received() => None,
             None => Some(self.normal.target()),
         };
-        let bytes_max = self.received.len() + self.lines.len() + target.map_or(0, <[u8]>::len);
-        let bytes_max = bytes_max + other_bytes(self.head.lines());
-        if !message.reserve(bytes_max) {
+        let target_bytes = target.map_or(0, <[u8]>::len);
+        let other_bytes = other_bytes(self.head.lines());
+        if !message.reserve(self.received.len() + self.lines.len() + target_bytes + other_bytes) {
             return Err(Fault::Memory);
         }
         self.head.forward(self.received, target, self.lines, message);

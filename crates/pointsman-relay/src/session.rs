@@ -24,7 +24,7 @@ use crate::transport::{Transport, read_into};
 /// What a client reads whose answer there is no memory for.
 const NO_MEMORY: &[u8] = b"no memory left\n";
 
-/// How long a connection whose listener has gone waits for a request that may be on its way.
+/// How long a connection that is to end waits for a request that may be on its way; in a drain, to the next tick.
 const LAST_REQUEST_MS: u32 = 1000;
 
 /// One client connection.
