@@ -258,7 +258,7 @@ impl<C: Transport> Session<C> {
                 (Ok(Err(fault)), _) => return Err(fault_of(&fault)),
                 (Err(_), Waiting::Read) => return Err(Fault::Server(ServerFault::BodyTimeout)),
                 // Slowly, but the client takes it.
-                (Err(_), Waiting::Write) if stall.goes_on(self.io.tcp()) => {}
+                (Err(_), Waiting::Write) if stall.goes_on(self.io.taken_bytes()) => {}
                 (Err(_), Waiting::Write) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use pointsman_net::{Booking, PooledBuffer, Stall, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Presence, Stall, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -17,11 +17,18 @@ const LINGER_BYTES_MAX: usize = 256 * 1024;
 
 /// TCP, or TLS over it.
 pub(crate) trait Transport: AsyncWrite + Unpin {
-    /// The connection underneath.
-    fn tcp(&self) -> &Tcp;
-
     /// The connection, where bytes go over it as they are.
     fn plain(&self) -> Option<&Tcp>;
+
+    /// How the client stands, whatever lies before its end unread. Costs no system call. The task is woken when that
+    /// changes.
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence;
+
+    /// Bytes that the client has taken, where that is known.
+    fn taken_bytes(&self) -> Option<u64>;
+
+    /// Makes its end break off what is on its way, so that nobody takes half an answer for a whole one.
+    fn break_off(&mut self);
 
     /// Whether there may be something to read, be it the end. Costs no system call.
     fn has_news(&mut self) -> bool;
@@ -43,12 +50,20 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 }
 
 impl Transport for Tcp {
-    fn tcp(&self) -> &Tcp {
-        self
-    }
-
     fn plain(&self) -> Option<&Tcp> {
         Some(self)
+    }
+
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        Tcp::presence(self, context)
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        Tcp::taken_bytes(self)
+    }
+
+    fn break_off(&mut self) {
+        self.reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -72,12 +87,20 @@ impl Transport for Tcp {
 }
 
 impl Transport for TlsStream<Tcp> {
-    fn tcp(&self) -> &Tcp {
-        self.get_ref()
-    }
-
     fn plain(&self) -> Option<&Tcp> {
         None
+    }
+
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        self.get_ref().presence(context)
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        self.get_ref().taken_bytes()
+    }
+
+    fn break_off(&mut self) {
+        self.get_ref().reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -144,7 +167,7 @@ impl<C: Transport> Session<C> {
         loop {
             match self.deadline.within(stall.look_ms(), self.io.shutdown()).await {
                 Ok(ended) => return ended.is_ok(),
-                Err(_) if stall.goes_on(self.io.tcp()) => {}
+                Err(_) if stall.goes_on(self.io.taken_bytes()) => {}
                 Err(_) => return false,
             }
         }
@@ -182,7 +205,7 @@ impl<C: Transport> Session<C> {
 impl<C: Transport> Drop for Session<C> {
     fn drop(&mut self) {
         if self.is_amid_answer {
-            self.io.tcp().reset_on_close();
+            self.io.break_off();
         }
     }
 }
