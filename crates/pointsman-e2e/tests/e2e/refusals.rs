@@ -25,7 +25,7 @@ struct Stage {
 }
 
 fn table(threads: usize) {
-    let rows = refused("requests.txt");
+    let rows = refused("refusals/requests.txt");
     assert!(rows.len() >= 250, "{} rows", rows.len());
     let origin = Origin::new("origin");
     let switch = Setup::new(threads).pool("standard", &[&origin]).start();
@@ -141,8 +141,8 @@ fn the_page() {
     let (head, counted) = page.split_once(MARK).expect("a mark where the counted part begins");
     let expected = format!(
         "\n## Requests\n\n{}\n## Answers of servers\n\n{}",
-        summary(&refused("requests.txt")),
-        summary(&refused("answers.txt"))
+        summary(&refused("refusals/requests.txt")),
+        summary(&refused("refusals/answers.txt"))
     );
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, format!("{head}{MARK}{expected}")).expect("a writable page");
