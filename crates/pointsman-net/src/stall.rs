@@ -10,8 +10,6 @@ use std::net::{IpAddr, SocketAddr};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 use socket2::SockRef;
 
-use crate::Tcp;
-
 /// Looks at what was taken, in the time in which nothing may be taken.
 const LOOKS: u32 = 4;
 
@@ -37,14 +35,10 @@ impl Stall {
         self.ms_max.div_ceil(LOOKS)
     }
 
-    /// Looks at what was taken. Says whether the wait goes on.
+    /// Compares how many bytes were taken in all with what the last look said. Says whether the wait goes on. Where
+    /// nobody knows what was taken, it has its time and no more.
     #[must_use]
-    pub fn goes_on(&mut self, tcp: &Tcp) -> bool {
-        self.has_taken(tcp.taken_bytes())
-    }
-
-    /// Where the kernel does not say what was taken, the wait has its time and no more.
-    fn has_taken(&mut self, taken: Option<u64>) -> bool {
+    pub fn goes_on(&mut self, taken: Option<u64>) -> bool {
         let is_more = taken.is_some() && taken != self.taken;
         self.still_ms = if is_more { 0 } else { self.still_ms.saturating_add(self.look_ms()) };
         self.taken = taken;
@@ -130,14 +124,14 @@ mod tests {
         let looks = [Some(5), Some(5), Some(5), Some(6), Some(6), Some(6), Some(6), Some(6)];
         let mut stall = Stall::new(1000);
         assert_eq!(stall.look_ms(), 250);
-        let went_on = looks.map(|taken| stall.has_taken(taken));
+        let went_on = looks.map(|taken| stall.goes_on(taken));
         assert_eq!(went_on, [true, true, true, true, true, true, true, false]);
     }
 
     #[test]
     fn without_a_word_of_the_kernel_a_wait_has_its_time() {
         let mut stall = Stall::new(10);
-        let went_on = [None; 4].map(|taken| stall.has_taken(taken));
+        let went_on = [None; 4].map(|taken| stall.goes_on(taken));
         assert_eq!(went_on, [true, true, true, false]);
     }
 

@@ -73,7 +73,7 @@ impl Tcp {
     }
 
     /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say.
-    pub(crate) fn taken_bytes(&self) -> Option<u64> {
+    pub fn taken_bytes(&self) -> Option<u64> {
         let untaken = unacknowledged(SockRef::from(&self.socket)).ok()?;
         self.written_bytes.get().checked_sub(u64::from(untaken))
     }

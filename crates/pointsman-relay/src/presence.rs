@@ -76,7 +76,7 @@ fn presence<C: Transport>(
     (ahead, early): (Ahead, &mut Option<PooledBuffer>),
     buffer: impl FnOnce() -> PooledBuffer,
 ) -> Presence {
-    let heard = io.tcp().presence(context);
+    let heard = io.presence(context);
     if heard != Presence::Open || io.plain().is_some() || ahead == Ahead::Body || early.is_some() {
         return heard;
     }

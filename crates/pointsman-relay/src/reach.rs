@@ -170,7 +170,7 @@ impl<C: Transport> Session<C> {
                     return Err(failed(ServerFault::Closed, sent == 0 || may_repeat));
                 }
                 // Slowly, but it takes it.
-                Err(_) if stall.goes_on(&tcp) => {}
+                Err(_) if stall.goes_on(tcp.taken_bytes()) => {}
                 Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
             }
         }
@@ -212,7 +212,7 @@ impl<C: Transport> Session<C> {
             if let Poll::Ready(connected) = connecting.as_mut().poll(context) {
                 return Poll::Ready(Some(connected));
             }
-            match io.tcp().presence(context) {
+            match io.presence(context) {
                 Presence::Broken => Poll::Ready(None),
                 Presence::Ended | Presence::Open => Poll::Pending,
             }

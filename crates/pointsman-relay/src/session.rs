@@ -62,28 +62,9 @@ pub(crate) enum After {
 
 /// Serves a client connection until it ends.
 pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
-    let shard = session.shard.clone();
     loop {
         let mut exchange = Exchange::default();
-        let after = {
-            let mut whole = pin!(async {
-                match session.exchange(&mut exchange).await {
-                    Ok(after) => after,
-                    Err(fault) => session.refuse(fault, &mut exchange).await,
-                }
-            });
-            poll_fn(|context| match shard.is_stopping() {
-                true => Poll::Ready(None),
-                false => whole.as_mut().poll(context).map(Some),
-            })
-            .await
-        };
-        let after = after.unwrap_or_else(|| {
-            exchange.fault.get_or_insert(Fault::Drained);
-            After::Leave
-        });
-        exchange.tell(session);
-        match after {
+        match session.whole_exchange(&mut exchange).await {
             After::Next => {}
             After::Close => {
                 let booked = exchange.booked.take();
@@ -126,6 +107,30 @@ impl<C: Transport> Session<C> {
         };
         session.look_at_plan();
         session
+    }
+
+    /// One exchange to its end, whatever that is, told to telemetry. A switch that stops ends it.
+    pub(crate) async fn whole_exchange(&mut self, exchange: &mut Exchange) -> After {
+        let shard = self.shard.clone();
+        let after = {
+            let mut whole = pin!(async {
+                match self.exchange(exchange).await {
+                    Ok(after) => after,
+                    Err(fault) => self.refuse(fault, exchange).await,
+                }
+            });
+            poll_fn(|context| match shard.is_stopping() {
+                true => Poll::Ready(None),
+                false => whole.as_mut().poll(context).map(Some),
+            })
+            .await
+        };
+        let after = after.unwrap_or_else(|| {
+            exchange.fault.get_or_insert(Fault::Drained);
+            After::Leave
+        });
+        exchange.tell(self);
+        after
     }
 
     /// The way of one request, and of its answer back.
@@ -279,7 +284,7 @@ impl<C: Transport> Session<C> {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(_)) => return Err(Fault::Client(ClientFault::Closed)),
                 // The limit is on taking nothing: a slow reader that reads has another turn.
-                Err(_) if stall.goes_on(self.io.tcp()) => {}
+                Err(_) if stall.goes_on(self.io.taken_bytes()) => {}
                 Err(_) => return Err(Fault::Client(ClientFault::Stalled)),
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use pointsman_net::{Booking, PooledBuffer, Stall, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Presence, Stall, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -17,17 +17,27 @@ const LINGER_BYTES_MAX: usize = 256 * 1024;
 
 /// TCP, or TLS over it.
 pub(crate) trait Transport: AsyncWrite + Unpin {
-    /// The connection underneath.
-    fn tcp(&self) -> &Tcp;
-
     /// The connection, where bytes go over it as they are.
     fn plain(&self) -> Option<&Tcp>;
+
+    /// How the client stands, whatever lies before its end unread. Costs no system call. The task is woken when that
+    /// changes.
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence;
+
+    /// Bytes that the client has taken, where that is known.
+    fn taken_bytes(&self) -> Option<u64>;
+
+    /// Makes its end break off what is on its way, so that nobody takes half an answer for a whole one.
+    fn break_off(&mut self);
 
     /// Whether there may be something to read, be it the end. Costs no system call.
     fn has_news(&mut self) -> bool;
 
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
+
+    /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
+    fn ends_with(&mut self, trailers: &[u8]);
 
     /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
     fn set_unsent_bytes_max(&mut self, bytes_max: usize);
@@ -43,12 +53,20 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 }
 
 impl Transport for Tcp {
-    fn tcp(&self) -> &Tcp {
-        self
-    }
-
     fn plain(&self) -> Option<&Tcp> {
         Some(self)
+    }
+
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        Tcp::presence(self, context)
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        Tcp::taken_bytes(self)
+    }
+
+    fn break_off(&mut self) {
+        self.reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -58,6 +76,8 @@ impl Transport for Tcp {
     fn hold(&mut self, _: &[u8]) -> bool {
         false
     }
+
+    fn ends_with(&mut self, _: &[u8]) {}
 
     fn set_unsent_bytes_max(&mut self, _: usize) {}
 
@@ -72,12 +92,20 @@ impl Transport for Tcp {
 }
 
 impl Transport for TlsStream<Tcp> {
-    fn tcp(&self) -> &Tcp {
-        self.get_ref()
-    }
-
     fn plain(&self) -> Option<&Tcp> {
         None
+    }
+
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        self.get_ref().presence(context)
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        self.get_ref().taken_bytes()
+    }
+
+    fn break_off(&mut self) {
+        self.get_ref().reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -87,6 +115,8 @@ impl Transport for TlsStream<Tcp> {
     fn hold(&mut self, bytes: &[u8]) -> bool {
         TlsStream::hold(self, bytes)
     }
+
+    fn ends_with(&mut self, _: &[u8]) {}
 
     fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
         TlsStream::set_unsent_bytes_max(self, bytes_max);
@@ -144,7 +174,7 @@ impl<C: Transport> Session<C> {
         loop {
             match self.deadline.within(stall.look_ms(), self.io.shutdown()).await {
                 Ok(ended) => return ended.is_ok(),
-                Err(_) if stall.goes_on(self.io.tcp()) => {}
+                Err(_) if stall.goes_on(self.io.taken_bytes()) => {}
                 Err(_) => return false,
             }
         }
@@ -182,7 +212,7 @@ impl<C: Transport> Session<C> {
 impl<C: Transport> Drop for Session<C> {
     fn drop(&mut self) {
         if self.is_amid_answer {
-            self.io.tcp().reset_on_close();
+            self.io.break_off();
         }
     }
 }

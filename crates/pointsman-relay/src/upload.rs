@@ -85,7 +85,7 @@ impl<C: Transport> Session<C> {
                     if let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp) {
                         return Poll::Ready(Event::Uploaded(step));
                     }
-                    match io.tcp().presence(context) {
+                    match io.presence(context) {
                         Presence::Broken => Poll::Ready(Event::Left),
                         // Reading what it sent comes to its end.
                         Presence::Ended | Presence::Open => Poll::Pending,
@@ -117,7 +117,7 @@ impl<C: Transport> Session<C> {
                 Ok(Event::Answered(read)) => return Err(Fault::of_server(&read)),
                 Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
-                Err(_) if waiting == Waiting::Write && stall.goes_on(&reached.server.tcp) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(reached.server.tcp.taken_bytes()) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
@@ -171,7 +171,7 @@ impl<C: Transport> Session<C> {
             }
             match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
-                Err(_) if waiting == Waiting::Write && stall.goes_on(&server.tcp) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(server.tcp.taken_bytes()) => {}
                 _ => return,
             }
         }
