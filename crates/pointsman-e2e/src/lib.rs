@@ -51,7 +51,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the switch speaks HTTP/2 with clients: what tests ask of it in HTTP/2 they ask only then. A test holds
 /// this to what the binary does.
-pub const SPEAKS_HTTP2: bool = false;
+pub const SPEAKS_HTTP2: bool = true;
 
 /// Looks again and again until something is seen, without sleeping.
 ///

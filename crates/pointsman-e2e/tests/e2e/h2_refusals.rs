@@ -11,6 +11,12 @@ use pointsman_e2e::{
 };
 
 const TABLE: &str = "h2-refusals/requests.txt";
+/// A field that says which row a request is of: what comes without it came about on the way.
+const ROW: &str = "x-row";
+/// Room for a head of more than one frame.
+const LIMITS: &str = "head_bytes_max = 32768";
+/// What the client asks for next, where its connection goes on.
+const NEXT: &str = "/next";
 
 /// A proxy with one server behind it.
 struct Stage {
@@ -48,7 +54,7 @@ pointsman_e2e::for_threads!(plain, over_tls);
 
 fn plain(threads: usize) {
     let (origin, rows) = (Origin::answering("origin", ok), refused(TABLE));
-    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let switch = Setup::new(threads).limits(LIMITS).pool("standard", &[&origin]).start();
     let stage = Stage { origin, address: switch.address("shop"), trust: None };
     stage.holds(&rows);
 }
@@ -57,7 +63,7 @@ fn over_tls(threads: usize) {
     let (origin, rows) = (Origin::answering("origin", ok), refused(TABLE));
     let authority = Authority::new("test CA");
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
-    let switch = setup.pool("standard", &[&origin]).start();
+    let switch = setup.limits(LIMITS).pool("standard", &[&origin]).start();
     let trust = Some(TlsClient::new(&authority).alpn(&["h2"]));
     Stage { origin, address: switch.address("shop"), trust }.holds(&rows);
 }
@@ -107,13 +113,28 @@ fn the_table_can_be_read() {
     }
 }
 
-/// A line for each row of which something else came.
+/// A line for each row of which something else came, and for each request that no row asked for.
 fn failures(stage: &Stage, rows: &[Refused]) -> String {
+    let before = stage.origin.count();
+    let told: Vec<_> = rows.iter().enumerate().map(|(number, row)| stage.play(number, row)).collect();
+    // What a server sees of a request that is refused it may see late.
+    let (mut of_rows, mut of_nobody) = (vec![Vec::new(); rows.len()], Vec::new());
+    for request in stage.origin.requests().split_off(before) {
+        let number = request.head.field(ROW).and_then(|number| number.parse().ok());
+        match number.and_then(|number: usize| of_rows.get_mut(number)) {
+            Some(of_row) => of_row.push(request),
+            None => of_nobody.push(request),
+        }
+    }
     let mut failures = String::new();
-    for row in rows {
-        if let Err(failure) = stage.play(row) {
+    for ((row, told), reached) in rows.iter().zip(told).zip(of_rows) {
+        let (_, expected) = read(row, stage.scheme());
+        if let Err(failure) = told.and_then(|told| expected.judge(&told, &reached)) {
             writeln!(failures, "{}: {}: {failure}", row.place, row.what).expect("memory");
         }
+    }
+    if !of_nobody.is_empty() {
+        writeln!(failures, "these reached the server, and nobody sent them: {of_nobody:?}").expect("memory");
     }
     failures
 }
@@ -126,33 +147,31 @@ impl Stage {
         }
         let failures = failures(self, rows);
         assert!(failures.is_empty(), "{failures}");
-        // What came too late to be noticed with its row is noticed here.
-        let evil = |request: &Request| request.target().contains("evil") && request.complete;
-        assert!(!self.origin.requests().iter().any(evil));
     }
 
-    fn play(&self, row: &Refused) -> Result<(), String> {
-        let (scheme, before) = (self.scheme(), self.origin.count());
-        let (sent, expected) = read(row, scheme);
+    /// Sends what a row says. What came of it in a word, and of the stream behind it.
+    fn play(&self, number: usize, row: &Refused) -> Result<Told, String> {
+        let scheme = self.scheme();
+        let (mut sent, expected) = read(row, scheme);
+        sent.fields.push((ROW.into(), number.to_string().into()));
         let mut client = H2Client::begin(self.client());
         // The proxy may have had enough before the end.
         drop(sent.send(&mut client));
-        let outcome = client.outcome(1).map_err(|error| error.to_string())?;
-        let word = told(&outcome);
-        if !expected.outcomes.contains(&word.as_str()) {
-            return Err(format!("{word} instead of {}", row.outcome));
+        let first = client.outcome(1).map(|outcome| told(&outcome)).map_err(|error| error.to_string())?;
+        if !expected.outcomes.contains(&first.as_str()) {
+            return Err(format!("{first} instead of {}", row.outcome));
         }
-        let reached = self.origin.requests().split_off(before);
-        expected.judge(&word, &reached)?;
-        if !["goaway", "close"].contains(&word.as_str()) {
-            let next = client.get(3, scheme, "/next").map_err(|error| format!("behind it: {error}"))?;
-            let reached = self.origin.requests().split_off(before + reached.len());
-            let targets: Vec<_> = reached.iter().map(Request::target).collect();
-            if told(&next) != "200" || targets != ["/next"] {
-                return Err(format!("the next stream: {}, {targets:?} at the server", told(&next)));
-            }
+        if ["goaway", "close"].contains(&first.as_str()) {
+            return Ok(Told { first, goes_on: false });
         }
-        Ok(())
+        let next = message(&format!(":method=GET :scheme=http :authority=shop.example :path={NEXT}"), scheme);
+        let next = [next.fields, vec![(ROW.into(), number.to_string().into())]].concat();
+        drop(client.send_fields(3, flag::END_STREAM, &next));
+        let next = client.outcome(3).map_err(|error| format!("the next stream: {error}"))?;
+        match told(&next).as_str() {
+            "200" => Ok(Told { first, goes_on: true }),
+            other => Err(format!("the next stream: {other}")),
+        }
     }
 
     fn scheme(&self) -> &'static str {
@@ -165,6 +184,14 @@ impl Stage {
             Some(trust) => Client::tls(self.address, trust, "shop.example").expect("a handshake"),
         }
     }
+}
+
+/// What came of a row.
+struct Told {
+    /// Its own stream, in a word.
+    first: String,
+    /// The next stream was served.
+    goes_on: bool,
 }
 
 /// In a word what came of a stream: a status, `reset`, `goaway`; `close` is a connection that ended without one.
@@ -192,9 +219,13 @@ impl Message {
 
 impl Expected<'_> {
     /// Whether what reached the server is what may.
-    fn judge(&self, word: &str, reached: &[Request]) -> Result<(), String> {
-        let Some((start, message)) = self.request.as_ref().filter(|_| word == "200") else {
-            let is_allowed = match (reached, self.may_be_seen) {
+    fn judge(&self, told: &Told, reached: &[Request]) -> Result<(), String> {
+        let (next, reached): (Vec<_>, Vec<_>) = reached.iter().partition(|request| request.target() == NEXT);
+        if next.len() != usize::from(told.goes_on) {
+            return Err(format!("the next request reached the server {} times", next.len()));
+        }
+        let Some((start, message)) = self.request.as_ref().filter(|_| told.first == "200") else {
+            let is_allowed = match (&reached[..], self.may_be_seen) {
                 ([], _) => true,
                 ([request], Seen::Head) => !request.complete,
                 ([_], Seen::Whole) => true,
@@ -202,7 +233,9 @@ impl Expected<'_> {
             };
             return if is_allowed { Ok(()) } else { Err(format!("this reached the server: {reached:?}")) };
         };
-        let [request] = reached else { return Err(format!("{} requests reached the server", reached.len())) };
+        let [request] = reached[..] else {
+            return Err(format!("{} requests reached the server", reached.len()));
+        };
         let [lengths, codings] =
             ["content-length", "transfer-encoding"].map(|name| request.head.all(name).len());
         let wanted_start = format!("{start} HTTP/1.1");
@@ -279,7 +312,7 @@ fn latin(fields: &[Field]) -> Vec<(String, String)> {
 /// Fields by name; those of a name stay in their order. Without what a proxy writes for itself.
 fn sorted(fields: &[(String, String)]) -> Vec<(String, String)> {
     let own = |name: &str| {
-        ["via", "connection", "content-length", "transfer-encoding"].contains(&name)
+        ["via", "connection", "content-length", "transfer-encoding", ROW].contains(&name)
             || name.starts_with("x-forwarded-")
     };
     let lower = fields.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
