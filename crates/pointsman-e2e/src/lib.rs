@@ -19,6 +19,7 @@ mod raw_origin;
 mod setup;
 mod switch;
 mod tls;
+mod tls_server;
 mod vectors;
 mod wire;
 
@@ -36,6 +37,7 @@ pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
+pub use tls_server::{Shaken, TlsServer};
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};
 pub use wire::{Body, Framing, Head, Reader, read_some};
 

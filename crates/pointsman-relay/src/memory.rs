@@ -74,7 +74,7 @@ impl Buffers {
         self.account.book(CONNECTION_BYTES as u64)
     }
 
-    /// Books that it speaks TLS.
+    /// Books that a connection, of a client or to a server, speaks TLS.
     pub(crate) fn tls(&self) -> Option<Booking> {
         self.account.book(TLS_BYTES as u64)
     }
@@ -91,16 +91,24 @@ impl Buffers {
         self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
     }
 
+    /// Books what an exchange takes on top where its server speaks TLS.
+    pub(crate) fn server_tls_exchange(&self) -> Option<Booking> {
+        self.account.book(TLS_EXCHANGE_BYTES as u64)
+    }
+
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
     pub(crate) fn unsent_body(&self) -> Option<Booking> {
         self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
     }
 
-    /// Gives back what is kept where another thread has found nothing left. Called at each tick.
+    /// Gives back what is kept, where somebody has found nothing left.
     pub(crate) fn help_in_shortage(&self) {
-        if self.account.is_short() {
-            self.account.settle();
-        }
+        self.account.settle();
+    }
+
+    /// Whether another thread, or this one, has found nothing left.
+    pub(crate) fn is_short(&self) -> bool {
+        self.account.is_short()
     }
 
     /// Gives back what nobody has wanted for a while.
