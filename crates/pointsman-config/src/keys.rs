@@ -241,6 +241,13 @@ static LISTENER: Table = Table {
                   they are no segment border.",
         },
         Key {
+            name: "http2",
+            kind: Kind::Boolean,
+            default: Default::Boolean(true),
+            doc: "Whether plain connections may begin with HTTP/2, with prior knowledge (RFC 9113 section 3.3). Over \
+                  TLS `alpn` says what is spoken.",
+        },
+        Key {
             name: "merge_slashes",
             kind: Kind::Boolean,
             default: Default::Boolean(false),
@@ -291,8 +298,8 @@ static LISTENER_TLS: Table = Table {
             Key {
                 name: "alpn",
                 kind: Kind::Texts("protocol names"),
-                default: Default::Words("`[\"http/1.1\"]`"),
-                doc: "Protocols offered to clients. Only `http/1.1` is supported yet.",
+                default: Default::Words("`[\"h2\", \"http/1.1\"]`"),
+                doc: "Protocols offered to clients, best first: `h2`, which is HTTP/2, and `http/1.1`.",
             },
             Key {
                 name: "tickets",

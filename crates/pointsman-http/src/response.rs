@@ -111,7 +111,7 @@ impl ResponseHead {
     /// Whether the server keeps its connection after this answer.
     pub fn keeps_alive(&self) -> bool {
         let keeps = match self.version {
-            Version::Http11 => !self.options.close,
+            Version::Http11 | Version::Http2 => !self.options.close,
             Version::Http10 => self.options.keep_alive && !self.options.close,
         };
         keeps && self.framing != Framing::UntilClose
