@@ -22,6 +22,7 @@ mod raw_origin;
 mod setup;
 mod switch;
 mod tls;
+mod tls_server;
 mod vectors;
 mod wire;
 
@@ -42,6 +43,7 @@ pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
+pub use tls_server::{Shaken, TlsServer};
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};
 pub use wire::{Body, Framing, Head, Reader, read_some};
 

@@ -20,6 +20,7 @@ mod nginx;
 mod normal_forms;
 mod refusals;
 mod reload;
+mod server_tls;
 mod servers;
 mod slow_peers;
 mod stickiness;
