@@ -217,7 +217,14 @@ static LISTENER: Table = Table {
             name: "trusted_proxies",
             kind: Kind::Texts("networks such as `10.0.0.0/8`, or addresses"),
             default: Default::Words("`[]`"),
-            doc: "Peers that are believed when they name the client in Forwarded or X-Forwarded-For.",
+            doc: "Peers that are believed when they name the client, in Forwarded, X-Forwarded-For or a PROXY header.",
+        },
+        Key {
+            name: "proxy_protocol",
+            kind: Kind::Word(&["off", "required"]),
+            default: Default::Word("off"),
+            doc: "`required`: a connection begins with a PROXY header, version 1 or 2, before TLS. Whoever is not in \
+                  `trusted_proxies`, or sends none, is cut off. See [below](#the-proxy-protocol).",
         },
         Key {
             name: "x_forwarded",

@@ -226,6 +226,7 @@ impl<'a> Lowering<'a> {
             targets,
             default_pool,
             trusted_proxies: spec.trusted_proxies.clone(),
+            proxy_protocol: spec.proxy_protocol,
             x_forwarded: spec.x_forwarded,
             forwarded: spec.forwarded,
             encoded_slash: spec.encoded_slash,

@@ -57,8 +57,10 @@ pub struct Listener {
     pub targets: Vec<Target>,
     /// Takes what no rule decided; absent only when the rules end in `else:`.
     pub default_pool: Option<PoolIndex>,
-    /// Peers whose Forwarded and X-Forwarded-For fields are believed.
+    /// Peers that are believed when they name the client.
     pub trusted_proxies: Vec<IpNet>,
+    /// Whether connections begin with a PROXY header.
+    pub proxy_protocol: ProxyProtocol,
     /// What becomes of X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.
     pub x_forwarded: ForwardedMode,
     /// What becomes of the Forwarded field (RFC 7239).
@@ -123,6 +125,16 @@ pub enum LogDestination {
     StandardOutput,
     /// To the end of a file.
     File(PathBuf),
+}
+
+/// Whether connections begin with a PROXY header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProxyProtocol {
+    /// They begin with TLS or a request.
+    #[default]
+    Off,
+    /// They do, and come from trusted proxies alone.
+    Required,
 }
 
 /// What becomes of forwarding fields on the way to the server.

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -42,6 +42,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) rules: Option<Spanned<String>>,
     pub(crate) pool: Option<Spanned<String>>,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) proxy_protocol: ProxyProtocol,
     pub(crate) x_forwarded: ForwardedMode,
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
@@ -124,6 +125,10 @@ impl ListenerSpec {
                 .into_iter()
                 .map(|network| network.value)
                 .collect(),
+            proxy_protocol: match section.word("proxy_protocol") {
+                "required" => ProxyProtocol::Required,
+                _ => ProxyProtocol::Off,
+            },
             x_forwarded: forwarded_mode(section.word("x_forwarded")),
             forwarded: forwarded_mode(section.word("forwarded")),
             encoded_slash: match section.word("encoded_slash") {
@@ -139,6 +144,13 @@ impl ListenerSpec {
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
+        if spec.proxy_protocol == ProxyProtocol::Required && spec.trusted_proxies.is_empty() {
+            section.findings().error(
+                section.place("proxy_protocol"),
+                "`proxy_protocol` needs `trusted_proxies`",
+                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",

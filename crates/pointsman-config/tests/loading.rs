@@ -7,7 +7,7 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, OddNames, Plan, PoolIndex,
-    PoolLimits, Problems, ServerIndex, Target, changed,
+    PoolLimits, Problems, ProxyProtocol, ServerIndex, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -32,6 +32,7 @@ fn every_key_arrives() -> TestResult {
     assert!(shop.tls.is_none());
     assert_eq!(shop.default_pool, Some(PoolIndex(0)));
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
+    assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
@@ -45,6 +46,7 @@ fn every_key_arrives() -> TestResult {
             target_bytes_max: 1024,
             body_bytes_max: 1_000_000_000_000,
             requests_max: 1000,
+            proxy_header_ms_max: 9,
             handshake_ms_max: 1,
             head_ms_max: 2,
             idle_ms_max: 3,

@@ -114,6 +114,16 @@ impl Client {
         Self::tls_over(connect(address)?, config, name)
     }
 
+    /// The same behind `start`, which goes first as it is.
+    ///
+    /// # Errors
+    /// When the handshake fails.
+    pub fn tls_behind(address: SocketAddr, start: &[u8], config: &TlsClient, name: &str) -> Result<Self> {
+        let mut socket = connect(address)?;
+        socket.write_all(start)?;
+        Self::tls_over(socket, config, name)
+    }
+
     fn tls_over(mut socket: TcpStream, config: &TlsClient, name: &str) -> Result<Self> {
         let local = socket.local_addr()?;
         let mut connection = config.connection(name);

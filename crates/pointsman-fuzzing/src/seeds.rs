@@ -11,6 +11,8 @@ const COOKIES: &str = include_str!("../../../testdata/normal-forms/cookies.txt")
 const HOSTS: &str = include_str!("../../../testdata/normal-forms/hosts.txt");
 const HEADERS: &str = include_str!("../../../testdata/normal-forms/headers.txt");
 
+const PROXY_HEADERS: &str = include_str!("../../../testdata/proxy-protocol/headers.txt");
+
 /// What most clients send. Vectors show above all what is refused, and from there no change leads far.
 const ORDINARY: &[&str] = &[
     "GET /a/b?c=d HTTP/1.1\r\nHost: a.example\r\nUser-Agent: x/1\r\nAccept: */*\r\nCookie: a=1; b=2\r\n\r\n",
@@ -57,6 +59,11 @@ pub(crate) fn bodies() -> Vec<Vec<u8>> {
 
 pub(crate) fn paths() -> Vec<Vec<u8>> {
     first_columns(PATHS)
+}
+
+pub(crate) fn proxy_headers() -> Vec<Vec<u8>> {
+    let lines = PROXY_HEADERS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.splitn(3, " | ").nth(2)).map(unescaped).collect()
 }
 
 pub(crate) fn fields() -> Vec<Vec<u8>> {
@@ -134,6 +141,7 @@ fn unescaped(text: &str) -> Vec<u8> {
             (Some(b'r'), _) => (b'\r', 1),
             (Some(b'n'), _) => (b'\n', 1),
             (Some(b't'), _) => (b'\t', 1),
+            (Some(b'0'), _) => (0, 1),
             (Some(b'x'), Some(code)) => (code, 3),
             (Some(_), _) => (b'\\', 1),
             (None, _) => (b'\\', 0),

@@ -78,7 +78,7 @@ fn trusted_proxies() -> Vec<IpNet> {
 }
 
 fn connection(peer: IpAddr) -> Connection {
-    Connection { src: (peer, 1234).into(), dst: ([192, 0, 2, 80], 80).into(), tls: None }
+    Connection { src: (peer, 1234).into(), dst: ([192, 0, 2, 80], 80).into(), proxied: None, tls: None }
 }
 
 /// What a rule could ask for.

@@ -136,6 +136,34 @@ impl Tcp {
         std::future::poll_fn(|context| self.source.poll_readable(context)).await;
     }
 
+    /// Looks at what has come, as much of it as there is room for, and leaves it where it is; 0 is the end. What was
+    /// seen is not seen again before more has come, the end, or urgent data.
+    pub(crate) fn poll_peek(&self, context: &Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let length = room.len();
+        self.source.poll_read(context, length, || {
+            Ok(rustix::net::recv(&self.socket, &mut *room, RecvFlags::PEEK)?.0)
+        })
+    }
+
+    /// Takes `bytes` of those `seen` at the last look. Others of them are for the next read.
+    pub(crate) fn take_seen(&self, bytes: usize, seen: usize) -> io::Result<()> {
+        let mut left = bytes;
+        let mut room = [0; 512];
+        while left > 0 {
+            let length = left.min(room.len());
+            match rustix::net::recv(&self.socket, &mut room[..length], RecvFlags::empty()) {
+                Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok((taken, _)) => left -= taken,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if seen > bytes {
+            self.source.has_more();
+        }
+        Ok(())
+    }
+
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
     /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and the first
     /// of the bytes is lost.

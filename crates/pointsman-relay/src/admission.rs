@@ -42,20 +42,30 @@ impl OpenConnection {
         if in_all >= connections_max as usize || of_listener >= listener.limits.connections_max {
             return Err(Refusal::Connections);
         }
-        let of_address = listener.limits.connections_per_address_max;
-        // A proxy stands for all its clients.
-        if of_address != 0 && !is_trusted(src, &listener.trusted_proxies) {
-            let address = counted_as(src);
-            if !state.addresses.count(address, of_address) {
-                return Err(Refusal::ConnectionsPerAddress);
-            }
-            counted.address = Some(address);
-        }
+        counted.count_address(listener, src)?;
         counted.booked = shard.buffers.connection();
         if counted.booked.is_none() {
             return Err(Refusal::Memory);
         }
         Ok(counted)
+    }
+
+    /// Counts it under `address`, and no other one, where the listener limits that. A proxy stands for all its
+    /// clients and is not counted.
+    pub(crate) fn count_address(&mut self, listener: &Listener, address: IpAddr) -> Result<(), Refusal> {
+        if let Some(before) = self.address.take() {
+            self.listener.addresses.discount(before);
+        }
+        let of_address = listener.limits.connections_per_address_max;
+        if of_address == 0 || is_trusted(address, &listener.trusted_proxies) {
+            return Ok(());
+        }
+        let address = counted_as(address);
+        if !self.listener.addresses.count(address, of_address) {
+            return Err(Refusal::ConnectionsPerAddress);
+        }
+        self.address = Some(address);
+        Ok(())
     }
 }
 

@@ -10,8 +10,7 @@ use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    HOST_BYTES_MAX, PathOptions, Peer, RequestView, is_trusted, normal_form, normal_host,
-    take_away_forwarding,
+    HOST_BYTES_MAX, PathOptions, Peer, RequestView, normal_form, normal_host, take_away_forwarding,
 };
 
 use crate::commit::Committed;
@@ -352,8 +351,8 @@ fn path_options(listener: &Listener) -> PathOptions {
 impl<C: Transport> Session<C> {
     fn peer(&self, listener: &Listener) -> Peer {
         Peer {
-            address: self.peer_text,
-            is_trusted: is_trusted(self.connection.src.ip(), &listener.trusted_proxies),
+            address: self.sender_text,
+            is_trusted: self.connection.is_trusted(&listener.trusted_proxies),
             scheme: self.connection.scheme(),
         }
     }

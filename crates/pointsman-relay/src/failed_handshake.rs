@@ -1,21 +1,19 @@
-//! What is told of a TLS handshake that failed.
-
-use std::net::SocketAddr;
+//! What is told of a connection that came to no request: its TLS handshake or its PROXY header failed.
 
 use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
 use pointsman_tls::HandshakeFault;
-use pointsman_view::AddressText;
+use pointsman_view::{AddressText, Connection};
 
 use crate::shard::Shard;
 
 /// What the log says of a fault is no longer.
 const DETAIL_CHARS_MAX: usize = 200;
 
-/// Whose handshake it was, and since when.
+/// Whose connection it was, and since when.
 #[derive(Clone, Copy)]
 pub(crate) struct Shaking<'a> {
     pub(crate) listener: &'a ListenerMetrics,
-    pub(crate) client: SocketAddr,
+    pub(crate) connection: &'a Connection,
     pub(crate) since_us: u64,
 }
 
@@ -44,15 +42,17 @@ impl Shaking<'_> {
         shard.recorder.hear(&Event::HandshakeFailed(self.listener, why));
     }
 
-    fn log(&self, shard: &Shard, error: &str) {
+    /// A line of the access log.
+    pub(crate) fn log(&self, shard: &Shard, error: &str) {
         let now_us = shard.clock.now_us();
-        let peer = AddressText::new(self.client.ip());
+        let peer = AddressText::new(self.connection.src.ip());
+        let client = AddressText::new(self.connection.sender().ip());
         let total_us = now_us.saturating_sub(self.since_us);
         shard.recorder.hear(&Event::NoRequest(&Exchange {
             now_us,
             peer: peer.as_bytes(),
-            peer_port: self.client.port(),
-            client_ip: peer.as_bytes(),
+            peer_port: self.connection.src.port(),
+            client_ip: client.as_bytes(),
             error: Some(error),
             ..Exchange::new(Counts { total_us, ..Counts::new(self.listener) })
         }));

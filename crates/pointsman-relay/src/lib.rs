@@ -18,6 +18,7 @@ mod exchange;
 mod facts;
 mod failed_handshake;
 mod fault;
+mod header;
 mod live;
 mod load;
 mod local;

@@ -35,7 +35,8 @@ pub(crate) struct Session<C: Transport> {
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) connection: Connection,
     pub(crate) deadline: Deadline,
-    pub(crate) peer_text: AddressText,
+    /// The address of the connection's sender.
+    pub(crate) sender_text: AddressText,
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     requests: u32,
@@ -89,7 +90,7 @@ impl<C: Transport> Session<C> {
         connection: Connection,
         deadline: Deadline,
     ) -> Session<C> {
-        let peer_text = AddressText::new(connection.src.ip());
+        let sender_text = AddressText::new(connection.sender().ip());
         let mut session = Session {
             io,
             shard,
@@ -97,7 +98,7 @@ impl<C: Transport> Session<C> {
             listener,
             connection,
             deadline,
-            peer_text,
+            sender_text,
             limits: ListenerLimits::default(),
             generation: 0,
             requests: 0,

@@ -95,6 +95,8 @@ pub enum Refusal {
     Descriptors,
     /// No memory left of `buffer_bytes_max`, for its connection, handshake or request (503).
     Memory,
+    /// No sound PROXY header in time, where one must be, or a peer that is not believed.
+    ProxyHeader,
     /// The handshake took longer than `handshake_ms_max`.
     HandshakeTimeout,
     /// The head took longer than `head_ms_max` (408).
@@ -250,7 +252,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 16] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 17] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -261,6 +263,7 @@ impl Refusal {
         (Refusal::ConnectionsPerAddress, "connections_per_address"),
         (Refusal::Descriptors, "descriptors"),
         (Refusal::Memory, "memory"),
+        (Refusal::ProxyHeader, "proxy_header"),
         (Refusal::HandshakeTimeout, "handshake_timeout"),
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),

@@ -5,26 +5,35 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use pointsman_http::{HeaderKind, RequestHead, is_token};
 
+use crate::Connection;
+
 /// Whether `address` is one of the proxies whose word is taken.
 pub fn is_trusted(address: IpAddr, trusted_proxies: &[IpNet]) -> bool {
     let address = address.to_canonical();
     trusted_proxies.iter().any(|network| network.contains(&address))
 }
 
-/// The address of the client: `src`, or what the trusted proxies in front of the switch say.
+/// The address of the client: the connection's [sender](Connection::sender), or what the trusted proxies in front of
+/// the switch say.
 ///
-/// The chain of hops is walked from the right, where the nearest proxy wrote. A hop's word is taken
+/// The chain of hops is walked from the right, where the nearest proxy wrote: it goes on where a PROXY header ends,
+/// which names the hop before the peer. A hop's word is taken
 /// only while the hop itself is in `trusted_proxies`; the first one that is not is the client. A
 /// hop without an address (`unknown`, `_hidden`, nonsense) ends the walk at the hop that named it.
 ///
 /// **X-Forwarded-For wins over Forwarded** where both are there. A proxy adds to the field it knows
 /// and passes the other one through as the client wrote it, and nearly every proxy knows
 /// X-Forwarded-For. To prefer Forwarded would let any client behind such a proxy name its own
-/// address; to fall back on `src` where they disagree would let it pass for the proxy. A trusted
+/// address; to fall back on the sender where they disagree would let it pass for the proxy. A trusted
 /// proxy that writes only Forwarded must take X-Forwarded-For away.
-pub fn client_ip(src: IpAddr, head: &RequestHead, buffer: &[u8], trusted_proxies: &[IpNet]) -> IpAddr {
-    let src = src.to_canonical();
-    if !is_trusted(src, trusted_proxies) {
+pub fn client_ip(
+    connection: &Connection,
+    head: &RequestHead,
+    buffer: &[u8],
+    trusted_proxies: &[IpNet],
+) -> IpAddr {
+    let src = connection.sender().ip().to_canonical();
+    if !connection.is_trusted(trusted_proxies) {
         return src;
     }
     let has_x_forwarded_for =

@@ -2,20 +2,52 @@
 
 use std::net::SocketAddr;
 
+use ipnet::IpNet;
+
+use crate::is_trusted;
+
 /// A client connection, as plain data: the same for every request on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// Where the client is: the socket's peer, or what the PROXY protocol says in its place.
+    /// The socket's peer.
     pub src: SocketAddr,
     /// Where the client connected to.
     pub dst: SocketAddr,
+    /// Whom the peer speaks for by a PROXY header; `None` where none came, or one for the peer itself.
+    ///
+    /// Boxed, as what follows: most connections have none.
+    pub proxied: Option<Box<Proxied>>,
     /// What the handshake agreed on; `None` for plain HTTP.
     ///
     /// Boxed: most of what an idle connection costs would otherwise be room for it.
     pub tls: Option<Box<TlsFacts>>,
 }
 
+/// Whom a peer speaks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxied {
+    /// A client whose address it does not say.
+    Unknown,
+    /// This client.
+    Client(SocketAddr),
+}
+
 impl Connection {
+    /// Who has sent the requests of the connection, as far as the connection itself says: the client of a PROXY
+    /// header, otherwise the peer. It may be a proxy too.
+    pub fn sender(&self) -> SocketAddr {
+        match self.proxied.as_deref() {
+            Some(Proxied::Client(client)) => *client,
+            Some(Proxied::Unknown) | None => self.src,
+        }
+    }
+
+    /// Whether the sender is believed when it names who is behind it. A client that its proxy cannot name is not,
+    /// whoever the proxy is.
+    pub fn is_trusted(&self, trusted_proxies: &[IpNet]) -> bool {
+        self.proxied.as_deref() != Some(&Proxied::Unknown) && is_trusted(self.sender().ip(), trusted_proxies)
+    }
+
     /// `http` or `https`, after what the listener speaks. An absolute target that claims another
     /// scheme changes nothing.
     pub fn scheme(&self) -> &'static str {

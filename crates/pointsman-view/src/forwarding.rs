@@ -27,7 +27,7 @@ pub struct ForwardingModes {
     pub forwarded: Forwarding,
 }
 
-/// The peer of a client connection, made once for the connection.
+/// The [sender](crate::Connection::sender) of a client connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// Its address.

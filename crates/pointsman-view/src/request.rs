@@ -38,9 +38,9 @@ impl<'a> RequestView<'a> {
         RequestView { head, buffer, connection, path, trusted_proxies }
     }
 
-    /// `clientip`: the client behind trusted proxies, otherwise the peer.
+    /// `clientip`: the client behind trusted proxies, otherwise the sender.
     pub fn client_ip(&self) -> IpAddr {
-        client_ip(self.connection.src.ip(), self.head, self.buffer, self.trusted_proxies)
+        client_ip(self.connection, self.head, self.buffer, self.trusted_proxies)
     }
 
     /// The connection the request came on.

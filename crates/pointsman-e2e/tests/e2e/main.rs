@@ -17,6 +17,7 @@ mod gone_clients;
 mod heads;
 mod nginx;
 mod normal_forms;
+mod proxy_protocol;
 mod refusals;
 mod reload;
 mod servers;

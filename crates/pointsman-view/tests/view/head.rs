@@ -21,6 +21,7 @@ pub(crate) fn connection_from(src: &str) -> Connection {
     Connection {
         src: src.parse().expect("an address"),
         dst: "192.0.2.80:8080".parse().expect("an address"),
+        proxied: None,
         tls: None,
     }
 }
