@@ -50,13 +50,13 @@ pub fn check(input: &[u8]) {
                 let held = input.len().min(bytes as usize);
                 assert_eq!(
                     body,
-                    Body { data: input[..held].to_vec(), used: held, done: held as u64 == bytes }
+                    Body { used: held, done: held as u64 == bytes, ..Body::new(&input[..held]) }
                 );
             }
             (Framing::UntilClose, Ok(body)) => {
-                assert_eq!(body, Body { data: input.to_vec(), used: input.len(), done: false });
+                assert_eq!(body, Body { used: input.len(), done: false, ..Body::new(input) });
             }
-            (Framing::None, Ok(body)) => assert_eq!(body, Body { data: vec![], used: 0, done: true }),
+            (Framing::None, Ok(body)) => assert_eq!(body, Body { used: 0, done: true, ..Body::new(b"") }),
             (_, Err(fault)) => panic!("{framing:?} knows no faults: {fault:?}"),
         }
     }
@@ -65,19 +65,28 @@ pub fn check(input: &[u8]) {
 #[derive(Debug, PartialEq, Eq)]
 struct Body {
     data: Vec<u8>,
+    /// Lines, without the empty one.
+    trailers: Vec<u8>,
     used: usize,
     done: bool,
+}
+
+impl Body {
+    fn new(data: &[u8]) -> Body {
+        Body { data: data.to_vec(), trailers: Vec::new(), used: 0, done: false }
+    }
 }
 
 /// Feeds `input` in pieces, to a reader that forwards and to one that takes the framing off.
 fn follow(framing: Framing, input: &[u8], mut piece: impl FnMut() -> usize) -> Result<Body, BodyFault> {
     let (mut forwarding, mut unchunking) = (BodyReader::new(framing), BodyReader::new(framing));
-    let mut body = Body { data: Vec::new(), used: 0, done: forwarding.is_done() };
+    let mut body = Body { used: 0, done: forwarding.is_done(), ..Body::new(b"") };
     while !body.done && body.used < input.len() {
         let end = (body.used + piece()).min(input.len());
         let bytes = &input[body.used..end];
         let fed = forwarding.feed(bytes);
-        assert_eq!(fed, unchunking.feed_unchunked(bytes, &mut body.data), "both ways of following");
+        let unchunked = unchunking.feed_unchunked(bytes, &mut body.data, &mut body.trailers);
+        assert_eq!(fed, unchunked, "both ways of following");
         let fed = fed?;
         assert!(fed.done || fed.used == bytes.len(), "what is left over belongs to the next message");
         body.used += fed.used;
@@ -120,16 +129,19 @@ fn slow(input: &[u8]) -> Option<Body> {
         data.extend_from_slice(rest.get(..bytes)?);
         rest = rest[bytes..].strip_prefix(b"\r\n")?;
     }
+    let mut trailers = Vec::new();
     loop {
         let (line, after) = line(rest)?;
         rest = after;
         if line.is_empty() {
-            return Some(Body { data, used: input.len() - rest.len(), done: true });
+            return Some(Body { data, trailers, used: input.len() - rest.len(), done: true });
         }
         let colon = line.iter().position(|byte| *byte == b':')?;
         if !pointsman_http::is_token(&line[..colon]) || !line[colon..].iter().all(is_printable) {
             return None;
         }
+        trailers.extend_from_slice(line);
+        trailers.extend_from_slice(b"\r\n");
     }
 }
 

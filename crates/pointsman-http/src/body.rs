@@ -74,6 +74,15 @@ impl BodyReader {
         })
     }
 
+    /// A reader for the body of an answer. Its trailers may have names that no request's may have: what reads alike
+    /// fools servers, and gRPC's metadata has underscores and dots.
+    pub fn of_answer(framing: Framing) -> BodyReader {
+        match framing {
+            Framing::Chunked => BodyReader(State::Chunked(ChunkReader::of_answer())),
+            _ => BodyReader::new(framing),
+        }
+    }
+
     /// Whether the body has ended.
     pub fn is_done(&self) -> bool {
         matches!(self.0, State::Done)
@@ -105,34 +114,59 @@ impl BodyReader {
 
     /// Follows `bytes`, which are to be forwarded as they are.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
-        self.follow(bytes, &mut |_| {})
+        self.follow(bytes, &mut |_, _| {})
     }
 
-    /// Follows `bytes` and appends the body's data without its chunk framing to `data`.
-    pub fn feed_unchunked(&mut self, bytes: &[u8], data: &mut Vec<u8>) -> Result<Fed, BodyFault> {
-        self.follow(bytes, &mut |piece| data.extend_from_slice(piece))
+    /// Follows `bytes` and appends the body's data without its chunk framing to `data`, and the lines behind it, up
+    /// to the empty one, to `trailers`.
+    pub fn feed_unchunked(
+        &mut self,
+        bytes: &[u8],
+        data: &mut Vec<u8>,
+        trailers: &mut Vec<u8>,
+    ) -> Result<Fed, BodyFault> {
+        let mut has_trailers = false;
+        let fed = self.follow(bytes, &mut |part, piece| match part {
+            Part::Data => data.extend_from_slice(piece),
+            Part::Trailers => {
+                has_trailers = true;
+                trailers.extend_from_slice(piece);
+            }
+        })?;
+        if fed.done && has_trailers {
+            let end = trailers.len().saturating_sub(b"\r\n".len());
+            trailers.truncate(end);
+        }
+        Ok(fed)
     }
 
-    fn follow(&mut self, bytes: &[u8], data: &mut impl FnMut(&[u8])) -> Result<Fed, BodyFault> {
+    fn follow(&mut self, bytes: &[u8], each: &mut impl FnMut(Part, &[u8])) -> Result<Fed, BodyFault> {
         let fed = match &mut self.0 {
             State::Done => Fed { used: 0, done: true },
             State::UntilClose => {
-                data(bytes);
+                each(Part::Data, bytes);
                 Fed { used: bytes.len(), done: false }
             }
             State::Length(left) => {
                 let used = (bytes.len() as u64).min(*left) as usize;
-                data(&bytes[..used]);
+                each(Part::Data, &bytes[..used]);
                 *left -= used as u64;
                 Fed { used, done: *left == 0 }
             }
-            State::Chunked(reader) => reader.follow(bytes, data)?,
+            State::Chunked(reader) => reader.follow(bytes, each)?,
         };
         if fed.done {
             self.0 = State::Done;
         }
         Ok(fed)
     }
+}
+
+/// What a piece of a body without its framing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Data,
+    Trailers,
 }
 
 /// Chunked framing, strictly: CRLF only, no white space in the size, extensions and trailers bounded.
@@ -173,13 +207,17 @@ const SIZE_DIGITS_MAX: u8 = 15;
 const EXTENSIONS_BYTES_MAX: u16 = 4096;
 
 impl ChunkReader {
-    fn follow(&mut self, bytes: &[u8], data: &mut impl FnMut(&[u8])) -> Result<Fed, BodyFault> {
+    fn of_answer() -> ChunkReader {
+        ChunkReader { trailers: TrailerReader::of_answer(), ..ChunkReader::default() }
+    }
+
+    fn follow(&mut self, bytes: &[u8], each: &mut impl FnMut(Part, &[u8])) -> Result<Fed, BodyFault> {
         let mut at = 0;
         while at < bytes.len() {
             match self.place {
                 Place::Data => {
                     let piece = (self.left).min((bytes.len() - at) as u64) as usize;
-                    data(&bytes[at..at + piece]);
+                    each(Part::Data, &bytes[at..at + piece]);
                     self.left -= piece as u64;
                     at += piece;
                     if self.left == 0 {
@@ -188,6 +226,7 @@ impl ChunkReader {
                 }
                 Place::Trailers => {
                     let fed = self.trailers.follow(&bytes[at..])?;
+                    each(Part::Trailers, &bytes[at..at + fed.used]);
                     return Ok(Fed { used: at + fed.used, done: fed.done });
                 }
                 _ => {

@@ -21,6 +21,8 @@ pub(crate) struct TrailerReader {
     name_bytes: usize,
     /// Whether the name holds more than letters, digits and `-`.
     is_odd: bool,
+    /// Whether it may.
+    allows_odd: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +36,10 @@ enum Place {
 }
 
 impl TrailerReader {
+    pub(crate) fn of_answer() -> TrailerReader {
+        TrailerReader { allows_odd: true, ..TrailerReader::default() }
+    }
+
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
         for (at, &byte) in bytes.iter().enumerate() {
             self.bytes += 1;
@@ -73,7 +79,7 @@ impl TrailerReader {
 
     fn may_trail(&self) -> bool {
         // A name cut short is longer than any that is forbidden.
-        !self.is_odd && may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
+        (self.allows_odd || !self.is_odd) && may_trail(&self.name[..self.name_bytes.min(NAME_BYTES_KEPT)])
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct FinalHead {
     /// The edited head, and what had arrived of the body.
     message: PooledBuffer,
     body: BodyReader,
+    /// Lines behind the body, where it is passed on without its framing.
+    trailers: Vec<u8>,
     form: BodyForm,
     /// Whether the server's connection can serve again after this answer.
     server_keeps: bool,
@@ -147,14 +149,14 @@ impl<C: Transport> Session<C> {
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
         }
-        let mut body = BodyReader::new(head.framing());
+        let (mut body, mut trailers) = (BodyReader::of_answer(head.framing()), Vec::new());
         let came_bytes = received.len() - head.head_bytes();
         let whole = (&*head, &mut *received, lines.as_slice());
-        let (message, fed) = message(whole, (&mut body, form), || self.shard.buffers.head())?;
+        let (message, fed) = message(whole, (&mut body, &mut trailers, form), || self.shard.buffers.head())?;
         exchange.status = head.status();
         // A server that says more than its answer is out of step with us.
         let server_keeps = head.keeps_alive() && fed.used == came_bytes;
-        Ok(Found::Final(FinalHead { message, body, form, server_keeps }))
+        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps }))
     }
 
     /// Sends a final answer to its end.
@@ -167,6 +169,9 @@ impl<C: Transport> Session<C> {
     ) -> Result<After, Fault> {
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;
+        if head.body.is_done() {
+            self.io.ends_with(&head.trailers);
+        }
         let is_last = head.body.is_done() && !exchange.keeps_client && matches!(upload, Upload::Over);
         // The last bytes go out together with the farewell, where that is possible.
         let is_held = is_last && self.io.hold(&head.message);
@@ -206,6 +211,7 @@ impl<C: Transport> Session<C> {
         reached.answer.release();
         let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
         let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
+        down.trailers = std::mem::take(&mut head.trailers);
         down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
         let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
         self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
@@ -273,7 +279,7 @@ fn ahead(has_whole_request: bool) -> Ahead {
 /// were read into, where nothing in it changes.
 fn message(
     (head, received, lines): (&ResponseHead, &mut PooledBuffer, &[u8]),
-    (body, form): (&mut BodyReader, BodyForm),
+    (body, trailers, form): (&mut BodyReader, &mut Vec<u8>, BodyForm),
     buffer: impl FnOnce() -> PooledBuffer,
 ) -> Result<(PooledBuffer, Fed), Fault> {
     let broken = |_| Fault::Server(ServerFault::Protocol);
@@ -288,7 +294,7 @@ fn message(
     head.forward(received, lines, &mut message);
     let fed = match form {
         BodyForm::AsItCame => body.feed(came).inspect(|fed| message.extend_from_slice(&came[..fed.used])),
-        BodyForm::Unchunked => body.feed_unchunked(came, &mut message),
+        BodyForm::Unchunked => body.feed_unchunked(came, &mut message, trailers),
     };
     Ok((message, fed.map_err(broken)?))
 }

@@ -20,6 +20,8 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     body: BodyReader,
     form: BodyForm,
+    /// Lines behind the body that came so far, where it is passed on without its framing.
+    pub(crate) trailers: Vec<u8>,
     /// Bytes of body that may still come.
     left: u64,
     /// Bytes of body that came.
@@ -90,6 +92,7 @@ impl Pump {
             pipe: None,
             body,
             form,
+            trailers: Vec::new(),
             left,
             read_bytes: 0,
             waited_us: 0,
@@ -168,7 +171,11 @@ impl Pump {
                 return Poll::Pending;
             }
         };
-        Poll::Ready(self.take_in(read))
+        let step = self.take_in(read);
+        if self.body.is_done() {
+            to.ends_with(&self.trailers);
+        }
+        Poll::Ready(step)
     }
 
     /// The same through the pipe. `None` where the kernel does not do it after all: nothing is lost then.
@@ -213,7 +220,8 @@ impl Pump {
             BodyForm::AsItCame => self.body.feed(&self.buffer).map_err(PumpFault::Body)?,
             BodyForm::Unchunked => {
                 let mut data = Vec::with_capacity(self.buffer.len());
-                let fed = self.body.feed_unchunked(&self.buffer, &mut data).map_err(PumpFault::Body)?;
+                let fed = self.body.feed_unchunked(&self.buffer, &mut data, &mut self.trailers);
+                let fed = fed.map_err(PumpFault::Body)?;
                 self.keep_excess(fed.used);
                 self.buffer.clear();
                 self.buffer.extend_from_slice(&data);

@@ -36,6 +36,9 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
+    /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
+    fn ends_with(&mut self, trailers: &[u8]);
+
     /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
     fn set_unsent_bytes_max(&mut self, bytes_max: usize);
 
@@ -74,6 +77,8 @@ impl Transport for Tcp {
         false
     }
 
+    fn ends_with(&mut self, _: &[u8]) {}
+
     fn set_unsent_bytes_max(&mut self, _: usize) {}
 
     #[inline]
@@ -110,6 +115,8 @@ impl Transport for TlsStream<Tcp> {
     fn hold(&mut self, bytes: &[u8]) -> bool {
         TlsStream::hold(self, bytes)
     }
+
+    fn ends_with(&mut self, _: &[u8]) {}
 
     fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
         TlsStream::set_unsent_bytes_max(self, bytes_max);

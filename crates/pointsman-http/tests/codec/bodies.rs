@@ -14,7 +14,8 @@ fn read(framing: Framing, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<u8>, us
         let piece = pieces.next().map_or(bytes.len(), |&piece| piece.max(1)).min(bytes.len() - used);
         let piece = &bytes[used..used + piece];
         let fed = plain.feed(piece);
-        assert_eq!(fed, unchunking.feed_unchunked(piece, &mut data), "both ways of feeding agree");
+        let unchunked = unchunking.feed_unchunked(piece, &mut data, &mut Vec::new());
+        assert_eq!(fed, unchunked, "both ways of feeding agree");
         let Fed { used: taken, done } = fed?;
         assert!(done || taken == piece.len(), "what is not used belongs to the next message");
         assert_eq!(done, plain.is_done());
@@ -48,7 +49,10 @@ fn none_and_until_close() {
     let mut until_close = BodyReader::new(Framing::UntilClose);
     assert!(until_close.ends_at_close() && !until_close.is_done());
     let mut data = Vec::new();
-    assert_eq!(until_close.feed_unchunked(b"abc", &mut data), Ok(Fed { used: 3, done: false }));
+    assert_eq!(
+        until_close.feed_unchunked(b"abc", &mut data, &mut Vec::new()),
+        Ok(Fed { used: 3, done: false })
+    );
     assert_eq!(data, b"abc");
 }
 
@@ -64,6 +68,30 @@ fn chunks_are_followed_to_their_end() {
     check_chunked("4\r\n\r\n\r\n\r\n0\r\n\r\n", Ok(("\r\n\r\n", 14, true)));
     check_chunked("5;a=b;c=\"d\"\r\nhello\r\n0;e\r\n\r\n", Ok(("hello", 27, true)));
     check_chunked("0\r\nX-Sum: 1\r\nY:\r\n\r\nnext", Ok(("", 19, true)));
+}
+
+#[test]
+fn trailers_are_handed_over_without_the_empty_line() {
+    let whole = b"3\r\nhel\r\n0\r\nX-Sum: 1\r\nY:\r\n\r\nnext";
+    for piece in 1..whole.len() {
+        let (mut data, mut trailers) = (Vec::new(), Vec::new());
+        let mut reader = BodyReader::new(Framing::Chunked);
+        for bytes in whole.chunks(piece) {
+            reader.feed_unchunked(bytes, &mut data, &mut trailers).expect("no fault");
+        }
+        assert!(reader.is_done());
+        assert_eq!((&data[..], &trailers[..]), (&b"hel"[..], &b"X-Sum: 1\r\nY:\r\n"[..]), "{piece}");
+    }
+}
+
+#[test]
+fn answers_may_have_odd_names_in_trailers() {
+    let body = b"0\r\ngrpc_status.x-bin: 0\r\n\r\n";
+    let whole = Ok(Fed { used: body.len(), done: true });
+    assert_eq!(BodyReader::of_answer(Framing::Chunked).feed(body), whole);
+    assert_eq!(BodyReader::new(Framing::Chunked).feed(body), Err(BodyFault::Trailer));
+    let body = b"0\r\nSet-Cookie: a=b\r\n\r\n";
+    assert_eq!(BodyReader::of_answer(Framing::Chunked).feed(body), Err(BodyFault::Trailer));
 }
 
 #[test]
