@@ -197,9 +197,22 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "bind",
-            kind: Kind::OneOrMoreTexts(ADDRESS),
+            kind: Kind::OneOrMoreTexts("addresses such as `127.0.0.1:8080` or `unix:/run/shop.sock`"),
             default: Default::Required,
-            doc: "The address to listen on, or a list of them. Port 0 takes any free one.",
+            doc: "The address to listen on, or a list of them. Port 0 takes any free one; `unix:` and a path is a Unix \
+                  socket. See [below](#where-a-listener-listens).",
+        },
+        Key {
+            name: "ipv6_only",
+            kind: Kind::Boolean,
+            default: Default::Boolean(false),
+            doc: "Whether `[::]` takes connections to IPv6 addresses alone; otherwise those to IPv4 addresses, too.",
+        },
+        Key {
+            name: "unix_mode",
+            kind: Kind::Text("permissions in octal digits"),
+            default: Default::Words("`\"0660\"`"),
+            doc: "The permissions of the files of Unix sockets: who may write to one may connect.",
         },
         Key {
             name: "rules",
@@ -215,7 +228,7 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "trusted_proxies",
-            kind: Kind::Texts("networks such as `10.0.0.0/8`, or addresses"),
+            kind: Kind::Texts("networks such as `10.0.0.0/8`, addresses, or `unix:` for Unix sockets"),
             default: Default::Words("`[]`"),
             doc: "Peers that are believed when they name the client, in Forwarded, X-Forwarded-For or a PROXY header.",
         },

@@ -27,8 +27,8 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    EncodedSlash, ForwardedMode, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, ProxyProtocol,
-    Server, ServerIndex, Target,
+    Bind, EncodedSlash, ForwardedMode, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
+    ProxyProtocol, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use reading::{bounded, reason, text};

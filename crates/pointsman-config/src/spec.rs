@@ -10,7 +10,7 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
-use crate::notation::{self, ServerAddress};
+use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::section::{Section, TextOrSection};
 use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
 
@@ -36,12 +36,15 @@ pub(crate) struct Spec {
 pub(crate) struct ListenerSpec {
     /// Absent only where that was reported.
     pub(crate) name: Option<Spanned<String>>,
-    pub(crate) binds: Vec<Spanned<SocketAddr>>,
+    pub(crate) binds: Vec<Spanned<BindAddress>>,
+    pub(crate) ipv6_only: bool,
+    pub(crate) unix_mode: u32,
     pub(crate) tls: Option<TlsSpec>,
     /// Relative to the configuration file.
     pub(crate) rules: Option<Spanned<String>>,
     pub(crate) pool: Option<Spanned<String>>,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) trusts_unix: bool,
     pub(crate) proxy_protocol: ProxyProtocol,
     pub(crate) x_forwarded: ForwardedMode,
     pub(crate) forwarded: ForwardedMode,
@@ -114,17 +117,18 @@ impl Spec {
 
 impl ListenerSpec {
     fn read(section: &Section<'_>) -> Self {
+        let (trusted_proxies, trusts_unix) =
+            trusted(&section.parsed_list("trusted_proxies", notation::trusted));
         let spec = Self {
             name: section.parsed("name", notation::name),
-            binds: section.parsed_list("bind", notation::bind_address),
+            binds: section.parsed_list("bind", notation::bind),
+            ipv6_only: section.flag("ipv6_only"),
+            unix_mode: section.parsed("unix_mode", notation::unix_mode).map_or(UNIX_MODE, |mode| mode.value),
             tls: section.section("tls").as_ref().map(TlsSpec::read),
             rules: section.parsed("rules", notation::path),
             pool: section.text("pool"),
-            trusted_proxies: section
-                .parsed_list("trusted_proxies", notation::network)
-                .into_iter()
-                .map(|network| network.value)
-                .collect(),
+            trusted_proxies,
+            trusts_unix,
             proxy_protocol: match section.word("proxy_protocol") {
                 "required" => ProxyProtocol::Required,
                 _ => ProxyProtocol::Off,
@@ -144,7 +148,7 @@ impl ListenerSpec {
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        if spec.proxy_protocol == ProxyProtocol::Required && spec.trusted_proxies.is_empty() {
+        if spec.proxy_protocol == ProxyProtocol::Required && !section.has("trusted_proxies") {
             section.findings().error(
                 section.place("proxy_protocol"),
                 "`proxy_protocol` needs `trusted_proxies`",
@@ -263,6 +267,18 @@ fn looks_at_weights(algorithm: Algorithm) -> bool {
         Algorithm::WeightedRoundRobin | Algorithm::WeightedLeastConnections => true,
         Algorithm::RoundRobin | Algorithm::LeastConnections | Algorithm::RandomTwoChoices => false,
     }
+}
+
+/// Who may write to the file of a Unix socket, where nothing else is said.
+const UNIX_MODE: u32 = 0o660;
+
+/// The networks, and whether Unix sockets are among them.
+fn trusted(written: &[Spanned<Trusted>]) -> (Vec<IpNet>, bool) {
+    let networks = written.iter().filter_map(|trusted| match trusted.value {
+        Trusted::Network(network) => Some(network),
+        Trusted::Unix => None,
+    });
+    (networks.collect(), written.iter().any(|trusted| trusted.value == Trusted::Unix))
 }
 
 fn forwarded_mode(word: &str) -> ForwardedMode {

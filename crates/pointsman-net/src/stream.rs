@@ -1,4 +1,4 @@
-//! A TCP connection on an event loop.
+//! A connection on an event loop: of TCP, or to a Unix socket.
 
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ use crate::event_loop::register;
 use crate::reactor::{Presence, Source, Writing};
 use crate::stall::unacknowledged;
 
-/// A TCP connection.
+/// A TCP connection, or one that came to a Unix socket.
 #[derive(Debug)]
 pub struct Tcp {
     // Before the socket: its place among the sources goes first.
@@ -56,17 +56,18 @@ impl Tcp {
         &self.source
     }
 
-    /// The other end's address.
-    pub fn peer(&self) -> io::Result<SocketAddr> {
-        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).peer_addr()?)?))
+    /// The other end's address; none on a Unix socket.
+    pub fn peer(&self) -> io::Result<Option<SocketAddr>> {
+        Ok(SockRef::from(&self.socket).peer_addr()?.as_socket().map(crate::canonical))
     }
 
-    /// Our end's address.
-    pub fn local(&self) -> io::Result<SocketAddr> {
-        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).local_addr()?)?))
+    /// Our end's address; none on a Unix socket.
+    pub fn local(&self) -> io::Result<Option<SocketAddr>> {
+        Ok(SockRef::from(&self.socket).local_addr()?.as_socket().map(crate::canonical))
     }
 
-    /// Makes closing break the connection off: the peer sees a reset, not an end.
+    /// Makes closing break the connection off: the peer sees a reset, not an end. A Unix socket knows no reset, but for
+    /// a peer whose bytes were not all read.
     pub fn reset_on_close(&self) {
         // Where the system refuses, the connection is closed all the same.
         let (Ok(()) | Err(_)) = SockRef::from(&self.socket).set_linger(Some(std::time::Duration::ZERO));
@@ -203,10 +204,6 @@ impl Tcp {
             end => end,
         })
     }
-}
-
-fn socket_address(address: socket2::SockAddr) -> io::Result<SocketAddr> {
-    address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
 }
 
 impl AsFd for Tcp {

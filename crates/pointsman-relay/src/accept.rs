@@ -4,7 +4,7 @@ use std::io::{
     self,
     ErrorKind::{ConnectionAborted, ConnectionReset},
 };
-use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) struct Accepting {
 impl Accepting {
     /// # Errors
     /// When the system is out of memory for it.
-    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> io::Result<Accepting> {
+    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: OwnedFd) -> io::Result<Accepting> {
         let acceptor = Rc::new(Acceptor::new(accepts)?);
         let task = spawn(accept_all(shard.clone(), socket, acceptor.clone()));
         Ok(Accepting { acceptor, socket, task })
@@ -79,7 +79,7 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
     let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);
-    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip());
+    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src);
     let counted = match admitted {
         // Only where the operator wants more connections than there are surely descriptors for.
         Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client, Lack::Table) => {

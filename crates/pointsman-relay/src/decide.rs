@@ -10,7 +10,8 @@ use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    HOST_BYTES_MAX, PathOptions, Peer, RequestView, normal_form, normal_host, take_away_forwarding,
+    HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
+    take_away_forwarding,
 };
 
 use crate::commit::Committed;
@@ -91,7 +92,7 @@ pub(crate) fn decide<C: Transport>(
     });
     let normal = normal.inspect_err(|_| note_facts(shard, head, received, &peer, None, exchange))?;
     let place = Place { shard, local: &local, listener, live };
-    let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
+    let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
     note_facts(shard, head, received, &peer, Some(&view), exchange);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
@@ -301,7 +302,7 @@ fn note_facts(
         return;
     }
     let mut facts = shard.spare_facts.take();
-    facts.client_ip = view.filter(|_| peer.is_trusted).map(RequestView::client_ip);
+    facts.client_ip = view.filter(|_| peer.is_trusted).and_then(RequestView::client_ip);
     facts.note(Text::Method, head.method_name(received));
     let mut scratch = [0; HOST_BYTES_MAX];
     if let Some(host) = normal_host(head.authority(received), &mut scratch) {
@@ -330,6 +331,11 @@ fn fits(head: &mut RequestHead, received: &[u8], listener: &Listener, peer: &Pee
     head.check_scheme(received, peer.scheme).map_err(Fault::Head)
 }
 
+/// Whom the listener believes.
+pub(crate) fn trusted_proxies(listener: &Listener) -> TrustedProxies<'_> {
+    TrustedProxies { networks: &listener.trusted_proxies, unix: listener.trusts_unix }
+}
+
 fn odd_names(listener: &Listener) -> OddNames<'_> {
     match listener.odd_names {
         pointsman_config::OddNames::Drop => OddNames::Drop,
@@ -352,7 +358,7 @@ impl<C: Transport> Session<C> {
     fn peer(&self, listener: &Listener) -> Peer {
         Peer {
             address: self.sender_text,
-            is_trusted: self.connection.is_trusted(&listener.trusted_proxies),
+            is_trusted: self.connection.is_trusted(trusted_proxies(listener)),
             scheme: self.connection.scheme(),
         }
     }

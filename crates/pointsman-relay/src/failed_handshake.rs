@@ -1,5 +1,7 @@
 //! What is told of a connection that came to no request: its TLS handshake or its PROXY header failed.
 
+use std::net::SocketAddr;
+
 use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
 use pointsman_tls::HandshakeFault;
 use pointsman_view::{AddressText, Connection};
@@ -45,14 +47,14 @@ impl Shaking<'_> {
     /// A line of the access log.
     pub(crate) fn log(&self, shard: &Shard, error: &str) {
         let now_us = shard.clock.now_us();
-        let peer = AddressText::new(self.connection.src.ip());
-        let client = AddressText::new(self.connection.sender().ip());
+        let text = |end: SocketAddr| AddressText::new(end.ip());
+        let src = self.connection.src;
+        let (peer, client) = (src.map(text), self.connection.sender().map(text));
         let total_us = now_us.saturating_sub(self.since_us);
         shard.recorder.hear(&Event::NoRequest(&Exchange {
             now_us,
-            peer: peer.as_bytes(),
-            peer_port: self.connection.src.port(),
-            client_ip: client.as_bytes(),
+            peer: peer.as_ref().zip(src).map(|(text, src)| (text.as_bytes(), src.port())),
+            client_ip: client.as_ref().map(AddressText::as_bytes),
             error: Some(error),
             ..Exchange::new(Counts { total_us, ..Counts::new(self.listener) })
         }));

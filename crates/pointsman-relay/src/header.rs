@@ -5,9 +5,10 @@ use std::rc::Rc;
 use pointsman_config::Listener;
 use pointsman_net::{Claim, Elapsed, HeaderFault, read_header, spawn};
 use pointsman_telemetry::{Event, Refusal};
-use pointsman_view::{Proxied, is_trusted};
+use pointsman_view::Proxied;
 
 use crate::accept::{Incoming, begin, first_word};
+use crate::decide::trusted_proxies;
 use crate::failed_handshake::Shaking;
 use crate::shard::Shard;
 use crate::turn_away::turn_away;
@@ -32,7 +33,7 @@ impl Fault {
 
 /// Begins a connection when its header is there. Nobody else than a trusted proxy is let in, with a header or without.
 pub(crate) fn behind_header(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) {
-    if !is_trusted(incoming.connection.src.ip(), &listener.trusted_proxies) {
+    if !trusted_proxies(listener).believes(incoming.connection.src) {
         return refuse(shard, &incoming, shard.clock.round_us(), &Fault::Peer);
     }
     let ms = listener.limits.proxy_header_ms_max;
@@ -78,7 +79,7 @@ fn begin_for(shard: &Rc<Shard>, mut incoming: Incoming, claim: Claim) {
         Claim::Unknown => Some(Box::new(Proxied::Unknown)),
         Claim::Client(client) => Some(Box::new(Proxied::Client(client))),
     };
-    let sender = incoming.connection.sender().ip();
+    let sender = incoming.connection.sender();
     if let Err(why) = incoming.counted.count_address(listener, sender) {
         shard.recorder.hear(&Event::Refused(&incoming.state.metrics, why));
         return turn_away(shard, incoming.tcp, !listener.is_tls(), why);

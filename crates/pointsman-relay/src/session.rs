@@ -35,8 +35,8 @@ pub(crate) struct Session<C: Transport> {
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) connection: Connection,
     pub(crate) deadline: Deadline,
-    /// The address of the connection's sender.
-    pub(crate) sender_text: AddressText,
+    /// The address of the connection's sender; nothing on a Unix socket.
+    pub(crate) sender_text: Option<AddressText>,
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     requests: u32,
@@ -90,7 +90,7 @@ impl<C: Transport> Session<C> {
         connection: Connection,
         deadline: Deadline,
     ) -> Session<C> {
-        let sender_text = AddressText::new(connection.sender().ip());
+        let sender_text = connection.sender().map(|sender| AddressText::new(sender.ip()));
         let mut session = Session {
             io,
             shard,

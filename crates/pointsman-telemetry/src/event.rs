@@ -150,12 +150,10 @@ pub struct Exchange<'a> {
     pub counts: Counts<'a>,
     /// Monotonic time when it ended, on the scale of the recorder's [`crate::WallBase`].
     pub now_us: u64,
-    /// The address of the connection's peer, without brackets.
-    pub peer: &'a [u8],
-    /// The port of the connection's peer.
-    pub peer_port: u16,
+    /// Address, without brackets, and port of the connection's peer; `None` on a Unix socket.
+    pub peer: Option<(&'a [u8], u16)>,
     /// The address of the client after trusted proxies were believed, without brackets.
-    pub client_ip: &'a [u8],
+    pub client_ip: Option<&'a [u8]>,
     /// `1.2` or `1.3`, when TLS was spoken.
     pub tls: Option<&'static str>,
     /// The server name of the handshake.
@@ -201,9 +199,8 @@ impl<'a> Exchange<'a> {
         Exchange {
             counts,
             now_us: 0,
-            peer: b"0.0.0.0",
-            peer_port: 0,
-            client_ip: b"0.0.0.0",
+            peer: None,
+            client_ip: None,
             tls: None,
             sni: None,
             method: None,

@@ -2,17 +2,15 @@
 
 use std::net::SocketAddr;
 
-use ipnet::IpNet;
-
-use crate::is_trusted;
+use crate::TrustedProxies;
 
 /// A client connection, as plain data: the same for every request on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// The socket's peer.
-    pub src: SocketAddr,
-    /// Where the client connected to.
-    pub dst: SocketAddr,
+    /// The socket's peer; `None` on a Unix socket.
+    pub src: Option<SocketAddr>,
+    /// Where the client connected to; `None` on a Unix socket.
+    pub dst: Option<SocketAddr>,
     /// Whom the peer speaks for by a PROXY header; `None` where none came, or one for the peer itself.
     ///
     /// Boxed, as what follows: most connections have none.
@@ -34,18 +32,18 @@ pub enum Proxied {
 
 impl Connection {
     /// Who has sent the requests of the connection, as far as the connection itself says: the client of a PROXY
-    /// header, otherwise the peer. It may be a proxy too.
-    pub fn sender(&self) -> SocketAddr {
+    /// header, otherwise the peer. It may be a proxy too. `None`: the peer of a Unix socket, which has no address.
+    pub fn sender(&self) -> Option<SocketAddr> {
         match self.proxied.as_deref() {
-            Some(Proxied::Client(client)) => *client,
+            Some(Proxied::Client(client)) => Some(*client),
             Some(Proxied::Unknown) | None => self.src,
         }
     }
 
     /// Whether the sender is believed when it names who is behind it. A client that its proxy cannot name is not,
     /// whoever the proxy is.
-    pub fn is_trusted(&self, trusted_proxies: &[IpNet]) -> bool {
-        self.proxied.as_deref() != Some(&Proxied::Unknown) && is_trusted(self.sender().ip(), trusted_proxies)
+    pub fn is_trusted(&self, trusted: TrustedProxies<'_>) -> bool {
+        self.proxied.as_deref() != Some(&Proxied::Unknown) && trusted.believes(self.sender())
     }
 
     /// `http` or `https`, after what the listener speaks. An absolute target that claims another

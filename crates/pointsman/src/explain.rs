@@ -75,7 +75,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         }
     };
     let connection = connection(options, &place, &request);
-    if !connection.is_trusted(&place.trusted_proxies) {
+    if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
         if let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme()) {
             let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
@@ -92,7 +92,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
                 return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
             }
         };
-    let view = RequestView::new(&request.head, &request.bytes, &connection, path, &place.trusted_proxies);
+    let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool);
@@ -113,8 +113,8 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
     let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
     let usual_port = if version.is_some() { 443 } else { 80 };
     Connection {
-        src: SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000)),
-        dst: SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port)),
+        src: Some(SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000))),
+        dst: Some(SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port))),
         proxied: options
             .proxied
             .map(|client| Box::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),

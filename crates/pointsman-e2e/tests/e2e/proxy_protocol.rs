@@ -146,11 +146,13 @@ fn over_tls(threads: usize) {
     let setup = required(threads, "\"127.0.0.1\"").tls(&authority.server(&["shop.example"]), "");
     let switch = setup.rules(rules).start();
     let (address, trust) = (switch.address("shop"), TlsClient::new(&authority));
-    let mut client = Client::tls_behind(address, V1.as_bytes(), &trust, "shop.example").expect("a handshake");
-    assert_eq!(client.get("/").text(), "192.0.2.7");
-    let other = from("192.0.2.8");
-    let mut client = Client::tls_behind(address, other.as_bytes(), &trust, "shop.example").expect("one more");
-    assert_eq!(client.get("/").status(), 403);
+    let behind = |header: &str| {
+        let mut client = Client::plain(address);
+        client.send(header);
+        client.into_tls(&trust, "shop.example").expect("a handshake")
+    };
+    assert_eq!(behind(V1).get("/").text(), "192.0.2.7");
+    assert_eq!(behind(&from("192.0.2.8")).get("/").status(), 403);
     assert!(switch.tls_client(&trust, "shop.example").is_err(), "TLS alone is no header");
     assert_eq!(refusals(&switch, "proxy_header"), 1.0);
     // A handshake that fails has the client in its line.

@@ -115,8 +115,8 @@ fn connection(facts: &str) -> Option<Connection> {
         client: None,
     });
     Some(Connection {
-        src: src.parse().ok()?,
-        dst: dst.parse().ok()?,
+        src: Some(src.parse().ok()?),
+        dst: Some(dst.parse().ok()?),
         proxied: None,
         tls: tls.map(Into::into),
     })
