@@ -1,6 +1,8 @@
 //! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
 //! reference prints are read from these tables and from nowhere else.
 
+mod table;
+
 use pointsman_balance::Algorithm;
 
 use crate::limits::{LISTENER_LIMIT_KEYS, POOL_LIMIT_KEYS};
@@ -260,6 +262,13 @@ static LISTENER: Table = Table {
                   they are no segment border.",
         },
         Key {
+            name: "http2",
+            kind: Kind::Boolean,
+            default: Default::Boolean(true),
+            doc: "Whether plain connections may begin with HTTP/2, with prior knowledge (RFC 9113 section 3.3). Over \
+                  TLS `alpn` says what is spoken.",
+        },
+        Key {
             name: "merge_slashes",
             kind: Kind::Boolean,
             default: Default::Boolean(false),
@@ -310,8 +319,8 @@ static LISTENER_TLS: Table = Table {
             Key {
                 name: "alpn",
                 kind: Kind::Texts("protocol names"),
-                default: Default::Words("`[\"http/1.1\"]`"),
-                doc: "Protocols offered to clients. Only `http/1.1` is supported yet.",
+                default: Default::Words("`[\"h2\", \"http/1.1\"]`"),
+                doc: "Protocols offered to clients, best first: `h2`, which is HTTP/2, and `http/1.1`.",
             },
             Key {
                 name: "tickets",
@@ -426,80 +435,3 @@ const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
 };
 /// No time limit is longer: a day.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-
-impl Table {
-    /// Its keys, in order.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.groups.iter().flat_map(|group| group.iter())
-    }
-
-    /// The key of that name.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys().find(|key| key.name == name)
-    }
-
-    /// Where its keys stand, as a phrase.
-    pub(crate) fn place(&self) -> String {
-        if self.header.is_empty() { "at the top level".to_owned() } else { format!("in `{}`", self.header) }
-    }
-
-    /// This table and those below it, in order.
-    pub(crate) fn with_descendants(&'static self) -> Vec<&'static Table> {
-        let mut tables = vec![self];
-        for key in self.keys() {
-            if let Some(table) = key.kind.table() {
-                tables.extend(table.with_descendants());
-            }
-        }
-        tables
-    }
-}
-
-impl Kind {
-    /// The table that stands behind a key of this kind.
-    pub(crate) fn table(&self) -> Option<&'static Table> {
-        match self {
-            Self::Table(table)
-            | Self::Tables(table)
-            | Self::NamedTables(table)
-            | Self::TextsOrTables(_, table) => Some(table),
-            Self::Integer { .. }
-            | Self::Boolean
-            | Self::Word(_)
-            | Self::Text(_)
-            | Self::Texts(_)
-            | Self::OneOrMoreTexts(_) => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_are_values_that_could_be_written() {
-        for table in ROOT.with_descendants() {
-            for key in table.keys() {
-                match (&key.kind, &key.default) {
-                    (Kind::Integer { min, max, .. }, Default::Integer(number)) => {
-                        assert!((min..=max).contains(&number), "{}", key.name);
-                    }
-                    (Kind::Word(words), Default::Word(word)) => assert!(words.contains(word), "{}", key.name),
-                    (Kind::Boolean, Default::Boolean(_)) => {}
-                    (_, Default::Required | Default::Words(_)) => {}
-                    (kind, default) => panic!("{}: {default:?} is no value of {kind:?}", key.name),
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn names_are_unique_in_their_table() {
-        for table in ROOT.with_descendants() {
-            for key in table.keys() {
-                assert_eq!(table.keys().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
-            }
-        }
-    }
-}

@@ -273,6 +273,7 @@ impl<'a> Lowering<'a> {
             forwarded: spec.forwarded,
             encoded_slash: spec.encoded_slash,
             merge_slashes: spec.merge_slashes,
+            http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
             limits: spec.limits,

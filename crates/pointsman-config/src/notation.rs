@@ -175,11 +175,11 @@ pub(crate) fn sticky_key(text: &str) -> Result<[u8; 16], Refusal> {
 
 /// The name of a protocol for ALPN.
 pub(crate) fn alpn(text: &str) -> Result<String, Refusal> {
-    if text == "http/1.1" {
+    if matches!(text, "h2" | "http/1.1") {
         return Ok(text.to_owned());
     }
-    let help = "only `http/1.1` is, which is the default".to_owned();
-    Err(Refusal { message: format!("the protocol `{text}` is not supported yet"), help })
+    let help = "there are `h2`, which is HTTP/2, and `http/1.1`".to_owned();
+    Err(Refusal { message: format!("the protocol `{text}` is not supported"), help })
 }
 
 fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {

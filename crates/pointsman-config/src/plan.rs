@@ -76,6 +76,8 @@ pub struct Listener {
     pub encoded_slash: EncodedSlash,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
+    /// Whether a plain connection may begin with HTTP/2 (over TLS it is agreed on in the handshake).
+    pub http2: bool,
     /// What becomes of fields whose names hold more than letters, digits and `-`.
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.

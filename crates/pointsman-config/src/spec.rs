@@ -50,6 +50,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
+    pub(crate) http2: bool,
     pub(crate) odd_names: OddNames,
     pub(crate) limits: ListenerLimits,
 }
@@ -140,6 +141,7 @@ impl ListenerSpec {
                 _ => EncodedSlash::Keep,
             },
             merge_slashes: section.flag("merge_slashes"),
+            http2: section.flag("http2"),
             odd_names: match section.word("odd_names") {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
@@ -180,7 +182,8 @@ impl TlsSpec {
             alpn: if section.has("alpn") {
                 section.parsed_list("alpn", notation::alpn)
             } else {
-                vec![Spanned { value: "http/1.1".to_owned(), span: section.at() }]
+                let known = ["h2", "http/1.1"];
+                known.map(|name| Spanned { value: name.to_owned(), span: section.at() }).into()
             },
             tickets: section.flag("tickets"),
             client_ca: section.parsed("client_ca", notation::path),

@@ -38,10 +38,14 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
+    assert!(!shop.http2);
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
     assert_eq!(
         shop.limits,
         ListenerLimits {
+            http2_streams_max: 7,
+            http2_stream_window_bytes: 65_536,
+            http2_window_bytes: 131_072,
             connections_max: 16,
             connections_per_address_max: 8,
             head_bytes_max: 4096,

@@ -114,22 +114,27 @@ impl<C: Transport> Session<C> {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
             let mut message = self.shard.buffers.head();
-            if exchange.version == Version::Http11 {
+            if exchange.version != Version::Http10 {
                 room_for(&mut message, head, received, b"")?;
                 head.forward(received, b"", &mut message);
             }
             return Ok(Found::Interim(message, head.head_bytes()));
         }
         let form = match (head.framing(), exchange.version) {
-            (Framing::Chunked, Version::Http10) => BodyForm::Unchunked,
+            (Framing::Chunked, Version::Http10 | Version::Http2) => BodyForm::Unchunked,
             _ => BodyForm::AsItCame,
         };
-        let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
+        let knows_chunks = exchange.version != Version::Http10;
+        let ends_at_close = match head.framing() {
+            Framing::UntilClose => true,
+            Framing::Chunked => !knows_chunks,
+            Framing::None | Framing::Length(_) => false,
+        };
         // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
         let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
         exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
-        if exchange.version == Version::Http10 {
-            // HTTP/1.0 knows no transfer codings, not even in an answer to HEAD.
+        if exchange.version != Version::Http11 {
+            // HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
             let codings =
                 head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
             codings.for_each(|line| line.dropped = true);
@@ -145,6 +150,7 @@ impl<C: Transport> Session<C> {
             edits.write(lines);
         }
         match (exchange.keeps_client, exchange.version) {
+            (_, Version::Http2) => {}
             (false, _) => lines.extend_from_slice(b"Connection: close\r\n"),
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}

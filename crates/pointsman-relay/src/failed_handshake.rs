@@ -46,19 +46,28 @@ impl Shaking<'_> {
 
     /// A line of the access log.
     pub(crate) fn log(&self, shard: &Shard, error: &str) {
-        let now_us = shard.clock.now_us();
-        let text = |end: SocketAddr| AddressText::new(end.ip());
-        let src = self.connection.src;
-        let (peer, client) = (src.map(text), self.connection.sender().map(text));
-        let total_us = now_us.saturating_sub(self.since_us);
-        shard.recorder.hear(&Event::NoRequest(&Exchange {
-            now_us,
-            peer: peer.as_ref().zip(src).map(|(text, src)| (text.as_bytes(), src.port())),
-            client_ip: client.as_ref().map(AddressText::as_bytes),
-            error: Some(error),
-            ..Exchange::new(Counts { total_us, ..Counts::new(self.listener) })
-        }));
+        log_no_request(shard, (self.listener, self.connection, self.since_us), error);
     }
+}
+
+/// A line about a client and what it did since then that came to no request.
+pub(crate) fn log_no_request(
+    shard: &Shard,
+    (listener, connection, since_us): (&ListenerMetrics, &Connection, u64),
+    error: &str,
+) {
+    let now_us = shard.clock.now_us();
+    let text = |end: SocketAddr| AddressText::new(end.ip());
+    let src = connection.src;
+    let (peer, client) = (src.map(text), connection.sender().map(text));
+    let total_us = now_us.saturating_sub(since_us);
+    shard.recorder.hear(&Event::NoRequest(&Exchange {
+        now_us,
+        peer: peer.as_ref().zip(src).map(|(text, src)| (text.as_bytes(), src.port())),
+        client_ip: client.as_ref().map(AddressText::as_bytes),
+        error: Some(error),
+        ..Exchange::new(Counts { total_us, ..Counts::new(listener) })
+    }));
 }
 
 fn failure(fault: HandshakeFault) -> HandshakeFailure {

@@ -1,6 +1,7 @@
 //! Connections that begin with a PROXY header: what it says is taken in before TLS and the first request.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pointsman_config::Listener;
 use pointsman_net::{Claim, Elapsed, HeaderFault, read_header, spawn};
@@ -76,8 +77,8 @@ fn begin_for(shard: &Rc<Shard>, mut incoming: Incoming, claim: Claim) {
     let Some((listener, _)) = local.live.listener(incoming.id) else { return };
     incoming.connection.proxied = match claim {
         Claim::Peer => None,
-        Claim::Unknown => Some(Box::new(Proxied::Unknown)),
-        Claim::Client(client) => Some(Box::new(Proxied::Client(client))),
+        Claim::Unknown => Some(Arc::new(Proxied::Unknown)),
+        Claim::Client(client) => Some(Arc::new(Proxied::Client(client))),
     };
     let sender = incoming.connection.sender();
     if let Err(why) = incoming.counted.count_address(listener, sender) {

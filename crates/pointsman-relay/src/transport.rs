@@ -4,6 +4,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use pointsman_h2::Oddity;
 use pointsman_net::{Booking, PooledBuffer, Presence, Stall, Tcp};
 use pointsman_tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -36,6 +37,11 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
+    /// What is known of it as a stream of HTTP/2, if it is one.
+    fn of_http2(&self) -> Option<OfHttp2<'_>> {
+        None
+    }
+
     /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
     fn ends_with(&mut self, trailers: &[u8]);
 
@@ -50,6 +56,14 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
         context: &mut Context<'_>,
         buffer: &mut PooledBuffer,
     ) -> Poll<io::Result<usize>>;
+}
+
+/// What a stream of HTTP/2 says of its request beside the head.
+pub(crate) struct OfHttp2<'a> {
+    pub(crate) scheme: Option<&'a str>,
+    pub(crate) oddity: Option<Oddity>,
+    /// Bytes of the body that may come before they are read.
+    pub(crate) window_bytes: u32,
 }
 
 impl Transport for Tcp {

@@ -105,6 +105,8 @@ pub enum Refusal {
     BodyTimeout,
     /// The client took no byte of the answer for `write_ms_max`.
     WriteTimeout,
+    /// An HTTP/2 connection broke the protocol, or made more work than it asked for.
+    Http2,
     /// A rule refused the request.
     Rule,
     /// No server could take the request (502, 503, 504).
@@ -249,7 +251,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 17] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 18] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -265,6 +267,7 @@ impl Refusal {
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),
         (Refusal::WriteTimeout, "write_timeout"),
+        (Refusal::Http2, "http2"),
         (Refusal::Rule, "rule"),
         (Refusal::NoServer, "no_server"),
     ];

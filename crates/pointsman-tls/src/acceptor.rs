@@ -28,6 +28,7 @@ pub struct Acceptor(Arc<Inner>);
 
 struct Inner {
     acceptor: TlsAcceptor,
+    by_name: Arc<ByName>,
     certificates: Vec<CertificateFacts>,
     sessions: Option<Sessions>,
 }
@@ -75,6 +76,13 @@ impl Acceptor {
         async move { TlsStream::new(handshake.await?) }
     }
 
+    /// Whether a client that was let in as `name`, the server name of its handshake, may ask for `host`, in lower
+    /// case, on the same connection: it was shown the same certificate as it would be for that (RFC 9113 section
+    /// 9.1.1). Client certificates are asked for alike for all hosts of an acceptor.
+    pub fn serves_alike(&self, name: Option<&str>, host: &str) -> bool {
+        self.0.certificates.len() < 2 || self.0.by_name.shows_alike(name, host)
+    }
+
     /// The certificates, in the order of the configuration.
     pub fn certificates(&self) -> &[CertificateFacts] {
         &self.0.certificates
@@ -120,15 +128,16 @@ fn assemble(
         }
         false => None,
     };
-    let resolver = ByName::new(&mut certificates);
+    let by_name = Arc::new(ByName::new(&mut certificates));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
         .with_client_cert_verifier(clients.verifier)
-        .with_cert_resolver(Arc::new(resolver));
+        .with_cert_resolver(by_name.clone());
     config.alpn_protocols.clone_from(&settings.alpn);
     Sessions::install(sessions.as_ref(), &mut config);
     Ok(Acceptor(Arc::new(Inner {
         acceptor: TlsAcceptor::from(Arc::new(config)),
+        by_name,
         certificates: certificates.into_iter().map(|loaded| loaded.facts).collect(),
         sessions,
     })))

@@ -1,6 +1,7 @@
 //! What is known of a client connection before its first request.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::TrustedProxies;
 
@@ -13,12 +14,12 @@ pub struct Connection {
     pub dst: Option<SocketAddr>,
     /// Whom the peer speaks for by a PROXY header; `None` where none came, or one for the peer itself.
     ///
-    /// Boxed, as what follows: most connections have none.
-    pub proxied: Option<Box<Proxied>>,
+    /// Shared by the streams of a connection, as what follows: most connections have none.
+    pub proxied: Option<Arc<Proxied>>,
     /// What the handshake agreed on; `None` for plain HTTP.
     ///
-    /// Boxed: most of what an idle connection costs would otherwise be room for it.
-    pub tls: Option<Box<TlsFacts>>,
+    /// Apart: most of what an idle connection costs would otherwise be room for it, and all streams share it.
+    pub tls: Option<Arc<TlsFacts>>,
 }
 
 /// Whom a peer speaks for.

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use pointsman_rules::Colour;
 use pointsman_view::{Connection, Proxied, RequestView, TlsFacts, normal_form};
@@ -117,9 +118,9 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
         dst: Some(SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port))),
         proxied: options
             .proxied
-            .map(|client| Box::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
+            .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
         tls: version.map(|version| {
-            Box::new(TlsFacts {
+            Arc::new(TlsFacts {
                 sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
                 version,
                 cipher: match version {
