@@ -138,6 +138,15 @@ fn is_host_name(host: &str) -> bool {
         && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The name that a certificate is for.
+pub(crate) fn tls_name(text: &str) -> Result<String, Refusal> {
+    const HELP: &str = "write a host name or an address alone, as in `shop.example` or `192.0.2.1`";
+    match text.parse::<IpAddr>().is_ok() || is_host_name(text) {
+        true => Ok(text.to_owned()),
+        false => refuse(text, "a name that a certificate can be for", HELP),
+    }
+}
+
 /// A network, or an address as the network of it alone.
 pub(crate) fn network(text: &str) -> Result<IpNet, Refusal> {
     if let Ok(address) = text.parse::<IpAddr>() {
@@ -230,6 +239,17 @@ mod tests {
             ("ten", None),
         ] {
             assert_eq!(network(text).ok().map(|network| network.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tls_names() {
+        for text in ["shop.example", "a_b", "192.0.2.1", "::1"] {
+            assert!(tls_name(text).is_ok(), "{text}");
+        }
+        for text in ["", "shop.example:443", "[::1]", "*.shop.example", "https://shop.example", "192.0.2.256"]
+        {
+            assert!(tls_name(text).is_err(), "{text}");
         }
     }
 

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
+use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
 
@@ -78,6 +79,7 @@ pub(crate) struct PoolSpec {
     pub(crate) name: Spanned<String>,
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -90,6 +92,7 @@ pub(crate) struct ServerSpec {
     pub(crate) weight: u32,
     /// Where the weight stands, if the operator set one.
     pub(crate) weight_at: Option<Span>,
+    pub(crate) tls_name: Option<Spanned<String>>,
 }
 
 impl Spec {
@@ -175,10 +178,7 @@ impl TlsSpec {
                 .chain(section.sections("certificates"))
                 .filter_map(|section| CertificateSpec::read(&section))
                 .collect(),
-            min_version: match section.word("min_version") {
-                "1.3" => TlsVersion::Tls13,
-                _ => TlsVersion::Tls12,
-            },
+            min_version: min_version(section),
             alpn: if section.has("alpn") {
                 section.parsed_list("alpn", notation::alpn)
             } else {
@@ -212,8 +212,16 @@ impl TlsSpec {
     }
 }
 
+/// The oldest version of TLS that a table allows.
+pub(crate) fn min_version(section: &Section<'_>) -> TlsVersion {
+    match section.word("min_version") {
+        "1.3" => TlsVersion::Tls13,
+        _ => TlsVersion::Tls12,
+    }
+}
+
 impl CertificateSpec {
-    fn read(section: &Section<'_>) -> Option<Self> {
+    pub(crate) fn read(section: &Section<'_>) -> Option<Self> {
         let certificate = section.parsed("certificate", notation::path);
         let key = section.parsed("key", notation::path);
         Some(Self { certificate: certificate?, key: key? })
@@ -236,7 +244,14 @@ impl PoolSpec {
                 "set `balance` to `weighted-round-robin` or `weighted-least-connections`",
             );
         }
-        Self { name, algorithm, servers, limits: PoolLimits::read(&section) }
+        let tls = section.section("tls").as_ref().map(PoolTlsSpec::read);
+        for name in
+            servers.iter().filter_map(|server| server.tls_name.as_ref()).filter(|_| !section.has("tls"))
+        {
+            let help = "add `tls = {}` to the pool, or leave `tls_name` out";
+            section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
+        }
+        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
     }
 }
 
@@ -248,6 +263,7 @@ impl ServerSpec {
                 address: pool.parse(text, notation::server_address),
                 weight: 1,
                 weight_at: None,
+                tls_name: None,
             },
             TextOrSection::Section(section) => {
                 let address = section.text("address");
@@ -259,6 +275,7 @@ impl ServerSpec {
                     address: address.and_then(|text| section.parse(&text, notation::server_address)),
                     weight: section.number("weight").unwrap_or(1),
                     weight_at: section.has("weight").then(|| section.place("weight")),
+                    tls_name: section.parsed("tls_name", notation::tls_name),
                 }
             }
         }

@@ -302,8 +302,8 @@ impl Source {
         Poll::Pending
     }
 
-    /// Something is there to read, whose edge was used up.
-    pub(crate) fn has_more(&self) {
+    /// Something is there to read, whether or not it was heard yet.
+    pub(crate) fn is_filled(&self) {
         self.readiness.readable.set(true);
     }
 

@@ -73,10 +73,16 @@ impl Tcp {
         let (Ok(()) | Err(_)) = SockRef::from(&self.socket).set_linger(Some(std::time::Duration::ZERO));
     }
 
-    /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say.
+    /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say. On a Unix
+    /// socket it is a number that grows with them.
     pub fn taken_bytes(&self) -> Option<u64> {
+        let socket = SockRef::from(&self.socket);
         let untaken = unacknowledged(SockRef::from(&self.socket)).ok()?;
-        self.written_bytes.get().checked_sub(u64::from(untaken))
+        match socket.domain().ok()? {
+            // Counted with what the kernel has around them: only that it grows says something.
+            Domain::UNIX => Some(self.written_bytes.get() + u64::from(u32::MAX - untaken)),
+            _ => self.written_bytes.get().checked_sub(u64::from(untaken)),
+        }
     }
 
     /// Writes by `write`, which says how many of `length` bytes were taken, when there is room.
@@ -115,8 +121,9 @@ impl Tcp {
         let mut byte = [MaybeUninit::uninit()];
         let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK);
         let is_quiet = matches!(peeked, Err(rustix::io::Errno::AGAIN));
-        if is_quiet {
-            self.source.is_drained();
+        match is_quiet {
+            true => self.source.is_drained(),
+            false => self.source.is_filled(),
         }
         is_quiet
     }
@@ -160,7 +167,7 @@ impl Tcp {
             }
         }
         if seen > bytes {
-            self.source.has_more();
+            self.source.is_filled();
         }
         Ok(())
     }

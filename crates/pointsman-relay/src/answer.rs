@@ -64,7 +64,7 @@ impl<C: Transport> Session<C> {
             }
             let ms = self.shard.ms_until(reached.answer_until_us);
             let Reached { server, answer, .. } = &mut *reached;
-            let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
+            let read = |context: &mut Context<'_>, _: &mut C| server.io.poll_read_into(context, answer);
             match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
                 Ok(Ok(1..)) => {}
                 Ok(read) => return Err(Fault::of_server(&read)),
@@ -218,7 +218,7 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
         let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
         down.trailers = std::mem::take(&mut head.trailers);
-        down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
+        down.through_pipe(&self.shard, &reached.server.io, &self.io);
         let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
         self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
         let relayed = self.pump_down(&mut down, &mut reached.server, upload).await;
@@ -240,12 +240,12 @@ impl<C: Transport> Session<C> {
             let waiting = down.waiting();
             let ahead = ahead(matches!(upload, Upload::Over));
             let step = |context: &mut Context<'_>, io: &mut C| {
-                if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
+                if let Poll::Ready(step) = down.poll_step(context, &mut server.io, io) {
                     return Poll::Ready(step);
                 }
                 // However the upload goes on, it is the answer that is waited for, and its time runs.
                 while let Upload::Running(up) = upload
-                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
+                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.io)
                 {
                     match step {
                         Ok(Step::Moved) => {}

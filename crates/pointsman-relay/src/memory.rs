@@ -81,7 +81,7 @@ impl Buffers {
         self.account.book(CONNECTION_BYTES as u64)
     }
 
-    /// Books that it speaks TLS.
+    /// Books that a connection, of a client or to a server, speaks TLS.
     pub(crate) fn tls(&self) -> Option<Booking> {
         self.account.book(TLS_BYTES as u64)
     }
@@ -96,6 +96,11 @@ impl Buffers {
     pub(crate) fn exchange(&self, received_bytes: usize, is_tls: bool) -> Option<Booking> {
         let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
         self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
+    }
+
+    /// Books what an exchange takes on top where its server speaks TLS.
+    pub(crate) fn server_tls_exchange(&self) -> Option<Booking> {
+        self.account.book(TLS_EXCHANGE_BYTES as u64)
     }
 
     /// Books that a connection speaks HTTP/2.
@@ -113,11 +118,14 @@ impl Buffers {
         self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
     }
 
-    /// Gives back what is kept where another thread has found nothing left. Called at each tick.
+    /// Gives back what is kept, where somebody has found nothing left.
     pub(crate) fn help_in_shortage(&self) {
-        if self.account.is_short() {
-            self.account.settle();
-        }
+        self.account.settle();
+    }
+
+    /// Whether another thread, or this one, has found nothing left.
+    pub(crate) fn is_short(&self) -> bool {
+        self.account.is_short()
     }
 
     /// Gives back what nobody has wanted for a while.

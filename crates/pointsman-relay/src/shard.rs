@@ -284,7 +284,7 @@ impl Shard {
         self.date.set_time(self.clock.unix_us());
         self.recorder.flush();
         self.help_in_shortage();
-        self.buffers.help_in_shortage();
+        self.help_in_lack_of_memory();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();

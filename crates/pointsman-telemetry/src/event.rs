@@ -124,6 +124,18 @@ pub enum ServerFailure {
     Protocol,
     /// The connection ended before the answer did.
     Closed,
+    /// Its certificate comes from no trusted authority.
+    TlsUntrusted,
+    /// Its certificate is for another name.
+    TlsWrongName,
+    /// Its certificate has expired.
+    TlsExpired,
+    /// Its certificate cannot be used for another reason.
+    TlsCertificate,
+    /// It refused our certificate, or wanted one.
+    TlsOurCertificate,
+    /// The TLS handshake failed otherwise.
+    Tls,
 }
 
 /// What is counted of an exchange that is over.
@@ -274,11 +286,17 @@ impl Refusal {
 }
 
 impl ServerFailure {
-    pub(crate) const ALL: [(ServerFailure, &'static str); 4] = [
+    pub(crate) const ALL: [(ServerFailure, &'static str); 10] = [
         (ServerFailure::Connect, "connect"),
         (ServerFailure::Timeout, "timeout"),
         (ServerFailure::Protocol, "protocol"),
         (ServerFailure::Closed, "closed"),
+        (ServerFailure::TlsUntrusted, "tls_untrusted"),
+        (ServerFailure::TlsWrongName, "tls_wrong_name"),
+        (ServerFailure::TlsExpired, "tls_expired"),
+        (ServerFailure::TlsCertificate, "tls_certificate"),
+        (ServerFailure::TlsOurCertificate, "tls_our_certificate"),
+        (ServerFailure::Tls, "tls"),
     ];
 }
 
@@ -286,4 +304,4 @@ impl ServerFailure {
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
 const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
-const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Closed as usize + 1);
+const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);
