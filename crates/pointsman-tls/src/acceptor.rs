@@ -10,7 +10,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
@@ -110,6 +110,15 @@ pub(crate) fn provider() -> CryptoProvider {
     }
 }
 
+/// The versions that are spoken, the newest first.
+pub(crate) fn versions(min: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    static ALL: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+    match min {
+        TlsVersion::Tls12 => &ALL,
+        TlsVersion::Tls13 => &ALL[..1],
+    }
+}
+
 fn assemble(
     settings: &ServerTls,
     provider: Arc<CryptoProvider>,
@@ -117,10 +126,6 @@ fn assemble(
     clients: ClientPolicy,
     previous: Option<&Acceptor>,
 ) -> Result<Acceptor, rustls::Error> {
-    let versions = match settings.min_version {
-        TlsVersion::Tls12 => &[&TLS13, &TLS12][..],
-        TlsVersion::Tls13 => &[&TLS13][..],
-    };
     let sessions = match settings.tickets {
         true => {
             let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
@@ -130,7 +135,7 @@ fn assemble(
     };
     let by_name = Arc::new(ByName::new(&mut certificates));
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions)?
+        .with_protocol_versions(versions(settings.min_version))?
         .with_client_cert_verifier(clients.verifier)
         .with_cert_resolver(by_name.clone());
     config.alpn_protocols.clone_from(&settings.alpn);
