@@ -6,11 +6,20 @@ use std::path::Path;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
-    Bind, Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, OddNames, Plan,
-    PoolIndex, PoolLimits, Problems, ProxyProtocol, ServerIndex, Target, changed,
+    Bind, Colour, EncodedSlash, ForwardedMode, Listener, ListenerLimits, Loaded, LogDestination, OddNames,
+    Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ServerIndex, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
+
+/// Where a listener listens, and whom it believes there.
+fn check_places(shop: &Listener) {
+    assert_eq!(shop.binds.len(), 5);
+    assert_eq!(shop.binds[1].to_string(), "[::1]:8080");
+    assert!(matches!(&shop.binds[4], Bind::Unix(path) if path.ends_with("testdata/config/shop.sock")));
+    assert_eq!((shop.ipv6_only, shop.unix_mode, shop.trusts_unix), (true, 0o600, true));
+    assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
+}
 
 #[test]
 fn every_key_arrives() -> TestResult {
@@ -28,14 +37,10 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(plan.admin, Some("127.0.0.1:0".parse()?));
 
     let shop = plan.listener_named("shop").ok_or("no listener `shop`")?;
-    assert_eq!(shop.binds.len(), 5);
-    assert_eq!(shop.binds[1].to_string(), "[::1]:8080");
-    assert!(matches!(&shop.binds[4], Bind::Unix(path) if path.ends_with("testdata/config/shop.sock")));
-    assert_eq!((shop.ipv6_only, shop.unix_mode, shop.trusts_unix), (true, 0o600, true));
+    check_places(shop);
     assert!(shop.tls.is_none());
     assert_eq!(shop.default_pool, Some(PoolIndex(0)));
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
-    assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert!(!shop.http2);

@@ -17,6 +17,7 @@ pub mod rules;
 mod runner;
 mod second_reading;
 mod seeds;
+pub mod tls_hello;
 pub mod view;
 
 pub use runner::{Failure, Run, run};
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
         seeds: seeds::proxy_headers,
         tokens: proxy_header::TOKENS,
     },
+    Target { name: "tls_hello", check: tls_hello::check, seeds: seeds::hellos, tokens: tls_hello::TOKENS },
     Target { name: "fields", check: fields::check, seeds: seeds::fields, tokens: fields::TOKENS },
     Target { name: "view", check: view::check, seeds: seeds::forwarded_requests, tokens: view::TOKENS },
     Target { name: "rules", check: rules::check, seeds: seeds::rules, tokens: rules::TOKENS },

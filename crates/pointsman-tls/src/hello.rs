@@ -259,6 +259,10 @@ impl<'b> Reader<'b> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
     use super::*;
 
     fn vector(bytes: &[u8]) -> Vec<u8> {
@@ -397,5 +401,27 @@ mod tests {
         let long = self::message(Some(&[padded]));
         assert_eq!(client_hello(&records(&long, 1)), Err(HelloFault::TooLong), "a byte a record");
         assert!(message.len() < RECORDS_MAX);
+    }
+
+    /// What a library sends and another reads of it is what is read here.
+    #[test]
+    fn a_librarys_hello_is_read_as_the_library_does() {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.expect("versions").with_root_certificates(RootCertStore::empty());
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let name = "Shop.Example".try_into().expect("a DNS name");
+        let mut client = ClientConnection::new(Arc::new(config), name).expect("a configuration");
+        let mut wire = Vec::new();
+        client.write_tls(&mut wire).expect("memory");
+        let mut acceptor = rustls::server::Acceptor::default();
+        acceptor.read_tls(&mut &wire[..]).expect("memory");
+        let accepted = acceptor.accept().map_err(|_| "refused").expect("a good hello").expect("a whole one");
+        let theirs = accepted.client_hello();
+        let ours = client_hello(&wire).expect("a good hello").expect("a whole one");
+        assert_eq!(ours.sni.as_deref(), theirs.server_name());
+        let alpn: Vec<_> = theirs.alpn().expect("it was sent").map(<[u8]>::to_vec).collect();
+        assert_eq!((ours.alpn, ours.version), (alpn, Some("1.3")));
     }
 }
