@@ -153,11 +153,23 @@ impl ListenerSpec {
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        if spec.proxy_protocol == ProxyProtocol::Required && !section.has("trusted_proxies") {
+        if spec.proxy_protocol == ProxyProtocol::Required
+            && spec.trusted_proxies.is_empty()
+            && !spec.trusts_unix
+        {
             section.findings().error(
                 section.place("proxy_protocol"),
                 "`proxy_protocol` needs `trusted_proxies`",
                 "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
+        let paths = spec.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
+        let asks_paths = spec.proxy_protocol == ProxyProtocol::Required && !spec.trusted_proxies.is_empty();
+        for path in paths.filter(|_| asks_paths && !spec.trusts_unix) {
+            section.findings().warning(
+                path.span,
+                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
+                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
             );
         }
         if !section.has("rules") && !section.has("pool") {

@@ -19,6 +19,8 @@ pointsman_e2e::for_threads!(
     what_others_are_told,
     counted_by_client,
     kept_by_client,
+    switched_by_a_reload,
+    drained,
     haproxy_in_front,
     curl_in_front,
 );
@@ -229,6 +231,41 @@ fn kept_by_client(threads: usize) {
         servers.insert(first);
     }
     assert_eq!(servers.len(), 3, "30 clients are not all on one server");
+}
+
+fn switched_by_a_reload(threads: usize) {
+    let plain = Setup::new(threads).rules(SHOWS_CLIENT);
+    let mut switch = plain.start();
+    let mut before = switch.client();
+    assert_eq!(before.get("/").text(), "127.0.0.1 127.0.0.1");
+    switch.reload(&required(threads, "\"127.0.0.1\"").rules(SHOWS_CLIENT), 2);
+    assert_eq!(before.get("/").text(), "127.0.0.1 127.0.0.1", "an open connection goes on as it began");
+    let mut proxied = switch.client();
+    proxied.send(V1);
+    assert_eq!(proxied.get("/").text(), "192.0.2.7 127.0.0.1");
+    let mut bare = switch.client();
+    drop(bare.try_send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    assert!(bare.closes());
+    switch.reload(&plain, 3);
+    assert_eq!(proxied.get("/").text(), "192.0.2.7 127.0.0.1", "what was said of a connection stays so");
+    assert_eq!(switch.get("/").text(), "127.0.0.1 127.0.0.1");
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// Who has not begun to say who it is for is idle; who has is waited for.
+fn drained(threads: usize) {
+    let mut switch = required(threads, "\"127.0.0.1\"").rules(SHOWS_CLIENT).start();
+    let (mut silent, mut amid) = (switch.client(), switch.client());
+    amid.send(&V1[..20]);
+    until("both", || (switch.metric("pointsman_connections_open", &[]) == 2.0).then_some(()));
+    switch.signal("TERM");
+    assert!(silent.closes());
+    amid.send(&V1[20..]);
+    amid.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(amid.response().text(), "192.0.2.7 127.0.0.1");
+    assert!(amid.closes());
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
 /// A running program. It is killed when it is dropped.
