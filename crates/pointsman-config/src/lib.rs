@@ -28,7 +28,7 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
     ProxyProtocol, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
