@@ -13,7 +13,7 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits, ProxyVersion};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -76,6 +76,7 @@ pub(crate) struct PoolSpec {
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -235,7 +236,12 @@ impl PoolSpec {
             let help = "add `tls = {}` to the pool, or leave `tls_name` out";
             section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
         }
-        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
+        let proxy_protocol = match section.word("proxy_protocol") {
+            "v1" => Some(ProxyVersion::V1),
+            "v2" => Some(ProxyVersion::V2),
+            _ => None,
+        };
+        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
     }
 }
 

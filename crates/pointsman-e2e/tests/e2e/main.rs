@@ -19,6 +19,7 @@ mod nginx;
 mod normal_forms;
 mod refusals;
 mod reload;
+mod server_proxy_protocol;
 mod server_tls;
 mod servers;
 mod slow_peers;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use pointsman_e2e::{Origin, PATIENCE, Setup, installed};
+use pointsman_e2e::{Authority, Client, Origin, PATIENCE, Setup, TlsClient, installed};
 
-pointsman_e2e::for_threads!(files);
+pointsman_e2e::for_threads!(files, proxy_headers, tls);
 
 /// A running nginx. It is killed when it is dropped.
 struct Nginx(Child);
@@ -21,10 +21,13 @@ impl Drop for Nginx {
 }
 
 /// nginx cannot say which free port it took, so one is chosen for it; if somebody else was quicker, another.
-fn start(folder: &Path) -> (Nginx, SocketAddr) {
+///
+/// `options` are those of its `listen`, `keys` further lines of its server.
+fn start(folder: &Path, options: &str, keys: &str) -> (Nginx, SocketAddr) {
     for _ in 0..5 {
         let address = Origin::dead_address();
-        std::fs::write(folder.join("nginx.conf"), configuration(address)).expect("a writable folder");
+        std::fs::write(folder.join("nginx.conf"), configuration(address, options, keys))
+            .expect("a writable folder");
         let mut command = Command::new("nginx");
         command.arg("-p").arg(folder).args(["-e", "stderr", "-c", "nginx.conf"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -41,7 +44,7 @@ fn start(folder: &Path) -> (Nginx, SocketAddr) {
 }
 
 /// One process in the foreground, everything inside its folder.
-fn configuration(address: SocketAddr) -> String {
+fn configuration(address: SocketAddr, options: &str, keys: &str) -> String {
     format!(
         "daemon off; master_process off; pid nginx.pid; events {{ }}
          http {{
@@ -49,7 +52,7 @@ fn configuration(address: SocketAddr) -> String {
            client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
            uwsgi_temp_path uwsgi; scgi_temp_path scgi;
            server {{
-             listen {address}; root .;
+             listen {address} {options}; root .; {keys}
              location = /seen {{ return 200 \"$request_method $request_uri $http_x_forwarded_for $host\"; }}
              location = /compressed {{ gzip on; gzip_min_length 1; gzip_types text/plain; alias ./large.txt; }}
            }}
@@ -64,7 +67,7 @@ fn files(threads: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let large = "0123456789abcdef".repeat(128 * 1024);
     std::fs::write(folder.path().join("large.txt"), &large).expect("a writable folder");
-    let (_nginx, address) = start(folder.path());
+    let (_nginx, address) = start(folder.path(), "", "");
     let switch = Setup::new(threads).pool_at("standard", "", &[("nginx", address)]).start();
     let mut client = switch.client();
     assert_eq!(client.get("/x/../seen?a=b").text(), "GET /seen?a=b 127.0.0.1 shop.example");
@@ -82,4 +85,70 @@ fn files(threads: usize) {
     for _ in 0..100 {
         assert_eq!(client.get("/seen").status(), 200);
     }
+}
+
+/// Whom nginx takes a client for by the PROXY header.
+const PROXIED: &str = "location = /who { return 200 \"$proxy_protocol_addr $proxy_protocol_port \
+                       $proxy_protocol_server_port $http_x_forwarded_for\"; }";
+
+/// nginx knows the client by either version of the PROXY protocol.
+fn proxy_headers(threads: usize) {
+    if !installed("nginx") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_nginx, address) = start(folder.path(), "proxy_protocol", PROXIED);
+    for version in ["v1", "v2"] {
+        let keys = format!("proxy_protocol = \"{version}\"");
+        let switch = Setup::new(threads).pool_at("standard", &keys, &[("nginx", address)]).start();
+        let ours = switch.address("shop").port();
+        let mut clients = [switch.client(), switch.client()];
+        for _ in 0..3 {
+            for client in &mut clients {
+                let expected = format!("127.0.0.1 {} {ours} 127.0.0.1", client.local().port());
+                assert_eq!(client.get("/who").text(), expected, "{version}");
+            }
+        }
+    }
+}
+
+/// TLS at nginx: a certificate that is checked, one that it wants, sessions, and a PROXY header in front of it all.
+fn tls(threads: usize) {
+    if !installed("nginx") {
+        return;
+    }
+    let authority = Authority::new("server CA");
+    let (pair, ours) = (authority.server(&["nginx.example"]), authority.client("switch", &[]));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in [("n.crt", &pair.certificate), ("n.key", &pair.key), ("ca.crt", &authority.pem())] {
+        std::fs::write(folder.path().join(name), text).expect("a writable folder");
+    }
+    let large = "0123456789abcdef".repeat(128 * 1024);
+    std::fs::write(folder.path().join("large.txt"), &large).expect("a writable folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let keys = format!(
+        "ssl_certificate {}; ssl_certificate_key {}; ssl_client_certificate {}; ssl_verify_client optional; \
+         ssl_protocols TLSv1.2 TLSv1.3; \
+         location = /tls {{ return 200 \"$ssl_protocol $ssl_server_name $ssl_client_verify $proxy_protocol_port\"; }}
+         location = /close {{ keepalive_timeout 0; return 200 \"$ssl_session_reused\"; }}",
+        file("n.crt"),
+        file("n.key"),
+        file("ca.crt")
+    );
+    let (_nginx, address) = start(folder.path(), "ssl proxy_protocol", &keys);
+    let setup = Setup::new(threads).file("ca.crt", &authority.pem()).pair("us", &ours);
+    let pool = "proxy_protocol = \"v2\"\n\
+                tls = { ca = \"ca.crt\", name = \"nginx.example\", certificate = \"us.crt\", key = \"us.key\" }";
+    let setup = setup.tls(&authority.server(&["shop.example"]), "");
+    let switch = setup.pool_at("standard", pool, &[("nginx", address)]).start();
+    let mut client: Client =
+        switch.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
+    let expected = format!("TLSv1.3 nginx.example SUCCESS {}", client.local().port());
+    for _ in 0..3 {
+        assert_eq!(client.get("/tls").text(), expected);
+    }
+    assert!(client.get("/large.txt").text() == large, "the file changed on its way");
+    // The connection before it was a full handshake of this switch.
+    assert_eq!(client.get("/close").text(), ".");
+    assert_eq!(client.get("/close").text(), "r");
 }
