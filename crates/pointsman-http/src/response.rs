@@ -59,7 +59,7 @@ impl ResponseHead {
                 HeaderKind::Plain => continue,
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
-                HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
+                HeaderKind::Trailer if !trailer::answer_may_announce(line.value(buffer)) => {
                     return Err(Refusal::Trailer);
                 }
                 HeaderKind::Lookalike => return Err(Refusal::Lookalike),

@@ -14,6 +14,7 @@ mod documents;
 mod drain;
 mod endure;
 mod gone_clients;
+mod h2_refusals;
 mod heads;
 mod nginx;
 mod normal_forms;
