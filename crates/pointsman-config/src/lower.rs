@@ -232,6 +232,7 @@ impl<'a> Lowering<'a> {
             name: spec.name.value.as_str().into(),
             algorithm: spec.algorithm,
             servers: spec.servers.iter().filter_map(server).collect(),
+            proxy_protocol: spec.proxy_protocol,
             limits: spec.limits,
         }
     }

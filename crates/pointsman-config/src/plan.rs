@@ -104,8 +104,19 @@ pub struct Pool {
     pub algorithm: pointsman_balance::Algorithm,
     /// In the order of the file, at least one; [`ServerIndex`] is a position here.
     pub servers: Vec<Server>,
+    /// The PROXY header that connections begin with; none when absent.
+    pub proxy_protocol: Option<ProxyVersion>,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// A version of the PROXY protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary, with more to say.
+    V2,
 }
 
 /// One server of a pool.

@@ -13,7 +13,9 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
+use crate::{
+    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol, ProxyVersion,
+};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -80,6 +82,7 @@ pub(crate) struct PoolSpec {
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -263,7 +266,12 @@ impl PoolSpec {
             let help = "add `tls = {}` to the pool, or leave `tls_name` out";
             section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
         }
-        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
+        let proxy_protocol = match section.word("proxy_protocol") {
+            "v1" => Some(ProxyVersion::V1),
+            "v2" => Some(ProxyVersion::V2),
+            _ => None,
+        };
+        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ServerIndex, Target, changed,
+    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, Target,
+    changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -79,6 +80,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
     let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
     assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
+    assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
     let big = standard.server(ServerIndex(1));
     assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
     assert_eq!(
@@ -113,7 +115,8 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
-    assert_eq!(pool.servers[0].weight, 1);
+    assert_eq!((pool.servers[0].weight, pool.proxy_protocol), (1, None));
+    assert!(pool.servers[0].tls.is_none());
     Ok(())
 }
 

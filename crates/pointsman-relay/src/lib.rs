@@ -27,6 +27,7 @@ mod memory;
 mod onward;
 mod pick;
 mod presence;
+mod proxy_header;
 mod pump;
 mod reach;
 mod session;

@@ -11,7 +11,7 @@ use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
-use pointsman_upstream::IdleConnections;
+use pointsman_upstream::{IdleConnections, Owner};
 
 use crate::accept::Accepting;
 use crate::facts::SpareFacts;
@@ -139,6 +139,8 @@ pub(crate) struct Shard {
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
+    /// Clients' connections so far, to tell them apart.
+    owners: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
     ticks: Cell<u32>,
     /// What is open has been told that the drain is over.
@@ -222,6 +224,7 @@ impl Shard {
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
+            owners: Cell::new(0),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
             has_cut: Cell::new(false),
@@ -276,6 +279,13 @@ impl Shard {
         number ^= number << 17;
         self.random.set(number);
         number
+    }
+
+    /// Another number for a client's connection.
+    pub(crate) fn next_owner(&self) -> Owner {
+        let next = self.owners.get() + 1;
+        self.owners.set(next);
+        Owner(next)
     }
 
     fn tick(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) -> ControlFlow<()> {

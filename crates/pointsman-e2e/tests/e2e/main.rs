@@ -22,6 +22,7 @@ mod normal_forms;
 mod proxy_protocol;
 mod refusals;
 mod reload;
+mod server_proxy_protocol;
 mod server_tls;
 mod servers;
 mod slow_peers;
