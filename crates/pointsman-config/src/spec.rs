@@ -18,6 +18,7 @@ use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
 pub(crate) struct Spec {
     pub(crate) threads: Option<usize>,
     pub(crate) drain_ms_max: u64,
+    pub(crate) tunnel_drain_ms_max: u64,
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
@@ -47,6 +48,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
     pub(crate) odd_names: OddNames,
+    pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -96,6 +98,7 @@ impl Spec {
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
+            tunnel_drain_ms_max: root.number("tunnel_drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
             splice_pipes_max: root.number("splice_pipes_max").unwrap_or_default(),
             own_descriptor_tables: root.flag("own_descriptor_tables"),
@@ -135,6 +138,13 @@ impl ListenerSpec {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
+            },
+            upgrades: match section.has("upgrades") {
+                true => {
+                    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
+                    protocols.map(|protocol| protocol.value).collect()
+                }
+                false => vec![Box::from(notation::WEBSOCKET)],
             },
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };

@@ -22,6 +22,7 @@ fn every_key_arrives() -> TestResult {
 
     assert_eq!(plan.threads, Some(4));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (0, 0, 100));
+    assert_eq!(plan.tunnel_drain_ms_max, 5);
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
@@ -35,6 +36,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
+    assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(
         shop.limits,
         ListenerLimits {
@@ -51,6 +53,7 @@ fn every_key_arrives() -> TestResult {
             body_ms_max: 4,
             body_bytes_per_second_min: 0,
             half_closed_ms_max: 5,
+            tunnel_idle_ms_max: 6,
             write_ms_max: 86_400_000,
         }
     );
@@ -90,11 +93,13 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((plan.threads, plan.connections_max, plan.sticky_key), (None, None, None));
     assert_eq!(plan.buffer_bytes_max, None);
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
+    assert_eq!(plan.tunnel_drain_ms_max, 20_000);
     assert_eq!((plan.access_log, plan.admin), (None, None));
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };

@@ -92,6 +92,7 @@ fn fields() -> Vec<Field> {
         Field::Header("x-a".into()),
         Field::Cookie("a".into()),
         Field::ContentType,
+        Field::Upgrade,
         Field::ContentLength,
     ]
 }

@@ -20,10 +20,13 @@ mod odd_name;
 mod refusal;
 mod request;
 mod response;
+mod sha1;
 mod sixteen;
 mod target;
 mod trailer;
 mod unfinished;
+mod upgrade;
+mod websocket;
 
 pub use answer::{Answer, PLAIN_TEXT_LINE, reason_phrase};
 pub use body::{BodyFault, BodyReader, Fed, Framing};
@@ -36,3 +39,4 @@ pub use request::{RequestHead, Version};
 pub use response::{AnswerTo, ResponseHead};
 pub use target::{TargetForm, is_authority};
 pub use unfinished::Unfinished;
+pub use upgrade::{Granted, Upgrade};

@@ -18,6 +18,7 @@ mod exchange;
 mod facts;
 mod failed_handshake;
 mod fault;
+mod flow;
 mod live;
 mod load;
 mod local;
@@ -34,7 +35,9 @@ mod sockets;
 mod switch;
 mod threads;
 mod transport;
+mod tunnel;
 mod turn_away;
+mod upgrade;
 mod upload;
 
 pub use sockets::BindFault;

@@ -31,6 +31,8 @@ const HANDSHAKE_BYTES: usize = 96 * KIB;
 const EXCHANGE_BYTES: usize = 3 * HEAD_BYTES + 8 * KIB;
 /// The same on top under TLS: a record in the clear, and what the client does not take of the answer.
 const TLS_EXCHANGE_BYTES: usize = 36 * KIB;
+/// A tunnel at rest: its task, and the place of the server's socket.
+const TUNNEL_BYTES: usize = 4 * KIB;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
 pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
@@ -94,6 +96,21 @@ impl Buffers {
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
     pub(crate) fn unsent_body(&self) -> Option<Booking> {
         self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
+    }
+
+    /// Books a tunnel, but for what is on its way in it.
+    pub(crate) fn tunnel_at_rest(&self) -> Option<Booking> {
+        self.account.book(TUNNEL_BYTES as u64)
+    }
+
+    /// For what is on its way in a tunnel. There may be no room for it.
+    pub(crate) fn tunnel(&self) -> PooledBuffer {
+        self.bodies.take_later()
+    }
+
+    /// Books what TLS may hold of what is on its way in a tunnel, at so many of its sides.
+    pub(crate) fn tunnel_tls(&self, sides: u8) -> Option<Booking> {
+        self.account.book(u64::from(sides) * TLS_EXCHANGE_BYTES as u64)
     }
 
     /// Gives back what is kept where another thread has found nothing left. Called at each tick.

@@ -160,7 +160,7 @@ impl<C: Transport> Session<C> {
             None => self.connect(server).await?,
         };
         exchange.is_connected(self);
-        let may_repeat = exchange.method.is_idempotent();
+        let may_repeat = exchange.may_repeat();
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
             let write = write_all(&mut tcp, &forward.message, &mut sent);

@@ -28,4 +28,6 @@ mod tls;
 mod tls_clients;
 mod tls_failures;
 mod tls_fields;
+mod tunnels;
+mod upgrades;
 mod urgent;

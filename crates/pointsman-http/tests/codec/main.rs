@@ -7,4 +7,5 @@ mod limits;
 mod own_answers;
 mod refusals;
 mod requests;
+mod upgrades;
 mod vectors;
