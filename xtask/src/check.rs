@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::conformance;
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::{Project, succeed, written};
@@ -33,6 +34,11 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     });
     // The end-to-end tests start this binary; cargo does not build another package's for them.
     report.step("cargo build", || succeed(project.cargo().args(["build", "--package", "pointsman"])));
+    if pointsman_e2e::SPEAKS_HTTP2 {
+        report.step("cargo xtask conformance --short", || {
+            conformance::run(project, &conformance::Options::of_check())
+        });
+    }
     let mut tally = Tally::default();
     report.step("cargo test", || {
         let words = ["test", "--workspace", "--no-fail-fast"];

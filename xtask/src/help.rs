@@ -71,6 +71,16 @@ const COMMANDS: &[Command] = &[
         ],
         more: "docs/guide/benchmarks.md says what is measured, and how.",
     },
+    Command {
+        usage: "conformance [--of NAME] [--short] [--no-build]",
+        what: "h2spec before the switch: cases passed, failed and skipped",
+        arguments: &[
+            ("--of NAME", "pointsman, or nginx in its place; without it pointsman"),
+            ("--short", "one server behind, and only what an RFC demands, as `check` has it"),
+            ("--no-build", "take the debug binary that is there"),
+        ],
+        more: "docs/guide/conformance.md says what is run, and what was looked at and is not.",
+    },
 ];
 
 /// All commands.

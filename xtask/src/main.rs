@@ -1,7 +1,9 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `fuzz`, `soak` and `bench-peers`.
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `fuzz`, `soak`,
+//! `bench-peers` and `conformance`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
+mod conformance;
 mod crowd;
 mod endure;
 mod failure;
@@ -57,6 +59,7 @@ fn run() -> Result<()> {
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
         Some("endure") => endure::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
+        Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
         // What bench-peers starts as processes of their own: servers, clients, and work that is in the way.

@@ -2,7 +2,8 @@
 //!
 //! It listens on [`LISTENERS`] free ports, one for each pool, and prints them in one line. A target that
 //! ends in `/1m` is answered with 1 MiB, one that ends in `/seen` with the request's own head, every other
-//! one with 1 KiB. Requests have no body; pipelined ones are answered in order.
+//! one with 1 KiB. The content of a POST has a length, and is let by;
+//! pipelined requests are answered in order.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -220,15 +221,33 @@ impl Connection {
     }
 }
 
-/// Shows each complete head and says how many bytes they took.
+/// Shows the head of each complete request and says how many bytes they took.
 fn each_head(bytes: &[u8], mut see: impl FnMut(&[u8])) -> usize {
     let mut start = 0;
     while let Some(at) = memmem::find(&bytes[start..], b"\r\n\r\n") {
-        let end = start + at + 4;
-        see(&bytes[start..end]);
+        let head = &bytes[start..start + at + 4];
+        let end = start + head.len() + content_bytes(head);
+        if end > bytes.len() {
+            break;
+        }
+        see(head);
         start = end;
     }
     start
+}
+
+/// How much content comes behind a head; only POST has some.
+fn content_bytes(head: &[u8]) -> usize {
+    const NAME: &[u8] = b"content-length:";
+    if !head.starts_with(b"POST") {
+        return 0;
+    }
+    let length = |line: &[u8]| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        let value = name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    };
+    head.split(|byte| *byte == b'\n').find_map(length).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -242,6 +261,16 @@ mod tests {
         let used = each_head(bytes, |head| heads.push(head.to_vec()));
         assert_eq!(used, bytes.len() - b"GET /c".len());
         assert_eq!(heads, [&b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"GET /b HTTP/1.1\r\n\r\n"]);
+    }
+
+    #[test]
+    fn the_content_of_a_post_is_no_request() {
+        let mut heads = Vec::new();
+        let post = b"POST /a HTTP/1.1\r\nContent-length: 12\r\n\r\nGET /\r\n\r\nabc";
+        let bytes = [&post[..], b"GET /b HTTP/1.1\r\n\r\n", &post[..post.len() - 1]].concat();
+        let used = each_head(&bytes, |head| heads.push(head.to_vec()));
+        assert_eq!(used, bytes.len() - (post.len() - 1));
+        assert_eq!(heads, [&post[..post.len() - 12], b"GET /b HTTP/1.1\r\n\r\n"]);
     }
 
     #[test]

@@ -47,6 +47,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "nginx", package: "nginx" },
     Tool { program: "haproxy", package: "haproxy" },
     Tool { program: "wrk", package: "wrk" },
+    Tool { program: "h2load", package: "nghttp2-client" },
     Tool { program: "curl", package: "curl" },
     Tool { program: "openssl", package: "openssl" },
     Tool { program: "taskset", package: "util-linux" },

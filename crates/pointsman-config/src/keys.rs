@@ -1,9 +1,10 @@
 //! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
 //! reference prints are read from these tables and from nowhere else.
 
-use pointsman_balance::Algorithm;
+mod pool;
 
-use crate::limits::{LISTENER_LIMIT_KEYS, POOL_LIMIT_KEYS};
+use crate::limits::LISTENER_LIMIT_KEYS;
+use pool::POOL;
 
 /// A table of the configuration.
 #[derive(Debug)]
@@ -247,6 +248,13 @@ static LISTENER: Table = Table {
                   they are no segment border.",
         },
         Key {
+            name: "http2",
+            kind: Kind::Boolean,
+            default: Default::Boolean(true),
+            doc: "Whether plain connections may begin with HTTP/2, with prior knowledge (RFC 9113 section 3.3). Over \
+                  TLS `alpn` says what is spoken.",
+        },
+        Key {
             name: "merge_slashes",
             kind: Kind::Boolean,
             default: Default::Boolean(false),
@@ -305,8 +313,8 @@ static LISTENER_TLS: Table = Table {
             Key {
                 name: "alpn",
                 kind: Kind::Texts("protocol names"),
-                default: Default::Words("`[\"http/1.1\"]`"),
-                doc: "Protocols offered to clients. Only `http/1.1` is supported yet.",
+                default: Default::Words("`[\"h2\", \"http/1.1\"]`"),
+                doc: "Protocols offered to clients, best first: `h2`, which is HTTP/2, and `http/1.1`.",
             },
             Key {
                 name: "tickets",
@@ -358,67 +366,8 @@ static LISTENER_LIMITS: Table = Table {
     groups: &[LISTENER_LIMIT_KEYS],
 };
 
-static POOL: Table = Table {
-    header: "[pool.NAME]",
-    doc: "Servers that stand in for each other. The name is made of letters, digits, `-` and `_`; rules and \
-          listeners call the pool by it.",
-    groups: &[
-        &[
-            Key {
-                name: "balance",
-                kind: Kind::Word(&ALGORITHM_NAMES),
-                default: Default::Word("round-robin"),
-                doc: "How a server is picked.",
-            },
-            Key {
-                name: "servers",
-                kind: Kind::TextsOrTables(SERVER_ADDRESSES, &POOL_SERVERS),
-                default: Default::Required,
-                doc: "At least one server, each as an address or as a table.",
-            },
-        ],
-        POOL_LIMIT_KEYS,
-    ],
-};
-
-static POOL_SERVERS: Table = Table {
-    header: "[[pool.NAME.servers]]",
-    doc: "One server, usually written inline: `{ name = \"big\", address = \"127.0.0.1:9002\", weight = 3 }`.",
-    groups: &[&[
-        Key {
-            name: "name",
-            kind: Kind::Text("a name"),
-            default: Default::Words("the address"),
-            doc: "Unique in its pool: letters, digits, `-`, `_` and `.`. Rules call the server by it.",
-        },
-        Key {
-            name: "address",
-            kind: Kind::Text(SERVER_ADDRESS),
-            default: Default::Required,
-            doc: "Where it listens. A host name is resolved once, at load, and the first address is taken.",
-        },
-        Key {
-            name: "weight",
-            kind: Kind::Integer { min: 1, max: 1000, unit: "shares" },
-            default: Default::Integer(1),
-            doc: "Its share, beside the other servers of the pool, under the weighted algorithms.",
-        },
-    ]],
-};
-
 const ADDRESS: &str = "an address such as `127.0.0.1:8080`";
-const SERVER_ADDRESS: &str = "an address such as `127.0.0.1:9001` or `host:9001`";
-const SERVER_ADDRESSES: &str = "addresses such as `127.0.0.1:9001` or `host:9001`";
 const FORWARDED_MODES: &[&str] = &["append", "replace", "off"];
-const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
-    let mut names = [""; Algorithm::ALL.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = Algorithm::ALL[index].name();
-        index += 1;
-    }
-    names
-};
 /// No time limit is longer: a day.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 

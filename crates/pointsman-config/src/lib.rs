@@ -14,6 +14,7 @@ mod load;
 mod lower;
 mod notation;
 mod plan;
+mod pool_tls;
 mod problems;
 mod reading;
 mod reference;

@@ -22,6 +22,12 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
+    http2_streams_max: u32 = 100, 1..65_536, "streams",
+        "Requests of one HTTP/2 connection at a time; more wait at the client.";
+    http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
+        "Bytes of a request's body over HTTP/2 that may come before its server takes them. Booked of `buffer_bytes_max` for each request with a body.";
+    http2_window_bytes: u32 = 1_048_576, 65_535..16_777_216, "bytes",
+        "The same for all requests of one connection together.";
     handshake_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "The TLS handshake.";
     head_ms_max: u32 = 10_000, 1..DAY_MS, "ms",

@@ -7,10 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use pointsman_rules::{Exit, Program, Span};
+use pointsman_tls::SystemAuthorities;
 
 use crate::binds::Bound;
 use crate::findings::{Findings, Spanned};
 use crate::notation::ServerAddress;
+use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
@@ -37,6 +39,7 @@ pub(crate) struct Lowering<'a> {
     rules: RulesFiles<'a>,
     pool_names: Vec<&'a str>,
     pools_by_name: HashMap<&'a str, PoolIndex>,
+    authorities: SystemAuthorities,
     /// Every file that was read, besides the configuration.
     files: Vec<WatchedFile>,
 }
@@ -67,6 +70,7 @@ impl<'a> Lowering<'a> {
             rules: RulesFiles::new(&spec.pools),
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
+            authorities: SystemAuthorities::default(),
             files: Vec::new(),
         }
     }
@@ -176,19 +180,33 @@ impl<'a> Lowering<'a> {
         LogDestination::File(path)
     }
 
-    fn pool(&self, spec: &PoolSpec) -> Pool {
+    fn pool(&mut self, spec: &PoolSpec) -> Pool {
+        let tls = spec.tls.as_ref().and_then(|spec| {
+            if let Outside::Texts { .. } = self.outside {
+                self.findings.error(spec.at, "TLS needs files", "and there are none");
+                return None;
+            }
+            self.files.extend(spec.files(self.folder).iter().map(|file| WatchedFile::look(&file.value)));
+            Some(PoolTls::read(spec, self.folder, &self.authorities, self.findings))
+        });
+        let server = |server| self.server(spec, server, tls.as_ref());
         Pool {
             name: spec.name.value.as_str().into(),
             algorithm: spec.algorithm,
-            servers: spec.servers.iter().filter_map(|server| self.server(server)).collect(),
+            servers: spec.servers.iter().filter_map(server).collect(),
             limits: spec.limits,
         }
     }
 
-    fn server(&self, spec: &ServerSpec) -> Option<Server> {
+    fn server(&self, pool: &PoolSpec, spec: &ServerSpec, tls: Option<&PoolTls<'_>>) -> Option<Server> {
         let (name, address) = (spec.name.as_ref()?, spec.address.as_ref()?);
+        let previous = self.previous.and_then(|plan| plan.server_named(&pool.name.value, &name.value));
+        let previous = previous.and_then(|server| server.tls.as_ref());
+        let tls = tls.and_then(|tls| tls.to(spec, previous, self.findings));
         match self.resolve(&address.value) {
-            Ok(address) => Some(Server { name: name.value.as_str().into(), address, weight: spec.weight }),
+            Ok(address) => {
+                Some(Server { name: name.value.as_str().into(), address, weight: spec.weight, tls })
+            }
             Err(reason) => {
                 let help = "host names are resolved once, when the configuration is loaded";
                 self.findings.error(address.span, reason, help);
@@ -231,6 +249,7 @@ impl<'a> Lowering<'a> {
             forwarded: spec.forwarded,
             encoded_slash: spec.encoded_slash,
             merge_slashes: spec.merge_slashes,
+            http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
             upgrades: spec.upgrades.clone(),

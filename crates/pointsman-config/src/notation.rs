@@ -84,6 +84,15 @@ fn is_host_name(host: &str) -> bool {
         && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// The name that a certificate is for.
+pub(crate) fn tls_name(text: &str) -> Result<String, Refusal> {
+    const HELP: &str = "write a host name or an address alone, as in `shop.example` or `192.0.2.1`";
+    match text.parse::<IpAddr>().is_ok() || is_host_name(text) {
+        true => Ok(text.to_owned()),
+        false => refuse(text, "a name that a certificate can be for", HELP),
+    }
+}
+
 /// A network, or an address as the network of it alone.
 pub(crate) fn network(text: &str) -> Result<IpNet, Refusal> {
     if let Ok(address) = text.parse::<IpAddr>() {
@@ -121,11 +130,11 @@ pub(crate) fn sticky_key(text: &str) -> Result<[u8; 16], Refusal> {
 
 /// The name of a protocol for ALPN.
 pub(crate) fn alpn(text: &str) -> Result<String, Refusal> {
-    if text == "http/1.1" {
+    if matches!(text, "h2" | "http/1.1") {
         return Ok(text.to_owned());
     }
-    let help = "only `http/1.1` is, which is the default".to_owned();
-    Err(Refusal { message: format!("the protocol `{text}` is not supported yet"), help })
+    let help = "there are `h2`, which is HTTP/2, and `http/1.1`".to_owned();
+    Err(Refusal { message: format!("the protocol `{text}` is not supported"), help })
 }
 
 /// The protocol that handshakes are known of.
@@ -196,6 +205,17 @@ mod tests {
             ("ten", None),
         ] {
             assert_eq!(network(text).ok().map(|network| network.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn tls_names() {
+        for text in ["shop.example", "a_b", "192.0.2.1", "::1"] {
+            assert!(tls_name(text).is_ok(), "{text}");
+        }
+        for text in ["", "shop.example:443", "[::1]", "*.shop.example", "https://shop.example", "192.0.2.256"]
+        {
+            assert!(tls_name(text).is_err(), "{text}");
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Listener {
     pub encoded_slash: EncodedSlash,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
+    /// Whether a plain connection may begin with HTTP/2 (over TLS it is agreed on in the handshake).
+    pub http2: bool,
     /// What becomes of fields whose names hold more than letters, digits and `-`.
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
@@ -110,6 +112,8 @@ pub struct Server {
     pub address: SocketAddr,
     /// Its share, from 1 to 1000.
     pub weight: u32,
+    /// Speaks TLS to it; plain HTTP when absent.
+    pub tls: Option<pointsman_tls::Connector>,
 }
 
 /// Position of a pool in [`Plan::pools`].
@@ -167,6 +171,12 @@ impl Plan {
     /// The pool at a position that this plan gave out.
     pub fn pool(&self, index: PoolIndex) -> &Pool {
         &self.pools[index.0 as usize]
+    }
+
+    /// The server of that name in the pool of that name.
+    pub fn server_named(&self, pool: &str, name: &str) -> Option<&Server> {
+        let pool = self.pools.iter().find(|known| &*known.name == pool)?;
+        pool.servers.iter().find(|server| &*server.name == name)
     }
 
     /// The listener of that name.

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
+use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
 
@@ -47,6 +48,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
+    pub(crate) http2: bool,
     pub(crate) odd_names: OddNames,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
@@ -75,6 +77,7 @@ pub(crate) struct PoolSpec {
     pub(crate) name: Spanned<String>,
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -87,6 +90,7 @@ pub(crate) struct ServerSpec {
     pub(crate) weight: u32,
     /// Where the weight stands, if the operator set one.
     pub(crate) weight_at: Option<Span>,
+    pub(crate) tls_name: Option<Spanned<String>>,
 }
 
 impl Spec {
@@ -134,6 +138,7 @@ impl ListenerSpec {
                 _ => EncodedSlash::Keep,
             },
             merge_slashes: section.flag("merge_slashes"),
+            http2: section.flag("http2"),
             odd_names: match section.word("odd_names") {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
@@ -167,14 +172,12 @@ impl TlsSpec {
                 .chain(section.sections("certificates"))
                 .filter_map(|section| CertificateSpec::read(&section))
                 .collect(),
-            min_version: match section.word("min_version") {
-                "1.3" => TlsVersion::Tls13,
-                _ => TlsVersion::Tls12,
-            },
+            min_version: min_version(section),
             alpn: if section.has("alpn") {
                 section.parsed_list("alpn", notation::alpn)
             } else {
-                vec![Spanned { value: "http/1.1".to_owned(), span: section.at() }]
+                let known = ["h2", "http/1.1"];
+                known.map(|name| Spanned { value: name.to_owned(), span: section.at() }).into()
             },
             tickets: section.flag("tickets"),
             client_ca: section.parsed("client_ca", notation::path),
@@ -203,8 +206,16 @@ impl TlsSpec {
     }
 }
 
+/// The oldest version of TLS that a table allows.
+pub(crate) fn min_version(section: &Section<'_>) -> TlsVersion {
+    match section.word("min_version") {
+        "1.3" => TlsVersion::Tls13,
+        _ => TlsVersion::Tls12,
+    }
+}
+
 impl CertificateSpec {
-    fn read(section: &Section<'_>) -> Option<Self> {
+    pub(crate) fn read(section: &Section<'_>) -> Option<Self> {
         let certificate = section.parsed("certificate", notation::path);
         let key = section.parsed("key", notation::path);
         Some(Self { certificate: certificate?, key: key? })
@@ -227,7 +238,14 @@ impl PoolSpec {
                 "set `balance` to `weighted-round-robin` or `weighted-least-connections`",
             );
         }
-        Self { name, algorithm, servers, limits: PoolLimits::read(&section) }
+        let tls = section.section("tls").as_ref().map(PoolTlsSpec::read);
+        for name in
+            servers.iter().filter_map(|server| server.tls_name.as_ref()).filter(|_| !section.has("tls"))
+        {
+            let help = "add `tls = {}` to the pool, or leave `tls_name` out";
+            section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
+        }
+        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
     }
 }
 
@@ -239,6 +257,7 @@ impl ServerSpec {
                 address: pool.parse(text, notation::server_address),
                 weight: 1,
                 weight_at: None,
+                tls_name: None,
             },
             TextOrSection::Section(section) => {
                 let address = section.text("address");
@@ -250,6 +269,7 @@ impl ServerSpec {
                     address: address.and_then(|text| section.parse(&text, notation::server_address)),
                     weight: section.number("weight").unwrap_or(1),
                     weight_at: section.has("weight").then(|| section.place("weight")),
+                    tls_name: section.parsed("tls_name", notation::tls_name),
                 }
             }
         }

@@ -73,9 +73,13 @@ impl Settings {
         }
     }
 
-    /// Where the configuration names a file.
     fn place(&self, file: Option<&Path>) -> Span {
-        let named = self.files.iter().find(|named| Some(named.value.as_path()) == file);
-        named.map_or(self.at, |named| named.span)
+        place_of(file, &self.files, self.at)
     }
+}
+
+/// Where the configuration names a file; the table that is about TLS where it names none.
+pub(crate) fn place_of(file: Option<&Path>, files: &[Spanned<PathBuf>], table: Span) -> Span {
+    let named = files.iter().find(|named| Some(named.value.as_path()) == file);
+    named.map_or(table, |named| named.span)
 }

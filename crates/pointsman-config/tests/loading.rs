@@ -20,9 +20,8 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(files.len(), 3);
     assert!(!changed(&files));
 
-    assert_eq!(plan.threads, Some(4));
-    assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (0, 0, 100));
-    assert_eq!(plan.tunnel_drain_ms_max, 5);
+    assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
+    assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
@@ -30,16 +29,19 @@ fn every_key_arrives() -> TestResult {
 
     let shop = plan.listener_named("shop").ok_or("no listener `shop`")?;
     assert_eq!(shop.binds.len(), 4);
-    assert!(shop.tls.is_none());
     assert_eq!(shop.default_pool, Some(PoolIndex(0)));
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
+    assert!(shop.tls.is_none() && !shop.http2);
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(
         shop.limits,
         ListenerLimits {
+            http2_streams_max: 7,
+            http2_stream_window_bytes: 65_536,
+            http2_window_bytes: 131_072,
             connections_max: 16,
             connections_per_address_max: 8,
             head_bytes_max: 4096,
@@ -112,22 +114,25 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
 fn every_file_is_watched() -> TestResult {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pointsman.toml");
-    let [certificate, key] = ["a.crt", "a.key"].map(|name| folder.path().join(name));
+    let [certificate, key, ca] = ["a.crt", "a.key", "ca.crt"].map(|name| folder.path().join(name));
     let rules = folder.path().join("a.rules");
     let issued = rcgen::generate_simple_self_signed(["a.example".to_owned()])?;
     fs::write(&certificate, issued.cert.pem())?;
+    fs::write(&ca, issued.cert.pem())?;
     fs::write(&key, issued.signing_key.serialize_pem())?;
     fs::write(&rules, "else: routeTo(standard);\n")?;
     fs::write(
         &path,
         "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\n\
          tls = { certificate = \"a.crt\", key = \"a.key\" }\n\
-         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\n",
+         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\ntls = { ca = \"ca.crt\" }\n",
     )?;
     let first = shown(Plan::load(&path, None))?;
     assert!(first.plan.listeners[0].is_tls());
+    assert!(first.plan.pools[0].servers[0].tls.is_some());
     let second = shown(Plan::load(&path, Some(&first.plan)))?;
-    for file in [&path, &certificate, &key, &rules] {
+    assert_eq!(first.plan.pools, second.plan.pools, "an equal connector takes the place of the first");
+    for file in [&path, &certificate, &key, &ca, &rules] {
         assert!(!changed(&second.files));
         let content = fs::read(file)?;
         fs::write(file, "something else")?;
@@ -138,6 +143,28 @@ fn every_file_is_watched() -> TestResult {
         fs::write(file, content)?;
         assert!(changed(problems.watched()), "{}", file.display());
     }
+    Ok(())
+}
+
+/// A pool's own certificate is looked at as a listener's is, but for names, which servers do not look for.
+#[test]
+fn a_certificate_for_servers_that_expires() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pointsman.toml");
+    let mut params = rcgen::CertificateParams::new(Vec::new())?;
+    (params.not_before, params.not_after) =
+        (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(2021, 1, 1));
+    let key = rcgen::KeyPair::generate()?;
+    fs::write(folder.path().join("us.crt"), params.self_signed(&key)?.pem())?;
+    fs::write(folder.path().join("us.key"), key.serialize_pem())?;
+    fs::write(
+        &path,
+        "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"standard\"\n\
+         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\n\
+         tls = { ca = \"us.crt\", certificate = \"us.crt\", key = \"us.key\" }\n",
+    )?;
+    let text = shown(Plan::load(&path, None))?.warnings.render(Colour::Never);
+    assert!(text.contains("us.crt` expired ") && text.matches("warning").count() == 1, "{text}");
     Ok(())
 }
 
@@ -197,6 +224,7 @@ fn texts_alone_make_the_plan_that_files_make() -> TestResult {
     for outside in [
         "tls = { certificate = \"c\", key = \"k\" }\npool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]",
         "pool = \"fast\"\n[pool.fast]\nservers = [\"localhost:1\"]",
+        "pool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]\ntls = { verify = false }",
     ] {
         let source = format!("[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\n{outside}");
         assert!(Plan::from_texts(&source, "").is_err_and(|problems| problems.has_errors()), "{outside}");

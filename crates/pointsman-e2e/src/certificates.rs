@@ -51,6 +51,15 @@ impl Authority {
         self.issue(names[0], names, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
+    /// The same for a server, and its time is over.
+    #[must_use]
+    pub fn expired_server(&self, names: &[&str]) -> Pair {
+        let mut params = params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth);
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+        self.sign(&params)
+    }
+
     /// A certificate for a client: common name and alternative DNS names.
     #[must_use]
     pub fn client(&self, name: &str, alternatives: &[&str]) -> Pair {
@@ -58,16 +67,37 @@ impl Authority {
     }
 
     fn issue(&self, name: &str, alternatives: &[&str], purpose: ExtendedKeyUsagePurpose) -> Pair {
-        let names: Vec<String> = alternatives.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).expect("ASCII names");
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![purpose];
+        self.sign(&params(name, alternatives, purpose))
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Pair {
         let key = KeyPair::generate().expect("randomness");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         Pair { certificate: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() }
     }
+}
+
+impl Pair {
+    /// A certificate for a server of these DNS names that it has signed itself, as `openssl req -x509` makes them: one
+    /// that says it is an authority's.
+    #[must_use]
+    pub fn self_signed(names: &[&str]) -> Pair {
+        let mut params = params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("randomness");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        Pair { certificate: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() }
+    }
+}
+
+fn params(name: &str, alternatives: &[&str], purpose: ExtendedKeyUsagePurpose) -> CertificateParams {
+    let names: Vec<String> = alternatives.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).expect("ASCII names");
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![purpose];
+    params
 }
 
 /// SHA-256 in lower-case hex: the fingerprint of a certificate. The hash is the TLS library's,

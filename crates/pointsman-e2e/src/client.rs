@@ -15,7 +15,8 @@ pub struct Client {
     local: SocketAddr,
 }
 
-enum Stream {
+/// What bytes go over.
+pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
@@ -339,6 +340,10 @@ impl Client {
     #[must_use]
     pub fn certificate(&self) -> Vec<u8> {
         self.session().peer_certificates().map(|chain| chain[0].to_vec()).unwrap_or_default()
+    }
+
+    pub(crate) fn stream(&mut self) -> &mut Stream {
+        self.reader.stream()
     }
 
     fn read_response(&mut self, to_head: bool) -> Result<Response> {

@@ -11,7 +11,10 @@ mod certificates;
 mod client;
 pub mod dialogue;
 mod figures;
+pub mod h2_wire;
+mod hpack;
 mod lines;
+mod nginx;
 mod origin;
 mod pattern;
 mod process;
@@ -19,6 +22,7 @@ mod raw_origin;
 mod setup;
 mod switch;
 mod tls;
+mod tls_server;
 mod vectors;
 mod wire;
 
@@ -28,7 +32,10 @@ pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspa
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};
 pub use figures::{Bound, Unit, figure, scale};
+pub use h2_wire::{Frame, H2Answer, H2Client, Outcome};
+pub use hpack::{Decoder, Field, literal};
 pub use lines::Lines;
+pub use nginx::Nginx;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
 pub use process::{descriptors_of, descriptors_of_this_process};
@@ -36,12 +43,17 @@ pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
 pub use switch::Switch;
 pub use tls::TlsClient;
+pub use tls_server::{Shaken, TlsServer};
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};
 pub use wire::{Body, Framing, Head, Reader, read_some};
 
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests
 /// are busy; no test waits for it when all is well.
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether the switch speaks HTTP/2 with clients: what tests ask of it in HTTP/2 they ask only then. A test holds
+/// this to what the binary does.
+pub const SPEAKS_HTTP2: bool = true;
 
 /// Looks again and again until something is seen, without sleeping.
 ///

@@ -9,7 +9,8 @@ use std::time::Duration;
 use socket2::SockRef;
 
 use crate::raw_origin::listen;
-use crate::{Body, Framing, Head, PATIENCE, Reader};
+use crate::tls_server::Line;
+use crate::{Body, Framing, Head, PATIENCE, Reader, Shaken, TlsServer};
 
 /// A server behind the switch, on a free port. It stops when it is dropped.
 pub struct Origin {
@@ -44,8 +45,10 @@ impl Request {
 pub enum Then {
     /// It waits for the next request.
     KeepAlive,
-    /// It is closed.
+    /// It is closed, under TLS with `close_notify`.
     Close,
+    /// It is closed without a word.
+    Cut,
     /// It is reset.
     Reset,
 }
@@ -79,6 +82,7 @@ struct State {
     sockets: Vec<Option<TcpStream>>,
     raw: Vec<Vec<u8>>,
     requests: Vec<Request>,
+    shaken: Vec<Shaken>,
 }
 
 impl Origin {
@@ -93,19 +97,37 @@ impl Origin {
     /// # Panics
     /// When no port is free.
     pub fn answering(name: &str, answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static) -> Self {
+        Self::start(name, None, Arc::new(answer))
+    }
+
+    /// The same over TLS.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub fn secured(
+        name: &str,
+        tls: &TlsServer,
+        answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(name, Some(tls.clone()), Arc::new(answer))
+    }
+
+    fn start(name: &str, tls: Option<TlsServer>, answer: Arc<Answer>) -> Self {
         let listener = listen();
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
         let origin = Self { name: name.to_owned(), address, shared: shared.clone() };
-        let (name, answer) = (name.to_owned(), Arc::new(answer));
+        let name = name.to_owned();
         std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 if shared.stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let (name, shared, answer) = (name.clone(), shared.clone(), answer.clone());
-                let connection = shared.admit(&socket);
-                std::thread::spawn(move || serve(&name, connection, socket, &shared, &*answer));
+                let (connection, tls) = (shared.admit(&socket), tls.clone());
+                std::thread::spawn(move || {
+                    serve(&name, connection, (socket, tls.as_ref()), &shared, &*answer);
+                });
             }
         });
         origin
@@ -148,6 +170,12 @@ impl Origin {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.lock().sockets.len()
+    }
+
+    /// Every TLS handshake that succeeded up to now.
+    #[must_use]
+    pub fn shaken(&self) -> Vec<Shaken> {
+        self.shared.lock().shaken.clone()
     }
 
     /// Every request up to now.
@@ -253,7 +281,8 @@ impl Exchange<'_> {
 
     /// Sends bytes; the switch may have closed, which is not the origin's business.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        drop(self.reader.stream().socket.write_all(bytes.as_ref()));
+        let line = &mut self.reader.stream().line;
+        drop(line.write_all(bytes.as_ref()).and_then(|()| line.flush()));
     }
 
     /// Sends a plain answer of this status, with a Content-Length and the origin's name.
@@ -290,9 +319,20 @@ pub fn ok(exchange: &mut Exchange<'_>) -> Then {
     exchange.answer("200 OK", name)
 }
 
-fn serve(name: &str, connection: usize, socket: TcpStream, shared: &Arc<Shared>, answer: &Answer) {
+fn serve(
+    name: &str,
+    connection: usize,
+    (socket, tls): (TcpStream, Option<&TlsServer>),
+    shared: &Arc<Shared>,
+    answer: &Answer,
+) {
     let copy = socket.try_clone().expect("a descriptor");
-    let mut reader = Reader::new(Recorded { socket: copy, connection, shared: shared.clone() });
+    let Ok((line, shaken)) = Line::open(copy, tls) else {
+        // Fails when the far end closed first: then there is nothing to end.
+        return drop(socket.shutdown(Shutdown::Both));
+    };
+    shared.change(|state| state.shaken.extend(shaken));
+    let mut reader = Reader::new(Recorded { line, connection, shared: shared.clone() });
     while let Ok(Some(head)) = reader.head() {
         reader.begin_body(head.request_framing());
         let index = shared.change(|state| {
@@ -304,7 +344,11 @@ fn serve(name: &str, connection: usize, socket: TcpStream, shared: &Arc<Shared>,
         let mut exchange = Exchange { head, name, connection, reader: &mut reader, shared, index };
         match answer(&mut exchange) {
             Then::KeepAlive => {}
-            Then::Close => break,
+            Then::Close => {
+                reader.stream().line.farewell();
+                break;
+            }
+            Then::Cut => break,
             Then::Reset => {
                 // A close becomes a reset when it is the last descriptor's.
                 SockRef::from(&socket).set_linger(Some(Duration::ZERO)).expect("an open socket");
@@ -341,16 +385,16 @@ impl Shared {
     }
 }
 
-/// A socket whose every byte is kept.
+/// A connection whose every byte is kept, under TLS in the clear.
 struct Recorded {
-    socket: TcpStream,
+    line: Line,
     connection: usize,
     shared: Arc<Shared>,
 }
 
 impl Read for Recorded {
     fn read(&mut self, space: &mut [u8]) -> Result<usize> {
-        let count = self.socket.read(space)?;
+        let count = self.line.read(space)?;
         self.shared.change(|state| state.raw[self.connection].extend_from_slice(&space[..count]));
         Ok(count)
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::{Origin, Pair, Switch};
+use crate::{Origin, Pair, Switch, binary};
 
 /// A configuration to be. It starts with one plain listener called `shop` on a free port of loopback,
 /// an access log on standard output and an admin listener, and looks at its files only on SIGHUP.
@@ -15,6 +15,7 @@ pub struct Setup {
     pools: String,
     files: Vec<(String, String)>,
     shell_line: Option<String>,
+    program: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,6 +38,7 @@ impl Setup {
             pools: String::new(),
             files: Vec::new(),
             shell_line: None,
+            program: None,
         };
         setup.listeners.push(Listener { name: "shop".to_owned(), ..Listener::default() });
         setup
@@ -157,6 +159,17 @@ impl Setup {
     pub fn after(mut self, shell_line: &str) -> Self {
         self.shell_line = Some(shell_line.to_owned());
         self
+    }
+
+    /// Another build of the switch than the one beside the running test.
+    #[must_use]
+    pub fn program(mut self, program: &Path) -> Self {
+        self.program = Some(program.to_owned());
+        self
+    }
+
+    pub(crate) fn program_or_built(&self) -> &Path {
+        self.program.as_deref().unwrap_or_else(|| binary::program())
     }
 
     pub(crate) fn shell_line(&self) -> Option<&str> {

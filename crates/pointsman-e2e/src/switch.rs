@@ -27,7 +27,7 @@ impl Switch {
     pub fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         setup.write(folder.path());
-        Self::run_after(folder, setup.shell_line())
+        Self::run_after(folder, setup.program_or_built(), setup.shell_line())
     }
 
     /// Starts the switch in a folder that holds a `pointsman.toml`, and waits until it is ready.
@@ -36,16 +36,16 @@ impl Switch {
     /// When it does not become ready; prints what it said.
     #[must_use]
     pub fn run(folder: TempDir) -> Self {
-        Self::run_after(folder, None)
+        Self::run_after(folder, binary::program(), None)
     }
 
     /// The same, in a shell that has run a line before it becomes the switch.
-    fn run_after(folder: TempDir, line: Option<&str>) -> Self {
+    fn run_after(folder: TempDir, program: &Path, line: Option<&str>) -> Self {
         let mut command = match line {
-            None => Command::new(binary::program()),
+            None => Command::new(program),
             Some(line) => {
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]).arg(binary::program());
+                shell.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]).arg(program);
                 shell
             }
         };

@@ -27,13 +27,13 @@ pub struct Refused {
     pub text: String,
 }
 
-/// The rows of a table in `testdata/refusals` of the workspace.
+/// The rows of a table in `testdata` of the workspace.
 ///
 /// # Panics
 /// When it cannot be read, or a row has too few columns.
 #[must_use]
 pub fn refused(name: &str) -> Vec<Refused> {
-    let text = read(&workspace().join("testdata/refusals").join(name));
+    let text = read(&workspace().join("testdata").join(name));
     let (mut rows, mut section, mut follows) = (Vec::new(), "", false);
     for (index, line) in text.lines().enumerate() {
         let place = format!("{name}:{}", index + 1);

@@ -47,7 +47,7 @@ impl Answer<'_> {
         match (self.closes, self.version) {
             (true, _) => out.extend_from_slice(b"Connection: close\r\n"),
             (false, Version::Http10) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-            (false, Version::Http11) => {}
+            (false, Version::Http11 | Version::Http2) => {}
         }
         out.extend_from_slice(b"\r\n");
         if has_body && !self.to_head {

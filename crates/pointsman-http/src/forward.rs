@@ -9,7 +9,7 @@ const VERSION_BYTES: usize = 8;
 impl RequestHead {
     /// Whether a server is sent the head as it came, where nothing is added and the target stays.
     pub fn passes_as_it_came(&self) -> bool {
-        self.start == 0 && self.version == Version::Http11 && pass_as_they_came(&self.lines)
+        self.start == 0 && self.version != Version::Http10 && pass_as_they_came(&self.lines)
     }
 
     /// Appends the head that a server is sent: `target` in place of what the client wrote (nothing
@@ -17,7 +17,7 @@ impl RequestHead {
     /// their CRLF, then the empty line. The version is always 1.1.
     pub fn forward(&self, buffer: &[u8], target: Option<&[u8]>, added: &[u8], out: &mut Vec<u8>) {
         let lines_start = match target {
-            None if self.version == Version::Http11 => self.start as usize,
+            None if self.version != Version::Http10 => self.start as usize,
             _ => {
                 out.extend_from_slice(self.method_name(buffer));
                 out.push(b' ');
@@ -35,14 +35,14 @@ impl RequestHead {
 impl ResponseHead {
     /// Whether a client is sent the head as it came, where nothing is added.
     pub fn passes_as_it_came(&self) -> bool {
-        self.version == Version::Http11 && pass_as_they_came(&self.lines)
+        self.version != Version::Http10 && pass_as_they_came(&self.lines)
     }
 
     /// Appends the head that a client is sent: the status line with our version, every line not
     /// dropped, then `added`, whole lines with their CRLF, then the empty line.
     pub fn forward(&self, buffer: &[u8], added: &[u8], out: &mut Vec<u8>) {
         let lines_start = match self.version {
-            Version::Http11 => 0,
+            Version::Http11 | Version::Http2 => 0,
             Version::Http10 => {
                 out.extend_from_slice(b"HTTP/1.1");
                 out.extend_from_slice(&buffer[VERSION_BYTES..self.first_line]);

@@ -29,6 +29,10 @@ pub enum Refusal {
     Host,
     /// The absolute target names another host than Host (RFC 9112 section 3.2.2).
     HostConflict,
+    /// A field value that begins or ends with white space, in HTTP/2 (RFC 9113 section 8.2.1).
+    FieldWhiteSpace,
+    /// A host that another certificate is for than the connection's, in HTTP/2 (RFC 9110 section 15.5.20).
+    Misdirected,
     /// Content-Length that is not one number (RFC 9112 section 6.3).
     ContentLength,
     /// Content-Length beside Transfer-Encoding (RFC 9112 section 6.3).
@@ -71,7 +75,7 @@ impl Refusal {
             Refusal::TargetTooLong => 414,
             Refusal::TransferCoding | Refusal::Connect | Refusal::Method | Refusal::MethodTooLong => 501,
             Refusal::Expectation => 417,
-            Refusal::Scheme => 421,
+            Refusal::Scheme | Refusal::Misdirected => 421,
             Refusal::WebSocketVersion => 426,
             Refusal::Version => 505,
             _ => 400,
@@ -92,6 +96,8 @@ impl Refusal {
             Refusal::Target => "malformed request target",
             Refusal::Host => "missing, repeated or malformed Host",
             Refusal::HostConflict => "request target and Host differ",
+            Refusal::FieldWhiteSpace => "field value with white space at its ends",
+            Refusal::Misdirected => "the host is not served on this connection",
             Refusal::ContentLength => "repeated or malformed Content-Length",
             Refusal::LengthConflict => "both Content-Length and Transfer-Encoding",
             Refusal::TransferEncoding => "malformed Transfer-Encoding",

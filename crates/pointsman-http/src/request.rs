@@ -19,6 +19,8 @@ pub enum Version {
     /// HTTP/1.1
     #[default]
     Http11,
+    /// HTTP/2, its message written as HTTP/1.1 writes it.
+    Http2,
 }
 
 /// A request head. One value is used again and again: parsing allocates nothing once warm.
@@ -207,6 +209,18 @@ impl RequestHead {
         }
     }
 
+    /// Takes the head for that of an HTTP/2 request, which was written as HTTP/1.1 writes it.
+    ///
+    /// # Errors
+    /// `:path` was neither a path nor `*` (RFC 9113 section 8.3.1).
+    pub fn is_of_http2(&mut self) -> Result<(), Refusal> {
+        self.version = Version::Http2;
+        match self.form {
+            TargetForm::Absolute => Err(Refusal::Target),
+            _ => Ok(()),
+        }
+    }
+
     /// How many hops may still follow, of a TRACE or OPTIONS that says so (RFC 9110 section 7.6.2). A number
     /// that is beyond counting is cut to the largest one.
     pub fn max_forwards(&self, buffer: &[u8]) -> Option<u32> {
@@ -239,7 +253,7 @@ impl RequestHead {
     /// Whether the client wants its connection kept (RFC 9112 section 9.3).
     pub fn keeps_alive(&self) -> bool {
         match self.version {
-            Version::Http11 => !self.options.close,
+            Version::Http11 | Version::Http2 => !self.options.close,
             Version::Http10 => self.options.keep_alive && !self.options.close,
         }
     }

@@ -59,7 +59,7 @@ impl ResponseHead {
                 HeaderKind::Plain => continue,
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
                 HeaderKind::TransferEncoding => announced.coding(line.value(buffer), self.version)?,
-                HeaderKind::Trailer if !trailer::may_announce(line.value(buffer)) => {
+                HeaderKind::Trailer if !trailer::answer_may_announce(line.value(buffer)) => {
                     return Err(Refusal::Trailer);
                 }
                 HeaderKind::Lookalike => return Err(Refusal::Lookalike),
@@ -111,7 +111,7 @@ impl ResponseHead {
     /// Whether the server keeps its connection after this answer.
     pub fn keeps_alive(&self) -> bool {
         let keeps = match self.version {
-            Version::Http11 => !self.options.close,
+            Version::Http11 | Version::Http2 => !self.options.close,
             Version::Http10 => self.options.keep_alive && !self.options.close,
         };
         keeps && self.framing != Framing::UntilClose

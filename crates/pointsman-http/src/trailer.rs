@@ -63,7 +63,7 @@ impl TrailerReader {
                     self.is_odd = false;
                 }
                 if let Some(kept) = self.name.get_mut(self.name_bytes) {
-                    *kept = byte.to_ascii_lowercase();
+                    *kept = kept_byte(byte);
                 }
                 self.is_odd |= is_odd(&[byte]);
                 self.name_bytes += 1;
@@ -85,11 +85,27 @@ impl TrailerReader {
 
 /// Whether a Trailer line announces nothing that is refused when it comes.
 pub(crate) fn may_announce(value: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty()).all(|name| {
-        let mut kept = [0; NAME_BYTES_KEPT];
-        kept.iter_mut().zip(name).for_each(|(kept, byte)| *kept = byte.to_ascii_lowercase());
-        is_token(name) && !is_odd(name) && may_trail(&kept[..name.len().min(NAME_BYTES_KEPT)])
-    })
+    names(value).all(|name| !is_odd(name) && may_come(name))
+}
+
+/// The same in an answer, where odd names may come.
+pub(crate) fn answer_may_announce(value: &[u8]) -> bool {
+    names(value).all(may_come)
+}
+
+fn names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
+}
+
+fn may_come(name: &[u8]) -> bool {
+    let mut kept = [0; NAME_BYTES_KEPT];
+    kept.iter_mut().zip(name).for_each(|(kept, &byte)| *kept = kept_byte(byte));
+    is_token(name) && may_trail(&kept[..name.len().min(NAME_BYTES_KEPT)])
+}
+
+/// What reads alike is judged alike.
+fn kept_byte(byte: u8) -> u8 {
+    if is_odd(&[byte]) { b'-' } else { byte.to_ascii_lowercase() }
 }
 
 /// Framing, routing, authentication and content fields may not come this late: the decision that they belong

@@ -30,7 +30,7 @@ pub use splice::{Pipe, Pipes};
 pub use stall::Stall;
 pub use stream::{Tcp, connect};
 pub use table::{Received, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
-pub use transfer::{read_into, write_all};
+pub use transfer::{poll_read_into, read_into, write_all};
 
 /// An address whose IPv4-mapped form counts as IPv4.
 pub fn canonical(address: std::net::SocketAddr) -> std::net::SocketAddr {

@@ -287,6 +287,11 @@ impl Source {
         Poll::Pending
     }
 
+    /// Something is there to read, whether or not it was heard yet.
+    pub(crate) fn is_filled(&self) {
+        self.readiness.readable.set(true);
+    }
+
     /// Nothing was there to read: the next edge says when there is.
     pub(crate) fn is_drained(&self) {
         self.readiness.readable.set(self.readiness.hung_up.get());

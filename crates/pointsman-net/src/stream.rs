@@ -114,8 +114,9 @@ impl Tcp {
         let mut byte = [MaybeUninit::uninit()];
         let peeked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::PEEK);
         let is_quiet = matches!(peeked, Err(rustix::io::Errno::AGAIN));
-        if is_quiet {
-            self.source.is_drained();
+        match is_quiet {
+            true => self.source.is_drained(),
+            false => self.source.is_filled(),
         }
         is_quiet
     }

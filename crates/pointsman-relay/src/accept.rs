@@ -6,13 +6,16 @@ use std::io::{
 };
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
+use tokio::io::AsyncRead;
 
 use crate::admission::OpenConnection;
 use crate::failed_handshake::Shaking;
+use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
 use crate::shard::Shard;
@@ -107,7 +110,7 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
                 let mut deadline = deadline;
                 let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, src)).await;
                 if let Some((stream, booked)) = shaken {
-                    connection.tls = Some(Box::new(facts(&stream)));
+                    connection.tls = Some(Arc::new(facts(&stream)));
                     let session = Session::new(stream, shard, id, state, connection, deadline);
                     // A task of its own: in this one the stream would stay at every place that it came by.
                     spawn(serve_all(session, (booked, counted)));
@@ -120,12 +123,16 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
 /// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.
 /// `held` goes when the connection has closed.
 #[expect(clippy::manual_async_fn, reason = "an async function would keep each of its parameters twice")]
-fn serve_all<C: Transport + 'static, H: 'static>(
+fn serve_all<C: Transport + AsyncRead + 'static, H: 'static>(
     mut session: Session<C>,
     held: H,
 ) -> impl Future<Output = ()> + 'static {
     async move {
-        serve(&mut session).await;
+        let is_agreed = session.is_http2_agreed();
+        if is_agreed || serve(&mut session).await {
+            // On the heap: a connection that speaks HTTP/1 has no room for it.
+            Box::pin(serve_http2(&mut session)).await;
+        }
         drop((session, held));
     }
 }

@@ -65,7 +65,7 @@ impl<C: Transport> Session<C> {
             }
             let ms = self.shard.ms_until(reached.answer_until_us);
             let Reached { server, answer, .. } = &mut *reached;
-            let read = |context: &mut Context<'_>, _: &mut C| server.tcp.poll_read_into(context, answer);
+            let read = |context: &mut Context<'_>, _: &mut C| server.io.poll_read_into(context, answer);
             match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
                 Ok(Ok(1..)) => {}
                 Ok(read) => return Err(Fault::of_server(&read)),
@@ -73,10 +73,6 @@ impl<C: Transport> Session<C> {
             }
         };
         let mut upload = if exchange.has_whole_request { Upload::Over } else { Upload::Broken };
-        if exchange.status == 101 {
-            // On the heap: an idle connection has no room to spare.
-            return Box::pin(self.switch_protocols(&mut head.message, reached, exchange)).await;
-        }
         self.relay(&mut head, reached, &mut upload, exchange).await
     }
 
@@ -120,23 +116,28 @@ impl<C: Transport> Session<C> {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
             let mut message = self.shard.buffers.head();
-            if exchange.version == Version::Http11 {
+            if exchange.version != Version::Http10 {
                 room_for(&mut message, head, received, b"")?;
                 head.forward(received, b"", &mut message);
             }
             return Ok(Found::Interim(message, head.head_bytes()));
         }
         let form = match (head.framing(), exchange.version) {
-            (Framing::Chunked, Version::Http10) => BodyForm::Unchunked,
+            (Framing::Chunked, Version::Http10 | Version::Http2) => BodyForm::Unchunked,
             _ => BodyForm::AsItCame,
         };
-        let ends_at_close = head.framing() == Framing::UntilClose || form == BodyForm::Unchunked;
+        let knows_chunks = exchange.version != Version::Http10;
+        let ends_at_close = match head.framing() {
+            Framing::UntilClose => true,
+            Framing::Chunked => !knows_chunks,
+            Framing::None | Framing::Length(_) => false,
+        };
         // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
         let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
         exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
         exchange.keeps_client &= granted.is_none();
-        if exchange.version == Version::Http10 {
-            // HTTP/1.0 knows no transfer codings, not even in an answer to HEAD.
+        if exchange.version != Version::Http11 {
+            // HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
             let codings =
                 head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
             codings.for_each(|line| line.dropped = true);
@@ -153,6 +154,7 @@ impl<C: Transport> Session<C> {
         }
         match (exchange.keeps_client, exchange.version) {
             _ if let Some(granted) = granted => say_upgrade(granted.protocol, lines),
+            (_, Version::Http2) => {}
             (false, _) => lines.extend_from_slice(b"Connection: close\r\n"),
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
             (true, Version::Http11) => {}
@@ -178,6 +180,10 @@ impl<C: Transport> Session<C> {
         upload: &mut Upload<'_>,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
+        if exchange.status == 101 {
+            // On the heap: an idle connection has no room to spare.
+            return Box::pin(self.switch_protocols(&mut head.message, reached, exchange)).await;
+        }
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;
         if head.body.is_done() {
@@ -223,7 +229,7 @@ impl<C: Transport> Session<C> {
         let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
         let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
         down.trailers = std::mem::take(&mut head.trailers);
-        down.through_pipe(&self.shard, &reached.server.tcp, &self.io);
+        down.through_pipe(&self.shard, &reached.server.io, &self.io);
         let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
         self.io.set_unsent_bytes_max(unsent.as_ref().map_or(UNSENT_BYTES_MAX, |_| UNSENT_BODY_BYTES_MAX));
         let relayed = self.pump_down(&mut down, &mut reached.server, upload).await;
@@ -245,12 +251,12 @@ impl<C: Transport> Session<C> {
             let waiting = down.waiting();
             let ahead = ahead(matches!(upload, Upload::Over));
             let step = |context: &mut Context<'_>, io: &mut C| {
-                if let Poll::Ready(step) = down.poll_step(context, &mut server.tcp, io) {
+                if let Poll::Ready(step) = down.poll_step(context, &mut server.io, io) {
                     return Poll::Ready(step);
                 }
                 // However the upload goes on, it is the answer that is waited for, and its time runs.
                 while let Upload::Running(up) = upload
-                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp)
+                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.io)
                 {
                     match step {
                         Ok(Step::Moved) => {}

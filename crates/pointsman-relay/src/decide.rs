@@ -3,6 +3,7 @@
 //! All of it happens between two waits: the thread's scratch space serves every connection.
 
 use pointsman_config::{EncodedSlash, Listener, Target};
+use pointsman_h2::Oddity;
 use pointsman_http::{
     AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead, Upgrade,
 };
@@ -10,7 +11,7 @@ use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    HOST_BYTES_MAX, PathOptions, Peer, RequestView, is_trusted, normal_form, normal_host,
+    Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, is_trusted, normal_form, normal_host,
     take_away_forwarding,
 };
 
@@ -24,7 +25,7 @@ use crate::onward::{Request, grow};
 use crate::pick::{Choice, sticky_key};
 use crate::session::Session;
 use crate::shard::{Scratch, Shard};
-use crate::transport::Transport;
+use crate::transport::{OfHttp2, Transport};
 
 /// What is to be done with a request.
 pub(crate) enum Verdict {
@@ -34,6 +35,8 @@ pub(crate) enum Verdict {
     Answer(Box<OwnAnswer>),
     /// The connection closes without an answer.
     Discard,
+    /// It is no request: the client speaks HTTP/2 from here on.
+    Http2,
 }
 
 /// A request on its way to a server.
@@ -75,19 +78,30 @@ pub(crate) fn decide<C: Transport>(
     };
     let Scratch { request: head, path, target, lines, truths, .. } = &mut *shard.scratch.borrow_mut();
     let limits = head_limits(listener);
-    if !head.parse_on(received, &mut exchange.unfinished, &limits).map_err(Fault::Head)? {
-        return Ok(None);
+    match head.parse_on(received, &mut exchange.unfinished, &limits) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(_) if session.may_go_over(listener, received) => return Ok(Some(Verdict::Http2)),
+        Err(refusal) => return Err(Fault::Head(refusal)),
+    }
+    let of_http2 = session.io.of_http2();
+    if of_http2.is_some() {
+        head.is_of_http2().map_err(Fault::Head)?;
     }
     exchange.method = head.method();
     exchange.version = head.version();
     exchange.to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    exchange.booked = shard.buffers.exchange(received.len(), session.connection.tls.is_some());
+    exchange.booked = match &of_http2 {
+        Some(stream) => shard.buffers.stream(received.len(), stream.window_bytes),
+        None => shard.buffers.exchange(received.len(), session.connection.tls.is_some()),
+    };
     if exchange.booked.is_none() {
         return Err(Fault::Memory);
     }
     exchange.keeps_client = head.keeps_alive() && !session.is_last_request(listener);
     let peer = session.peer(listener);
-    let normal = fits(head, received, listener, &peer).and_then(|()| {
+    let of_stream = of_http2.as_ref().map(|stream| (stream, &session.connection));
+    let normal = fits((head, received), of_stream, listener, &peer).and_then(|()| {
         normal_form(head.path_and_query(received), path_options(listener), path).map_err(Fault::Path)
     });
     let normal = normal.inspect_err(|_| note_facts(shard, head, received, &peer, None, exchange))?;
@@ -325,13 +339,48 @@ fn head_limits(listener: &Listener) -> HeadLimits {
 
 /// Whether the request may be asked of this listener. A proxy in front may have ended TLS; nobody else speaks
 /// for another scheme than its own.
-fn fits(head: &mut RequestHead, received: &[u8], listener: &Listener, peer: &Peer) -> Result<(), Fault> {
+fn fits(
+    (head, received): (&mut RequestHead, &[u8]),
+    of_stream: Option<(&OfHttp2<'_>, &Connection)>,
+    listener: &Listener,
+    peer: &Peer,
+) -> Result<(), Fault> {
+    if let Some(Oddity::WhiteSpace) = of_stream.and_then(|(stream, _)| stream.oddity) {
+        return Err(Fault::Head(pointsman_http::Refusal::FieldWhiteSpace));
+    }
+    if let Some(Oddity::HostConflict) = of_stream.and_then(|(stream, _)| stream.oddity) {
+        return Err(Fault::Head(pointsman_http::Refusal::HostConflict));
+    }
     head.settle_odd_names(received, odd_names(listener)).map_err(Fault::Head)?;
     if peer.is_trusted {
         return Ok(());
     }
     take_away_forwarding(head);
+    if let Some((stream, connection)) = of_stream {
+        check_stream((head, received), stream, connection, listener, peer).map_err(Fault::Head)?;
+    }
     head.check_scheme(received, peer.scheme).map_err(Fault::Head)
+}
+
+/// What a stream says of its scheme and its host must be true of its connection (RFC 9113 sections 8.3.1 and 9.1.2).
+fn check_stream(
+    (head, received): (&RequestHead, &[u8]),
+    stream: &OfHttp2<'_>,
+    connection: &Connection,
+    listener: &Listener,
+    peer: &Peer,
+) -> Result<(), pointsman_http::Refusal> {
+    if stream.scheme.is_some_and(|scheme| scheme != peer.scheme) {
+        return Err(pointsman_http::Refusal::Scheme);
+    }
+    let (Some(tls), Some(acceptor)) = (&connection.tls, &listener.tls) else { return Ok(()) };
+    let mut scratch = [0; HOST_BYTES_MAX];
+    let host = normal_host(head.authority(received), &mut scratch);
+    let host = host.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
+    match acceptor.serves_alike(tls.sni.as_deref(), host) {
+        true => Ok(()),
+        false => Err(pointsman_http::Refusal::Misdirected),
+    }
 }
 
 fn odd_names(listener: &Listener) -> OddNames<'_> {

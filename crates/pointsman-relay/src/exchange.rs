@@ -150,7 +150,7 @@ impl Exchange {
             method: text(Text::Method),
             host: text(Text::Host),
             path: text(Text::Path),
-            version: facts.map(|_| if self.version == Version::Http10 { "1.0" } else { "1.1" }),
+            version: facts.map(|_| version_text(self.version)),
             rule: text(Text::Rule),
             pool: text(Text::Pool),
             decided_us: step_us(Step::Decided),
@@ -167,5 +167,13 @@ impl Exchange {
     fn is_empty_connection(&self) -> bool {
         let is_end = matches!(self.fault, Some(Fault::Client(ClientFault::Closed) | Fault::Drained));
         is_end && self.request_bytes == 0
+    }
+}
+
+fn version_text(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+        Version::Http2 => "2",
     }
 }

@@ -45,18 +45,27 @@ impl Shaking<'_> {
     }
 
     fn log(&self, shard: &Shard, error: &str) {
-        let now_us = shard.clock.now_us();
-        let peer = AddressText::new(self.client.ip());
-        let total_us = now_us.saturating_sub(self.since_us);
-        shard.recorder.hear(&Event::NoRequest(&Exchange {
-            now_us,
-            peer: peer.as_bytes(),
-            peer_port: self.client.port(),
-            client_ip: peer.as_bytes(),
-            error: Some(error),
-            ..Exchange::new(Counts { total_us, ..Counts::new(self.listener) })
-        }));
+        log_no_request(shard, (self.listener, self.client, self.since_us), error);
     }
+}
+
+/// A line about a client and what it did since then that came to no request.
+pub(crate) fn log_no_request(
+    shard: &Shard,
+    (listener, client, since_us): (&ListenerMetrics, SocketAddr, u64),
+    error: &str,
+) {
+    let now_us = shard.clock.now_us();
+    let peer = AddressText::new(client.ip());
+    let total_us = now_us.saturating_sub(since_us);
+    shard.recorder.hear(&Event::NoRequest(&Exchange {
+        now_us,
+        peer: peer.as_bytes(),
+        peer_port: client.port(),
+        client_ip: peer.as_bytes(),
+        error: Some(error),
+        ..Exchange::new(Counts { total_us, ..Counts::new(listener) })
+    }));
 }
 
 fn failure(fault: HandshakeFault) -> HandshakeFailure {

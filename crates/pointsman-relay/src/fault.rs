@@ -6,6 +6,7 @@ use std::io;
 use pointsman_http::BodyFault;
 use pointsman_rules::{BadPath, Cause, ForbiddenByte};
 use pointsman_telemetry::{Refusal, ServerFailure};
+use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_view::PathRefusal;
 
 use crate::memory::is_out_of_memory;
@@ -71,6 +72,10 @@ pub(crate) enum ServerFault {
     Shortage,
     /// No connection in time.
     ConnectTimeout,
+    /// The TLS handshake with it failed, or it broke TLS off behind it.
+    Tls(TlsFault),
+    /// The TLS handshake was not over in time.
+    TlsTimeout,
     /// It took no byte of the request in time.
     WriteTimeout,
     /// No answer in time.
@@ -91,7 +96,7 @@ impl Fault {
 
     /// The same from a server.
     pub(crate) fn of_server(read: &io::Result<usize>) -> Fault {
-        if is_out_of_memory(read) { Fault::Memory } else { Fault::Server(ServerFault::Closed) }
+        if is_out_of_memory(read) { Fault::Memory } else { Fault::Server(ServerFault::of_read(read)) }
     }
 
     /// The status of the answer; `None` where there is nobody to answer.
@@ -110,9 +115,11 @@ impl Fault {
                 ServerFault::Refused
                 | ServerFault::Unreachable
                 | ServerFault::Connect
+                | ServerFault::Tls(_)
                 | ServerFault::Closed
                 | ServerFault::Protocol => 502,
                 ServerFault::ConnectTimeout
+                | ServerFault::TlsTimeout
                 | ServerFault::WriteTimeout
                 | ServerFault::ResponseTimeout
                 | ServerFault::BodyTimeout => 504,
@@ -154,6 +161,8 @@ impl Fault {
                 ServerFault::Connect => "no connection to the server",
                 ServerFault::Shortage => "no descriptor or memory left for a connection to the server",
                 ServerFault::ConnectTimeout => "no connection to the server in time",
+                ServerFault::Tls(fault) => tls_sentence(fault),
+                ServerFault::TlsTimeout => "no TLS handshake with the server in time",
                 ServerFault::WriteTimeout => "the server took nothing of the request in time",
                 ServerFault::ResponseTimeout => "no answer from the server in time",
                 ServerFault::BodyTimeout => "the server's answer stopped in its body",
@@ -195,7 +204,35 @@ impl Fault {
     }
 }
 
+fn tls_sentence(fault: TlsFault) -> &'static str {
+    match fault {
+        TlsFault::Untrusted => "TLS with the server: its certificate is from no trusted authority",
+        TlsFault::WrongName => "TLS with the server: its certificate is for another name",
+        TlsFault::Expired => "TLS with the server: its certificate has expired",
+        TlsFault::NotYetValid => "TLS with the server: its certificate is not valid yet",
+        TlsFault::BadCertificate => "TLS with the server: its certificate cannot be used",
+        TlsFault::OurCertificate => "TLS with the server: it does not take our certificate, or wants one",
+        TlsFault::UnknownName => "TLS with the server: it does not know the name that it was called by",
+        TlsFault::NotTls => "TLS with the server: it does not speak TLS",
+        TlsFault::Malformed => "TLS with the server: what it said is broken",
+        TlsFault::NoSharedVersion => "TLS with the server: no version in common",
+        TlsFault::NoSharedCipher => "TLS with the server: no cipher in common",
+        TlsFault::NoSharedProtocol => "TLS with the server: it does not speak HTTP/1.1",
+        TlsFault::Alert => "TLS with the server: it broke off with an alert",
+        TlsFault::Closed => "TLS with the server: it closed the connection in the handshake",
+        TlsFault::Other => "TLS with the server: it failed",
+    }
+}
+
 impl ServerFault {
+    /// What a read from a server came to that brought nothing.
+    pub(crate) fn of_read(read: &io::Result<usize>) -> ServerFault {
+        match read {
+            Err(error) => TlsFault::of_tls(error).map_or(ServerFault::Closed, ServerFault::Tls),
+            Ok(_) => ServerFault::Closed,
+        }
+    }
+
     /// Under which kind the server failed, for the metrics.
     pub(crate) fn kind(self) -> ServerFailure {
         match self {
@@ -203,7 +240,16 @@ impl ServerFault {
             | ServerFault::Unreachable
             | ServerFault::Connect
             | ServerFault::Shortage => ServerFailure::Connect,
+            ServerFault::Tls(fault) => match fault {
+                TlsFault::Untrusted => ServerFailure::TlsUntrusted,
+                TlsFault::WrongName => ServerFailure::TlsWrongName,
+                TlsFault::Expired => ServerFailure::TlsExpired,
+                TlsFault::NotYetValid | TlsFault::BadCertificate => ServerFailure::TlsCertificate,
+                TlsFault::OurCertificate => ServerFailure::TlsOurCertificate,
+                _ => ServerFailure::Tls,
+            },
             ServerFault::ConnectTimeout
+            | ServerFault::TlsTimeout
             | ServerFault::WriteTimeout
             | ServerFault::ResponseTimeout
             | ServerFault::BodyTimeout => ServerFailure::Timeout,

@@ -9,6 +9,7 @@ use pointsman_balance::{RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex};
 use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
+use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
@@ -100,12 +101,22 @@ impl LiveListener {
     }
 }
 
+/// What makes a server the same one after a reload: idle connections that were made under other settings, to an
+/// authority that is no longer trusted for instance, must not serve the new ones.
+#[derive(PartialEq, Eq, Hash)]
+struct ServerKey {
+    pool: Arc<str>,
+    name: Arc<str>,
+    address: SocketAddr,
+    tls: Option<[u8; 32]>,
+}
+
 /// Gives numbers and state to names, and remembers them.
 pub(crate) struct Registry {
     metrics: Arc<Metrics>,
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
-    servers: HashMap<(Arc<str>, Arc<str>, SocketAddr), LiveServer>,
+    servers: HashMap<ServerKey, LiveServer>,
     places: Places,
     /// How many numbers were given to listeners and servers: none is given twice.
     listeners_numbered: u32,
@@ -174,7 +185,12 @@ impl Registry {
     fn pool(&mut self, pool: &Pool) -> Vec<LiveServer> {
         let mut servers = Vec::with_capacity(pool.servers.len());
         for server in &pool.servers {
-            let key = (pool.name.clone(), server.name.clone(), server.address);
+            let key = ServerKey {
+                pool: pool.name.clone(),
+                name: server.name.clone(),
+                address: server.address,
+                tls: server.tls.as_ref().map(Connector::identity),
+            };
             let live = self.servers.entry(key).or_insert_with(|| {
                 self.servers_numbered += 1;
                 LiveServer {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pointsman_balance::Picker;
 use pointsman_config::{Pool, PoolIndex, PoolLimits};
 use pointsman_telemetry::ServerMetrics;
+use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, ServerId};
 
 use crate::live::Live;
@@ -30,6 +31,8 @@ pub(crate) struct LocalPool {
 pub(crate) struct LocalServer {
     pub(crate) id: ServerId,
     pub(crate) address: std::net::SocketAddr,
+    /// Plain where absent.
+    pub(crate) tls: Option<Connector>,
     pub(crate) weight: u32,
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
@@ -86,6 +89,7 @@ impl LocalPool {
                 Rc::new(LocalServer {
                     id: state.id,
                     address: server.address,
+                    tls: server.tls.clone(),
                     weight: server.weight,
                     identity: identity(live, plan, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),

@@ -31,6 +31,13 @@ const HANDSHAKE_BYTES: usize = 96 * KIB;
 const EXCHANGE_BYTES: usize = 3 * HEAD_BYTES + 8 * KIB;
 /// The same on top under TLS: a record in the clear, and what the client does not take of the answer.
 const TLS_EXCHANGE_BYTES: usize = 36 * KIB;
+/// HTTP/2 on top of a connection: what the library keeps for frames that come and go, its tables, and what is
+/// gathered to be sent.
+const HTTP2_BYTES: usize = 128 * KIB;
+/// A stream on top of its exchange: its own state, and what the client does not take of the answer.
+const STREAM_BYTES: usize = 8 * KIB + STREAM_UNSENT_BYTES_MAX;
+/// What a stream may hold of its answer while the client takes none.
+pub(crate) const STREAM_UNSENT_BYTES_MAX: usize = 64 * KIB;
 /// A tunnel at rest: its task, and the place of the server's socket.
 const TUNNEL_BYTES: usize = 4 * KIB;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
@@ -76,7 +83,7 @@ impl Buffers {
         self.account.book(CONNECTION_BYTES as u64)
     }
 
-    /// Books that it speaks TLS.
+    /// Books that a connection, of a client or to a server, speaks TLS.
     pub(crate) fn tls(&self) -> Option<Booking> {
         self.account.book(TLS_BYTES as u64)
     }
@@ -91,6 +98,21 @@ impl Buffers {
     pub(crate) fn exchange(&self, received_bytes: usize, is_tls: bool) -> Option<Booking> {
         let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
         self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
+    }
+
+    /// Books what an exchange takes on top where its server speaks TLS.
+    pub(crate) fn server_tls_exchange(&self) -> Option<Booking> {
+        self.account.book(TLS_EXCHANGE_BYTES as u64)
+    }
+
+    /// Books that a connection speaks HTTP/2.
+    pub(crate) fn http2(&self) -> Option<Booking> {
+        self.account.book(HTTP2_BYTES as u64)
+    }
+
+    /// Books a stream's exchange, of whose body so much may come before it is read.
+    pub(crate) fn stream(&self, received_bytes: usize, window_bytes: u32) -> Option<Booking> {
+        self.account.book((EXCHANGE_BYTES + received_bytes + STREAM_BYTES) as u64 + u64::from(window_bytes))
     }
 
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
@@ -113,11 +135,14 @@ impl Buffers {
         self.account.book(u64::from(sides) * TLS_EXCHANGE_BYTES as u64)
     }
 
-    /// Gives back what is kept where another thread has found nothing left. Called at each tick.
+    /// Gives back what is kept, where somebody has found nothing left.
     pub(crate) fn help_in_shortage(&self) {
-        if self.account.is_short() {
-            self.account.settle();
-        }
+        self.account.settle();
+    }
+
+    /// Whether another thread, or this one, has found nothing left.
+    pub(crate) fn is_short(&self) -> bool {
+        self.account.is_short()
     }
 
     /// Gives back what nobody has wanted for a while.

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use pointsman_http::AnswerTo;
-use pointsman_net::{PooledBuffer, Presence, Stall, Tcp, write_all};
+use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
-use pointsman_upstream::{ConnectFault, Trust};
+use pointsman_tls::ServerHandshakeFault as TlsFault;
+use pointsman_upstream::{ConnectFault, Connection, Trust};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
@@ -32,7 +33,7 @@ pub(crate) struct Reached {
 
 /// A connection to a server, with a request on its way there for as long as it lives.
 pub(crate) struct ServerConnection {
-    pub(crate) tcp: Tcp,
+    pub(crate) io: Connection,
     in_flight: InFlight,
 }
 
@@ -75,7 +76,7 @@ impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
     pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange) {
         // With urgent data a byte of what it said is missing.
-        if !self.is_reusable || self.server.tcp.had_urgent_data() {
+        if !self.is_reusable || self.server.io.tcp().had_urgent_data() {
             return;
         }
         // A body behind an answer to HEAD is how an answer reaches the wrong request: some servers send one.
@@ -83,7 +84,7 @@ impl Reached {
         let server = self.server.server().clone();
         let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
         let now_ms = shard.clock.round_us() / 1000;
-        shard.idle.give_back(server.id, self.server.tcp, now_ms, server.idle_limits(), trust, count);
+        shard.idle.give_back(server.id, self.server.io, now_ms, server.idle_limits(), trust, count);
     }
 }
 
@@ -100,8 +101,8 @@ enum Tried {
         /// Whether another try may follow: the request cannot have had an effect, or may have it twice.
         again: bool,
     },
-    /// There is nobody left to try for.
-    NoClient(Fault),
+    /// There is nobody left to try for, or no memory to try it with.
+    GivenUp(Fault),
 }
 
 fn failed(fault: ServerFault, again: bool) -> Tried {
@@ -132,7 +133,7 @@ impl<C: Transport> Session<C> {
                     return Ok(reached);
                 }
                 Err(Tried::Failed { fault, again }) => (fault, again),
-                Err(Tried::NoClient(fault)) => return Err(fault),
+                Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
             // A kept connection that its server has closed says nothing about the server.
@@ -155,22 +156,25 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
-        let mut tcp = match self.kept(server, exchange) {
-            Some(tcp) => tcp,
+        let mut io = match self.kept(server, exchange) {
+            Some(io) => io,
             None => self.connect(server).await?,
         };
+        if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
+            return Err(Tried::GivenUp(Fault::Memory));
+        }
         exchange.is_connected(self);
         let may_repeat = exchange.may_repeat();
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
-            let write = write_all(&mut tcp, &forward.message, &mut sent);
+            let write = write_all(&mut io, &forward.message, &mut sent);
             match self.deadline.within(stall.look_ms(), write).await {
                 Ok(Ok(())) => break,
                 Ok(Err(_)) => {
                     return Err(failed(ServerFault::Closed, sent == 0 || may_repeat));
                 }
                 // Slowly, but it takes it.
-                Err(_) if stall.goes_on(tcp.taken_bytes()) => {}
+                Err(_) if stall.goes_on(io.tcp().taken_bytes()) => {}
                 Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
             }
         }
@@ -178,19 +182,24 @@ impl<C: Transport> Session<C> {
         let mut answer = self.shard.buffers.head();
         if forward.body.is_done() {
             let ms = server.limits.response_ms_max;
-            let read = |context: &mut Context<'_>, _: &mut C| tcp.poll_read_into(context, &mut answer);
-            match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::NoClient)? {
+            let read = |context: &mut Context<'_>, _: &mut C| io.poll_read_into(context, &mut answer);
+            match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::GivenUp)? {
                 Ok(Ok(1..)) => exchange.has_first_byte(self),
-                Ok(_) => return Err(failed(ServerFault::Closed, may_repeat)),
+                Ok(read) => {
+                    let fault = ServerFault::of_read(&read);
+                    // What the server has against our certificate it says before it looks at a request.
+                    let is_unread = fault == ServerFault::Tls(TlsFault::OurCertificate);
+                    return Err(failed(fault, may_repeat || is_unread));
+                }
                 Err(_) => return Err(failed(ServerFault::ResponseTimeout, false)),
             }
         }
-        let server = ServerConnection { tcp, in_flight };
+        let server = ServerConnection { io, in_flight };
         Ok(Reached { server, answer, answer_until_us, is_reusable: false })
     }
 
     /// A connection that another request has left.
-    fn kept(&self, server: &LocalServer, exchange: &mut Exchange) -> Option<Tcp> {
+    fn kept(&self, server: &LocalServer, exchange: &mut Exchange) -> Option<Connection> {
         // After a stale connection the others of its age are likely stale too.
         let kept = match exchange.check() {
             Some(check) if exchange.tries == 1 => {
@@ -203,11 +212,10 @@ impl<C: Transport> Session<C> {
     }
 
     /// A new connection, as long as the client is there.
-    async fn connect(&mut self, server: &LocalServer) -> Result<Tcp, Tried> {
+    async fn connect(&mut self, server: &LocalServer) -> Result<Connection, Tried> {
         let Session { io, shard, deadline, .. } = self;
         // On the heap: most requests find a connection, and an idle client has no room to spare.
-        let ms = server.limits.connect_ms_max;
-        let mut connecting = Box::pin(connect(shard, server.address, deadline, ms));
+        let mut connecting = Box::pin(connect(shard, server, deadline));
         let connected = std::future::poll_fn(|context| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(context) {
                 return Poll::Ready(Some(connected));
@@ -218,9 +226,10 @@ impl<C: Transport> Session<C> {
             }
         });
         let fault = match connected.await {
-            Some(Ok(tcp)) => return Ok(tcp),
+            Some(Ok(Some(connection))) => return Ok(connection),
+            Some(Ok(None)) => return Err(Tried::GivenUp(Fault::Memory)),
             Some(Err(fault)) => fault,
-            None => return Err(Tried::NoClient(Fault::Client(ClientFault::Closed))),
+            None => return Err(Tried::GivenUp(Fault::Client(ClientFault::Closed))),
         };
         let fault = match fault {
             ConnectFault::Io(error) if Lack::of(&error).is_some() => ServerFault::Shortage,
@@ -230,6 +239,8 @@ impl<C: Transport> Session<C> {
                 _ => ServerFault::Connect,
             },
             ConnectFault::Timeout => ServerFault::ConnectTimeout,
+            ConnectFault::Tls(error) => ServerFault::Tls(TlsFault::of(&error)),
+            ConnectFault::TlsTimeout => ServerFault::TlsTimeout,
         };
         Err(failed(fault, fault != ServerFault::Shortage))
     }

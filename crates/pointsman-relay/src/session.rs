@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use pointsman_config::{Listener, ListenerLimits};
+use pointsman_h2::PREFACE;
 use pointsman_http::Answer;
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_view::{AddressText, Connection};
@@ -38,7 +39,7 @@ pub(crate) struct Session<C: Transport> {
     pub(crate) peer_text: AddressText,
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
-    requests: u32,
+    pub(crate) requests: u32,
     /// The generation of the plan that `limits` are from.
     generation: u64,
     /// Bytes of the next request that came with the last one.
@@ -58,10 +59,12 @@ pub(crate) enum After {
     Close,
     /// It closes, and nothing that was sent is on its way.
     Leave,
+    /// It goes over to HTTP/2.
+    Http2,
 }
 
-/// Serves a client connection until it ends.
-pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
+/// Serves a client connection until it ends, or goes over to HTTP/2, which it says.
+pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) -> bool {
     loop {
         let mut exchange = Exchange::default();
         match session.whole_exchange(&mut exchange).await {
@@ -69,13 +72,19 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) {
             After::Close => {
                 let booked = exchange.booked.take();
                 drop(exchange);
-                return Box::pin(session.linger(booked)).await;
+                Box::pin(session.linger(booked)).await;
+                return false;
             }
             After::Leave if session.has_lost_its_listener() => {
                 drop(exchange);
-                return Box::pin(session.linger(None)).await;
+                Box::pin(session.linger(None)).await;
+                return false;
             }
-            After::Leave => return session.leave().await,
+            After::Leave => {
+                session.leave().await;
+                return false;
+            }
+            After::Http2 => return true,
         }
     }
 }
@@ -172,6 +181,10 @@ impl<C: Transport> Session<C> {
                 drop(received);
                 Ok(After::Leave)
             }
+            Verdict::Http2 => {
+                self.early = Some(received);
+                Ok(After::Http2)
+            }
         }
     }
 
@@ -265,6 +278,7 @@ impl<C: Transport> Session<C> {
         };
         exchange.response_bytes = out.len() as u64;
         self.is_amid_answer = true;
+        self.io.ends_with(b"");
         // The last answer goes out together with the farewell, where that is possible.
         let is_held = !keeps && self.io.hold(&out);
         if !is_held && self.send(&out).await.is_err() {
@@ -318,7 +332,7 @@ impl<C: Transport> Session<C> {
     }
 
     /// Takes over what a reload changed about the listener.
-    fn look_at_plan(&mut self) {
+    pub(crate) fn look_at_plan(&mut self) {
         let generation = self.shard.shared.generation();
         if generation != self.generation
             && let Some((listener, _)) = self.shard.local().live.listener(self.listener_id)
@@ -332,6 +346,20 @@ impl<C: Transport> Session<C> {
     /// Whether the connection closes behind what it is doing now: the switch drains, or its listener is gone.
     pub(crate) fn is_ending(&self) -> bool {
         self.shard.is_draining() || self.is_unlisted()
+    }
+
+    /// Whether HTTP/2 was agreed on in the handshake (RFC 9113 section 3.2).
+    pub(crate) fn is_http2_agreed(&self) -> bool {
+        self.connection.tls.as_ref().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
+    }
+
+    /// Whether these bytes, which are no request, begin HTTP/2: with prior knowledge, as the first ones (RFC 9113
+    /// section 3.3). Over TLS it is agreed on before.
+    #[cold]
+    pub(crate) fn may_go_over(&self, listener: &Listener, received: &[u8]) -> bool {
+        let is_first = self.requests == 1 && self.io.plain().is_some() && listener.http2;
+        // The rest of it, which may still come, has no part in what a request is.
+        is_first && received.starts_with(&PREFACE[..b"PRI * HTTP/2.0\r\n".len()])
     }
 
     fn is_unlisted(&self) -> bool {

@@ -130,6 +130,8 @@ pub(crate) struct Shard {
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
     pub(crate) last_descriptors: LastDescriptors,
+    /// Open streams of HTTP/2.
+    pub(crate) streams: Cell<u32>,
     /// Whether no other thread uses its descriptors.
     pub(crate) has_own_table: bool,
     /// The shortages that it could help in, as far as it has.
@@ -218,6 +220,7 @@ impl Shard {
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
             last_descriptors,
+            streams: Cell::new(0),
             has_own_table,
             shortages_heard: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
@@ -302,7 +305,7 @@ impl Shard {
         self.date.set_time(self.clock.unix_us());
         self.recorder.flush();
         self.help_in_shortage();
-        self.buffers.help_in_shortage();
+        self.help_in_lack_of_memory();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();

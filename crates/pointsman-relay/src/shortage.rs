@@ -1,15 +1,15 @@
 //! Out of descriptors or memory: what is kept for that hour, and what is given up then.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pointsman_net::{Deadline, Tcp};
-use pointsman_upstream::ConnectFault;
+use pointsman_net::{Booking, Deadline};
+use pointsman_upstream::{ConnectFault, Connection, Securing};
 use rustix::io::Errno;
 
+use crate::local::LocalServer;
 use crate::shard::Shard;
 
 /// Idle connections to servers that are closed at a time.
@@ -116,20 +116,22 @@ impl ShortageCounts {
     }
 }
 
-/// Connects to a server; where there is no descriptor for it, idle connections make room first.
+/// Connects to a server; where there is no descriptor for it, idle connections make room first. `None`: there is no
+/// memory for the TLS of it.
 pub(crate) async fn connect(
     shard: &Shard,
-    address: SocketAddr,
+    server: &LocalServer,
     deadline: &mut Deadline,
-    ms: u32,
-) -> Result<Tcp, ConnectFault> {
+) -> Result<Option<Connection>, ConnectFault> {
     loop {
         let mut lack = Lack::Table;
         if !shard.is_short(Use::Server) {
-            let outcome = pointsman_upstream::connect(address, deadline, ms).await;
-            match &outcome {
-                Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(error) => lack = lacking,
-                _ => return outcome,
+            let Some((securing, _handshake)) = shard.secures(server) else { return Ok(None) };
+            let (address, ms) = (server.address, server.limits.connect_ms_max);
+            let outcome = pointsman_upstream::connect(address, securing, deadline, ms).await;
+            match outcome {
+                Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(&error) => lack = lacking,
+                outcome => return outcome.map(Some),
             }
         }
         if !shard.makes_room(Use::Server, lack) {
@@ -139,6 +141,24 @@ pub(crate) async fn connect(
 }
 
 impl Shard {
+    /// What the TLS of a connection to a server takes, and its handshake, booked; where there is not so much left,
+    /// idle connections make room. `None`: there is still too little.
+    fn secures<'s>(&self, server: &'s LocalServer) -> Option<(Option<Securing<'s>>, Option<Booking>)> {
+        let Some(connector) = &server.tls else { return Some((None, None)) };
+        let (at_rest, handshake) = self.with_room(|| self.buffers.tls().zip(self.buffers.handshake()))?;
+        Some((Some(Securing { connector, at_rest }), Some(handshake)))
+    }
+
+    /// Books something; where there is too little memory left, idle connections that hold some make room.
+    pub(crate) fn with_room<T>(&self, book: impl Fn() -> Option<T>) -> Option<T> {
+        loop {
+            let booked = book();
+            if booked.is_some() || self.idle.close_booked(GIVEN_UP) == 0 {
+                return booked;
+            }
+        }
+    }
+
     /// Whether there is no descriptor left for this.
     pub(crate) fn is_short(&self, whom: Use) -> bool {
         self.last_descriptors.are_reached(self.shared.open.load(Ordering::Relaxed), whom)
@@ -151,6 +171,14 @@ impl Shard {
         let kept_min = if whom == Use::Client { KEPT_FOR_CLIENTS } else { 0 };
         let pipes = self.pipes.close_kept();
         self.idle.close_oldest(GIVEN_UP, kept_min) + pipes > 0
+    }
+
+    /// Gives memory back where somebody has found none.
+    pub(crate) fn help_in_lack_of_memory(&self) {
+        if self.buffers.is_short() {
+            self.idle.close_booked(GIVEN_UP);
+            self.buffers.help_in_shortage();
+        }
     }
 
     /// Joins in where another thread has run short of what all share.

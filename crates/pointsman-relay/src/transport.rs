@@ -1,12 +1,13 @@
 //! What a session talks through, and how it ends.
 
 use std::io;
-use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use pointsman_h2::Oddity;
 use pointsman_net::{Booking, PooledBuffer, Presence, Stall, Tcp};
 use pointsman_tls::TlsStream;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use pointsman_upstream::Connection;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::session::Session;
 
@@ -36,6 +37,11 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
+    /// What is known of it as a stream of HTTP/2, if it is one.
+    fn of_http2(&self) -> Option<OfHttp2<'_>> {
+        None
+    }
+
     /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
     fn ends_with(&mut self, trailers: &[u8]);
 
@@ -50,6 +56,14 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
         context: &mut Context<'_>,
         buffer: &mut PooledBuffer,
     ) -> Poll<io::Result<usize>>;
+}
+
+/// What a stream of HTTP/2 says of its request beside the head.
+pub(crate) struct OfHttp2<'a> {
+    pub(crate) scheme: Option<&'a str>,
+    pub(crate) oddity: Option<Oddity>,
+    /// Bytes of the body that may come before they are read.
+    pub(crate) window_bytes: u32,
 }
 
 impl Transport for Tcp {
@@ -127,29 +141,49 @@ impl Transport for TlsStream<Tcp> {
         context: &mut Context<'_>,
         buffer: &mut PooledBuffer,
     ) -> Poll<io::Result<usize>> {
-        if !buffer.make_room() {
-            return poll_read_nowhere(self, context);
-        }
-        // The future holds no state of its own: made anew at each poll it goes on where it was.
-        let read = pin!(self.read_buf(&mut **buffer)).poll(context);
-        if read.is_pending() {
-            buffer.release_if_empty();
-        }
-        read
+        pointsman_net::poll_read_into(self, context, buffer)
     }
 }
 
-/// The end, if it is that; what else comes finds no room.
-#[cold]
-fn poll_read_nowhere(stream: &mut TlsStream<Tcp>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-    let mut byte = [0];
-    let mut into = ReadBuf::new(&mut byte);
-    let read = Pin::new(stream).poll_read(context, &mut into);
-    read.map(|read| match (read, into.filled().len()) {
-        (Ok(()), 0) => Ok(0),
-        (Ok(()), _) => Err(io::ErrorKind::OutOfMemory.into()),
-        (Err(error), _) => Err(error),
-    })
+impl Transport for Connection {
+    fn plain(&self) -> Option<&Tcp> {
+        Connection::plain(self)
+    }
+
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        self.tcp().presence(context)
+    }
+
+    fn taken_bytes(&self) -> Option<u64> {
+        self.tcp().taken_bytes()
+    }
+
+    fn break_off(&mut self) {
+        self.tcp().reset_on_close();
+    }
+
+    fn has_news(&mut self) -> bool {
+        Connection::has_news(self)
+    }
+
+    fn hold(&mut self, bytes: &[u8]) -> bool {
+        Connection::hold(self, bytes)
+    }
+
+    fn ends_with(&mut self, _: &[u8]) {}
+
+    fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
+        Connection::set_unsent_bytes_max(self, bytes_max);
+    }
+
+    #[inline]
+    fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>> {
+        Connection::poll_read_into(self, context, buffer)
+    }
 }
 
 /// Waits for bytes and appends them to `buffer`; 0 is the end.

@@ -48,7 +48,7 @@ impl<C: Transport> Session<C> {
             server_bytes: &mut exchange.response_bytes,
             is_amid: is_amid_answer,
         };
-        let end = tunnel.carry(io, &mut reached.server.tcp, deadline, carried).await;
+        let end = tunnel.carry(io, &mut reached.server.io, deadline, carried).await;
         Err(match end {
             TunnelEnd::Closed => return Ok(After::Leave),
             TunnelEnd::Drained => {

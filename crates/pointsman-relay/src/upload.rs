@@ -41,7 +41,7 @@ impl<C: Transport> Session<C> {
     ) -> Result<After, Fault> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let mut up = Pump::new(&self.shard.buffers, body, BodyForm::AsItCame, forward.body_left);
-        up.through_pipe(&self.shard, &self.io, &reached.server.tcp);
+        up.through_pipe(&self.shard, &self.io, &reached.server.io);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
             Ok(Progress::Answered(mut head)) => {
@@ -79,10 +79,10 @@ impl<C: Transport> Session<C> {
                 let Session { io, deadline, .. } = &mut *self;
                 let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
-                    if let Poll::Ready(read) = server.tcp.poll_read_into(context, answer) {
+                    if let Poll::Ready(read) = server.io.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
                     }
-                    if let Poll::Ready(step) = up.poll_step(context, io, &mut server.tcp) {
+                    if let Poll::Ready(step) = up.poll_step(context, io, &mut server.io) {
                         return Poll::Ready(Event::Uploaded(step));
                     }
                     match io.presence(context) {
@@ -117,7 +117,7 @@ impl<C: Transport> Session<C> {
                 Ok(Event::Answered(read)) => return Err(Fault::of_server(&read)),
                 Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
-                Err(_) if waiting == Waiting::Write && stall.goes_on(reached.server.tcp.taken_bytes()) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(reached.server.io.taken_bytes()) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
@@ -164,14 +164,14 @@ impl<C: Transport> Session<C> {
                 Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
-            let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.tcp));
+            let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.io));
             let step = deadline.within(ms, step).await;
             if waiting == Waiting::Read {
                 up.waited_us += self.shard.clock.round_us() - began_us;
             }
             match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
-                Err(_) if waiting == Waiting::Write && stall.goes_on(server.tcp.taken_bytes()) => {}
+                Err(_) if waiting == Waiting::Write && stall.goes_on(server.io.taken_bytes()) => {}
                 _ => return,
             }
         }

@@ -107,6 +107,8 @@ pub enum Refusal {
     BodyTimeout,
     /// The client took no byte of the answer for `write_ms_max`.
     WriteTimeout,
+    /// An HTTP/2 connection broke the protocol, or made more work than it asked for.
+    Http2,
     /// A rule refused the request.
     Rule,
     /// No server could take the request (502, 503, 504).
@@ -124,6 +126,18 @@ pub enum ServerFailure {
     Protocol,
     /// The connection ended before the answer did.
     Closed,
+    /// Its certificate comes from no trusted authority.
+    TlsUntrusted,
+    /// Its certificate is for another name.
+    TlsWrongName,
+    /// Its certificate has expired.
+    TlsExpired,
+    /// Its certificate cannot be used for another reason.
+    TlsCertificate,
+    /// It refused our certificate, or wanted one.
+    TlsOurCertificate,
+    /// The TLS handshake failed otherwise.
+    Tls,
 }
 
 /// What is counted of an exchange that is over.
@@ -254,7 +268,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 16] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 17] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -269,17 +283,24 @@ impl Refusal {
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),
         (Refusal::WriteTimeout, "write_timeout"),
+        (Refusal::Http2, "http2"),
         (Refusal::Rule, "rule"),
         (Refusal::NoServer, "no_server"),
     ];
 }
 
 impl ServerFailure {
-    pub(crate) const ALL: [(ServerFailure, &'static str); 4] = [
+    pub(crate) const ALL: [(ServerFailure, &'static str); 10] = [
         (ServerFailure::Connect, "connect"),
         (ServerFailure::Timeout, "timeout"),
         (ServerFailure::Protocol, "protocol"),
         (ServerFailure::Closed, "closed"),
+        (ServerFailure::TlsUntrusted, "tls_untrusted"),
+        (ServerFailure::TlsWrongName, "tls_wrong_name"),
+        (ServerFailure::TlsExpired, "tls_expired"),
+        (ServerFailure::TlsCertificate, "tls_certificate"),
+        (ServerFailure::TlsOurCertificate, "tls_our_certificate"),
+        (ServerFailure::Tls, "tls"),
     ];
 }
 
@@ -287,4 +308,4 @@ impl ServerFailure {
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
 const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
-const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Closed as usize + 1);
+const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);

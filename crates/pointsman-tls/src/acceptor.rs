@@ -10,7 +10,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 
@@ -28,6 +28,7 @@ pub struct Acceptor(Arc<Inner>);
 
 struct Inner {
     acceptor: TlsAcceptor,
+    by_name: Arc<ByName>,
     certificates: Vec<CertificateFacts>,
     sessions: Option<Sessions>,
 }
@@ -75,6 +76,13 @@ impl Acceptor {
         async move { TlsStream::new(handshake.await?) }
     }
 
+    /// Whether a client that was let in as `name`, the server name of its handshake, may ask for `host`, in lower
+    /// case, on the same connection: it was shown the same certificate as it would be for that (RFC 9113 section
+    /// 9.1.1). Client certificates are asked for alike for all hosts of an acceptor.
+    pub fn serves_alike(&self, name: Option<&str>, host: &str) -> bool {
+        self.0.certificates.len() < 2 || self.0.by_name.shows_alike(name, host)
+    }
+
     /// The certificates, in the order of the configuration.
     pub fn certificates(&self) -> &[CertificateFacts] {
         &self.0.certificates
@@ -102,6 +110,15 @@ pub(crate) fn provider() -> CryptoProvider {
     }
 }
 
+/// The versions that are spoken, the newest first.
+pub(crate) fn versions(min: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    static ALL: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+    match min {
+        TlsVersion::Tls12 => &ALL,
+        TlsVersion::Tls13 => &ALL[..1],
+    }
+}
+
 fn assemble(
     settings: &ServerTls,
     provider: Arc<CryptoProvider>,
@@ -109,10 +126,6 @@ fn assemble(
     clients: ClientPolicy,
     previous: Option<&Acceptor>,
 ) -> Result<Acceptor, rustls::Error> {
-    let versions = match settings.min_version {
-        TlsVersion::Tls12 => &[&TLS13, &TLS12][..],
-        TlsVersion::Tls13 => &[&TLS13][..],
-    };
     let sessions = match settings.tickets {
         true => {
             let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
@@ -120,15 +133,16 @@ fn assemble(
         }
         false => None,
     };
-    let resolver = ByName::new(&mut certificates);
+    let by_name = Arc::new(ByName::new(&mut certificates));
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions)?
+        .with_protocol_versions(versions(settings.min_version))?
         .with_client_cert_verifier(clients.verifier)
-        .with_cert_resolver(Arc::new(resolver));
+        .with_cert_resolver(by_name.clone());
     config.alpn_protocols.clone_from(&settings.alpn);
     Sessions::install(sessions.as_ref(), &mut config);
     Ok(Acceptor(Arc::new(Inner {
         acceptor: TlsAcceptor::from(Arc::new(config)),
+        by_name,
         certificates: certificates.into_iter().map(|loaded| loaded.facts).collect(),
         sessions,
     })))

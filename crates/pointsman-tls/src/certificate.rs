@@ -24,7 +24,7 @@ const EXPIRY_NOTICE: Duration = Duration::from_secs(7 * DAY_SECS);
 
 const DAY_SECS: u64 = 24 * 60 * 60;
 
-/// What there is to know about a certificate that a listener shows.
+/// What there is to know about a certificate that a listener or a pool shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFacts {
     /// The file of the chain.
@@ -164,7 +164,7 @@ fn read_chain(file: &Path, chain: &[CertificateDer<'_>]) -> Result<CertificateFa
     })
 }
 
-fn parse<'a>(der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, String> {
+pub(crate) fn parse<'a>(der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, String> {
     match X509Certificate::from_der(der) {
         Ok(([], certificate)) if certificate.version() == X509Version::V3 => Ok(certificate),
         Ok(([], certificate)) => {

@@ -7,12 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use crate::acceptor::{authorities, provider};
-use crate::error::{Problem, TlsError};
-use crate::pem;
+use crate::connector::{Connectors, SystemAuthorities};
+use crate::error::TlsError;
+use crate::settings::{ClientTls, TlsVersion};
 use crate::stream::version_name;
 
 /// Opens TLS connections to servers whose certificates come from known authorities. Cheap to clone;
@@ -24,16 +23,14 @@ impl Client {
     /// A client that trusts the authorities in a PEM file and nobody else, offers `http/1.1`, and shows no
     /// certificate of its own.
     pub fn trusting(authorities_file: &Path) -> Result<Client, Vec<TlsError>> {
-        let text = pem::read(authorities_file).map_err(|error| vec![error])?;
-        let roots = authorities(authorities_file, &text)?;
-        let config = ClientConfig::builder_with_provider(Arc::new(provider()))
-            .with_protocol_versions(&[&TLS13, &TLS12]);
-        let mut config = config
-            .map_err(|error| vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })])?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Client(Arc::new(config)))
+        let settings = ClientTls {
+            ca: Some(authorities_file.to_owned()),
+            certificate: None,
+            verify: true,
+            min_version: TlsVersion::Tls12,
+        };
+        let connectors = Connectors::build(&settings, &SystemAuthorities::default())?;
+        Ok(Client(Arc::new(connectors.into_config())))
     }
 
     /// Does a whole handshake with the server called `name`, a DNS name or an address.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Something that keeps a listener's TLS from being built.
+/// Something that keeps the TLS of a listener or a pool from being built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     file: Option<PathBuf>,
@@ -61,6 +61,8 @@ pub enum Problem {
     NoCertificateConfigured,
     /// Client certificates are asked for, but no authority was configured.
     NoClientCa,
+    /// The system's trusted authorities are wanted, and it has none.
+    NoSystemAuthorities,
     /// The cryptographic library refuses the settings.
     Refused {
         /// What it says.
@@ -118,6 +120,9 @@ impl TlsError {
             }
             Problem::NoCertificateConfigured => "set `certificate` and `key`",
             Problem::NoClientCa => "set `client_ca` to a PEM file of authorities, or `client_auth = \"off\"`",
+            Problem::NoSystemAuthorities => {
+                "install the system's certificates (`ca-certificates`), or set `ca` to a PEM file of authorities"
+            }
             Problem::Refused { .. } => return None,
         })
     }
@@ -155,6 +160,7 @@ impl fmt::Display for TlsError {
             Problem::NoClientCa => {
                 f.write_str("client certificates are asked for, but no authority is configured")
             }
+            Problem::NoSystemAuthorities => f.write_str("this system has no trusted authorities"),
             Problem::Refused { reason } => write!(f, "these settings cannot be used: {reason}"),
         }
     }

@@ -2,32 +2,42 @@
 //!
 //! [`ServerTls`] is what an operator wrote. [`Acceptor::build`] reads the files once, at load, and says all
 //! that is wrong with them; after that nothing here touches a file. [`Acceptor::accept`] does the handshake
-//! over any stream, and [`TlsStream::facts`] says what came of it. [`Client`] is the other side, for tools.
+//! over any stream, and [`TlsStream::facts`] says what came of it. The other side, to servers, is likewise
+//! [`ClientTls`], [`Connectors::build`] and [`Connector::connect`]; [`Client`] is the same for tools, blocking.
 //!
 //! Invariants:
 //! - A session resumes only under the client-certificate policy that made it: each acceptor has ticket keys
 //!   and a session cache of its own, and a rebuilt one inherits them only from an equal policy.
+//! - A session with a server resumes only under the settings that made it: each connector has its own, and an
+//!   equal one of the plan before takes its place.
 //! - No early data: a request is never read before the handshake is complete.
 
 mod acceptor;
 mod certificate;
 mod client;
+mod connector;
 mod error;
 mod fault;
 mod identity;
 mod pem;
 mod resolver;
+mod server_fault;
+mod server_stream;
 mod sessions;
 mod settings;
 mod stream;
+mod verifier;
 
 pub use acceptor::Acceptor;
 pub use certificate::{CertificateFacts, CertificateWarning, Concern};
 pub use client::{Client, ClientStream};
+pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
 pub use identity::ClientIdentity;
-pub use settings::{CertificateFiles, ClientAuth, ServerTls, TlsVersion};
+pub use server_fault::ServerHandshakeFault;
+pub use server_stream::ServerStream;
+pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, TlsVersion};
 pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
 
 #[cfg(test)]

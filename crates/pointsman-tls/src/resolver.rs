@@ -42,6 +42,12 @@ impl ByName {
         by_name
     }
 
+    /// Whether whoever asked for `name` was shown what one who asks for `host` would be.
+    pub(crate) fn shows_alike(&self, name: Option<&str>, host: &str) -> bool {
+        let (shown, wanted) = (self.candidates(name), self.candidates(Some(host)));
+        shown.0.iter().all(|one| wanted.0.iter().any(|other| Arc::ptr_eq(one, other)))
+    }
+
     fn candidates(&self, name: Option<&str>) -> &Candidates {
         let Some(name) = name else {
             return &self.default;

@@ -1,4 +1,4 @@
-//! What an operator wrote about TLS on a listener, as plain data.
+//! What an operator wrote about TLS on a listener and to a pool's servers, as plain data.
 
 use std::path::PathBuf;
 
@@ -20,6 +20,20 @@ pub struct ServerTls {
     pub client_ca: Option<PathBuf>,
     /// Whether clients are asked for a certificate.
     pub client_auth: ClientAuth,
+}
+
+/// TLS to the servers of one pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientTls {
+    /// A PEM file of the authorities that a server's certificate must come from; a server may also show a
+    /// certificate that stands in it itself. `None`: the authorities that the system trusts.
+    pub ca: Option<PathBuf>,
+    /// What is shown to a server that asks for a certificate.
+    pub certificate: Option<CertificateFiles>,
+    /// Whether a server's certificate is checked at all.
+    pub verify: bool,
+    /// The oldest version that is spoken.
+    pub min_version: TlsVersion,
 }
 
 /// A certificate chain, leaf first, and the leaf's private key: two PEM files, or one file named twice.

@@ -25,7 +25,7 @@ pub struct TlsStream<S> {
 pub const UNSENT_BYTES_MAX: usize = 20 * 1024;
 
 /// What [`TlsStream::hold`] takes: a record, which is well within the limit on what a connection may hold.
-const HELD_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const HELD_BYTES_MAX: usize = 16 * 1024;
 
 /// What a handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod choice;
 mod client_side;
 mod clients;
+mod connectors;
 mod files;
 mod resumption;
 

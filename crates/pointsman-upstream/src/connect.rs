@@ -1,9 +1,13 @@
 //! Opening a connection to a server.
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 
-use pointsman_net::{Deadline, Tcp};
+use pointsman_net::{Booking, Deadline};
+use pointsman_tls::Connector;
+
+use crate::Connection;
 
 /// Why there is no connection.
 #[derive(Debug)]
@@ -12,13 +16,40 @@ pub enum ConnectFault {
     Io(io::Error),
     /// Not open in time.
     Timeout,
+    /// The TLS handshake failed.
+    Tls(io::Error),
+    /// The connection was open in time, and its TLS handshake not over.
+    TlsTimeout,
 }
 
-/// Connects to `address` within `ms` milliseconds.
-pub async fn connect(address: SocketAddr, deadline: &mut Deadline, ms: u32) -> Result<Tcp, ConnectFault> {
-    match deadline.within(ms, pointsman_net::connect(address)).await {
-        Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(error)) => Err(ConnectFault::Io(error)),
+/// TLS on a connection, and the memory that is booked for it.
+#[derive(Debug)]
+pub struct Securing<'a> {
+    /// Does the handshake.
+    pub connector: &'a Connector,
+    /// What the connection is at rest: booked until it closes.
+    pub at_rest: Booking,
+}
+
+/// Connects to `address` within `ms` milliseconds, the TLS handshake included.
+pub async fn connect(
+    address: SocketAddr,
+    securing: Option<Securing<'_>>,
+    deadline: &mut Deadline,
+    ms: u32,
+) -> Result<Connection, ConnectFault> {
+    let is_open = Cell::new(false);
+    let connecting = async {
+        let tcp = pointsman_net::connect(address).await.map_err(ConnectFault::Io)?;
+        is_open.set(true);
+        let Some(Securing { connector, at_rest }) = securing else { return Ok(Connection::Plain(tcp)) };
+        // On the heap: the handshake's state is large, and most servers are plain.
+        let stream = Box::pin(connector.connect(tcp)).await.map_err(ConnectFault::Tls)?;
+        Ok(Connection::secured(stream, at_rest))
+    };
+    match deadline.within(ms, connecting).await {
+        Ok(connected) => connected,
+        Err(_) if is_open.get() => Err(ConnectFault::TlsTimeout),
         Err(_) => Err(ConnectFault::Timeout),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pointsman_net::Tcp;
+use crate::Connection;
 
 /// A server's number, given once and kept over reloads. Small: it is an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub struct IdleConnections<T> {
 
 #[derive(Debug)]
 struct Idle<T> {
-    connection: Tcp,
+    connection: Connection,
     until_ms: u64,
     usable_from_ms: u64,
     _counted: T,
@@ -68,11 +68,11 @@ impl<T> IdleConnections<T> {
     /// The connection to `server` that was used last, if it is still open and silent.
     ///
     /// The last used is the likeliest to be alive, and lets the others grow old and go.
-    pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Tcp> {
+    pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Connection> {
         let mut servers = self.servers.borrow_mut();
         let kept = servers.get_mut(server.0 as usize)?;
         while let Some((at, check)) = pick(kept, now_ms, check) {
-            let idle = kept.remove(at);
+            let mut idle = kept.remove(at);
             self.count.set(self.count.get() - 1);
             let is_quiet = match check {
                 Check::Heard => idle.connection.sounds_quiet(),
@@ -90,7 +90,7 @@ impl<T> IdleConnections<T> {
     pub fn give_back(
         &self,
         server: ServerId,
-        connection: Tcp,
+        mut connection: Connection,
         now_ms: u64,
         limits: IdleLimits,
         trust: Trust,
@@ -105,6 +105,7 @@ impl<T> IdleConnections<T> {
         if self.count.get() >= self.count_max || kept.len() >= limits.connections_max as usize {
             return;
         }
+        connection.end_use();
         let until_ms = now_ms + u64::from(limits.idle_ms_max);
         let usable_from_ms = match trust {
             Trust::Full => now_ms,
@@ -123,7 +124,7 @@ impl<T> IdleConnections<T> {
                 continue;
             }
             let wanted = is_wanted(ServerId(index as u32));
-            kept.retain(|idle| wanted && idle.until_ms > now_ms && idle.connection.sounds_quiet());
+            kept.retain_mut(|idle| wanted && idle.until_ms > now_ms && idle.connection.sounds_quiet());
             count += kept.len() as u32;
         }
         self.count.set(count);
@@ -144,6 +145,20 @@ impl<T> IdleConnections<T> {
             self.count.set(self.count.get() - 1);
         }
         max
+    }
+
+    /// Closes at most `max` connections that hold memory which clients could have; says how many it closed.
+    pub fn close_booked(&self, max: usize) -> usize {
+        let mut closed = 0;
+        for kept in self.servers.borrow_mut().iter_mut() {
+            kept.retain(|idle| {
+                let goes = closed < max && idle.connection.is_booked();
+                closed += usize::from(goes);
+                !goes
+            });
+        }
+        self.count.set(self.count.get() - closed as u32);
+        closed
     }
 
     /// How many there are.
@@ -171,10 +186,10 @@ mod tests {
         pointsman_net::EventLoop::new().expect("descriptors").run(test);
     }
 
-    async fn pair(listener: &std::net::TcpListener) -> (Tcp, std::net::TcpStream) {
+    async fn pair(listener: &std::net::TcpListener) -> (Connection, std::net::TcpStream) {
         let address = listener.local_addr().expect("bound");
         let ours = pointsman_net::connect(address).await.expect("listening");
-        (ours, listener.accept().expect("connected").0)
+        (Connection::Plain(ours), listener.accept().expect("connected").0)
     }
 
     #[test]
@@ -186,7 +201,7 @@ mod tests {
             let mut last = None;
             for _ in 0..3 {
                 let (ours, theirs) = pair(&listener).await;
-                last = Some(ours.local().expect("open"));
+                last = Some(ours.tcp().local().expect("open"));
                 if servers_ends.len() < 2 {
                     idle.give_back(ServerId(1), ours, 0, LIMITS, Trust::Full, || ());
                 } else {
@@ -201,7 +216,7 @@ mod tests {
             idle.sweep(1200, |_| true);
             assert_eq!(idle.count(), 1, "two were idle too long");
             let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
-            assert_eq!(kept.local().ok(), last);
+            assert_eq!(kept.tcp().local().ok(), last);
             idle.give_back(ServerId(4), kept, 0, LIMITS, Trust::Full, || ());
             idle.sweep(1, |server| server != ServerId(4));
             assert_eq!(idle.count(), 0, "its server is no longer wanted");
@@ -240,14 +255,14 @@ mod tests {
             let idle = IdleConnections::new(8);
             let (trusted, _first) = pair(&listener).await;
             let (probed, _second) = pair(&listener).await;
-            let addresses = [trusted.local().expect("open"), probed.local().expect("open")];
+            let addresses = [trusted.tcp().local().expect("open"), probed.tcp().local().expect("open")];
             idle.give_back(ServerId(0), trusted, 0, LIMITS, Trust::Full, || ());
             idle.give_back(ServerId(0), probed, 0, LIMITS, Trust::Probation, || ());
             let taken = idle.take(ServerId(0), 0, Check::Heard).expect("the trusted one");
-            assert_eq!(taken.local().ok(), Some(addresses[0]));
+            assert_eq!(taken.tcp().local().ok(), Some(addresses[0]));
             assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
             let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
-            assert_eq!(taken.local().ok(), Some(addresses[1]));
+            assert_eq!(taken.tcp().local().ok(), Some(addresses[1]));
         });
     }
 
@@ -266,7 +281,7 @@ mod tests {
             assert_eq!(idle.count(), 1);
             assert!(idle.take(ServerId(3), 40, Check::Heard).is_none());
             let last = idle.take(ServerId(1), 40, Check::Heard).expect("the youngest");
-            assert_eq!(last.local().ok(), servers_ends[3].peer_addr().ok());
+            assert_eq!(last.tcp().local().ok(), servers_ends[3].peer_addr().ok());
             assert_eq!(idle.close_oldest(3, 0), 0);
         });
     }

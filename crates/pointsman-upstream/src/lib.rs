@@ -3,7 +3,9 @@
 //! Everything here belongs to one thread: no lock stands between a request and its connection.
 
 mod connect;
+mod connection;
 mod idle;
 
-pub use connect::{ConnectFault, connect};
+pub use connect::{ConnectFault, Securing, connect};
+pub use connection::{Connection, Secured};
 pub use idle::{Check, IdleConnections, IdleLimits, PROBATION_MS, ServerId, Trust};

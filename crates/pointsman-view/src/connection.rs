@@ -1,6 +1,7 @@
 //! What is known of a client connection before its first request.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// A client connection, as plain data: the same for every request on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +12,8 @@ pub struct Connection {
     pub dst: SocketAddr,
     /// What the handshake agreed on; `None` for plain HTTP.
     ///
-    /// Boxed: most of what an idle connection costs would otherwise be room for it.
-    pub tls: Option<Box<TlsFacts>>,
+    /// Apart: most of what an idle connection costs would otherwise be room for it, and all streams share it.
+    pub tls: Option<Arc<TlsFacts>>,
 }
 
 impl Connection {

@@ -101,6 +101,7 @@ impl<'a> RequestView<'a> {
             Field::Version => see(Value::Text(match self.head.version() {
                 Version::Http10 => b"1.0",
                 Version::Http11 => b"1.1",
+                Version::Http2 => b"2",
             })),
             Field::Header(name) => texts(self.lines_named(name), see),
             Field::Cookie(name) => self.each_cookie(name, see),

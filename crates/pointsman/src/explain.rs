@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use pointsman_rules::Colour;
 use pointsman_view::{Connection, RequestView, TlsFacts, is_trusted, normal_form};
@@ -115,7 +116,7 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
         src: SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000)),
         dst: SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port)),
         tls: version.map(|version| {
-            Box::new(TlsFacts {
+            Arc::new(TlsFacts {
                 sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
                 version,
                 cipher: match version {

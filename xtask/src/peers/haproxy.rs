@@ -28,6 +28,11 @@ pub(super) fn configuration(
         }
         None => String::new(),
     };
+    let speech = match (scenario.is_http2(), certificate) {
+        (false, _) => "",
+        (true, Some(_)) => " alpn h2",
+        (true, None) => " proto h2",
+    };
     text.push_str(
         "defaults\n  mode http\n  http-reuse always\n  option forwardfor\n  \
          timeout connect 3s\n  timeout client 60s\n  timeout server 60s\n",
@@ -35,7 +40,7 @@ pub(super) fn configuration(
     if scenario.answer == "1m" {
         text.push_str("  option splice-response\n");
     }
-    write!(text, "frontend bench\n  bind 127.0.0.1:{port}{bind}\n{}", rules(scenario.rules, folder))
+    write!(text, "frontend bench\n  bind 127.0.0.1:{port}{bind}{speech}\n{}", rules(scenario.rules, folder))
         .expect("a string takes all");
     for (pool, port) in POOLS.iter().zip(origin) {
         write!(text, "backend {pool}\n  server one 127.0.0.1:{port}\n").expect("a string takes all");

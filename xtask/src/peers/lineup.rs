@@ -31,6 +31,8 @@ pub(super) struct Lineup<'a> {
     /// How many processes share the proxies' core, and are let have their turns.
     spinners: usize,
     certificate: Option<Certificate>,
+    /// What each request carries.
+    upload: Option<PathBuf>,
 }
 
 /// The files of a throw-away certificate, and the client's side of the same choices.
@@ -52,7 +54,11 @@ impl<'a> Lineup<'a> {
     ) -> Result<Self> {
         make(folder)?;
         let certificate = scenario.tls.then(|| Certificate::make(folder)).transpose()?;
-        Ok(Self { scenario, origin, switch, folder, spinners, certificate })
+        let upload = match scenario.upload_bytes {
+            0 => None,
+            bytes => Some(save(folder, "upload", &"x".repeat(bytes))?),
+        };
+        Ok(Self { scenario, origin, switch, folder, spinners, certificate, upload })
     }
 
     /// Who takes part. Our own switch does when there is a build of it.
@@ -146,17 +152,29 @@ impl<'a> Lineup<'a> {
         self.certificate.as_ref().map(|files| files.openssl_conf.as_path())
     }
 
+    /// What each request carries.
+    pub(super) fn upload(&self) -> Option<&Path> {
+        self.upload.as_deref()
+    }
+
     /// The request goes to the right pool, the answer is whole, the server hears who the client is, and
     /// TLS is what it is said to be: a proxy that does less than the others would seem the faster one.
     fn prove(&self, name: &str, port: u16) -> Result<()> {
         let scenario = self.scenario;
-        let load =
-            Load { scenario, port, core: LOAD_CORE, connections: 1, openssl_conf: self.openssl_conf() };
+        let load = Load {
+            scenario,
+            port,
+            core: LOAD_CORE,
+            connections: 1,
+            openssl_conf: self.openssl_conf(),
+            upload: self.upload(),
+        };
         let wrong = |what: &str, seen: &str| Err(Failure::new(format!("{name}: {what}:\n{seen}")));
         let (answer, seen) = (load.head_of(scenario.answer)?, load.body_of("seen")?);
         let length = if scenario.answer == "1m" { "content-length: 1048576" } else { "content-length: 1024" };
         let pool = format!("x-pool: {}", scenario.pool);
-        for line in ["http/1.1 200", length, &pool] {
+        let start = if scenario.is_http2() { "http/2 200" } else { "http/1.1 200" };
+        for line in [start, length, &pool] {
             if !answer.to_lowercase().lines().any(|there| there.starts_with(line)) {
                 return wrong(&format!("the answer has no `{line}`"), &answer);
             }

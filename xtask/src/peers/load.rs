@@ -1,9 +1,9 @@
-//! The client's side: wrk for load, curl and openssl to look at one answer.
+//! The client's side: wrk and h2load for load, curl and openssl to look at one answer.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::scenario::Scenario;
+use super::scenario::{Scenario, Speech};
 use crate::failure::{Failure, Result};
 use crate::packages::located;
 use crate::project::written;
@@ -16,14 +16,16 @@ pub(super) struct Load<'a> {
     pub(super) core: usize,
     pub(super) connections: u32,
     pub(super) openssl_conf: Option<&'a Path>,
+    /// The file that each request carries.
+    pub(super) upload: Option<&'a Path>,
 }
 
-/// What wrk says about a run.
+/// What wrk or h2load says about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) requests: u64,
     pub(super) seconds: f64,
-    /// Socket errors, timeouts and answers other than 2xx and 3xx.
+    /// Socket errors, timeouts, streams that were reset and answers other than 2xx and 3xx.
     pub(super) errors: u64,
 }
 
@@ -36,14 +38,28 @@ impl Load<'_> {
             "--cpu-list",
             &self.core.to_string(),
         ]);
-        command.arg(located("wrk")?).args(["--threads", "1", "--timeout", "10s"]);
-        command.args(["--connections", &self.connections.to_string()]);
-        command.args(["--duration", &format!("{seconds}s")]);
+        match self.scenario.speech {
+            Speech::Http1 => {
+                command.arg(located("wrk")?).args(["--threads", "1", "--timeout", "10s"]);
+                command.args(["--connections", &self.connections.to_string()]);
+                command.args(["--duration", &format!("{seconds}s")]);
+            }
+            Speech::Http2 { streams } => {
+                command.arg(located("h2load")?).args(["--max-concurrent-streams", &streams.to_string()]);
+                command.args(["--tls13-ciphers", "TLS_AES_128_GCM_SHA256", "--groups", "X25519"]);
+                command.args(["--clients", &self.connections.to_string()]);
+                command.args(["--duration", &seconds.to_string()]);
+                if let Some(upload) = self.upload {
+                    command.arg("--data").arg(upload);
+                }
+            }
+        }
         for line in self.scenario.header_lines() {
             command.args(["--header", &line]);
         }
         let text = written(self.with_tls(command.arg(self.scenario.url(self.port, self.scenario.answer))))?;
-        Outcome::read(&text).ok_or_else(|| Failure::new(format!("cannot read what wrk says:\n{text}")))
+        let outcome = if self.scenario.is_http2() { Outcome::of_h2load(&text) } else { Outcome::read(&text) };
+        outcome.ok_or_else(|| Failure::new(format!("cannot read what the load generator says:\n{text}")))
     }
 
     pub(super) fn head_of(&self, name: &str) -> Result<String> {
@@ -64,7 +80,15 @@ impl Load<'_> {
 
     fn curl(&self, name: &str, words: &[&str]) -> Result<String> {
         let mut command = Command::new(located("curl")?);
-        command.args(["--silent", "--show-error", "--insecure", "--http1.1", "--max-time", "10"]);
+        let version = match (self.scenario.is_http2(), self.scenario.tls) {
+            (false, _) => "--http1.1",
+            (true, true) => "--http2",
+            (true, false) => "--http2-prior-knowledge",
+        };
+        command.args(["--silent", "--show-error", "--insecure", version, "--max-time", "10"]);
+        if let Some(upload) = self.upload {
+            command.arg("--data-binary").arg(format!("@{}", upload.display()));
+        }
         for line in self.scenario.header_lines() {
             command.args(["--header", &line]);
         }
@@ -106,10 +130,26 @@ impl Outcome {
         }
         outcome.map(|(requests, seconds)| Self { requests, seconds, errors })
     }
+
+    /// h2load counts what was done when its time was over; what was under way then is neither.
+    fn of_h2load(text: &str) -> Option<Self> {
+        let line = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
+        let count = |line: &str, word: &str| {
+            line.split(", ").find_map(|count| count.strip_suffix(word)?.trim().parse::<u64>().ok())
+        };
+        let seconds = seconds_of(line("finished in ")?.split(',').next()?)?;
+        let (requests, statuses) = (line("requests: ")?, line("status codes: ")?);
+        let broken = count(requests, "failed")? + count(requests, "timeout")?;
+        let refused = count(statuses, "4xx")? + count(statuses, "5xx")?;
+        Some(Self { requests: count(requests, "succeeded")?, seconds, errors: broken + refused })
+    }
 }
 
-/// `4.00s` or `1.10m`, as wrk writes times.
+/// `4.00s`, `900.00ms` or `1.10m`, as wrk and h2load write times.
 fn seconds_of(time: &str) -> Option<f64> {
+    if let Some(thousandths) = time.strip_suffix("ms") {
+        return thousandths.parse::<f64>().ok().map(|thousandths| thousandths / 1000.0);
+    }
     match time.strip_suffix('s') {
         Some(seconds) => seconds.parse().ok(),
         None => time.strip_suffix('m')?.parse::<f64>().ok().map(|minutes| minutes * 60.0),
@@ -134,5 +174,15 @@ mod tests {
         let both = clean.clone().and(Outcome { requests: 10, seconds: 5.0, errors: 2 });
         assert_eq!(both, Outcome { requests: 290_010, seconds: 5.0, errors: 2 });
         assert_eq!(seconds_of("1.50m"), Some(90.0));
+        assert_eq!(seconds_of("900.00ms"), Some(0.9));
+    }
+
+    #[test]
+    fn what_h2load_says_is_read() {
+        let text = "starting benchmark...\nfinished in 2.00s, 127388.00 req/s, 8.75MB/s\n\
+                    requests: 260 total, 300 started, 260 done, 254 succeeded, 6 failed, 4 errored, 1 timeout\n\
+                    status codes: 254 2xx, 1 3xx, 2 4xx, 3 5xx\n";
+        assert_eq!(Outcome::of_h2load(text), Some(Outcome { requests: 254, seconds: 2.0, errors: 12 }));
+        assert_eq!(Outcome::of_h2load("finished in 2.00s"), None);
     }
 }

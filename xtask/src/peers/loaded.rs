@@ -66,7 +66,14 @@ fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Res
     let outcomes = std::thread::scope(|scope| {
         let runs: Vec<_> = generators
             .map(|(port, core)| {
-                let load = Load { scenario, port, core, connections, openssl_conf: lineup.openssl_conf() };
+                let load = Load {
+                    scenario,
+                    port,
+                    core,
+                    connections,
+                    openssl_conf: lineup.openssl_conf(),
+                    upload: lineup.upload(),
+                };
                 scope.spawn(move || load.run(seconds))
             })
             .collect();

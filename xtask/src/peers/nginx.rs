@@ -25,6 +25,7 @@ pub(super) fn configuration(
         .zip(origin)
         .map(|(pool, port)| format!("  upstream {pool} {{ server 127.0.0.1:{port}; keepalive 256; keepalive_requests 1000000000; }}\n"))
         .collect();
+    let http2 = if scenario.is_http2() { " http2" } else { "" };
     let (ssl, tls) = certificate.map_or_else(Default::default, |files| (" ssl", tls(files)));
     format!(
         "daemon off;\nmaster_process off;\nworker_processes 1;\n\
@@ -33,7 +34,7 @@ pub(super) fn configuration(
          http {{\n  access_log {log};\n  server_tokens off;\n  tcp_nodelay on;\n  keepalive_requests 1000000000;\n  \
          client_body_temp_path {folder}/body;\n  proxy_temp_path {folder}/proxy;\n  \
          fastcgi_temp_path {folder}/fastcgi;\n  uwsgi_temp_path {folder}/uwsgi;\n  scgi_temp_path {folder}/scgi;\n\
-         {pools}{maps}  server {{\n    listen 127.0.0.1:{port}{ssl} backlog=1024;\n{tls}    \
+         {pools}{maps}  server {{\n    listen 127.0.0.1:{port}{ssl}{http2} backlog=1024;\n{tls}    \
          proxy_http_version 1.1;\n    proxy_set_header Connection \"\";\n    proxy_set_header Host $http_host;\n    \
          proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n    \
          proxy_buffers 16 16k;\n    proxy_max_temp_file_size 0;\n{locations}  }}\n}}\n"

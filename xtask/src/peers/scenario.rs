@@ -19,6 +19,10 @@ pub(super) struct Scenario {
     /// Nothing is put in the proxy's way, whatever is asked for.
     pub(super) is_alone: bool,
     pub(super) tls: bool,
+    /// What clients speak; servers hear HTTP/1.1 all the same.
+    pub(super) speech: Speech,
+    /// Content of each request; none where it is 0.
+    pub(super) upload_bytes: usize,
     /// Of all load generators together.
     pub(super) connections: u32,
     /// The folder of the request's target; a name comes behind it.
@@ -28,6 +32,15 @@ pub(super) struct Scenario {
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Which of [`POOLS`] the rules must choose.
     pub(super) pool: usize,
+}
+
+/// What clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speech {
+    /// One request after the other, by wrk.
+    Http1,
+    /// So many at the same time on each connection, by h2load.
+    Http2 { streams: u32 },
 }
 
 /// What a round comes to.
@@ -161,12 +174,26 @@ const PLAIN: Scenario = Scenario {
     rules: Rules::Prefixes,
     is_alone: false,
     tls: false,
+    speech: Speech::Http1,
+    upload_bytes: 0,
     connections: 64,
     folder: "/img/",
     answer: "1k",
     headers: &[],
     pool: 2,
 };
+
+/// HTTP/2 from clients, HTTP/1.1 to servers.
+const HTTP2: Scenario = Scenario {
+    name: "h2",
+    about: "HTTP/2 under TLS 1.3, three prefix rules, 1 KiB, 10 streams on each of 32 connections",
+    comparisons: &[Comparison::with(OURS, NGINX, 0.80), Comparison::with(OURS, HAPROXY, 1.0)],
+    tls: true,
+    speech: Speech::Http2 { streams: 10 },
+    connections: 32,
+    ..PLAIN
+};
+const SHOWN: &[Comparison] = &[Comparison::shown(OURS, NGINX), Comparison::shown(OURS, HAPROXY)];
 
 /// Connections that are idle.
 const IDLE: Scenario = Scenario { measure: Measure::IdleMemory, is_alone: true, connections: 2000, ..PLAIN };
@@ -232,6 +259,30 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         connections: 16,
         answer: "1m",
         ..PLAIN
+    },
+    HTTP2,
+    Scenario {
+        name: "h2-plain",
+        about: "the same without TLS, by prior knowledge",
+        comparisons: SHOWN,
+        tls: false,
+        ..HTTP2
+    },
+    Scenario {
+        name: "h2-post",
+        about: "the same under TLS, with 1 KiB up and 1 KiB down",
+        comparisons: SHOWN,
+        upload_bytes: 1024,
+        ..HTTP2
+    },
+    Scenario {
+        name: "h2-big",
+        about: "HTTP/2 under TLS 1.3, 1 MiB, 4 streams on each of 8 connections",
+        comparisons: SHOWN,
+        speech: Speech::Http2 { streams: 4 },
+        connections: 8,
+        answer: "1m",
+        ..HTTP2
     },
     Scenario {
         name: "log",
@@ -299,6 +350,10 @@ impl Scenario {
         format!("{scheme}://127.0.0.1:{port}{}{name}", self.folder)
     }
 
+    pub(super) fn is_http2(&self) -> bool {
+        self.speech != Speech::Http1
+    }
+
     pub(super) fn header_lines(&self) -> impl Iterator<Item = String> {
         self.headers.iter().map(|(name, value)| format!("{name}: {value}"))
     }
@@ -338,7 +393,8 @@ mod tests {
                 assert!(is_there(of) && over.is_none_or(is_there), "{name}: {of} / {over:?}");
             }
             let has_bar = comparisons.iter().any(|comparison| comparison.max.is_some());
-            assert_eq!(has_bar, *name != "lookup100", "{name}");
+            let is_shown = ["lookup100", "h2-plain", "h2-post", "h2-big"].contains(name);
+            assert_eq!(has_bar, !is_shown, "{name}");
         }
     }
 }

@@ -47,7 +47,7 @@ struct Stage {
 }
 
 fn table(threads: usize) {
-    let rows = refused("answers.txt");
+    let rows = refused("refusals/answers.txt");
     assert!(rows.len() >= 130, "{} rows", rows.len());
     let play = Arc::new(Mutex::new(None));
     let current = play.clone();

@@ -122,7 +122,7 @@ fn bad_certificates() {
     check(&good().tls(&one, "client_auth = \"require\""), &["client_ca"]);
     check(&good().tls(&one, "client_auth = \"require\"\nclient_ca = \"absent.pem\""), &["absent.pem"]);
     check(&good().tls(&one, "min_version = \"1.1\""), &["min_version", "1.2", "^"]);
-    check(&good().tls(&one, "alpn = [\"h2\"]"), &["h2", "http/1.1", "^"]);
+    check(&good().tls(&one, "alpn = [\"h3\"]"), &["h3", "`h2`", "http/1.1", "^"]);
 }
 
 /// An address that is taken is a fault of the world, not of the file, and is named.

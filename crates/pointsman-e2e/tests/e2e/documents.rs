@@ -183,10 +183,10 @@ fn shop_example() {
         Some(finished.stdout)
     };
     for (path, words) in [
-        ("/", &["HTTP/1.1 200", "X-Server: 900", "strict-transport-security: max-age"][..]),
-        ("/cart", &["HTTP/1.1 200", "X-Server: 901", "pm_route="]),
-        ("/a.png", &["HTTP/1.1 200", "X-Server: 9021"]),
-        ("/office", &["HTTP/1.1 403"]),
+        ("/", &["HTTP/2 200", "x-server: 900", "strict-transport-security: max-age"][..]),
+        ("/cart", &["HTTP/2 200", "x-server: 901", "pm_route="]),
+        ("/a.png", &["HTTP/2 200", "x-server: 9021"]),
+        ("/office", &["HTTP/2 403"]),
     ] {
         let Some(answer) = ask(path) else { return };
         assert!(words.iter().all(|word| answer.contains(word)), "{path}: {words:?} in:\n{answer}");

@@ -25,10 +25,11 @@ struct Stage {
 }
 
 fn table(threads: usize) {
-    let rows = refused("requests.txt");
+    let rows = refused("refusals/requests.txt");
     assert!(rows.len() >= 250, "{} rows", rows.len());
     let origin = Origin::new("origin");
-    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    // What HTTP/2 begins with is a row of the table.
+    let switch = Setup::new(threads).pool("standard", &[&origin]).listener("http2 = false").start();
     let stage = Stage { origin, switch };
     let (mut failures, mut served) = (String::new(), 0);
     for row in &rows {
@@ -140,9 +141,10 @@ fn the_page() {
     let page = std::fs::read_to_string(&path).expect("a page");
     let (head, counted) = page.split_once(MARK).expect("a mark where the counted part begins");
     let expected = format!(
-        "\n## Requests\n\n{}\n## Answers of servers\n\n{}",
-        summary(&refused("requests.txt")),
-        summary(&refused("answers.txt"))
+        "\n## Requests\n\n{}\n## Requests of HTTP/2\n\n{}\n## Answers of servers\n\n{}",
+        summary(&refused("refusals/requests.txt")),
+        summary(&refused("h2-refusals/requests.txt")),
+        summary(&refused("refusals/answers.txt"))
     );
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, format!("{head}{MARK}{expected}")).expect("a writable page");
@@ -168,8 +170,9 @@ fn summary(rows: &[Refused]) -> String {
 
 /// What a client sees last: the words of a row that are statuses, or stand for one.
 fn seen(outcome: &str) -> Vec<&str> {
-    let words = outcome.trim_start_matches('!').split([' ', '/']);
-    let told = |word: &&str| word.parse::<u16>().is_ok() || ["close", "end", "cut"].contains(word);
+    let words = outcome.trim_start_matches(['!', '?']).split([' ', '/']);
+    let kept = ["close", "end", "cut", "malformed"];
+    let told = |word: &&str| word.parse::<u16>().is_ok() || kept.contains(word);
     let mut words: Vec<_> = words.filter(told).collect();
     // Before a refusal stand the answers to the good requests before it.
     if words.len() > 1 && words[0] == "200" {

@@ -95,17 +95,19 @@ fn key_exchange(threads: usize) {
     assert_eq!(client.group().as_deref(), Some("X25519MLKEM768"));
 }
 
-/// `http/1.1` is agreed on; a client that insists on something else is refused; one that offers
+/// HTTP/2 is agreed on before HTTP/1.1; a client that insists on something else is refused; one that offers
 /// nothing is served.
 fn alpn(threads: usize) {
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
     let switch = shop(threads, &authority, "", &origin);
     let offers =
         |protocols: &[&str]| switch.tls_client(&TlsClient::new(&authority).alpn(protocols), "shop.example");
-    let client = offers(&["h2", "http/1.1"]).expect("a common protocol");
-    assert_eq!(client.alpn().as_deref(), Some("http/1.1"));
+    for (offered, agreed) in [(&["http/1.1", "h2"][..], "h2"), (&["h3", "http/1.1"], "http/1.1")] {
+        let client = offers(offered).expect("a common protocol");
+        assert_eq!(client.alpn().as_deref(), Some(agreed));
+    }
     assert_eq!(offers(&[]).expect("no ALPN").alpn(), None);
-    assert!(offers(&["h2"]).is_err());
+    assert!(offers(&["h3"]).is_err());
 }
 
 /// The second handshake of a client is a short one, with both versions and on every thread.

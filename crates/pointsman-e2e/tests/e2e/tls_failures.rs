@@ -49,7 +49,7 @@ fn reasons_of_a_failure(threads: usize) {
         }
     };
     check(&new, "no_shared_version", || fails(&new, TlsClient::v12(&authority)));
-    check(&new, "no_shared_protocol", || fails(&new, TlsClient::new(&authority).alpn(&["h2"])));
+    check(&new, "no_shared_protocol", || fails(&new, TlsClient::new(&authority).alpn(&["h3"])));
     check(&new, "server_certificate", || fails(&new, TlsClient::new(&Authority::new("other CA"))));
     check(&new, "not_tls", || says(&new, b"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
     check(&new, "malformed", || says(&new, BROKEN));

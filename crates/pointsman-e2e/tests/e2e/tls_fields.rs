@@ -23,7 +23,7 @@ fn of_the_session(threads: usize) {
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "").rules(SHOWN);
     let switch = setup.pool("standard", &[&origin]).start();
     for (trust, version) in [(TlsClient::v12(&authority), "1.2"), (TlsClient::v13(&authority), "1.3")] {
-        let offered = trust.clone().alpn(&["h2", "http/1.1"]);
+        let offered = trust.clone().alpn(&["h3", "http/1.1"]);
         for resumed in ["no", "yes"] {
             let mut client = switch.tls_client(&offered, "shop.example").expect("a handshake");
             assert_eq!(client.get("/").status(), 200);

@@ -1,5 +1,7 @@
 //! Every field of the language, asked of a plain and of a TLS connection.
 
+use std::sync::Arc;
+
 use pointsman_rules::Field;
 use pointsman_view::{Connection, TlsClient, TlsFacts};
 
@@ -58,7 +60,7 @@ fn a_plain_request() {
 #[test]
 fn a_tls_request() {
     let mut connection = connection_from("[2001:db8::1]:40000");
-    connection.tls = Some(Box::new(TlsFacts {
+    connection.tls = Some(Arc::new(TlsFacts {
         sni: Some("a.example".to_owned()),
         version: "1.3",
         cipher: "TLS_AES_128_GCM_SHA256",

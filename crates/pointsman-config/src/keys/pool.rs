@@ -1,0 +1,127 @@
+//! The keys of a pool.
+
+use pointsman_balance::Algorithm;
+
+use super::{Default, Key, Kind, Table};
+use crate::limits::POOL_LIMIT_KEYS;
+
+pub(super) static POOL: Table = Table {
+    header: "[pool.NAME]",
+    doc: "Servers that stand in for each other. The name is made of letters, digits, `-` and `_`; rules and \
+          listeners call the pool by it.",
+    groups: &[
+        &[
+            Key {
+                name: "balance",
+                kind: Kind::Word(&ALGORITHM_NAMES),
+                default: Default::Word("round-robin"),
+                doc: "How a server is picked.",
+            },
+            Key {
+                name: "servers",
+                kind: Kind::TextsOrTables(SERVER_ADDRESSES, &POOL_SERVERS),
+                default: Default::Required,
+                doc: "At least one server, each as an address or as a table.",
+            },
+            Key {
+                name: "tls",
+                kind: Kind::Table(&POOL_TLS),
+                default: Default::Words("plain HTTP"),
+                doc: "How TLS is spoken to the servers; `tls = {}` is enough where the system trusts their \
+                      certificates.",
+            },
+        ],
+        POOL_LIMIT_KEYS,
+    ],
+};
+
+static POOL_SERVERS: Table = Table {
+    header: "[[pool.NAME.servers]]",
+    doc: "One server, usually written inline: `{ name = \"big\", address = \"127.0.0.1:9002\", weight = 3 }`.",
+    groups: &[&[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name"),
+            default: Default::Words("the address"),
+            doc: "Unique in its pool: letters, digits, `-`, `_` and `.`. Rules call the server by it.",
+        },
+        Key {
+            name: "address",
+            kind: Kind::Text(SERVER_ADDRESS),
+            default: Default::Required,
+            doc: "Where it listens. A host name is resolved once, at load, and the first address is taken.",
+        },
+        Key {
+            name: "weight",
+            kind: Kind::Integer { min: 1, max: 1000, unit: "shares" },
+            default: Default::Integer(1),
+            doc: "Its share, beside the other servers of the pool, under the weighted algorithms.",
+        },
+        Key {
+            name: "tls_name",
+            kind: Kind::Text(TLS_NAME),
+            default: Default::Words("`name` of the pool's `tls`"),
+            doc: "The name that this server's certificate is for. Needs `tls` of the pool.",
+        },
+    ]],
+};
+
+static POOL_TLS: Table = Table {
+    header: "[pool.NAME.tls]",
+    doc: "TLS to the servers of the pool, 1.2 or 1.3, with `http/1.1` offered by ALPN and sessions resumed. All files \
+          are PEM. The handshake is part of `connect_ms_max`.",
+    groups: &[&[
+        Key {
+            name: "ca",
+            kind: Kind::Text("a path"),
+            default: Default::Words("those that the system trusts"),
+            doc: "Authorities that a server's certificate must come from. A certificate that stands here may also be \
+                  the server's own.",
+        },
+        Key {
+            name: "name",
+            kind: Kind::Text(TLS_NAME),
+            default: Default::Words("the host of each server's `address`"),
+            doc: "The name that the servers' certificates are for. A host name is also sent as server name (SNI), an \
+                  address is not.",
+        },
+        Key {
+            name: "certificate",
+            kind: Kind::Text("a path"),
+            default: Default::Words("none"),
+            doc: "What is shown to a server that asks for a certificate, followed by its intermediates. Needs `key`.",
+        },
+        Key {
+            name: "key",
+            kind: Kind::Text("a path"),
+            default: Default::Words("none"),
+            doc: "The private key of `certificate`.",
+        },
+        Key {
+            name: "verify",
+            kind: Kind::Boolean,
+            default: Default::Boolean(true),
+            doc: "Whether the servers' certificates are checked. `false` takes any, so that whoever stands between can \
+                  read and change everything; it gives a warning.",
+        },
+        Key {
+            name: "min_version",
+            kind: Kind::Word(&["1.2", "1.3"]),
+            default: Default::Word("1.2"),
+            doc: "The oldest version of TLS that is spoken.",
+        },
+    ]],
+};
+
+const SERVER_ADDRESS: &str = "an address such as `127.0.0.1:9001` or `host:9001`";
+const SERVER_ADDRESSES: &str = "addresses such as `127.0.0.1:9001` or `host:9001`";
+const TLS_NAME: &str = "a host name or an address, without a port";
+const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
+    let mut names = [""; Algorithm::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Algorithm::ALL[index].name();
+        index += 1;
+    }
+    names
+};

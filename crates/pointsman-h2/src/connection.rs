@@ -1,0 +1,160 @@
+//! A client's HTTP/2 connection: it is driven, and hands out streams.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::Reason;
+use h2::server;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::Stream;
+use crate::gather::Gathered;
+
+/// What an HTTP/2 client says first (RFC 9113 section 3.4).
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What a client may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Streams that may be open at a time.
+    pub streams_max: u32,
+    /// Bytes of a head, as HTTP/2 counts them (RFC 9113 section 10.5.1).
+    pub head_bytes_max: u32,
+    /// Bytes of a request's body that may come before they are read.
+    pub stream_window_bytes: u32,
+    /// The same for all streams together.
+    pub connection_window_bytes: u32,
+    /// Bytes of an answer that a stream holds while the client does not take them.
+    pub unsent_bytes_max: usize,
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub enum Fault {
+    /// The client is gone.
+    Io(io::Error),
+    /// The client said that it ends it, or broke the protocol.
+    Protocol(h2::Error),
+}
+
+impl Fault {
+    fn of(error: h2::Error) -> Fault {
+        match error.is_io() {
+            true => Fault::Io(error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
+            false => Fault::Protocol(error),
+        }
+    }
+
+    /// Whether the client broke the protocol, or too many limits.
+    pub fn is_clients(&self) -> bool {
+        matches!(self, Fault::Protocol(error) if !error.is_remote())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Io(error) => error.fmt(f),
+            Fault::Protocol(error) => match error.reason() {
+                Some(reason) => write!(f, "{reason:?}: {}", reason.description()),
+                None => error.fmt(f),
+            },
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A client's connection.
+pub struct Connection<T> {
+    io: Gathered<T>,
+    state: State<T>,
+}
+
+enum State<T> {
+    Shaking(Pin<Box<server::Handshake<Gathered<T>, Bytes>>>),
+    Open(Box<server::Connection<Gathered<T>, Bytes>>),
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
+    /// A connection over `io`, from which nothing has been read yet.
+    pub fn new(io: T, limits: &Limits) -> Connection<T> {
+        let io = Gathered::new(io);
+        let shaking = server::Builder::new()
+            .max_concurrent_streams(limits.streams_max)
+            .max_header_list_size(limits.head_bytes_max)
+            .initial_window_size(limits.stream_window_bytes)
+            .initial_connection_window_size(limits.connection_window_bytes)
+            .max_send_buffer_size(limits.unsent_bytes_max)
+            .handshake(io.clone());
+        Connection { io, state: State::Shaking(Box::pin(shaking)) }
+    }
+
+    /// Drives the connection, and says which stream is the next. `None`: it has ended. What is to be sent has left,
+    /// or leaves with a later turn.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Stream, Fault>>> {
+        let next = self.poll_streams(context);
+        match self.io.poll_send(context) {
+            Poll::Ready(Err(error)) => Poll::Ready(Some(Err(Fault::Io(error)))),
+            Poll::Ready(Ok(())) | Poll::Pending => next,
+        }
+    }
+
+    fn poll_streams(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Stream, Fault>>> {
+        loop {
+            match &mut self.state {
+                State::Shaking(shaking) => match ready!(shaking.as_mut().poll(context)) {
+                    Ok(open) => self.state = State::Open(Box::new(open)),
+                    Err(error) => return Poll::Ready(Some(Err(Fault::of(error)))),
+                },
+                State::Open(open) => {
+                    let next = ready!(open.poll_accept(context));
+                    return Poll::Ready(next.map(|next| {
+                        next.map(|(request, respond)| Stream::new(request, respond)).map_err(Fault::of)
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Says that no new streams are taken. Those that are open go on, and with the last of them the connection ends.
+    pub fn end(&mut self) {
+        if let State::Open(open) = &mut self.state {
+            open.graceful_shutdown();
+        }
+    }
+
+    /// Ends it because the client asks for too much (RFC 9113 section 7, `ENHANCE_YOUR_CALM`).
+    pub fn calm(&mut self) {
+        if let State::Open(open) = &mut self.state {
+            open.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        }
+    }
+
+    /// Whether the client has said what HTTP/2 clients say first.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// Whether a stream is open, or something of one is still to be sent.
+    pub fn has_streams(&self) -> bool {
+        match &self.state {
+            State::Shaking(_) => false,
+            State::Open(open) => open.has_streams(),
+        }
+    }
+
+    /// Uses what the connection talks through.
+    pub fn with_io<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
+        self.io.with(use_it)
+    }
+}
+
+impl<T> fmt::Debug for Connection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! A stream's request as the head of an HTTP/1.1 message.
+
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, TE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method};
+
+/// What is odd about a request in a way that an HTTP/1.1 head could not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oddity {
+    /// A field value begins or ends with white space (RFC 9113 section 8.2.1).
+    WhiteSpace,
+    /// `:authority` and Host differ (RFC 9113 section 8.3.1).
+    HostConflict,
+}
+
+/// How the body of a request is framed in the HTTP/1.1 message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framed {
+    /// There is none.
+    Not,
+    /// By Content-Length, as the client said.
+    ByLength,
+    /// In chunks: the client did not say how long it is.
+    InChunks,
+}
+
+const CHUNKED_LINE: &[u8] = b"Transfer-Encoding: chunked\r\n";
+
+/// Room that a head takes, at most.
+pub(crate) fn bytes_max(parts: &Parts) -> usize {
+    let lines: usize =
+        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    let target = parts.uri.path_and_query().map_or(1, |target| target.as_str().len());
+    let authority = parts.uri.authority().map_or(0, |authority| authority.as_str().len());
+    let first_line = parts.method.as_str().len() + target.max(authority) + "  HTTP/1.1\r\n".len();
+    first_line + authority + "Host: \r\n".len() + lines + CHUNKED_LINE.len() + "\r\n".len()
+}
+
+/// Writes the head, and says how the body follows it.
+///
+/// Names are lower-case tokens, and no value has CR, LF or NUL in it: the frame reader has refused all else. Whatever
+/// else a head may not be is found by whoever parses it.
+pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (Framed, Option<Oddity>) {
+    let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+    out.extend_from_slice(parts.method.as_str().as_bytes());
+    out.push(b' ');
+    let target = match parts.uri.path_and_query() {
+        _ if parts.method == Method::CONNECT => authority.unwrap_or_default(),
+        Some(target) => target.as_str(),
+        None => "/",
+    };
+    out.extend_from_slice(target.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    if let Some(authority) = authority {
+        line(b"Host", authority.as_bytes(), out);
+    }
+    let oddity = write_fields(&parts.headers, authority, out);
+    let framed = match has_body {
+        false => Framed::Not,
+        true if parts.headers.contains_key(CONTENT_LENGTH) => Framed::ByLength,
+        true => Framed::InChunks,
+    };
+    if framed == Framed::InChunks {
+        out.extend_from_slice(CHUNKED_LINE);
+    }
+    out.extend_from_slice(b"\r\n");
+    (framed, oddity)
+}
+
+fn write_fields(fields: &HeaderMap, authority: Option<&str>, out: &mut Vec<u8>) -> Option<Oddity> {
+    let mut oddity = None;
+    let mut has_cookie = false;
+    for (name, value) in fields {
+        let value = value.as_bytes();
+        if is_padded(value) {
+            oddity = Some(Oddity::WhiteSpace);
+        }
+        if name == COOKIE {
+            // All of them are one line, as HTTP/1.1 wants it (RFC 9113 section 8.2.3). They follow one another here.
+            if !std::mem::replace(&mut has_cookie, true) {
+                let mut values = fields.get_all(COOKIE).iter();
+                join(&mut values, out);
+            }
+        } else if name == HOST
+            && let Some(authority) = authority
+        {
+            if !authority.as_bytes().eq_ignore_ascii_case(value) {
+                oddity = Some(Oddity::HostConflict);
+            }
+        } else if name == TE {
+            // It is about this connection, and says `trailers` if anything (RFC 9113 section 8.2.2).
+        } else {
+            line(name.as_str().as_bytes(), value, out);
+        }
+    }
+    oddity
+}
+
+fn join<'a>(values: &mut impl Iterator<Item = &'a HeaderValue>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Cookie: ");
+    for (at, value) in values.enumerate() {
+        if at > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(value.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn is_padded(value: &[u8]) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_space(value.first()) || is_space(value.last())
+}
+
+/// Room that trailers take as lines.
+pub(crate) fn trailer_bytes(trailers: &HeaderMap) -> usize {
+    trailers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum()
+}
+
+/// Writes trailers as lines. `None`: there is one that may not be.
+pub(crate) fn write_trailers(trailers: &HeaderMap, out: &mut Vec<u8>) -> Option<()> {
+    for (name, value) in trailers {
+        if is_padded(value.as_bytes()) {
+            return None;
+        }
+        line(name.as_str().as_bytes(), value.as_bytes(), out);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn check(request: http::request::Builder, has_body: bool, expected: &str, odd: Option<Oddity>) {
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        let mut out = Vec::new();
+        let (_, oddity) = write_head(&parts, has_body, &mut out);
+        assert_eq!((String::from_utf8_lossy(&out).as_ref(), oddity), (expected, odd));
+        assert!(out.len() <= bytes_max(&parts));
+    }
+
+    #[test]
+    fn a_request_is_a_head() {
+        let get = || Request::get("https://a.test:8443/x?y=1");
+        check(get(), false, "GET /x?y=1 HTTP/1.1\r\nHost: a.test:8443\r\n\r\n", None);
+        check(
+            get().header("x-a", "1").header("cookie", "a=1").header("te", "trailers").header("cookie", "b=2"),
+            false,
+            "GET /x?y=1 HTTP/1.1\r\nHost: a.test:8443\r\nx-a: 1\r\nCookie: a=1; b=2\r\n\r\n",
+            None,
+        );
+        check(
+            Request::post("https://a.test/").header("content-length", "5"),
+            true,
+            "POST / HTTP/1.1\r\nHost: a.test\r\ncontent-length: 5\r\n\r\n",
+            None,
+        );
+        check(
+            Request::post("/").header("host", "b"),
+            true,
+            "POST / HTTP/1.1\r\nhost: b\r\nTransfer-Encoding: chunked\r\n\r\n",
+            None,
+        );
+        check(Request::options("*"), false, "OPTIONS * HTTP/1.1\r\n\r\n", None);
+        check(
+            Request::connect("a.test:443"),
+            false,
+            "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
+            None,
+        );
+    }
+
+    #[test]
+    fn what_http1_could_not_show_is_said() {
+        let get = || Request::get("https://a.test/");
+        let plain = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+        check(get().header("host", "A.test"), false, plain, None);
+        check(get().header("host", "b.test"), false, plain, Some(Oddity::HostConflict));
+        for value in [" 1", "1\t", " "] {
+            let head = format!("GET / HTTP/1.1\r\nHost: a.test\r\nx: {value}\r\n\r\n");
+            check(get().header("x", value), false, &head, Some(Oddity::WhiteSpace));
+        }
+    }
+}

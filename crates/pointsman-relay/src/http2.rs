@@ -1,0 +1,283 @@
+//! A client's HTTP/2 connection: it hands out streams, and each is served by a session of its own.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use pointsman_config::ListenerLimits;
+use pointsman_h2::{Connection, Fault, Limits, Stream};
+use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, spawn};
+use pointsman_telemetry::{Event, Refusal};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::failed_handshake::log_no_request;
+use crate::live::{ListenerId, ListenerState};
+use crate::memory::STREAM_UNSENT_BYTES_MAX;
+use crate::session::Session;
+use crate::shard::Shard;
+use crate::stream::{ClientStream, Streams, serve_stream};
+use crate::transport::Transport;
+
+/// How long a connection without streams waits for anything, once it is to end.
+const LAST_WORDS_MS: u32 = 2000;
+/// How long a connection with streams waits: they have their own deadlines.
+const LONG_MS: u32 = 24 * 60 * 60 * 1000;
+/// Streams that a client may reset unanswered before it is looked at whether these are most of them.
+const RESETS_MIN: u64 = 100;
+/// Bytes that frames may take which are no part of a request or answer: so many in any case, so many for each second,
+/// and so many times as many as are.
+const OVERHEAD_BYTES_MIN: u64 = 1024 * 1024;
+const OVERHEAD_BYTES_A_SECOND: u64 = 1024;
+const OVERHEAD_FACTOR: u64 = 8;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    /// What HTTP/2 begins with.
+    Preface,
+    /// A request.
+    Request,
+    /// Its streams, which have deadlines of their own.
+    Streams,
+    /// That the client takes the rest of what its streams were answered.
+    Room,
+    /// The client's end, after ours.
+    End,
+}
+
+/// What came of a wait.
+enum Heard {
+    Stream(Stream),
+    /// The connection has ended, by a fault or without.
+    Ended(Option<Fault>),
+    /// It is something else that is waited for now.
+    Other,
+}
+
+/// Serves a connection that speaks HTTP/2, to its end.
+pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<C>) {
+    let shard = session.shard.clone();
+    let Some(booked) = shard.buffers.http2() else {
+        shard.recorder.hear(&Event::Refused(&session.listener.metrics, Refusal::Memory));
+        return session.leave().await;
+    };
+    session.look_at_plan();
+    let Session { io, listener_id, listener, connection, deadline, early, limits, .. } = &mut *session;
+    let wire = Wire { early: early.take(), read_bytes: 0, io };
+    let client =
+        Client { shard, id: *listener_id, listener: listener.clone(), connection: connection.clone() };
+    let mut serving = Serving {
+        h2: Connection::new(wire, &h2_limits(limits)),
+        began_us: client.shard.clock.round_us(),
+        client,
+        limits: *limits,
+        streams: Rc::default(),
+        is_ending: false,
+    };
+    let fault = serving.run(deadline).await;
+    serving.tell(fault.as_ref());
+    drop(serving);
+    drop(booked);
+    session.linger(None).await;
+}
+
+fn h2_limits(limits: &ListenerLimits) -> Limits {
+    Limits {
+        streams_max: limits.http2_streams_max,
+        head_bytes_max: limits.head_bytes_max,
+        stream_window_bytes: limits.http2_stream_window_bytes,
+        connection_window_bytes: limits.http2_window_bytes.max(limits.http2_stream_window_bytes),
+        unsent_bytes_max: STREAM_UNSENT_BYTES_MAX,
+    }
+}
+
+/// Whose connection it is.
+struct Client {
+    shard: Rc<Shard>,
+    id: ListenerId,
+    listener: Arc<ListenerState>,
+    connection: pointsman_view::Connection,
+}
+
+struct Serving<'a, C> {
+    h2: Connection<Wire<'a, C>>,
+    client: Client,
+    limits: ListenerLimits,
+    streams: Rc<Streams>,
+    /// The client was told that no new streams are taken.
+    is_ending: bool,
+    began_us: u64,
+}
+
+impl<C: Transport + AsyncRead> Serving<'_, C> {
+    /// Drives the connection until it ends. Returns what went wrong, if it was that.
+    async fn run(&mut self, deadline: &mut Deadline) -> Option<Fault> {
+        let mut stall = Stall::new(self.limits.write_ms_max);
+        loop {
+            let waiting = self.waiting();
+            let ms = self.ms(waiting, &stall);
+            let is_idle = !self.is_ending;
+            let heard = poll_fn(|context| self.poll(context, waiting));
+            // Once it is ending nobody needs to tell it.
+            let heard = match is_idle {
+                true => deadline.idle_within(ms, heard).await,
+                false => deadline.within(ms, heard).await,
+            };
+            match heard {
+                Ok(Heard::Stream(stream)) => self.begin(stream),
+                Ok(Heard::Ended(fault)) => return fault,
+                Ok(Heard::Other) => stall = Stall::new(self.limits.write_ms_max),
+                Err(Elapsed::Ended) if self.client.is_ending() => self.end(),
+                // Some other listener was removed.
+                Err(Elapsed::Ended) => {}
+                Err(Elapsed::Time) => match waiting {
+                    Waiting::Request => self.end(),
+                    Waiting::Streams => {}
+                    Waiting::Room if stall.goes_on(self.h2.with_io(|wire| wire.io.taken_bytes())) => {}
+                    Waiting::Room | Waiting::Preface | Waiting::End => return None,
+                },
+            }
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>, waiting: Waiting) -> Poll<Heard> {
+        if self.client.shard.is_stopping() {
+            return Poll::Ready(Heard::Ended(None));
+        }
+        match self.h2.poll_next(context) {
+            Poll::Ready(Some(Ok(stream))) => Poll::Ready(Heard::Stream(stream)),
+            Poll::Ready(Some(Err(fault))) => Poll::Ready(Heard::Ended(Some(fault))),
+            Poll::Ready(None) => Poll::Ready(Heard::Ended(None)),
+            Poll::Pending if !self.is_ending && self.is_abused() => {
+                self.is_ending = true;
+                self.h2.calm();
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Pending if self.waiting() != waiting => Poll::Ready(Heard::Other),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn waiting(&self) -> Waiting {
+        match (self.h2.is_open(), self.h2.has_streams(), self.streams.open.get()) {
+            (false, _, _) => Waiting::Preface,
+            (true, _, 1..) => Waiting::Streams,
+            (true, true, 0) => Waiting::Room,
+            (true, false, 0) if self.is_ending => Waiting::End,
+            (true, false, 0) => Waiting::Request,
+        }
+    }
+
+    fn ms(&self, waiting: Waiting, stall: &Stall) -> u32 {
+        match waiting {
+            Waiting::Preface => {
+                let until_us = self.began_us + u64::from(self.limits.head_ms_max) * 1000;
+                self.client.shard.ms_until(until_us)
+            }
+            Waiting::Request => self.limits.idle_ms_max,
+            Waiting::Streams => LONG_MS,
+            Waiting::Room => stall.look_ms(),
+            Waiting::End => LAST_WORDS_MS,
+        }
+    }
+
+    /// Lets a session serve a stream.
+    fn begin(&mut self, stream: Stream) {
+        let Client { shard, id, listener, connection } = &self.client;
+        let window_bytes = self.limits.http2_stream_window_bytes;
+        let stream = ClientStream::new(stream, self.streams.clone(), shard.clone(), window_bytes);
+        let deadline = shard.timers.deadline();
+        let session =
+            Session::new(stream, shard.clone(), *id, listener.clone(), connection.clone(), deadline);
+        spawn(serve_stream(session));
+        let max = self.limits.requests_max;
+        if max != 0 && self.streams.begun.get() >= u64::from(max) {
+            self.end();
+        }
+    }
+
+    /// Says that no new streams are taken; what is open goes on.
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.is_ending, true) {
+            self.h2.end();
+        }
+    }
+
+    /// Whether the client makes work beyond what it asks for: frames that are about no request, or requests that it
+    /// takes back (CVE-2023-44487).
+    fn is_abused(&self) -> bool {
+        let Streams { begun, reset, useful_bytes, .. } = &*self.streams;
+        if reset.get() > RESETS_MIN && reset.get() > begun.get() / 2 {
+            return true;
+        }
+        let seconds = (self.client.shard.clock.round_us() - self.began_us) / 1_000_000;
+        let free_bytes = OVERHEAD_BYTES_MIN + seconds * OVERHEAD_BYTES_A_SECOND;
+        self.h2.with_io(|wire| wire.read_bytes) > free_bytes + OVERHEAD_FACTOR * useful_bytes.get()
+    }
+
+    /// Tells what the client did wrong, if it did.
+    fn tell(&self, fault: Option<&Fault>) {
+        let Client { shard, listener, connection, .. } = &self.client;
+        let Some(fault) = fault.filter(|fault| fault.is_clients()) else { return };
+        shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Http2));
+        if shard.recorder.is_logging() {
+            let error = format!("HTTP/2: {fault}");
+            log_no_request(shard, (&listener.metrics, connection.src, self.began_us), &error);
+        }
+    }
+}
+
+impl Client {
+    /// Whether its connection is to take no more requests: the switch drains, or the listener is gone.
+    fn is_ending(&self) -> bool {
+        self.shard.is_draining() || self.shard.local().live.listener(self.id).is_none()
+    }
+}
+
+/// What the connection talks through, what was read ahead first.
+struct Wire<'a, C> {
+    early: Option<PooledBuffer>,
+    read_bytes: u64,
+    io: &'a mut C,
+}
+
+impl<C: Transport + AsyncRead> AsyncRead for Wire<'_, C> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Wire { early, read_bytes, io } = self.get_mut();
+        let before = buffer.filled().len();
+        let read = match early {
+            None => Pin::new(&mut **io).poll_read(context, buffer),
+            Some(bytes) => {
+                let taken = bytes.len().min(buffer.remaining());
+                buffer.put_slice(&bytes[..taken]);
+                bytes.drain(..taken);
+                early.take_if(|bytes| bytes.is_empty());
+                Poll::Ready(Ok(()))
+            }
+        };
+        *read_bytes += (buffer.filled().len() - before) as u64;
+        read
+    }
+}
+
+impl<C: Transport> AsyncWrite for Wire<'_, C> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.get_mut().io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.get_mut().io).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.get_mut().io).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,175 @@
+//! A stream of an HTTP/2 connection as what a session talks through.
+
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use pointsman_h2::Stream;
+use pointsman_net::{PooledBuffer, Presence, Tcp};
+use tokio::io::AsyncWrite;
+
+use crate::exchange::Exchange;
+use crate::session::{After, Session};
+use crate::shard::Shard;
+use crate::transport::{OfHttp2, Transport};
+
+/// A stream, and its place on its connection.
+pub(crate) struct ClientStream {
+    stream: Stream,
+    place: Place,
+    window_bytes: u32,
+}
+
+/// What the streams of a connection are counted by.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    pub(crate) open: Cell<u32>,
+    pub(crate) begun: Cell<u64>,
+    /// Those that the client reset before they were answered.
+    pub(crate) reset: Cell<u64>,
+    /// Bytes of requests and answers.
+    pub(crate) useful_bytes: Cell<u64>,
+}
+
+/// Counts a stream for as long as it lives.
+struct Place {
+    streams: Rc<Streams>,
+    shard: Rc<Shard>,
+    is_reset: bool,
+}
+
+impl Place {
+    fn take(streams: Rc<Streams>, shard: Rc<Shard>) -> Place {
+        streams.open.set(streams.open.get() + 1);
+        streams.begun.set(streams.begun.get() + 1);
+        shard.streams.set(shard.streams.get() + 1);
+        Place { streams, shard, is_reset: false }
+    }
+
+    fn count(&self, bytes: usize) {
+        self.streams.useful_bytes.set(self.streams.useful_bytes.get() + bytes as u64);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.streams.open.set(self.streams.open.get() - 1);
+        self.shard.streams.set(self.shard.streams.get() - 1);
+    }
+}
+
+impl ClientStream {
+    /// `window_bytes` may come of the request's body before they are read.
+    pub(crate) fn new(
+        stream: Stream,
+        streams: Rc<Streams>,
+        shard: Rc<Shard>,
+        window_bytes: u32,
+    ) -> ClientStream {
+        let window_bytes = if stream.has_body() { window_bytes } else { 0 };
+        ClientStream { stream, place: Place::take(streams, shard), window_bytes }
+    }
+
+    fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
+        if self.stream.poll_reset(context).is_pending() {
+            return false;
+        }
+        if !self.stream.is_answered() && !std::mem::replace(&mut self.place.is_reset, true) {
+            let streams = &self.place.streams;
+            streams.reset.set(streams.reset.get() + 1);
+        }
+        true
+    }
+}
+
+impl Transport for ClientStream {
+    fn plain(&self) -> Option<&Tcp> {
+        None
+    }
+
+    /// That the client sends nothing more is no sign that it has left: it says so.
+    fn presence(&mut self, context: &mut Context<'_>) -> Presence {
+        if self.has_ended(context) { Presence::Broken } else { Presence::Open }
+    }
+
+    /// What the client gives leave to send is all that is known.
+    fn taken_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn break_off(&mut self) {
+        self.stream.break_off();
+    }
+
+    /// Nothing follows a request on its stream.
+    fn has_news(&mut self) -> bool {
+        false
+    }
+
+    fn hold(&mut self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn of_http2(&self) -> Option<OfHttp2<'_>> {
+        let (scheme, oddity) = (self.stream.scheme(), self.stream.oddity());
+        Some(OfHttp2 { scheme, oddity, window_bytes: self.window_bytes })
+    }
+
+    fn ends_with(&mut self, trailers: &[u8]) {
+        self.stream.ends_with(trailers);
+    }
+
+    fn set_unsent_bytes_max(&mut self, _: usize) {}
+
+    fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>> {
+        if !buffer.make_room() || !buffer.reserve(self.stream.room_bytes_min()) {
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
+        let read = self.stream.poll_read(context, buffer);
+        match &read {
+            Poll::Pending => buffer.release_if_empty(),
+            Poll::Ready(Ok(bytes)) => self.place.count(*bytes),
+            // The client reset it, which is noticed once.
+            Poll::Ready(Err(_)) => {
+                self.has_ended(context);
+            }
+        }
+        read
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let own = self.get_mut();
+        let written = own.stream.poll_write(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = written {
+            own.place.count(bytes);
+        }
+        written
+    }
+
+    /// The connection sends it with its next turn.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.get_mut().stream.finish())
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.get_mut().stream.finish())
+    }
+}
+
+/// Serves the one exchange that a stream is.
+pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
+    let mut exchange = Exchange::default();
+    let after = session.whole_exchange(&mut exchange).await;
+    if after != After::Leave {
+        // Its end was announced with its last bytes.
+        session.is_amid_answer = !session.io.stream.is_answered();
+    }
+}

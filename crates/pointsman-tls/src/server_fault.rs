@@ -1,0 +1,123 @@
+//! Why a handshake with a server failed.
+
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+/// What was wrong with a handshake with a server, by what an operator can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerHandshakeFault {
+    /// The server's certificate comes from no authority that is trusted.
+    Untrusted,
+    /// Its certificate is for another name.
+    WrongName,
+    /// Its certificate has expired.
+    Expired,
+    /// Its certificate is not valid yet.
+    NotYetValid,
+    /// Its certificate cannot be used for another reason.
+    BadCertificate,
+    /// The server refuses our certificate, or wants one: it said so in an alert.
+    OurCertificate,
+    /// The server does not know the name that it was called by: it said so in an alert.
+    UnknownName,
+    /// What came is no record of TLS: plain HTTP, for instance.
+    NotTls,
+    /// A message that is broken, or came out of turn.
+    Malformed,
+    /// No version that both sides speak.
+    NoSharedVersion,
+    /// No cipher suite, key exchange or signature scheme that both sides know.
+    NoSharedCipher,
+    /// The server does not speak `http/1.1`, and said so (ALPN).
+    NoSharedProtocol,
+    /// The server broke it off with another alert.
+    Alert,
+    /// The connection ended.
+    Closed,
+    /// Something else.
+    Other,
+}
+
+impl ServerHandshakeFault {
+    /// What the error of [`crate::Connector::connect`] means, or of reading from the server behind it.
+    pub fn of(error: &io::Error) -> ServerHandshakeFault {
+        match library_error(error) {
+            Some(error) => of_library(error),
+            None => match error.kind() {
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::NotConnected => ServerHandshakeFault::Closed,
+                _ => ServerHandshakeFault::Other,
+            },
+        }
+    }
+
+    /// What TLS itself has to say of an error of reading; `None` where the connection broke underneath it.
+    pub fn of_tls(error: &io::Error) -> Option<ServerHandshakeFault> {
+        library_error(error).map(of_library)
+    }
+}
+
+fn library_error(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+fn of_library(error: &Error) -> ServerHandshakeFault {
+    match error {
+        Error::InvalidCertificate(error) => of_certificate(error),
+        Error::AlertReceived(alert) => of_alert(*alert),
+        Error::InvalidMessage(
+            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+        ) => ServerHandshakeFault::NotTls,
+        Error::InvalidMessage(_)
+        | Error::InappropriateMessage { .. }
+        | Error::InappropriateHandshakeMessage { .. }
+        | Error::PeerMisbehaved(_)
+        | Error::DecryptError
+        | Error::PeerSentOversizedRecord => ServerHandshakeFault::Malformed,
+        Error::PeerIncompatible(
+            PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::ServerDoesNotSupportTls12Or13,
+        ) => ServerHandshakeFault::NoSharedVersion,
+        Error::PeerIncompatible(_) => ServerHandshakeFault::NoSharedCipher,
+        Error::NoApplicationProtocol => ServerHandshakeFault::NoSharedProtocol,
+        Error::NoCertificatesPresented => ServerHandshakeFault::BadCertificate,
+        _ => ServerHandshakeFault::Other,
+    }
+}
+
+fn of_certificate(error: &CertificateError) -> ServerHandshakeFault {
+    match error {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => ServerHandshakeFault::Untrusted,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            ServerHandshakeFault::WrongName
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => ServerHandshakeFault::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            ServerHandshakeFault::NotYetValid
+        }
+        _ => ServerHandshakeFault::BadCertificate,
+    }
+}
+
+fn of_alert(alert: AlertDescription) -> ServerHandshakeFault {
+    match alert {
+        AlertDescription::NoCertificate
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::CertificateRequired
+        | AlertDescription::UnknownCA
+        | AlertDescription::AccessDenied => ServerHandshakeFault::OurCertificate,
+        AlertDescription::UnrecognisedName => ServerHandshakeFault::UnknownName,
+        AlertDescription::ProtocolVersion => ServerHandshakeFault::NoSharedVersion,
+        AlertDescription::InsufficientSecurity => ServerHandshakeFault::NoSharedCipher,
+        AlertDescription::NoApplicationProtocol => ServerHandshakeFault::NoSharedProtocol,
+        _ => ServerHandshakeFault::Alert,
+    }
+}

@@ -1,0 +1,79 @@
+//! A connection to a server after its handshake: bytes in the clear.
+
+use std::io::{self, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustls::HandshakeKind;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::stream::HELD_BYTES_MAX;
+
+/// The clear side of a TLS connection to a server.
+///
+/// Reading reports [`io::ErrorKind::UnexpectedEof`] when the server closed without saying so. Shutting down sends
+/// `close_notify`. An alert of the server is an error that
+/// [`ServerHandshakeFault::of`](crate::ServerHandshakeFault::of) understands: with TLS 1.3 what it has against our
+/// certificate comes behind the handshake.
+#[derive(Debug)]
+pub struct ServerStream<S>(tokio_rustls::client::TlsStream<S>);
+
+impl<S> ServerStream<S> {
+    pub(crate) fn new(inner: tokio_rustls::client::TlsStream<S>) -> ServerStream<S> {
+        ServerStream(inner)
+    }
+
+    /// Whether an earlier session was resumed.
+    pub fn is_resumed(&self) -> bool {
+        self.0.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Whether what was received holds something that is still to be read: bytes, the server's farewell, or what is
+    /// wrong. Tickets are not.
+    pub fn holds_news(&mut self) -> bool {
+        let state = self.0.get_mut().1.process_new_packets();
+        state.map_or(true, |state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed())
+    }
+
+    /// Takes all of `bytes`, to go out in one piece with whatever is sent next. False where there is no room
+    /// for them: then none was taken.
+    pub fn hold(&mut self, bytes: &[u8]) -> bool {
+        let connection = self.0.get_mut().1;
+        let fits = bytes.len() <= HELD_BYTES_MAX && !connection.wants_write();
+        fits && connection.writer().write_all(bytes).is_ok()
+    }
+
+    /// Sets how many bytes it may hold that the server has not yet taken.
+    pub fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
+        self.0.get_mut().1.set_buffer_limit(Some(bytes_max));
+    }
+
+    /// The stream underneath.
+    pub fn get_ref(&self) -> &S {
+        self.0.get_ref().0
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ServerStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ServerStream<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+    }
+}

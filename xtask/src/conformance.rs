@@ -1,0 +1,141 @@
+//! `cargo xtask conformance`: tools of others that know what a protocol demands, before the switch, with a figure
+//! for each.
+
+mod h2spec;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use lexopt::{Arg, ValueExt};
+use pointsman_e2e::{Authority, Nginx, Origin, Pair, Setup, Switch, ok};
+
+use crate::failure::{Because, Failure, Result};
+use crate::packages::{self, Tool};
+use crate::project::{Project, succeed};
+use h2spec::{H2spec, Report};
+
+const TOOLS: &[Tool] = &[Tool { program: "nginx", package: "nginx" }];
+
+/// What is looked at.
+pub(crate) struct Options {
+    proxy: Proxy,
+    build: bool,
+    /// One server behind, and no case that is more than the RFC demands.
+    is_short: bool,
+}
+
+/// Who is before the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proxy {
+    Ours,
+    /// In our place: what the tools say of somebody else shows that they say something.
+    Nginx,
+}
+
+impl Options {
+    pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
+        let mut options = Self { proxy: Proxy::Ours, build: true, is_short: false };
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Arg::Long("of") => {
+                    options.proxy = match arguments.value()?.string()?.as_str() {
+                        "pointsman" => Proxy::Ours,
+                        "nginx" => Proxy::Nginx,
+                        other => {
+                            let help = "help: there are pointsman and nginx";
+                            return Err(Failure::usage(format!("no such proxy: `{other}`\n{help}")));
+                        }
+                    }
+                }
+                Arg::Long("short") => options.is_short = true,
+                Arg::Long("no-build") => options.build = false,
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// What `cargo xtask check` runs of it: the switch is built by then.
+    pub(crate) fn of_check() -> Self {
+        Self { proxy: Proxy::Ours, build: false, is_short: true }
+    }
+}
+
+/// Runs everything, prints the figures, and fails when a case does.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    packages::ensure(TOOLS)?;
+    let h2spec = H2spec::installed(project)?;
+    // With the assertions of a debug build: a broken invariant ends it.
+    if options.build && options.proxy == Proxy::Ours {
+        succeed(project.cargo().args(["build", "--package", "pointsman"]))?;
+    }
+    let binary = project.target().join("debug/pointsman");
+    let folder = project.target().join("conformance");
+    std::fs::create_dir_all(&folder).because(|| format!("cannot make `{}`", folder.display()))?;
+    let origin = Origin::answering("origin", ok);
+    let mut failed = 0;
+    let mut judge = |what: &str, server: SocketAddr| -> Result<()> {
+        let stage = Stage::start(options.proxy, server, &binary);
+        for is_tls in [false, true] {
+            for is_strict in if options.is_short { &[false][..] } else { &[false, true] } {
+                let speech = if is_tls { "TLS" } else { "plain" };
+                let name = format!("h2spec{}, {speech}, {what}", if *is_strict { " --strict" } else { "" });
+                let file = folder.join(format!("{}.xml", name.replace([' ', ','], "-")));
+                let report = h2spec.run(stage.address(is_tls), is_tls, *is_strict, &file)?;
+                print(&name, &report);
+                failed += report.failed.len();
+            }
+        }
+        Ok(())
+    };
+    judge("before our own server", origin.address())?;
+    if !options.is_short {
+        let nginx = Nginx::start(&[], |[address]: [SocketAddr; 1]| {
+            format!("server {{ listen {address}; location / {{ return 200 \"nginx\\n\"; }} }}")
+        });
+        judge("before nginx", nginx.address(0))?;
+    }
+    if failed == 0 { Ok(()) } else { Err(Failure::new(format!("{failed} cases failed"))) }
+}
+
+fn print(name: &str, report: &Report) {
+    println!("{name}: {} passed, {} failed, {} skipped", report.passed, report.failed.len(), report.skipped);
+    for case in &report.failed {
+        println!("  failed: {case}");
+    }
+}
+
+/// A proxy and where it speaks HTTP/2.
+struct Stage {
+    plain: SocketAddr,
+    tls: SocketAddr,
+    _proxy: Running,
+}
+
+enum Running {
+    Ours { _switch: Switch },
+    Nginx { _nginx: Nginx },
+}
+
+impl Stage {
+    fn start(proxy: Proxy, server: SocketAddr, binary: &Path) -> Self {
+        let pair: Pair = Authority::new("conformance").server(&["localhost"]);
+        match proxy {
+            Proxy::Ours => {
+                let setup = Setup::new(2).program(binary).pool_at("standard", "", &[("server", server)]);
+                let switch = setup.another_listener("tls").tls(&pair, "").start();
+                let (plain, tls) = (switch.address("shop"), switch.address("tls"));
+                Self { plain, tls, _proxy: Running::Ours { _switch: switch } }
+            }
+            Proxy::Nginx => {
+                let nginx = Nginx::before(server, &pair);
+                let (plain, tls) = (nginx.address(0), nginx.address(1));
+                Self { plain, tls, _proxy: Running::Nginx { _nginx: nginx } }
+            }
+        }
+    }
+
+    fn address(&self, is_tls: bool) -> SocketAddr {
+        if is_tls { self.tls } else { self.plain }
+    }
+}
