@@ -37,7 +37,7 @@ pointsman_e2e::for_threads!(
 const LENGTH: u64 = 24 * 1024 * 1024;
 
 /// A server that changes to WebSocket, and then does with each connection as it is told.
-fn tunnelled(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> RawOrigin {
+pub(crate) fn tunnelled(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> RawOrigin {
     RawOrigin::serving(move |mut socket, _| {
         if read_head(&mut socket).is_some() && socket.write_all(switching().as_bytes()).is_ok() {
             then(&mut socket);
@@ -50,7 +50,7 @@ fn switching() -> String {
 }
 
 /// The same, its connections handed to the test.
-fn handed_over() -> (RawOrigin, Receiver<TcpStream>) {
+pub(crate) fn handed_over() -> (RawOrigin, Receiver<TcpStream>) {
     let (hand, handed) = channel::<TcpStream>();
     let hand = Mutex::new(hand);
     let origin = tunnelled(move |socket| {
@@ -66,7 +66,7 @@ fn setup(threads: usize, server: &RawOrigin) -> Setup {
 }
 
 /// Asks for a WebSocket, and gets one.
-fn open(mut client: Client) -> Client {
+pub(crate) fn open(mut client: Client) -> Client {
     client.send(format!("GET /chat HTTP/1.1\r\nHost: shop.example\r\n{WEBSOCKET}{KEY}\r\n"));
     let head = client.head();
     assert_eq!(head.word(1), "101", "{head:?}");
@@ -74,7 +74,7 @@ fn open(mut client: Client) -> Client {
     client
 }
 
-fn next(handed: &Receiver<TcpStream>) -> TcpStream {
+pub(crate) fn next(handed: &Receiver<TcpStream>) -> TcpStream {
     handed.recv_timeout(PATIENCE).expect("the server is reached")
 }
 
