@@ -12,6 +12,7 @@ mod body;
 mod connection;
 mod first_line;
 mod forward;
+mod frames;
 mod header;
 mod limits;
 mod lines;
@@ -30,6 +31,7 @@ mod websocket;
 
 pub use answer::{Answer, PLAIN_TEXT_LINE, reason_phrase};
 pub use body::{BodyFault, BodyReader, Fed, Framing};
+pub use frames::{Frames, GOING_AWAY};
 pub use header::{HeaderKind, HeaderLine, is_field_value, is_token};
 pub use limits::{HEADERS_MAX, HeadLimits};
 pub use method::Method;

@@ -33,6 +33,8 @@ pub(crate) struct FinalHead {
     form: BodyForm,
     /// Whether the server's connection can serve again after this answer.
     server_keeps: bool,
+    /// Whether it is a 101 to WebSocket.
+    pub(crate) is_websocket: bool,
 }
 
 /// What stands at the start of what a server has sent.
@@ -136,6 +138,7 @@ impl<C: Transport> Session<C> {
         let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
         exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
         exchange.keeps_client &= granted.is_none();
+        let is_websocket = granted.is_some_and(|granted| granted.is_websocket);
         if exchange.version != Version::Http11 {
             // HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
             let codings =
@@ -169,7 +172,7 @@ impl<C: Transport> Session<C> {
         }
         // A server that says more than its answer is out of step with us.
         let server_keeps = head.keeps_alive() && fed.used == came_bytes;
-        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps }))
+        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps, is_websocket }))
     }
 
     /// Sends a final answer to its end.
@@ -182,7 +185,7 @@ impl<C: Transport> Session<C> {
     ) -> Result<After, Fault> {
         if exchange.status == 101 {
             // On the heap: an idle connection has no room to spare.
-            return Box::pin(self.switch_protocols(&mut head.message, reached, exchange)).await;
+            return Box::pin(self.switch_protocols(head, reached, exchange)).await;
         }
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use pointsman_http::{Frames, GOING_AWAY};
 use pointsman_net::{Pipe, PooledBuffer, Stall};
 
 use crate::shard::Shard;
@@ -13,6 +14,8 @@ use crate::transport::Transport;
 /// So many reads in a row that fill the buffer are much, and what follows is worth a pipe.
 const FULL_READS_MIN: u8 = 2;
 
+/// Fewer bytes than this that may go by unseen are read.
+const PIPED_BYTES_MIN: u64 = 64 * 1024;
 /// Bytes taken into a pipe at a time.
 const PIPED_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -28,6 +31,10 @@ pub(crate) struct Flow {
     pub(crate) has_ended: bool,
     /// TLS may hold what was written.
     is_unflushed: bool,
+    /// Where frames end, in a WebSocket.
+    frames: Option<Frames>,
+    /// Whether the sink has heard the switch's own last word, behind which nothing goes to it.
+    is_discarding: bool,
     /// Whether the sink takes nothing more. What it says itself is still passed on.
     pub(crate) has_lost_sink: bool,
     pub(crate) now: Now,
@@ -48,6 +55,17 @@ pub(crate) enum Now {
     Starves,
     /// Its sink has heard the last of its source.
     Over,
+}
+
+/// What came of a last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// It goes out next.
+    Said,
+    /// Not amid a frame, nor behind a Close frame: the sides may end by themselves.
+    Later,
+    /// There is none.
+    Never,
 }
 
 /// What went wrong with a direction.
@@ -75,11 +93,38 @@ impl Flow {
             full_reads: 0,
             has_ended: false,
             is_unflushed: false,
+            frames: None,
+            is_discarding: false,
             has_lost_sink: false,
             now: Now::Reads,
             write_ms_max,
             stall: Stall::new(write_ms_max),
             look_us: 0,
+        }
+    }
+
+    /// Follows the frames of a WebSocket from its first byte on.
+    pub(crate) fn follow_frames(&mut self) {
+        let mut frames = Frames::default();
+        frames.feed(&self.buffer);
+        self.frames = Some(frames);
+    }
+
+    /// Says a WebSocket's last word to its sink, where nothing is on its way.
+    pub(crate) fn say_going_away(&mut self) -> Farewell {
+        match &self.frames {
+            Some(frames) if frames.is_followed() && self.now == Now::Reads => {
+                if !frames.is_at_border() {
+                    return Farewell::Later;
+                }
+                if !self.buffer.reserve(GOING_AWAY.len()) {
+                    return Farewell::Never;
+                }
+                self.buffer.extend_from_slice(&GOING_AWAY);
+                self.is_discarding = true;
+                Farewell::Said
+            }
+            _ => Farewell::Never,
         }
     }
 
@@ -151,6 +196,7 @@ impl Flow {
                 Poll::Ready(Ok(0)) => self.has_ended = true,
                 Poll::Ready(Ok(more)) => {
                     *bytes += more as u64;
+                    self.go_past(more);
                     self.consider_pipe(shard, from, to);
                 }
                 // Without a word of TLS it may have been cut off, but many a client leaves so.
@@ -166,6 +212,24 @@ impl Flow {
                 }
             }
         }
+    }
+
+    /// Goes past so many bytes that came last.
+    fn go_past(&mut self, more: usize) {
+        if self.is_discarding {
+            self.buffer.clear();
+            return;
+        }
+        let Some(frames) = &mut self.frames else { return };
+        match self.pipe {
+            Some(_) => frames.pass(more as u64),
+            None => frames.feed(&self.buffer[self.buffer.len() - more..]),
+        }
+    }
+
+    /// How many bytes may be taken into a pipe, unseen.
+    fn unseen_bytes_max(&self) -> u64 {
+        self.frames.as_ref().map_or(u64::MAX, Frames::unseen_bytes_max).min(PIPED_BYTES_MAX)
     }
 
     /// Writes what is held.
@@ -209,8 +273,17 @@ impl Flow {
         from: &mut R,
         to_is_plain: bool,
     ) -> Poll<io::Result<usize>> {
+        let bytes_max = self.unseen_bytes_max();
+        if bytes_max < PIPED_BYTES_MIN && self.pipe.is_some() {
+            self.pipe = None;
+            self.full_reads = 0;
+            if !self.buffer.make_room() {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
         if let (Some(pipe), Some(from), true) = (&mut self.pipe, from.plain(), to_is_plain) {
-            let filled = pipe.poll_fill(context, from, PIPED_BYTES_MAX);
+            let filled = pipe.poll_fill(context, from, bytes_max);
             let is_refused = match &filled {
                 Poll::Ready(Err(error)) => error.kind() == ErrorKind::InvalidInput,
                 Poll::Ready(_) => return filled,
@@ -239,7 +312,8 @@ impl Flow {
         let is_full = self.buffer.len() == self.buffer.capacity();
         self.full_reads = if is_full { self.full_reads.saturating_add(1) } else { 0 };
         let is_plain = from.plain().is_some() && to.plain().is_some();
-        if self.full_reads >= FULL_READS_MIN && self.may_pipe && is_plain {
+        let is_worth_it = self.full_reads >= FULL_READS_MIN && self.unseen_bytes_max() >= PIPED_BYTES_MIN;
+        if is_worth_it && self.may_pipe && is_plain && !self.is_discarding {
             self.pipe = shard.pipes.take(|| !shard.is_short(Use::Pipe));
         }
     }

@@ -7,12 +7,15 @@ use std::task::{Context, Poll};
 
 use pointsman_net::{Booking, Deadline, PooledBuffer, Presence};
 
-use crate::flow::{Flow, FlowFault, Now};
+use crate::flow::{Farewell, Flow, FlowFault, Now};
 use crate::shard::Shard;
 use crate::transport::Transport;
 
 /// How long a tunnel waits that found no memory to read with.
 const MEMORY_MS: u32 = 100;
+
+/// How long the sides of a WebSocket have for their Close frames, when the switch has said one.
+const CLOSING_MS: u32 = 2000;
 
 /// What a tunnel may take, in milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,8 @@ pub(crate) struct Tunnel<'s> {
     down: Flow,
     /// What TLS may hold of what is on its way.
     tls: Option<Booking>,
+    /// How long the sides have to answer the switch's own last word, once it was said.
+    closing_until_us: Option<u64>,
     /// When something last moved, on the shard's clock.
     moved_us: u64,
 }
@@ -94,8 +99,15 @@ impl<'s> Tunnel<'s> {
             up: Flow::new(shard, first.of_client, limits.server_write_ms_max),
             down: Flow::new(shard, first.of_server, limits.client_write_ms_max),
             tls: None,
+            closing_until_us: None,
             moved_us: shard.clock.round_us(),
         }
+    }
+
+    /// Says that its bytes are WebSocket frames: a client is told of a drain by one (RFC 6455 section 7.4.1). What
+    /// it answers goes to the server, which so is told, too.
+    pub(crate) fn carries_frames(&mut self) {
+        self.down.follow_frames();
     }
 
     /// Carries bytes until the tunnel ends. Where a side broke off or is given up, `is_amid` says that the
@@ -166,8 +178,15 @@ impl<'s> Tunnel<'s> {
         }
         if !self.up.is_amid() && !self.down.is_amid() {
             self.tls = None;
-            if self.shard.ends_tunnels() {
-                return Poll::Ready(Turn::Ended(TunnelEnd::Drained));
+            if self.shard.ends_tunnels() && self.closing_until_us.is_none() {
+                match self.down.say_going_away() {
+                    Farewell::Said => {
+                        self.closing_until_us = Some(self.shard.after_ms(CLOSING_MS));
+                        return Poll::Ready(Turn::Changed);
+                    }
+                    Farewell::Later => {}
+                    Farewell::Never => return Poll::Ready(Turn::Ended(TunnelEnd::Drained)),
+                }
             }
         }
         if has_changed { Poll::Ready(Turn::Changed) } else { Poll::Pending }
@@ -181,6 +200,7 @@ impl<'s> Tunnel<'s> {
     /// last before.
     fn end(&self) -> TunnelEnd {
         match (&self.up, &self.down) {
+            _ if self.closing_until_us.is_some() => TunnelEnd::Drained,
             (up, down) if up.has_lost_sink && !down.has_ended => TunnelEnd::Broken(Side::Server),
             (up, down) if down.has_lost_sink && !up.has_ended => TunnelEnd::Broken(Side::Client),
             _ => TunnelEnd::Closed,
@@ -217,6 +237,7 @@ impl<'s> Tunnel<'s> {
     fn wait_ms(&self) -> u32 {
         let looks = [&self.up, &self.down].into_iter().filter(|flow| flow.now == Now::Writes);
         let until_us = looks.map(|flow| flow.look_us).min().unwrap_or_else(|| self.idle_until_us());
+        let until_us = self.closing_until_us.map_or(until_us, |closing_us| closing_us.min(until_us));
         let ms = self.shard.ms_until(until_us).max(1);
         let starves = self.up.now == Now::Starves || self.down.now == Now::Starves;
         if starves { ms.min(MEMORY_MS) } else { ms }
@@ -230,6 +251,9 @@ impl<'s> Tunnel<'s> {
         }
         if self.down.has_stalled(now_us, client) {
             return Some(TunnelEnd::Stalled(Side::Client));
+        }
+        if self.closing_until_us.is_some_and(|until_us| now_us >= until_us) {
+            return Some(TunnelEnd::Drained);
         }
         let writes = self.up.now == Now::Writes || self.down.now == Now::Writes;
         if writes {

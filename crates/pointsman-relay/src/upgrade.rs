@@ -3,9 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_net::PooledBuffer;
 use pointsman_telemetry::Event;
 
+use crate::answer::FinalHead;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::live::ListenerState;
@@ -19,7 +19,7 @@ impl<C: Transport> Session<C> {
     /// Sends a 101, and carries what follows it both ways until the tunnel ends.
     pub(crate) async fn switch_protocols(
         &mut self,
-        message: &mut PooledBuffer,
+        FinalHead { message, is_websocket, .. }: &mut FinalHead,
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
@@ -42,6 +42,9 @@ impl<C: Transport> Session<C> {
         let first = FirstBytes { of_client: self.early.take(), of_server: Some(reached.answer.take()) };
         let shard = self.shard.clone();
         let mut tunnel = Tunnel::new(&shard, limits, first);
+        if *is_websocket {
+            tunnel.carries_frames();
+        }
         let Session { io, deadline, is_amid_answer, .. } = self;
         let carried = Carried {
             client_bytes: &mut exchange.request_bytes,

@@ -31,6 +31,7 @@ pointsman_e2e::for_threads!(
     outlives_a_reload,
     drains_in_time,
     drains_in_time_over_tls,
+    drains_those_that_do_not_answer,
     is_cut_when_the_drain_is_over
 );
 
@@ -396,7 +397,8 @@ fn drains_in_time_over_tls(threads: usize) {
     drain(&mut switch, open(client), &next(&handed));
 }
 
-/// It goes on for its time, and then ends in order on both sides.
+/// It goes on for its time. Then the client is told by a Close frame, between two frames; what it answers goes to the
+/// server, and both sides end in order.
 fn drain(switch: &mut Switch, mut client: Client, mut socket: &TcpStream) {
     let began = Instant::now();
     switch.signal("TERM");
@@ -404,15 +406,47 @@ fn drain(switch: &mut Switch, mut client: Client, mut socket: &TcpStream) {
     client.send("still here");
     let mut said = [0; 10];
     socket.read_exact(&mut said).expect("open");
-    socket.write_all(&said).expect("open");
-    client.expect_body(b"still here");
-    end(&mut client).expect("an end in order");
-    assert!(began.elapsed() >= Duration::from_millis(700), "after {:?}", began.elapsed());
-    assert_eq!(socket.read(&mut [0]).expect("an end in order"), 0);
+    assert_eq!(&said, b"still here");
+    // Half of a frame, and its end when the tunnel's time is over.
+    socket.write_all(b"\x82\x04ab").expect("open");
+    client.expect_body(b"\x82\x04ab");
+    while began.elapsed() < Duration::from_millis(900) {
+        std::thread::yield_now();
+    }
+    socket.write_all(b"cd").expect("open");
+    client.expect_body(b"cd\x88\x02\x03\xe9");
+    let close = b"\x88\x82\x01\x02\x03\x04\x02\xeb";
+    client.send(close);
+    let mut answered = [0; 8];
+    socket.read_exact(&mut answered).expect("open");
+    assert_eq!(&answered, close);
+    // Nothing goes to the client behind its Close frame, the server's own one neither.
+    socket.write_all(b"\x88\x02\x03\xe9").expect("open");
+    socket.shutdown(Shutdown::Write).expect("open");
+    assert_eq!(client.everything(), "");
     drop(client);
+    assert_eq!(socket.read(&mut [0]).expect("an end in order"), 0);
     assert_eq!(switch.wait_for_exit(), Some(0));
     let line = log_of_tunnel(switch);
     assert_eq!(line["error"], "the tunnel was closed: the switch drains", "{line}");
+}
+
+/// Who does not answer the Close frame is closed all the same, and what are no frames are closed without one.
+fn drains_those_that_do_not_answer(threads: usize) {
+    let (server, handed) = handed_over();
+    let mut switch = setup(threads, &server).top("tunnel_drain_ms_max = 100").start();
+    let (mut silent, silent_socket) = (open(switch.client()), next(&handed));
+    let (mut strange, mut strange_socket) = (open(switch.client()), next(&handed));
+    strange_socket.write_all(b"\x89\x7f no frame").expect("open");
+    strange.expect_body(b"\x89\x7f no frame");
+    switch.signal("TERM");
+    silent.expect_body(b"\x88\x02\x03\xe9");
+    for (client, mut socket) in [(&mut silent, silent_socket), (&mut strange, strange_socket)] {
+        end(client).expect("an end in order");
+        assert_eq!(socket.read(&mut [0]).expect("an end in order"), 0);
+    }
+    drop((silent, strange));
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
 /// What is on its way when the drain is over is broken off; a tunnel that is silent ends in order even then.

@@ -3,6 +3,7 @@
 mod answers;
 mod bodies;
 mod forwarding;
+mod frames;
 mod limits;
 mod own_answers;
 mod refusals;

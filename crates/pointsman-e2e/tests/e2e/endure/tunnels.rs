@@ -74,10 +74,10 @@ fn crowd_of(threads: usize, how: &str, setup: Setup, bytes_max: u64, client: imp
     let before = switch.allocated_bytes();
     let mut open: Vec<(Client, TcpStream)> =
         (0..count).map(|_| (open(client(&switch)), next(&handed))).collect();
-    open.iter_mut().for_each(|pair| carries_both_ways(pair));
+    open.iter_mut().for_each(carries_both_ways);
     let each = resident_each(&switch, &mut other, before, count);
     figure(&fault, each, EACH, each_at_most(bytes_max, count, threads));
-    open.iter_mut().for_each(|pair| carries_both_ways(pair));
+    open.iter_mut().for_each(carries_both_ways);
     figure(&fault, count as u64, Unit::Count("still carry bytes"), Bound::Exactly(count as u64));
 }
 
