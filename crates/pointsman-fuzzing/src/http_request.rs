@@ -138,7 +138,8 @@ fn asked_is_read_alike(head: &RequestHead, input: &[u8]) {
     let mut out = Vec::new();
     head.forward(input, None, upgrade.lines(), &mut out);
     let next = parse(&out, &roomy()).expect("the forwarded head is accepted").expect("it is whole");
-    let is_allowed = |protocol: &[u8]| allowed.iter().any(|name| protocol.eq_ignore_ascii_case(name.as_bytes()));
+    let is_allowed =
+        |protocol: &[u8]| allowed.iter().any(|name| protocol.eq_ignore_ascii_case(name.as_bytes()));
     assert!(next.offered_protocols(&out).all(is_allowed), "{}", out.escape_ascii());
     assert_eq!(next.upgrade(&out, &allowed), Ok(Some(upgrade)));
 }
