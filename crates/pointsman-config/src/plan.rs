@@ -17,6 +17,8 @@ pub struct Plan {
     pub threads: Option<usize>,
     /// How long open exchanges may take to end after SIGTERM.
     pub drain_ms_max: u64,
+    /// How long open tunnels go on after SIGTERM before they are closed.
+    pub tunnel_drain_ms_max: u64,
     /// How often the files are looked at for changes; 0: never.
     pub watch_ms: u64,
     /// Open connections of clients, in the whole process; what the descriptors allow where the operator set
@@ -82,6 +84,8 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// Protocols that a connection may change to, as `Upgrade` names them.
+    pub upgrades: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
 }

@@ -21,6 +21,7 @@ use crate::{
 pub(crate) struct Spec {
     pub(crate) threads: Option<usize>,
     pub(crate) drain_ms_max: u64,
+    pub(crate) tunnel_drain_ms_max: u64,
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
@@ -55,6 +56,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -107,6 +109,7 @@ impl Spec {
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
+            tunnel_drain_ms_max: root.number("tunnel_drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
             splice_pipes_max: root.number("splice_pipes_max").unwrap_or_default(),
             own_descriptor_tables: root.flag("own_descriptor_tables"),
@@ -157,6 +160,13 @@ impl ListenerSpec {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
+            },
+            upgrades: match section.has("upgrades") {
+                true => {
+                    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
+                    protocols.map(|protocol| protocol.value).collect()
+                }
+                false => vec![Box::from(notation::WEBSOCKET)],
             },
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };

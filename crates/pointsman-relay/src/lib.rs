@@ -18,6 +18,7 @@ mod exchange;
 mod facts;
 mod failed_handshake;
 mod fault;
+mod flow;
 mod header;
 mod http2;
 mod live;
@@ -38,7 +39,9 @@ mod stream;
 mod switch;
 mod threads;
 mod transport;
+mod tunnel;
 mod turn_away;
+mod upgrade;
 mod upload;
 
 pub use sockets::BindFault;

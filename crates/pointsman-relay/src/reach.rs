@@ -172,7 +172,7 @@ impl<C: Transport> Session<C> {
             return Err(Tried::GivenUp(Fault::Memory));
         }
         exchange.is_connected(self);
-        let may_repeat = exchange.method.is_idempotent();
+        let may_repeat = exchange.may_repeat();
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
             let write = write_all(&mut io, &forward.message, &mut sent);

@@ -249,7 +249,8 @@ impl<C: Transport> Session<C> {
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
         let body = format!("{}\n", fault.sentence());
-        let lines = self.shard.text_lines();
+        let mut lines = self.shard.text_lines();
+        lines.extend_from_slice(fault.lines());
         self.send_own(status, &lines, body.as_bytes(), exchange).await
     }
 

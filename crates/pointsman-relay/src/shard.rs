@@ -145,6 +145,10 @@ pub(crate) struct Shard {
     ticks: Cell<u32>,
     /// What is open has been told that the drain is over.
     has_cut: Cell<bool>,
+    /// When tunnels are to end, on the thread's clock, once it drains.
+    tunnels_until_us: Cell<Option<u64>>,
+    /// They are to end now.
+    ends_tunnels: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
 }
@@ -228,6 +232,8 @@ impl Shard {
             accepting: RefCell::default(),
             ticks: Cell::new(0),
             has_cut: Cell::new(false),
+            tunnels_until_us: Cell::new(None),
+            ends_tunnels: Cell::new(false),
             listener_left: Cell::new(false),
         }
     }
@@ -254,6 +260,21 @@ impl Shard {
     /// Whether the drain is over, and what is still open is cut.
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Whether tunnels end as soon as nothing is on its way in them.
+    pub(crate) fn ends_tunnels(&self) -> bool {
+        self.ends_tunnels.get()
+    }
+
+    /// Lets tunnels end when they have had their time of the drain.
+    fn end_tunnels_in_time(&self, tunnel_drain_ms_max: u64) {
+        let now_us = self.clock.now_us();
+        let until_us = self.tunnels_until_us.get().unwrap_or(now_us + tunnel_drain_ms_max * 1000);
+        self.tunnels_until_us.set(Some(until_us));
+        if now_us >= until_us && !self.ends_tunnels.replace(true) {
+            self.timers.wake_all();
+        }
     }
 
     /// The thread's clock, so many milliseconds from when this round began.
@@ -312,6 +333,7 @@ impl Shard {
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
         self.timers.end_idle_waits();
+        self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms_max);
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);
         if self.is_stopping() {

@@ -33,5 +33,7 @@ mod tls;
 mod tls_clients;
 mod tls_failures;
 mod tls_fields;
+mod tunnels;
 mod unix_sockets;
+mod upgrades;
 mod urgent;
