@@ -11,6 +11,8 @@ mod certificates;
 mod client;
 pub mod dialogue;
 mod figures;
+mod h2_asks;
+mod h2_windows;
 pub mod h2_wire;
 mod hpack;
 mod lines;
