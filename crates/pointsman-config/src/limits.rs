@@ -64,6 +64,10 @@ limits! {
         "How long an idle connection is kept.";
     idle_connections_max: u32 = 256, 0..65_536, "connections",
         "Idle connections kept for each server and thread. 0: none is kept.";
+    http2_streams_max: u32 = 100, 1..65_536, "streams",
+        "Requests on one HTTP/2 connection at a time, if the server takes so many; for more another one is opened.";
+    http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
+        "Bytes of an answer's body over HTTP/2 that may come before the client takes them. Booked of `buffer_bytes_max` for each request.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",

@@ -110,8 +110,20 @@ pub struct Pool {
     pub servers: Vec<Server>,
     /// The PROXY header that connections begin with; none when absent.
     pub proxy_protocol: Option<ProxyVersion>,
+    /// What the servers speak.
+    pub protocol: ServerProtocol,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// What the servers of a pool speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ServerProtocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS as agreed on, otherwise with prior knowledge.
+    Http2,
 }
 
 /// A version of the PROXY protocol.

@@ -15,6 +15,7 @@ use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
     EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol, ProxyVersion,
+    ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -85,6 +86,7 @@ pub(crate) struct PoolSpec {
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
+    pub(crate) protocol: ServerProtocol,
     pub(crate) limits: PoolLimits,
 }
 
@@ -281,7 +283,12 @@ impl PoolSpec {
             "v2" => Some(ProxyVersion::V2),
             _ => None,
         };
-        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
+        let protocol = match section.word("protocol") {
+            "h2" => ServerProtocol::Http2,
+            _ => ServerProtocol::Http1,
+        };
+        let limits = PoolLimits::read(&section);
+        Self { name, algorithm, servers, tls, proxy_protocol, protocol, limits }
     }
 }
 

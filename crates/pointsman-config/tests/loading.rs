@@ -7,8 +7,8 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, Target,
-    changed,
+    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
+    ServerProtocol, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -86,6 +86,7 @@ fn every_key_arrives() -> TestResult {
     let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
     assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
     assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
+    assert_eq!(standard.protocol, ServerProtocol::Http2);
     let big = standard.server(ServerIndex(1));
     assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
     assert_eq!(
@@ -97,6 +98,8 @@ fn every_key_arrives() -> TestResult {
             write_ms_max: 4,
             idle_ms_max: 5,
             idle_connections_max: 0,
+            http2_streams_max: 8,
+            http2_stream_window_bytes: 16_384,
             tries_max: 1,
             head_bytes_max: 1024,
             headers_max: 1,
@@ -122,7 +125,10 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
-    assert_eq!((pool.servers[0].weight, pool.proxy_protocol), (1, None));
+    assert_eq!(
+        (pool.servers[0].weight, pool.proxy_protocol, pool.protocol),
+        (1, None, ServerProtocol::Http1)
+    );
     assert!(pool.servers[0].tls.is_none());
     Ok(())
 }

@@ -115,6 +115,12 @@ impl Buffers {
         self.account.book((EXCHANGE_BYTES + received_bytes + STREAM_BYTES) as u64 + u64::from(window_bytes))
     }
 
+    /// Books what an exchange takes on top where its server speaks HTTP/2, of whose answer so much may come before it
+    /// is read.
+    pub(crate) fn server_stream(&self, window_bytes: u32) -> Option<Booking> {
+        self.account.book(STREAM_BYTES as u64 + u64::from(window_bytes))
+    }
+
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
     pub(crate) fn unsent_body(&self) -> Option<Booking> {
         self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)

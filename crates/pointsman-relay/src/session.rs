@@ -143,7 +143,10 @@ impl<C: Transport> Session<C> {
             exchange.fault.get_or_insert(Fault::Drained);
             After::Leave
         });
-        exchange.tell(self);
+        // What HTTP/2 begins with is no request.
+        if after != After::Http2 {
+            exchange.tell(self);
+        }
         after
     }
 

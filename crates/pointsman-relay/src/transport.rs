@@ -151,15 +151,15 @@ impl Transport for Connection {
     }
 
     fn presence(&mut self, context: &mut Context<'_>) -> Presence {
-        self.tcp().presence(context)
+        Connection::presence(self, context)
     }
 
     fn taken_bytes(&self) -> Option<u64> {
-        self.tcp().taken_bytes()
+        Connection::taken_bytes(self)
     }
 
     fn break_off(&mut self) {
-        self.tcp().reset_on_close();
+        self.reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -251,6 +251,7 @@ impl<C: Transport> Drop for Session<C> {
         // A stream's connection is still there.
         if self.io.of_http2().is_none() {
             self.shard.idle.close_owned(self.owner);
+            self.shard.multiplexed.close_owned(self.owner);
         }
     }
 }
