@@ -22,6 +22,10 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
+    pipeline_requests_max: u32 = 16, 2..128, "requests",
+        "Requests of one connection that are on their way at a time where `pipeline` is `concurrent` or `latest`; more are not read until one of them is answered.";
+    pipeline_bytes_max: u32 = 262_144, 1024..1_073_741_824, "bytes",
+        "Bytes of answers that wait for their turn on one connection, likewise; at that the servers that send them are not read.";
     http2_streams_max: u32 = 100, 1..65_536, "streams",
         "Requests of one HTTP/2 connection at a time; more wait at the client.";
     http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",

@@ -13,7 +13,7 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, Pipeline, PoolLimits};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -49,6 +49,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: bool,
     pub(crate) odd_names: OddNames,
+    pub(crate) pipeline: Pipeline,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -140,6 +141,11 @@ impl ListenerSpec {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
+            },
+            pipeline: match section.word("pipeline") {
+                "concurrent" => Pipeline::Concurrent,
+                "latest" => Pipeline::Latest,
+                _ => Pipeline::Hold,
             },
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };

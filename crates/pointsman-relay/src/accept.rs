@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pointsman_config::Pipeline;
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
@@ -17,6 +18,7 @@ use crate::admission::OpenConnection;
 use crate::failed_handshake::Shaking;
 use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
+use crate::pipeline;
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
@@ -100,12 +102,12 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     match &listener.tls {
         None => {
             let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
-            spawn(serve_all(session, counted));
+            spawn_serving(session, listener.pipeline, counted);
         }
         Some(acceptor) => {
             let acceptor = acceptor.clone();
             let ms = listener.limits.handshake_ms_max;
-            let shard = shard.clone();
+            let (shard, mode) = (shard.clone(), listener.pipeline);
             spawn(async move {
                 let mut deadline = deadline;
                 let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, src)).await;
@@ -113,11 +115,32 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
                     connection.tls = Some(Arc::new(facts(&stream)));
                     let session = Session::new(stream, shard, id, state, connection, deadline);
                     // A task of its own: in this one the stream would stay at every place that it came by.
-                    spawn(serve_all(session, (booked, counted)));
+                    spawn_serving(session, mode, (booked, counted));
                 }
             });
         }
     }
+}
+
+/// Starts the task of a connection, which keeps the mode that it begins with.
+fn spawn_serving<C: Transport + AsyncRead + 'static, H: 'static>(
+    session: Session<C>,
+    mode: Pipeline,
+    held: H,
+) {
+    match mode {
+        Pipeline::Hold => drop(spawn(serve_all(session, held))),
+        Pipeline::Concurrent | Pipeline::Latest => drop(spawn(serve_pipelined(session, mode, held))),
+    }
+}
+
+/// The same where requests may overlap.
+async fn serve_pipelined<C: Transport + AsyncRead, H>(mut session: Session<C>, mode: Pipeline, held: H) {
+    let is_agreed = session.is_http2_agreed();
+    if is_agreed || Box::pin(pipeline::serve(&mut session, mode)).await {
+        Box::pin(serve_http2(&mut session)).await;
+    }
+    drop((session, held));
 }
 
 /// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.

@@ -25,6 +25,7 @@ mod local;
 mod memory;
 mod onward;
 mod pick;
+mod pipeline;
 mod presence;
 mod pump;
 mod reach;

@@ -9,6 +9,7 @@ use pointsman_tls::TlsStream;
 use pointsman_upstream::Connection;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use crate::fault::Fault;
 use crate::session::Session;
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
@@ -33,6 +34,21 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 
     /// Whether there may be something to read, be it the end. Costs no system call.
     fn has_news(&mut self) -> bool;
+
+    /// Whether nothing follows what is on its way now, so that the connection may end behind it.
+    fn is_last(&self) -> bool {
+        true
+    }
+
+    /// Why the answer is wanted no more, although the client is there.
+    fn cut(&self) -> Option<Fault> {
+        None
+    }
+
+    /// Takes back what was written, if the client was sent none of it.
+    fn take_back(&mut self) -> bool {
+        false
+    }
 
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;

@@ -18,6 +18,7 @@ mod h2_refusals;
 mod heads;
 mod nginx;
 mod normal_forms;
+mod pipelining;
 mod refusals;
 mod reload;
 mod server_tls;
