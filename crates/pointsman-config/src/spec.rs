@@ -118,6 +118,7 @@ impl Spec {
 
 impl ListenerSpec {
     fn read(section: &Section<'_>) -> Self {
+        let limits = section.section("limits");
         let spec = Self {
             name: section.parsed("name", notation::name),
             binds: section.parsed_list("bind", notation::bind_address),
@@ -147,9 +148,12 @@ impl ListenerSpec {
                 "latest" => Pipeline::Latest,
                 _ => Pipeline::Hold,
             },
-            limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
+            limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
+        if let (Pipeline::Hold, Some(limits)) = (spec.pipeline, &limits) {
+            note_idle_limits(limits);
+        }
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -269,6 +273,15 @@ impl ServerSpec {
                 }
             }
         }
+    }
+}
+
+/// Warns of limits on requests that overlap, where none does.
+fn note_idle_limits(limits: &Section<'_>) {
+    for name in ["pipeline_requests_max", "pipeline_bytes_max"].into_iter().filter(|name| limits.has(name)) {
+        let message = format!("`{name}` has no effect while `pipeline` is `hold`");
+        let help = "set `pipeline` to `concurrent` or `latest`";
+        limits.findings().warning(limits.place(name), message, help);
     }
 }
 

@@ -239,6 +239,24 @@ mod tests {
         size_of::<F>()
     }
 
+    /// What a connection books, less its socket's place, its deadlines and a last word.
+    const PIPELINED_BYTES_MAX: usize = 4096;
+
+    fn bytes_of_three<A, B, C, F>(_: fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    fn bytes_by_reference<'a, A: 'a, B, F>(_: fn(&'a mut A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_tasks_of_connections_that_pipeline_are_within_what_is_booked() {
+        let task = bytes_of_three(serve_pipelined::<Tcp, OpenConnection>);
+        let way = bytes_by_reference(pipeline::serve::<Tcp>);
+        assert!(task + way <= PIPELINED_BYTES_MAX, "{task} + {way} bytes");
+    }
+
     #[test]
     fn the_tasks_of_idle_connections_do_not_grow() {
         let plain = bytes(serve_all::<Tcp, OpenConnection>);

@@ -172,6 +172,9 @@ const RULES: &str = r#"
 if (path under "/b") { routeTo(of_b); }
 if (path under "/c") { routeTo(of_c); }
 if (path under "/d") { routeTo(of_d); }
+if (path == "/own") { respond(200, "own"); }
+if (path == "/refused") { reject(403, "no"); }
+if (path == "/discarded") { discard(); }
 "#;
 
 /// Longer than any test may take.

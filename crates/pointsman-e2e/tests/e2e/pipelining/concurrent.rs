@@ -1,5 +1,7 @@
 //! `pipeline = "concurrent"`: side by side at servers, in order at the client.
 
+use pointsman_e2e::{H2Client, Outcome, TlsClient};
+
 use super::{BIG_BYTES, Over, Shop, big, expect, get, gets};
 
 pointsman_e2e::for_threads!(
@@ -10,6 +12,8 @@ pointsman_e2e::for_threads!(
     answers_that_wait_are_bounded,
     the_last_request_is_the_last,
     in_pieces,
+    the_switch_answers_in_turn_too,
+    http2_has_its_streams,
     held_by_default,
     a_drain_answers_what_was_taken,
     a_reload_leaves_them_alone
@@ -197,6 +201,54 @@ fn in_pieces(threads: usize) {
         }
         client.send(get("/c/5"));
         expect(&mut client, "/c/5");
+    }
+}
+
+/// What a rule answers waits as well.
+fn the_switch_answers_in_turn_too(threads: usize) {
+    let shop = Shop::open(threads, "concurrent");
+    let mut client = shop.client();
+    client.send(gets(&["/a/gated/1", "/own", "/b/2", "/refused", "/c/3"]));
+    for target in ["/b/2", "/c/3"] {
+        shop.stage.wait_for(&format!("answers {target}"));
+    }
+    shop.stage.open("/a/gated/1");
+    expect(&mut client, "/a/gated/1");
+    let own = client.response();
+    assert_eq!((own.status(), own.text().as_str()), (200, "own"));
+    expect(&mut client, "/b/2");
+    assert_eq!(client.response().status(), 403);
+    expect(&mut client, "/c/3");
+    client.send(gets(&["/a/gated/4", "/discarded", "/b/5"]));
+    shop.stage.wait_for("answers /b/5");
+    shop.stage.open("/a/gated/4");
+    expect(&mut client, "/a/gated/4");
+    assert!(client.closes());
+    assert_eq!(shop.switch.log_of("/b/5").get("status"), None);
+}
+
+/// With prior knowledge, and agreed on in the handshake.
+fn http2_has_its_streams(threads: usize) {
+    for (over, scheme) in [(Over::Plain, "http"), (Over::Tls, "https")] {
+        for mode in ["concurrent", "latest"] {
+            let shop = Shop::with(threads, mode, over, |setup| setup);
+            let client = match &shop.authority {
+                None => shop.switch.client(),
+                Some(authority) => {
+                    let config = TlsClient::new(authority).alpn(&["h2"]);
+                    shop.switch.tls_client(&config, "shop.example").expect("a handshake")
+                }
+            };
+            let mut client = H2Client::begin(client);
+            for (stream, target) in [(1, "/a/1"), (3, "/b/2")] {
+                match client.get(stream, scheme, target).expect("HTTP/2") {
+                    Outcome::Answer(answer) => {
+                        assert_eq!((answer.status(), answer.text().as_str()), (200, target))
+                    }
+                    other => panic!("{mode} {over:?}: {other:?}"),
+                }
+            }
+        }
     }
 }
 
