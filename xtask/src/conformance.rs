@@ -123,6 +123,8 @@ impl Stage {
         match proxy {
             Proxy::Ours => {
                 let setup = Setup::new(2).program(binary).pool_at("standard", "", &[("server", server)]);
+                // Whoever speaks HTTP/1 as well answers what is no preface, and h2spec takes any answer for a frame.
+                let setup = setup.listener("http2 = \"only\"");
                 let switch = setup.another_listener("tls").tls(&pair, "").start();
                 let (plain, tls) = (switch.address("shop"), switch.address("tls"));
                 Self { plain, tls, _proxy: Running::Ours { _switch: switch } }

@@ -136,8 +136,7 @@ fn spawn_serving<C: Transport + AsyncRead + 'static, H: 'static>(
 
 /// The same where requests may overlap.
 async fn serve_pipelined<C: Transport + AsyncRead, H>(mut session: Session<C>, mode: Pipeline, held: H) {
-    let is_agreed = session.is_http2_agreed();
-    if is_agreed || Box::pin(pipeline::serve(&mut session, mode)).await {
+    if session.begins_with_http2() || Box::pin(pipeline::serve(&mut session, mode)).await {
         Box::pin(serve_http2(&mut session)).await;
     }
     drop((session, held));
@@ -151,8 +150,7 @@ fn serve_all<C: Transport + AsyncRead + 'static, H: 'static>(
     held: H,
 ) -> impl Future<Output = ()> + 'static {
     async move {
-        let is_agreed = session.is_http2_agreed();
-        if is_agreed || serve(&mut session).await {
+        if session.begins_with_http2() || serve(&mut session).await {
             // On the heap: a connection that speaks HTTP/1 has no room for it.
             Box::pin(serve_http2(&mut session)).await;
         }
