@@ -89,6 +89,13 @@ pub(crate) static ROOT: Table = Table {
             doc: "How long open exchanges may take to end after SIGTERM. 0: they are cut off at once.",
         },
         Key {
+            name: "tunnel_drain_ms_max",
+            kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(20_000),
+            doc: "How long open tunnels go on after SIGTERM. Then they are closed in order, when nothing is on its \
+                  way in them, until `drain_ms_max` is over.",
+        },
+        Key {
             name: "watch_ms",
             kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
             default: Default::Integer(1000),
@@ -290,6 +297,14 @@ static LISTENER: Table = Table {
                   until that answer is complete, `concurrent` sends safe requests on side by side and their \
                   answers in order, `latest` lets it take the place of the one before it, which gets 503. See \
                   the [guide](../guide/pipelining.md).",
+        },
+        Key {
+            name: "upgrades",
+            kind: Kind::Texts("protocols as `Upgrade` names them"),
+            default: Default::Words("`[\"websocket\"]`"),
+            doc: "Protocols that a connection may change to where client and server agree on it; then bytes pass \
+                  as they come, in a tunnel. Of a request that asks for another one the switch leaves out \
+                  `Upgrade`, and the server answers in HTTP. `[]`: none.",
         },
         Key {
             name: "tls",

@@ -29,7 +29,7 @@ pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
-    PoolIndex, ProxyProtocol, Server, ServerIndex, Target,
+    PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use reading::{bounded, reason, text};

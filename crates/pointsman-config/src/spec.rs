@@ -15,12 +15,14 @@ use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
     EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, ProxyProtocol,
+    ProxyVersion,
 };
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
     pub(crate) threads: Option<usize>,
     pub(crate) drain_ms_max: u64,
+    pub(crate) tunnel_drain_ms_max: u64,
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
@@ -56,6 +58,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
     pub(crate) pipeline: Pipeline,
+    pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -83,6 +86,7 @@ pub(crate) struct PoolSpec {
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -107,6 +111,7 @@ impl Spec {
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
+            tunnel_drain_ms_max: root.number("tunnel_drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
             splice_pipes_max: root.number("splice_pipes_max").unwrap_or_default(),
             own_descriptor_tables: root.flag("own_descriptor_tables"),
@@ -160,31 +165,20 @@ impl ListenerSpec {
                 _ => OddNames::Drop,
             },
             pipeline: pipeline(section.word("pipeline")),
+            upgrades: match section.has("upgrades") {
+                true => {
+                    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
+                    protocols.map(|protocol| protocol.value).collect()
+                }
+                false => vec![Box::from(notation::WEBSOCKET)],
+            },
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
         if let (Pipeline::Hold, Some(limits)) = (spec.pipeline, &limits) {
             note_idle_limits(limits);
         }
-        if spec.proxy_protocol == ProxyProtocol::Required
-            && spec.trusted_proxies.is_empty()
-            && !spec.trusts_unix
-        {
-            section.findings().error(
-                section.place("proxy_protocol"),
-                "`proxy_protocol` needs `trusted_proxies`",
-                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
-            );
-        }
-        let paths = spec.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
-        let asks_paths = spec.proxy_protocol == ProxyProtocol::Required && !spec.trusted_proxies.is_empty();
-        for path in paths.filter(|_| asks_paths && !spec.trusts_unix) {
-            section.findings().warning(
-                path.span,
-                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
-                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
-            );
-        }
+        spec.look_at_proxies(section);
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -192,6 +186,29 @@ impl ListenerSpec {
             );
         }
         spec
+    }
+
+    /// Reports where a PROXY header is asked for and nobody is believed.
+    fn look_at_proxies(&self, section: &Section<'_>) {
+        if self.proxy_protocol == ProxyProtocol::Required
+            && self.trusted_proxies.is_empty()
+            && !self.trusts_unix
+        {
+            section.findings().error(
+                section.place("proxy_protocol"),
+                "`proxy_protocol` needs `trusted_proxies`",
+                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
+        let paths = self.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
+        let asks_paths = self.proxy_protocol == ProxyProtocol::Required && !self.trusted_proxies.is_empty();
+        for path in paths.filter(|_| asks_paths && !self.trusts_unix) {
+            section.findings().warning(
+                path.span,
+                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
+                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
+            );
+        }
     }
 }
 
@@ -271,7 +288,12 @@ impl PoolSpec {
             let help = "add `tls = {}` to the pool, or leave `tls_name` out";
             section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
         }
-        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
+        let proxy_protocol = match section.word("proxy_protocol") {
+            "v1" => Some(ProxyVersion::V1),
+            "v2" => Some(ProxyVersion::V2),
+            _ => None,
+        };
+        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
     }
 }
 

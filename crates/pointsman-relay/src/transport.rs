@@ -58,6 +58,11 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
         None
     }
 
+    /// Whether it is one of several that a connection carries at a time.
+    fn is_part(&self) -> bool {
+        self.of_http2().is_some()
+    }
+
     /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
     fn ends_with(&mut self, trailers: &[u8]);
 
@@ -258,11 +263,15 @@ impl<C: Transport> Session<C> {
 }
 
 /// However a session ends, by a fault or because the switch stops: half an answer is never followed by an
-/// orderly close, which some clients take for its end.
+/// orderly close, which some clients take for its end. What was kept for this client alone closes too.
 impl<C: Transport> Drop for Session<C> {
     fn drop(&mut self) {
         if self.is_amid_answer {
             self.io.break_off();
+        }
+        // Otherwise its connection is still there.
+        if !self.io.is_part() {
+            self.shard.idle.close_owned(self.owner);
         }
     }
 }

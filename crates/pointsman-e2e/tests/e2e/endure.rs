@@ -10,6 +10,7 @@ mod limits;
 mod memory;
 mod pressure;
 mod reloads;
+mod tunnels;
 
 use std::io::Write;
 

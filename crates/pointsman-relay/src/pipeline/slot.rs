@@ -254,6 +254,10 @@ impl Transport for Slot {
         false
     }
 
+    fn is_part(&self) -> bool {
+        true
+    }
+
     /// Bytes of HTTP/1 say themselves where they end.
     fn ends_with(&mut self, _: &[u8]) {}
 
