@@ -22,6 +22,15 @@ fn check_places(shop: &Listener) {
     assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
 }
 
+fn check_process(plan: &Plan) {
+    assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
+    assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
+    assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
+    assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
+    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
+    assert_eq!(plan.admin, "127.0.0.1:0".parse().ok());
+}
+
 #[test]
 fn every_key_arrives() -> TestResult {
     let Loaded { plan, warnings, files } =
@@ -30,12 +39,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(files.len(), 3);
     assert!(!changed(&files));
 
-    assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
-    assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
-    assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
-    assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
-    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
-    assert_eq!(plan.admin, Some("127.0.0.1:0".parse()?));
+    check_process(&plan);
 
     let shop = plan.listener_named("shop").ok_or("no listener `shop`")?;
     check_places(shop);
