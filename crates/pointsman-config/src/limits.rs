@@ -22,6 +22,10 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
+    pipeline_requests_max: u32 = 16, 2..128, "requests",
+        "Requests of one connection that are on their way at a time where `pipeline` is `concurrent` or `latest`; more are not read until one of them is answered.";
+    pipeline_bytes_max: u32 = 262_144, 1024..1_073_741_824, "bytes",
+        "Bytes of answers that wait for their turn on one connection, likewise; at that the servers that send them are not read.";
     proxy_header_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "From a connection's start to the end of its PROXY header, where one is required.";
     http2_streams_max: u32 = 100, 1..65_536, "streams",

@@ -297,6 +297,7 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
+    OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
     ServerProtocol, Target, changed,
 };
 
@@ -49,31 +49,9 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::Only));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
+    assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
-    assert_eq!(
-        shop.limits,
-        ListenerLimits {
-            http2_streams_max: 7,
-            http2_stream_window_bytes: 65_536,
-            http2_window_bytes: 131_072,
-            connections_max: 16,
-            connections_per_address_max: 8,
-            head_bytes_max: 4096,
-            headers_max: 256,
-            target_bytes_max: 1024,
-            body_bytes_max: 1_000_000_000_000,
-            requests_max: 1000,
-            proxy_header_ms_max: 9,
-            handshake_ms_max: 1,
-            head_ms_max: 2,
-            idle_ms_max: 3,
-            body_ms_max: 4,
-            body_bytes_per_second_min: 0,
-            half_closed_ms_max: 5,
-            tunnel_idle_ms_max: 6,
-            write_ms_max: 86_400_000,
-        }
-    );
+    assert_eq!(shop.limits, written_limits());
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
     let target =
@@ -108,6 +86,33 @@ fn every_key_arrives() -> TestResult {
     Ok(())
 }
 
+/// The limits of the listener `shop` in `everything.toml`.
+fn written_limits() -> ListenerLimits {
+    ListenerLimits {
+        http2_streams_max: 7,
+        http2_stream_window_bytes: 65_536,
+        http2_window_bytes: 131_072,
+        connections_max: 16,
+        connections_per_address_max: 8,
+        head_bytes_max: 4096,
+        headers_max: 256,
+        target_bytes_max: 1024,
+        body_bytes_max: 1_000_000_000_000,
+        requests_max: 1000,
+        pipeline_requests_max: 2,
+        pipeline_bytes_max: 1024,
+        proxy_header_ms_max: 9,
+        handshake_ms_max: 1,
+        head_ms_max: 2,
+        idle_ms_max: 3,
+        body_ms_max: 4,
+        body_bytes_per_second_min: 0,
+        half_closed_ms_max: 5,
+        tunnel_idle_ms_max: 6,
+        write_ms_max: 86_400_000,
+    }
+}
+
 #[test]
 fn defaults_hold_where_nothing_is_written() -> TestResult {
     let plan = shown(Plan::check_only(Path::new("../../testdata/config/minimal.toml")))?.plan;
@@ -120,6 +125,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!(listener.pipeline, Pipeline::Hold);
     assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));

@@ -19,6 +19,7 @@ mod heads;
 mod ipv6;
 mod nginx;
 mod normal_forms;
+mod pipelining;
 mod proxy_protocol;
 mod refusals;
 mod reload;
