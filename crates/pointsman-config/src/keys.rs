@@ -242,10 +242,10 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "http2",
-            kind: Kind::Boolean,
-            default: Default::Boolean(true),
-            doc: "Whether plain connections may begin with HTTP/2, with prior knowledge (RFC 9113 section 3.3). Over \
-                  TLS `alpn` says what is spoken.",
+            kind: Kind::Word(&["off", "on", "only"]),
+            default: Default::Word("on"),
+            doc: "HTTP/2. Over TLS it is agreed on by `alpn`; a plain connection may begin with it, with prior \
+                  knowledge (RFC 9113 section 3.3). `only`: HTTP/1 is not spoken.",
         },
         Key {
             name: "merge_slashes",
@@ -298,8 +298,9 @@ static LISTENER_TLS: Table = Table {
             Key {
                 name: "alpn",
                 kind: Kind::Texts("protocol names"),
-                default: Default::Words("`[\"h2\", \"http/1.1\"]`"),
-                doc: "Protocols offered to clients, best first: `h2`, which is HTTP/2, and `http/1.1`.",
+                default: Default::Words("what `http2` says"),
+                doc: "Protocols offered to clients, best first: `h2`, which is HTTP/2, and `http/1.1`. Without it \
+                      both, unless `http2` is `off` or `only`.",
             },
             Key {
                 name: "tickets",

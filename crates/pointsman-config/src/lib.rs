@@ -28,7 +28,7 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    EncodedSlash, ForwardedMode, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Server,
+    EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Server,
     ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};

@@ -67,8 +67,8 @@ pub struct Listener {
     pub encoded_slash: EncodedSlash,
     /// Whether runs of slashes in a path count as one.
     pub merge_slashes: bool,
-    /// Whether a plain connection may begin with HTTP/2 (over TLS it is agreed on in the handshake).
-    pub http2: bool,
+    /// Whether a connection may be HTTP/2.
+    pub http2: Http2,
     /// What becomes of fields whose names hold more than letters, digits and `-`.
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
@@ -149,6 +149,18 @@ pub enum EncodedSlash {
     Keep,
     /// The request is refused with 400.
     Refuse,
+}
+
+/// Whether HTTP/2 is spoken. Over TLS the handshake agrees on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Http2 {
+    /// It is not.
+    Off,
+    /// A connection may be either.
+    #[default]
+    On,
+    /// HTTP/1 is not.
+    Only,
 }
 
 /// What becomes of a request's fields whose names hold more than letters, digits and `-`.

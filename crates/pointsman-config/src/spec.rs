@@ -13,7 +13,7 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, ListenerLimits, OddNames, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -47,7 +47,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
-    pub(crate) http2: bool,
+    pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
     pub(crate) limits: ListenerLimits,
 }
@@ -117,10 +117,15 @@ impl Spec {
 
 impl ListenerSpec {
     fn read(section: &Section<'_>) -> Self {
+        let http2 = match section.word("http2") {
+            "off" => Http2::Off,
+            "only" => Http2::Only,
+            _ => Http2::On,
+        };
         let spec = Self {
             name: section.parsed("name", notation::name),
             binds: section.parsed_list("bind", notation::bind_address),
-            tls: section.section("tls").as_ref().map(TlsSpec::read),
+            tls: section.section("tls").as_ref().map(|section| TlsSpec::read(section, http2)),
             rules: section.parsed("rules", notation::path),
             pool: section.text("pool"),
             trusted_proxies: section
@@ -135,7 +140,7 @@ impl ListenerSpec {
                 _ => EncodedSlash::Keep,
             },
             merge_slashes: section.flag("merge_slashes"),
-            http2: section.flag("http2"),
+            http2,
             odd_names: match section.word("odd_names") {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
@@ -155,7 +160,7 @@ impl ListenerSpec {
 }
 
 impl TlsSpec {
-    fn read(section: &Section<'_>) -> Self {
+    fn read(section: &Section<'_>, http2: Http2) -> Self {
         let spec = Self {
             at: section.at(),
             certificates: std::iter::once(*section)
@@ -163,12 +168,7 @@ impl TlsSpec {
                 .filter_map(|section| CertificateSpec::read(&section))
                 .collect(),
             min_version: min_version(section),
-            alpn: if section.has("alpn") {
-                section.parsed_list("alpn", notation::alpn)
-            } else {
-                let known = ["h2", "http/1.1"];
-                known.map(|name| Spanned { value: name.to_owned(), span: section.at() }).into()
-            },
+            alpn: protocols(section, http2),
             tickets: section.flag("tickets"),
             client_ca: section.parsed("client_ca", notation::path),
             client_auth: match section.word("client_auth") {
@@ -279,4 +279,25 @@ fn forwarded_mode(word: &str) -> ForwardedMode {
         "off" => ForwardedMode::Off,
         _ => ForwardedMode::Append,
     }
+}
+
+/// What TLS offers. What was written must not speak against the listener.
+fn protocols(section: &Section<'_>, http2: Http2) -> Vec<Spanned<String>> {
+    let usual: &[&str] = match http2 {
+        Http2::Off => &["http/1.1"],
+        Http2::On => &["h2", "http/1.1"],
+        Http2::Only => &["h2"],
+    };
+    if !section.has("alpn") {
+        return usual.iter().map(|&name| Spanned { value: name.to_owned(), span: section.at() }).collect();
+    }
+    let written = section.parsed_list("alpn", notation::alpn);
+    for protocol in written.iter().filter(|protocol| !usual.contains(&protocol.value.as_str())) {
+        let message = match http2 {
+            Http2::Only => "the listener speaks HTTP/2 alone: its `http2` is `only`",
+            _ => "the listener does not speak HTTP/2: its `http2` is `off`",
+        };
+        section.findings().error(protocol.span, message, "leave `alpn` out: it follows `http2`");
+    }
+    written
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
-    Colour, EncodedSlash, ForwardedMode, ListenerLimits, Loaded, LogDestination, OddNames, Plan, PoolIndex,
-    PoolLimits, Problems, ServerIndex, Target, changed,
+    Colour, EncodedSlash, ForwardedMode, Http2, ListenerLimits, Loaded, LogDestination, OddNames, Plan,
+    PoolIndex, PoolLimits, Problems, ServerIndex, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -34,7 +34,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
-    assert!(!shop.http2);
+    assert_eq!(shop.http2, Http2::Only);
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
     assert_eq!(
         shop.limits,

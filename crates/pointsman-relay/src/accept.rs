@@ -128,8 +128,7 @@ fn serve_all<C: Transport + AsyncRead + 'static, H: 'static>(
     held: H,
 ) -> impl Future<Output = ()> + 'static {
     async move {
-        let is_agreed = session.is_http2_agreed();
-        if is_agreed || serve(&mut session).await {
+        if session.begins_with_http2() || serve(&mut session).await {
             // On the heap: a connection that speaks HTTP/1 has no room for it.
             Box::pin(serve_http2(&mut session)).await;
         }

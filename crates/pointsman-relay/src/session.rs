@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pointsman_config::{Listener, ListenerLimits};
+use pointsman_config::{Http2, Listener, ListenerLimits};
 use pointsman_h2::PREFACE;
 use pointsman_http::Answer;
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
@@ -347,16 +347,25 @@ impl<C: Transport> Session<C> {
         self.shard.is_draining() || self.is_unlisted()
     }
 
-    /// Whether HTTP/2 was agreed on in the handshake (RFC 9113 section 3.2).
-    pub(crate) fn is_http2_agreed(&self) -> bool {
-        self.connection.tls.as_ref().is_some_and(|tls| tls.alpn.as_deref() == Some(b"h2"))
+    /// Whether HTTP/2 was agreed on in the handshake (RFC 9113 section 3.2), or is all there is.
+    pub(crate) fn begins_with_http2(&self) -> bool {
+        match self.connection.tls.as_ref().and_then(|tls| tls.alpn.as_deref()) {
+            Some(protocol) => protocol == b"h2",
+            None => {
+                let local = self.shard.local();
+                local
+                    .live
+                    .listener(self.listener_id)
+                    .is_some_and(|(listener, _)| listener.http2 == Http2::Only)
+            }
+        }
     }
 
     /// Whether these bytes, which are no request, begin HTTP/2: with prior knowledge, as the first ones (RFC 9113
     /// section 3.3). Over TLS it is agreed on before.
     #[cold]
     pub(crate) fn may_go_over(&self, listener: &Listener, received: &[u8]) -> bool {
-        let is_first = self.requests == 1 && self.io.plain().is_some() && listener.http2;
+        let is_first = self.requests == 1 && self.io.plain().is_some() && listener.http2 == Http2::On;
         // The rest of it, which may still come, has no part in what a request is.
         is_first && received.starts_with(&PREFACE[..b"PRI * HTTP/2.0\r\n".len()])
     }

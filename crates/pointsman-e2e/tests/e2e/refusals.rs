@@ -29,7 +29,7 @@ fn table(threads: usize) {
     assert!(rows.len() >= 250, "{} rows", rows.len());
     let origin = Origin::new("origin");
     // What HTTP/2 begins with is a row of the table.
-    let switch = Setup::new(threads).pool("standard", &[&origin]).listener("http2 = false").start();
+    let switch = Setup::new(threads).pool("standard", &[&origin]).listener("http2 = \"off\"").start();
     let stage = Stage { origin, switch };
     let (mut failures, mut served) = (String::new(), 0);
     for row in &rows {
