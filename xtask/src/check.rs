@@ -16,6 +16,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "curl", package: "curl" },
     Tool { program: "openssl", package: "openssl" },
     Tool { program: "nginx", package: "nginx" },
+    Tool { program: "haproxy", package: "haproxy" },
 ];
 
 /// Runs every step even when an earlier one failed, so that one run shows all there is to mend.

@@ -11,7 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
-use pointsman_net::{Acceptor, Account, BufferPool, Clock, Tcp, Timers, bind, is_free, spawn, write_all};
+use pointsman_net::{
+    Acceptor, Account, BufferPool, Clock, Ipv6, Tcp, Timers, bind, is_free, spawn, write_all,
+};
 use pointsman_telemetry::DateLine;
 
 use crate::places::{Place, Places};
@@ -29,9 +31,9 @@ const CONNECTIONS_MAX: usize = 64;
 /// What the system says where the address cannot be listened on.
 pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::Result<SocketAddr> {
     if address.port() != 0 {
-        is_free(address)?;
+        is_free(address, Ipv6::Dual)?;
     }
-    let bound = bind(address, 1)?;
+    let bound = bind(address, Ipv6::Dual, 1)?;
     let address = bound.address;
     for socket in bound.sockets {
         let acceptor = Acceptor::new(socket)?;
@@ -51,7 +53,7 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
             continue;
         };
         // A stranger is not even listened to: it could hold the places of those who may read.
-        if !tcp.peer().is_ok_and(|peer| peer.ip().is_loopback()) {
+        if !matches!(tcp.peer(), Ok(Some(peer)) if peer.ip().is_loopback()) {
             continue;
         }
         let place = places.take().await;

@@ -2,6 +2,7 @@
 //! reference prints are read from these tables and from nowhere else.
 
 mod pool;
+mod table;
 
 use crate::limits::LISTENER_LIMIT_KEYS;
 use pool::POOL;
@@ -198,9 +199,22 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "bind",
-            kind: Kind::OneOrMoreTexts(ADDRESS),
+            kind: Kind::OneOrMoreTexts("addresses such as `127.0.0.1:8080` or `unix:/run/shop.sock`"),
             default: Default::Required,
-            doc: "The address to listen on, or a list of them. Port 0 takes any free one.",
+            doc: "The address to listen on, or a list of them. Port 0 takes any free one; `unix:` and a path is a Unix \
+                  socket. See [below](#where-a-listener-listens).",
+        },
+        Key {
+            name: "ipv6_only",
+            kind: Kind::Boolean,
+            default: Default::Boolean(false),
+            doc: "Whether `[::]` takes connections to IPv6 addresses alone; otherwise those to IPv4 addresses, too.",
+        },
+        Key {
+            name: "unix_mode",
+            kind: Kind::Text("permissions in octal digits"),
+            default: Default::Words("`\"0660\"`"),
+            doc: "The permissions of the files of Unix sockets: who may write to one may connect.",
         },
         Key {
             name: "rules",
@@ -216,9 +230,16 @@ static LISTENER: Table = Table {
         },
         Key {
             name: "trusted_proxies",
-            kind: Kind::Texts("networks such as `10.0.0.0/8`, or addresses"),
+            kind: Kind::Texts("networks such as `10.0.0.0/8`, addresses, or `unix:` for Unix sockets"),
             default: Default::Words("`[]`"),
-            doc: "Peers that are believed when they name the client in Forwarded or X-Forwarded-For.",
+            doc: "Peers that are believed when they name the client, in Forwarded, X-Forwarded-For or a PROXY header.",
+        },
+        Key {
+            name: "proxy_protocol",
+            kind: Kind::Word(&["off", "required"]),
+            default: Default::Word("off"),
+            doc: "`required`: a connection begins with a PROXY header, version 1 or 2, before TLS. Whoever is not in \
+                  `trusted_proxies`, or sends none, is cut off. See [below](#the-proxy-protocol).",
         },
         Key {
             name: "x_forwarded",
@@ -356,80 +377,3 @@ const ADDRESS: &str = "an address such as `127.0.0.1:8080`";
 const FORWARDED_MODES: &[&str] = &["append", "replace", "off"];
 /// No time limit is longer: a day.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-
-impl Table {
-    /// Its keys, in order.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.groups.iter().flat_map(|group| group.iter())
-    }
-
-    /// The key of that name.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys().find(|key| key.name == name)
-    }
-
-    /// Where its keys stand, as a phrase.
-    pub(crate) fn place(&self) -> String {
-        if self.header.is_empty() { "at the top level".to_owned() } else { format!("in `{}`", self.header) }
-    }
-
-    /// This table and those below it, in order.
-    pub(crate) fn with_descendants(&'static self) -> Vec<&'static Table> {
-        let mut tables = vec![self];
-        for key in self.keys() {
-            if let Some(table) = key.kind.table() {
-                tables.extend(table.with_descendants());
-            }
-        }
-        tables
-    }
-}
-
-impl Kind {
-    /// The table that stands behind a key of this kind.
-    pub(crate) fn table(&self) -> Option<&'static Table> {
-        match self {
-            Self::Table(table)
-            | Self::Tables(table)
-            | Self::NamedTables(table)
-            | Self::TextsOrTables(_, table) => Some(table),
-            Self::Integer { .. }
-            | Self::Boolean
-            | Self::Word(_)
-            | Self::Text(_)
-            | Self::Texts(_)
-            | Self::OneOrMoreTexts(_) => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_are_values_that_could_be_written() {
-        for table in ROOT.with_descendants() {
-            for key in table.keys() {
-                match (&key.kind, &key.default) {
-                    (Kind::Integer { min, max, .. }, Default::Integer(number)) => {
-                        assert!((min..=max).contains(&number), "{}", key.name);
-                    }
-                    (Kind::Word(words), Default::Word(word)) => assert!(words.contains(word), "{}", key.name),
-                    (Kind::Boolean, Default::Boolean(_)) => {}
-                    (_, Default::Required | Default::Words(_)) => {}
-                    (kind, default) => panic!("{}: {default:?} is no value of {kind:?}", key.name),
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn names_are_unique_in_their_table() {
-        for table in ROOT.with_descendants() {
-            for key in table.keys() {
-                assert_eq!(table.keys().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
-            }
-        }
-    }
-}

@@ -28,8 +28,8 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Server,
-    ServerIndex, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
+    ProxyProtocol, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use reading::{bounded, reason, text};

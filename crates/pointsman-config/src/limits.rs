@@ -11,7 +11,7 @@ limits! {
     connections_max: u32 = 65_536, 1..10_000_000, "connections",
         "Open connections of this listener, in the whole process; more are refused with 503, over TLS by closing.";
     connections_per_address_max: u32 = 0, 0..10_000_000, "connections",
-        "Open connections from one address, or from one /64 of IPv6, to this listener; more are refused with 429, over TLS by closing. Peers in `trusted_proxies` are not counted. 0: no limit.";
+        "Open connections from one address, or from one /64 of IPv6, to this listener; more are refused with 429, over TLS by closing. Peers in `trusted_proxies` are not counted, but the clients that they name in PROXY headers are. 0: no limit.";
     head_bytes_max: u32 = 16_384, 1024..1_048_576, "bytes",
         "Bytes of a request's head; 431 over it.";
     headers_max: u32 = 100, 1..256, "headers",
@@ -22,6 +22,8 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
+    proxy_header_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
+        "From a connection's start to the end of its PROXY header, where one is required.";
     http2_streams_max: u32 = 100, 1..65_536, "streams",
         "Requests of one HTTP/2 connection at a time; more wait at the client.";
     http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",

@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 use pointsman_rules::{Exit, Program, Span};
 use pointsman_tls::SystemAuthorities;
 
-use crate::binds::Bound;
+use crate::binds::{Bound, Ipv6};
 use crate::findings::{Findings, Spanned};
-use crate::notation::ServerAddress;
+use crate::notation::{BindAddress, ServerAddress};
 use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
-use crate::{Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls};
+use crate::{
+    Bind, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls,
+};
+
+/// Bytes of the longest path that a socket may have (`unix(7)`).
+const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// What may be looked at beyond the text of the configuration.
 #[derive(Clone, Copy)]
@@ -117,17 +122,51 @@ impl<'a> Lowering<'a> {
     }
 
     fn check_binds(&self) {
-        let binds = self.spec.listeners.iter().flat_map(|listener| &listener.binds).chain(&self.spec.admin);
         let mut bound = Bound::default();
+        let mut paths = HashMap::new();
+        let addresses = self.spec.listeners.iter().flat_map(|listener| {
+            let family = if listener.ipv6_only { Ipv6::Only } else { Ipv6::Dual };
+            listener.binds.iter().map(move |bind| (bind, family))
+        });
+        for (bind, family) in addresses {
+            match &bind.value {
+                BindAddress::Socket(address) => self.check_address(&mut bound, *address, bind.span, family),
+                BindAddress::Unix(path) => self.check_path(&mut paths, path, bind.span),
+            }
+        }
+        if let Some(admin) = &self.spec.admin {
+            self.check_address(&mut bound, admin.value, admin.span, Ipv6::Dual);
+        }
+    }
+
+    fn check_address(&self, bound: &mut Bound, address: SocketAddr, span: Span, ipv6: Ipv6) {
         // Port 0 is another port each time.
-        for bind in binds.filter(|bind| bind.value.port() != 0) {
-            let Some(first) = bound.add(bind) else { continue };
-            let message = match first.value == bind.value {
-                true => format!("`{}` is bound twice", bind.value),
-                false => format!("`{}` and `{}` overlap", bind.value, first.value),
-            };
-            let help = format!("the first one is on line {}", self.findings.line(first.span));
-            self.findings.error(bind.span, message, help);
+        if address.port() == 0 {
+            return;
+        }
+        let Some(first) = bound.add(Spanned { value: address, span }, ipv6) else { return };
+        let message = match first.value == address {
+            true => format!("`{address}` is bound twice"),
+            false => format!("`{address}` and `{}` overlap", first.value),
+        };
+        self.findings.error(
+            span,
+            message,
+            format!("the first one is on line {}", self.findings.line(first.span)),
+        );
+    }
+
+    fn check_path(&self, paths: &mut HashMap<PathBuf, Span>, written: &str, span: Span) {
+        let path = self.folder.join(written);
+        let bytes = path.as_os_str().len();
+        if bytes > SOCKET_PATH_BYTES_MAX {
+            let message =
+                format!("the path has {bytes} bytes, and a socket's has {SOCKET_PATH_BYTES_MAX} at most");
+            self.findings.error(span, message, "relative paths count with the folder of this file");
+        }
+        if let Some(first) = paths.insert(path, span) {
+            let help = format!("the first one is on line {}", self.findings.line(first));
+            self.findings.error(span, format!("`unix:{written}` is bound twice"), help);
         }
     }
 
@@ -238,12 +277,16 @@ impl<'a> Lowering<'a> {
         });
         Listener {
             name: name.into(),
-            binds: spec.binds.iter().map(|bind| bind.value).collect(),
+            binds: spec.binds.iter().map(|bind| self.bind(&bind.value)).collect(),
+            ipv6_only: spec.ipv6_only,
+            unix_mode: spec.unix_mode,
             tls,
             program,
             targets,
             default_pool,
             trusted_proxies: spec.trusted_proxies.clone(),
+            trusts_unix: spec.trusts_unix,
+            proxy_protocol: spec.proxy_protocol,
             x_forwarded: spec.x_forwarded,
             forwarded: spec.forwarded,
             encoded_slash: spec.encoded_slash,
@@ -252,6 +295,13 @@ impl<'a> Lowering<'a> {
             odd_names: spec.odd_names,
             named_fields,
             limits: spec.limits,
+        }
+    }
+
+    fn bind(&self, written: &BindAddress) -> Bind {
+        match written {
+            BindAddress::Socket(address) => Bind::Address(*address),
+            BindAddress::Unix(path) => Bind::Unix(self.folder.join(path).into()),
         }
     }
 

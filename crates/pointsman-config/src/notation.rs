@@ -52,6 +52,60 @@ pub(crate) fn path(text: &str) -> Result<String, Refusal> {
     }
 }
 
+/// A place to listen on, before the folder of a relative path is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BindAddress {
+    /// An address; an IPv4-mapped one is IPv4.
+    Socket(SocketAddr),
+    /// A path.
+    Unix(String),
+}
+
+/// What a peer is believed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trusted {
+    /// Its address.
+    Network(IpNet),
+    /// That it came to a Unix socket.
+    Unix,
+}
+
+const UNIX: &str = "unix:";
+
+/// A place to listen on: an address, or a path behind `unix:`.
+pub(crate) fn bind(text: &str) -> Result<BindAddress, Refusal> {
+    const HELP: &str =
+        "write an IP address and a port, as in `0.0.0.0:8443` or `[::]:8443`, or `unix:` and a path";
+    if let Some(path) = text.strip_prefix(UNIX) {
+        return self::path(path).map(BindAddress::Unix);
+    }
+    match text.parse() {
+        Ok(SocketAddr::V6(address)) if address.ip().to_ipv4_mapped().is_some() => {
+            Ok(BindAddress::Socket(SocketAddr::new(address.ip().to_canonical(), address.port())))
+        }
+        Ok(address) => Ok(BindAddress::Socket(address)),
+        Err(_) => refuse(text, "an address to listen on", HELP),
+    }
+}
+
+/// Permissions, as `chmod` takes them.
+pub(crate) fn unix_mode(text: &str) -> Result<u32, Refusal> {
+    let is_octal = (3..=4).contains(&text.len()) && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+    match u32::from_str_radix(text, 8) {
+        Ok(mode @ 0..=0o777) if is_octal => Ok(mode),
+        _ => refuse(
+            text,
+            "a mode of a file",
+            "write three octal digits, as in `0660`: owner, group and others",
+        ),
+    }
+}
+
+/// A peer to believe: a network, an address, or `unix:`.
+pub(crate) fn trusted(text: &str) -> Result<Trusted, Refusal> {
+    if text == UNIX { Ok(Trusted::Unix) } else { network(text).map(Trusted::Network) }
+}
+
 /// An address to listen on.
 pub(crate) fn bind_address(text: &str) -> Result<SocketAddr, Refusal> {
     const HELP: &str = "write an IP address and a port, as in `0.0.0.0:8443` or `[::]:8443`";

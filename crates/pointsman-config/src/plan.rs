@@ -1,7 +1,8 @@
 //! What a configuration means: one immutable value that joins listeners, rules and pools.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -47,8 +48,12 @@ pub struct Plan {
 pub struct Listener {
     /// Unique among listeners.
     pub name: Arc<str>,
-    /// One socket each; at least one.
-    pub binds: Vec<SocketAddr>,
+    /// One place each; at least one.
+    pub binds: Vec<Bind>,
+    /// Whether `[::]` takes connections to IPv6 addresses alone.
+    pub ipv6_only: bool,
+    /// The permissions of the files of Unix sockets.
+    pub unix_mode: u32,
     /// Ends TLS; plain HTTP when absent.
     pub tls: Option<pointsman_tls::Acceptor>,
     /// The compiled rules; without them every request goes to the default pool.
@@ -57,8 +62,12 @@ pub struct Listener {
     pub targets: Vec<Target>,
     /// Takes what no rule decided; absent only when the rules end in `else:`.
     pub default_pool: Option<PoolIndex>,
-    /// Peers whose Forwarded and X-Forwarded-For fields are believed.
+    /// Peers that are believed when they name the client.
     pub trusted_proxies: Vec<IpNet>,
+    /// Whether peers of Unix sockets are believed likewise.
+    pub trusts_unix: bool,
+    /// Whether connections begin with a PROXY header.
+    pub proxy_protocol: ProxyProtocol,
     /// What becomes of X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host.
     pub x_forwarded: ForwardedMode,
     /// What becomes of the Forwarded field (RFC 7239).
@@ -127,6 +136,44 @@ pub enum LogDestination {
     StandardOutput,
     /// To the end of a file.
     File(PathBuf),
+}
+
+/// A place to listen on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Bind {
+    /// An address; an IPv4-mapped one is IPv4.
+    Address(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(Arc<Path>),
+}
+
+impl Bind {
+    /// The address, where it is one.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Bind::Address(address) => Some(*address),
+            Bind::Unix(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bind::Address(address) => write!(f, "{address}"),
+            Bind::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Whether connections begin with a PROXY header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProxyProtocol {
+    /// They begin with TLS or a request.
+    #[default]
+    Off,
+    /// They do, and come from trusted proxies alone.
+    Required,
 }
 
 /// What becomes of forwarding fields on the way to the server.

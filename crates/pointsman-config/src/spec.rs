@@ -10,10 +10,10 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
-use crate::notation::{self, ServerAddress};
+use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits};
+use crate::{EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
@@ -37,12 +37,16 @@ pub(crate) struct Spec {
 pub(crate) struct ListenerSpec {
     /// Absent only where that was reported.
     pub(crate) name: Option<Spanned<String>>,
-    pub(crate) binds: Vec<Spanned<SocketAddr>>,
+    pub(crate) binds: Vec<Spanned<BindAddress>>,
+    pub(crate) ipv6_only: bool,
+    pub(crate) unix_mode: u32,
     pub(crate) tls: Option<TlsSpec>,
     /// Relative to the configuration file.
     pub(crate) rules: Option<Spanned<String>>,
     pub(crate) pool: Option<Spanned<String>>,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) trusts_unix: bool,
+    pub(crate) proxy_protocol: ProxyProtocol,
     pub(crate) x_forwarded: ForwardedMode,
     pub(crate) forwarded: ForwardedMode,
     pub(crate) encoded_slash: EncodedSlash,
@@ -117,6 +121,8 @@ impl Spec {
 
 impl ListenerSpec {
     fn read(section: &Section<'_>) -> Self {
+        let (trusted_proxies, trusts_unix) =
+            trusted(&section.parsed_list("trusted_proxies", notation::trusted));
         let http2 = match section.word("http2") {
             "off" => Http2::Off,
             "only" => Http2::Only,
@@ -124,15 +130,18 @@ impl ListenerSpec {
         };
         let spec = Self {
             name: section.parsed("name", notation::name),
-            binds: section.parsed_list("bind", notation::bind_address),
+            binds: section.parsed_list("bind", notation::bind),
+            ipv6_only: section.flag("ipv6_only"),
+            unix_mode: section.parsed("unix_mode", notation::unix_mode).map_or(UNIX_MODE, |mode| mode.value),
             tls: section.section("tls").as_ref().map(|section| TlsSpec::read(section, http2)),
             rules: section.parsed("rules", notation::path),
             pool: section.text("pool"),
-            trusted_proxies: section
-                .parsed_list("trusted_proxies", notation::network)
-                .into_iter()
-                .map(|network| network.value)
-                .collect(),
+            trusted_proxies,
+            trusts_unix,
+            proxy_protocol: match section.word("proxy_protocol") {
+                "required" => ProxyProtocol::Required,
+                _ => ProxyProtocol::Off,
+            },
             x_forwarded: forwarded_mode(section.word("x_forwarded")),
             forwarded: forwarded_mode(section.word("forwarded")),
             encoded_slash: match section.word("encoded_slash") {
@@ -149,6 +158,25 @@ impl ListenerSpec {
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
+        if spec.proxy_protocol == ProxyProtocol::Required
+            && spec.trusted_proxies.is_empty()
+            && !spec.trusts_unix
+        {
+            section.findings().error(
+                section.place("proxy_protocol"),
+                "`proxy_protocol` needs `trusted_proxies`",
+                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
+        let paths = spec.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
+        let asks_paths = spec.proxy_protocol == ProxyProtocol::Required && !spec.trusted_proxies.is_empty();
+        for path in paths.filter(|_| asks_paths && !spec.trusts_unix) {
+            section.findings().warning(
+                path.span,
+                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
+                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
+            );
+        }
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -271,6 +299,18 @@ fn looks_at_weights(algorithm: Algorithm) -> bool {
         Algorithm::WeightedRoundRobin | Algorithm::WeightedLeastConnections => true,
         Algorithm::RoundRobin | Algorithm::LeastConnections | Algorithm::RandomTwoChoices => false,
     }
+}
+
+/// Who may write to the file of a Unix socket, where nothing else is said.
+const UNIX_MODE: u32 = 0o660;
+
+/// The networks, and whether Unix sockets are among them.
+fn trusted(written: &[Spanned<Trusted>]) -> (Vec<IpNet>, bool) {
+    let networks = written.iter().filter_map(|trusted| match trusted.value {
+        Trusted::Network(network) => Some(network),
+        Trusted::Unix => None,
+    });
+    (networks.collect(), written.iter().any(|trusted| trusted.value == Trusted::Unix))
 }
 
 fn forwarded_mode(word: &str) -> ForwardedMode {

@@ -133,5 +133,8 @@ fn load(content: &[u8]) -> TestCaseResult {
 fn hosts_in(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let is_host = |host: &str| host.bytes().any(|byte| byte.is_ascii_alphabetic());
-    text.split('"').filter_map(|quoted| quoted.rsplit_once(':')).any(|(host, _)| is_host(host))
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    text.split('"')
+        .filter_map(|quoted| quoted.rsplit_once(':'))
+        .any(|(host, port)| is_host(host) && is_port(port))
 }

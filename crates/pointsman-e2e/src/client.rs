@@ -2,6 +2,9 @@
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
@@ -101,6 +104,20 @@ impl Client {
         Self::tls_over(cramped(address, room_bytes), config, name)
     }
 
+    /// Connects to a Unix socket without TLS. It has no address of its own.
+    ///
+    /// # Panics
+    /// When nobody listens there.
+    #[must_use]
+    pub fn unix(path: &Path) -> Self {
+        let socket = UnixStream::connect(path).expect("the switch listens");
+        socket.set_read_timeout(Some(PATIENCE)).expect("connected");
+        socket.set_write_timeout(Some(PATIENCE)).expect("connected");
+        // What reads, writes and shuts down does not look at the family.
+        let stream = Stream::Plain(TcpStream::from(OwnedFd::from(socket)));
+        Self { reader: Reader::new(stream), local: SocketAddr::from(([0, 0, 0, 0], 0)) }
+    }
+
     fn over(socket: TcpStream) -> Self {
         let local = socket.local_addr().expect("connected");
         Self { reader: Reader::new(Stream::Plain(socket)), local }
@@ -115,14 +132,26 @@ impl Client {
         Self::tls_over(connect(address)?, config, name)
     }
 
-    fn tls_over(mut socket: TcpStream, config: &TlsClient, name: &str) -> Result<Self> {
-        let local = socket.local_addr()?;
+    /// The same connection with TLS from here on.
+    ///
+    /// # Errors
+    /// When the handshake fails.
+    ///
+    /// # Panics
+    /// When it speaks TLS already.
+    pub fn into_tls(self, config: &TlsClient, name: &str) -> Result<Self> {
+        let local = self.local;
+        let Stream::Plain(mut socket) = self.reader.into_stream() else { panic!("TLS inside of TLS") };
         let mut connection = config.connection(name);
         while connection.is_handshaking() {
             connection.complete_io(&mut socket)?;
         }
         let stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
         Ok(Self { reader: Reader::new(stream), local })
+    }
+
+    fn tls_over(socket: TcpStream, config: &TlsClient, name: &str) -> Result<Self> {
+        Self::over(socket).into_tls(config, name)
     }
 
     /// This end's address: what the switch sees as `srcip` and `srcport`.

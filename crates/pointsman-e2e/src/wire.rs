@@ -173,6 +173,11 @@ impl<S: Read> Reader<S> {
         &self.stream
     }
 
+    /// The stream, without what was read of it.
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// Bytes that came and were not yet asked for.
     #[must_use]
     pub fn buffered(&self) -> &[u8] {

@@ -11,11 +11,13 @@ pub mod http_request;
 pub mod http_response;
 mod mutation;
 pub mod path;
+pub mod proxy_header;
 mod random;
 pub mod rules;
 mod runner;
 mod second_reading;
 mod seeds;
+pub mod tls_hello;
 pub mod view;
 
 pub use runner::{Failure, Run, run};
@@ -49,6 +51,13 @@ pub const TARGETS: &[Target] = &[
     },
     Target { name: "http_body", check: http_body::check, seeds: seeds::bodies, tokens: http_body::TOKENS },
     Target { name: "path", check: path::check, seeds: seeds::paths, tokens: path::TOKENS },
+    Target {
+        name: "proxy_header",
+        check: proxy_header::check,
+        seeds: seeds::proxy_headers,
+        tokens: proxy_header::TOKENS,
+    },
+    Target { name: "tls_hello", check: tls_hello::check, seeds: seeds::hellos, tokens: tls_hello::TOKENS },
     Target { name: "fields", check: fields::check, seeds: seeds::fields, tokens: fields::TOKENS },
     Target { name: "view", check: view::check, seeds: seeds::forwarded_requests, tokens: view::TOKENS },
     Target { name: "rules", check: rules::check, seeds: seeds::rules, tokens: rules::TOKENS },

@@ -11,6 +11,8 @@ const COOKIES: &str = include_str!("../../../testdata/normal-forms/cookies.txt")
 const HOSTS: &str = include_str!("../../../testdata/normal-forms/hosts.txt");
 const HEADERS: &str = include_str!("../../../testdata/normal-forms/headers.txt");
 
+const PROXY_HEADERS: &str = include_str!("../../../testdata/proxy-protocol/headers.txt");
+
 /// What most clients send. Vectors show above all what is refused, and from there no change leads far.
 const ORDINARY: &[&str] = &[
     "GET /a/b?c=d HTTP/1.1\r\nHost: a.example\r\nUser-Agent: x/1\r\nAccept: */*\r\nCookie: a=1; b=2\r\n\r\n",
@@ -57,6 +59,31 @@ pub(crate) fn bodies() -> Vec<Vec<u8>> {
 
 pub(crate) fn paths() -> Vec<Vec<u8>> {
     first_columns(PATHS)
+}
+
+pub(crate) fn proxy_headers() -> Vec<Vec<u8>> {
+    let lines = PROXY_HEADERS.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.splitn(3, " | ").nth(2)).map(unescaped).collect()
+}
+
+/// Hellos of clients, whole and in pieces.
+pub(crate) fn hellos() -> Vec<Vec<u8>> {
+    let extensions: [&[u8]; 6] = [
+        b"",
+        b"\0\x00\0\x0e\0\x0c\0\0\x09a.example",
+        b"\0\x10\0\x0e\0\x0c\x02h2\x08http/1.1",
+        b"\0\x2b\0\x05\x04\x03\x04\x03\x03",
+        b"\x0a\x0a\0\0\0\0\0\x0e\0\x0c\0\0\x09a.example\0\x17\0\0",
+        b"\0\x15\0\x04\0\0\0\0",
+    ];
+    let start = [&b"\x03\x03"[..], &[7; 32], b"\0\0\x02\x13\x01\x01\0"].concat();
+    let hello = |extensions: &&[u8]| {
+        let body = [&start[..], &(extensions.len() as u16).to_be_bytes(), extensions].concat();
+        [b"\x01\0", &(body.len() as u16).to_be_bytes()[..], &body].concat()
+    };
+    let messages: Vec<Vec<u8>> = extensions.iter().map(hello).collect();
+    let recorded = |bytes| messages.iter().map(move |message| crate::tls_hello::records(message, bytes));
+    recorded(20).chain(recorded(4096)).collect()
 }
 
 pub(crate) fn fields() -> Vec<Vec<u8>> {
@@ -134,6 +161,7 @@ fn unescaped(text: &str) -> Vec<u8> {
             (Some(b'r'), _) => (b'\r', 1),
             (Some(b'n'), _) => (b'\n', 1),
             (Some(b't'), _) => (b'\t', 1),
+            (Some(b'0'), _) => (0, 1),
             (Some(b'x'), Some(code)) => (code, 3),
             (Some(_), _) => (b'\\', 1),
             (None, _) => (b'\\', 0),

@@ -8,7 +8,7 @@ use pointsman_http::{HeadLimits, HeaderKind, RequestHead};
 use pointsman_rules::{Field, Subject, Value};
 use pointsman_view::{
     AddressText, Connection, Forwarding, ForwardingModes, NormalPath, PathOptions, Peer, RequestView,
-    add_forwarding_lines, is_trusted, normal_form, take_away_forwarding,
+    TrustedProxies, add_forwarding_lines, normal_form, take_away_forwarding,
 };
 
 pub(crate) const TOKENS: &[&str] = &[
@@ -77,8 +77,17 @@ fn trusted_proxies() -> Vec<IpNet> {
     ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network")).to_vec()
 }
 
+fn believed(networks: &[IpNet]) -> TrustedProxies<'_> {
+    TrustedProxies { networks, unix: false }
+}
+
 fn connection(peer: IpAddr) -> Connection {
-    Connection { src: (peer, 1234).into(), dst: ([192, 0, 2, 80], 80).into(), tls: None }
+    Connection {
+        src: Some((peer, 1234).into()),
+        dst: Some(([192, 0, 2, 80], 80).into()),
+        proxied: None,
+        tls: None,
+    }
 }
 
 /// What a rule could ask for.
@@ -119,7 +128,7 @@ impl Arrived<'_> {
     /// Who has seen enough is shown no more.
     fn every_field_ends(&self) {
         let (connection, trusted) = (connection(self.peer), trusted_proxies());
-        let view = RequestView::new(self.head, self.input, &connection, self.path, &trusted);
+        let view = RequestView::new(self.head, self.input, &connection, self.path, believed(&trusted));
         for field in fields() {
             let mut seen = 0;
             view.each(&field, &mut |_| {
@@ -134,8 +143,8 @@ impl Arrived<'_> {
     fn hop(&self, modes: ForwardingModes) {
         let trusted = trusted_proxies();
         let peer = Peer {
-            address: AddressText::new(self.peer),
-            is_trusted: is_trusted(self.peer, &trusted),
+            address: Some(AddressText::new(self.peer)),
+            is_trusted: believed(&trusted).contain(self.peer),
             scheme: "http",
         };
         let mut head = parse(self.input).expect("as before");
@@ -158,9 +167,9 @@ impl Arrived<'_> {
         assert!(!path.is_rewritten());
 
         let from_client = connection(self.peer);
-        let here = RequestView::new(self.head, self.input, &from_client, self.path, &trusted);
+        let here = RequestView::new(self.head, self.input, &from_client, self.path, believed(&trusted));
         let from_switch = connection([10, 255, 0, 1].into());
-        let there = RequestView::new(&next, &out, &from_switch, path, &trusted);
+        let there = RequestView::new(&next, &out, &from_switch, path, believed(&trusted));
         for field in fields() {
             let is_made_up = field == Field::Host && values(&here, &field).is_empty();
             assert!(

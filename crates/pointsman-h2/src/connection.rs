@@ -41,7 +41,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    fn of(error: h2::Error) -> Fault {
+    pub(crate) fn of(error: h2::Error) -> Fault {
         match error.is_io() {
             true => Fault::Io(error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
             false => Fault::Protocol(error),

@@ -5,17 +5,25 @@
 //! head and the data of its body. So the rest of the switch knows one kind of message, and what HTTP/1 refuses is
 //! refused here, too: nothing that a stream says can become a second request.
 //!
+//! [`open`] does the same towards a server: a [`ServerStream`] takes a request as HTTP/1.1, and gives its answer so.
+//!
 //! Frames, HPACK and flow control are the `h2` crate's. What is written is gathered and leaves in one piece when the
 //! connection has had its turn.
 
 mod answer;
 mod connection;
+mod fields;
 mod gather;
+mod incoming;
 mod request;
+mod server;
+mod server_stream;
 mod stream;
 
 pub use connection::{Connection, Fault, Limits, PREFACE};
 pub use request::Oddity;
+pub use server::{Requests, ServerConnection, ServerLimits, open};
+pub use server_stream::ServerStream;
 pub use stream::Stream;
 
 // Its spans are compiled out, which only a feature of the crate itself can ask for.

@@ -4,6 +4,9 @@ use http::header::{CONTENT_LENGTH, COOKIE, HOST, TE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
 
+use crate::fields::{is_padded, lines_bytes, write_line};
+use crate::incoming::Framing;
+
 /// What is odd about a request in a way that an HTTP/1.1 head could not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oddity {
@@ -13,23 +16,11 @@ pub enum Oddity {
     HostConflict,
 }
 
-/// How the body of a request is framed in the HTTP/1.1 message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Framed {
-    /// There is none.
-    Not,
-    /// By Content-Length, as the client said.
-    ByLength,
-    /// In chunks: the client did not say how long it is.
-    InChunks,
-}
-
 const CHUNKED_LINE: &[u8] = b"Transfer-Encoding: chunked\r\n";
 
 /// Room that a head takes, at most.
 pub(crate) fn bytes_max(parts: &Parts) -> usize {
-    let lines: usize =
-        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    let lines = lines_bytes(&parts.headers);
     let target = parts.uri.path_and_query().map_or(1, |target| target.as_str().len());
     let authority = parts.uri.authority().map_or(0, |authority| authority.as_str().len());
     let first_line = parts.method.as_str().len() + target.max(authority) + "  HTTP/1.1\r\n".len();
@@ -40,7 +31,7 @@ pub(crate) fn bytes_max(parts: &Parts) -> usize {
 ///
 /// Names are lower-case tokens, and no value has CR, LF or NUL in it: the frame reader has refused all else. Whatever
 /// else a head may not be is found by whoever parses it.
-pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (Framed, Option<Oddity>) {
+pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (Framing, Option<Oddity>) {
     let authority = parts.uri.authority().map(http::uri::Authority::as_str);
     out.extend_from_slice(parts.method.as_str().as_bytes());
     out.push(b' ');
@@ -52,19 +43,22 @@ pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (F
     out.extend_from_slice(target.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
     if let Some(authority) = authority {
-        line(b"Host", authority.as_bytes(), out);
+        write_line(b"Host", authority.as_bytes(), out);
     }
     let oddity = write_fields(&parts.headers, authority, out);
-    let framed = match has_body {
-        false => Framed::Not,
-        true if parts.headers.contains_key(CONTENT_LENGTH) => Framed::ByLength,
-        true => Framed::InChunks,
+    let framing = match (has_body, parts.headers.get(CONTENT_LENGTH)) {
+        (false, _) => Framing::Not,
+        // What is no number is refused when the head is parsed.
+        (true, Some(length)) => {
+            Framing::Length(length.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or_default())
+        }
+        (true, None) => Framing::Chunks,
     };
-    if framed == Framed::InChunks {
+    if framing == Framing::Chunks {
         out.extend_from_slice(CHUNKED_LINE);
     }
     out.extend_from_slice(b"\r\n");
-    (framed, oddity)
+    (framing, oddity)
 }
 
 fn write_fields(fields: &HeaderMap, authority: Option<&str>, out: &mut Vec<u8>) -> Option<Oddity> {
@@ -90,7 +84,7 @@ fn write_fields(fields: &HeaderMap, authority: Option<&str>, out: &mut Vec<u8>) 
         } else if name == TE {
             // It is about this connection, and says `trailers` if anything (RFC 9113 section 8.2.2).
         } else {
-            line(name.as_str().as_bytes(), value, out);
+            write_line(name.as_str().as_bytes(), value, out);
         }
     }
     oddity
@@ -105,34 +99,6 @@ fn join<'a>(values: &mut impl Iterator<Item = &'a HeaderValue>, out: &mut Vec<u8
         out.extend_from_slice(value.as_bytes());
     }
     out.extend_from_slice(b"\r\n");
-}
-
-fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn is_padded(value: &[u8]) -> bool {
-    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    is_space(value.first()) || is_space(value.last())
-}
-
-/// Room that trailers take as lines.
-pub(crate) fn trailer_bytes(trailers: &HeaderMap) -> usize {
-    trailers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum()
-}
-
-/// Writes trailers as lines. `None`: there is one that may not be.
-pub(crate) fn write_trailers(trailers: &HeaderMap, out: &mut Vec<u8>) -> Option<()> {
-    for (name, value) in trailers {
-        if is_padded(value.as_bytes()) {
-            return None;
-        }
-        line(name.as_str().as_bytes(), value.as_bytes(), out);
-    }
-    Some(())
 }
 
 #[cfg(test)]

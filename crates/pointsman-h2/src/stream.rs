@@ -10,12 +10,10 @@ use http::request::Parts;
 use http::{HeaderMap, Request, uri::Scheme};
 
 use crate::answer;
-use crate::request::{self, Framed, Oddity};
+use crate::fields::{broken, read_lines};
+use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming};
+use crate::request::{self, Oddity};
 
-/// What a chunk has beside its data, at most.
-const CHUNK_OVERHEAD_BYTES: usize = "ffffffffffffffff\r\n\r\n".len();
-/// Trailers larger than this are not passed on.
-const TRAILER_BYTES_MAX: usize = 8 * 1024;
 /// Data that is handed over at a time.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
@@ -23,7 +21,7 @@ const PIECE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Stream {
     input: Input,
-    body: RecvStream,
+    has_body: bool,
     scheme: Option<Scheme>,
     oddity: Option<Oddity>,
     output: Output,
@@ -35,15 +33,8 @@ pub struct Stream {
 /// How far the request has been read.
 #[derive(Debug)]
 enum Input {
-    Head(Box<Parts>),
-    Data {
-        framed: Framed,
-        piece: Bytes,
-    },
-    Trailers,
-    /// Framing that found no room.
-    Last(Vec<u8>),
-    Over,
+    Head(Box<Parts>, Option<RecvStream>),
+    Body(Incoming),
 }
 
 /// How far the answer has been written.
@@ -59,10 +50,11 @@ enum Output {
 impl Stream {
     pub(crate) fn new(request: Request<RecvStream>, respond: SendResponse<Bytes>) -> Stream {
         let (parts, body) = request.into_parts();
+        let has_body = !body.is_end_stream();
         Stream {
             scheme: parts.uri.scheme().cloned(),
-            input: Input::Head(Box::new(parts)),
-            body,
+            input: Input::Head(Box::new(parts), Some(body)),
+            has_body,
             oddity: None,
             output: Output::Head(respond),
             is_ending: false,
@@ -77,7 +69,7 @@ impl Stream {
 
     /// Whether the request has a body, though it may be empty.
     pub fn has_body(&self) -> bool {
-        !self.body.is_end_stream()
+        self.has_body
     }
 
     /// What is odd about the request that an HTTP/1.1 head cannot show. Known once the head was read.
@@ -88,7 +80,7 @@ impl Stream {
     /// Room that the next read needs at least, where it does not go on with less.
     pub fn room_bytes_min(&self) -> usize {
         match &self.input {
-            Input::Head(parts) => request::bytes_max(parts),
+            Input::Head(parts, _) => request::bytes_max(parts),
             _ => CHUNK_OVERHEAD_BYTES + 1,
         }
     }
@@ -99,66 +91,27 @@ impl Stream {
     /// The stream was reset, or its connection has ended.
     pub fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         let before = out.len();
-        loop {
-            match &mut self.input {
-                Input::Head(parts) => {
-                    let has_body = !self.body.is_end_stream();
-                    let (framed, oddity) = request::write_head(parts, has_body, out);
-                    self.oddity = oddity;
-                    self.input = match framed {
-                        Framed::Not => Input::Over,
-                        framed => Input::Data { framed, piece: Bytes::new() },
-                    };
-                    // What is here of the body goes with the head, where there is room.
-                    if framed == Framed::Not || out.capacity() - out.len() < PIECE_BYTES_MAX / 8 {
-                        break;
-                    }
-                }
-                Input::Data { framed, piece } => {
-                    if piece.is_empty() {
-                        match self.body.poll_data(context) {
-                            Poll::Ready(Some(Ok(data))) => *piece = data,
-                            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(broken(error))),
-                            Poll::Ready(None) if *framed == Framed::ByLength => self.input = Input::Over,
-                            Poll::Ready(None) => self.input = Input::Trailers,
-                            Poll::Pending if out.len() > before => break,
-                            Poll::Pending => return Poll::Pending,
-                        }
-                        continue;
-                    }
-                    let room = out.capacity() - out.len();
-                    let taken = take_piece(*framed, piece, room, out);
-                    if taken == 0 {
-                        break;
-                    }
-                    self.body.flow_control().release_capacity(taken).map_err(broken)?;
-                }
-                Input::Trailers => {
-                    let trailers = match self.body.poll_trailers(context) {
-                        Poll::Ready(trailers) => trailers.map_err(broken)?,
-                        Poll::Pending if out.len() > before => break,
-                        Poll::Pending => return Poll::Pending,
-                    };
-                    self.input = Input::Last(last_chunk(trailers)?);
-                }
-                Input::Last(bytes) => {
-                    if bytes.len() > out.capacity() - out.len() {
-                        break;
-                    }
-                    out.extend_from_slice(bytes);
-                    self.input = Input::Over;
-                }
-                Input::Over => break,
-            }
+        if let Input::Head(parts, body) = &mut self.input {
+            let Some(body) = body.take() else { return Poll::Ready(Ok(0)) };
+            let (framing, oddity) = request::write_head(parts, !body.is_end_stream(), out);
+            self.oddity = oddity;
+            self.input = Input::Body(Incoming::new(body, framing));
         }
-        Poll::Ready(Ok(out.len() - before))
+        let Input::Body(body) = &mut self.input else { return Poll::Ready(Ok(0)) };
+        let head_bytes = out.len() - before;
+        match body.poll_read(context, out) {
+            // What is here of the body goes with the head.
+            Poll::Ready(Ok(bytes)) => Poll::Ready(Ok(head_bytes + bytes)),
+            _ if head_bytes > 0 => Poll::Ready(Ok(head_bytes)),
+            nothing => nothing,
+        }
     }
 
     /// Says that what is written next is the last, and that `trailers`, whole lines, follow it.
     pub fn ends_with(&mut self, trailers: &[u8]) {
         self.is_ending = true;
         if !trailers.is_empty() {
-            self.trailers = answer::fields(trailers).map(Box::new);
+            self.trailers = read_lines(trailers).map(Box::new);
         }
     }
 
@@ -265,42 +218,4 @@ impl Stream {
         }
         self.output = Output::Broken;
     }
-}
-
-/// Moves as much of `piece` to `out` as there is room for, framed. Returns how many bytes of it.
-fn take_piece(framed: Framed, piece: &mut Bytes, room: usize, out: &mut Vec<u8>) -> usize {
-    let overhead = if framed == Framed::InChunks { CHUNK_OVERHEAD_BYTES } else { 0 };
-    let taken = piece.len().min(room.saturating_sub(overhead));
-    if taken == 0 {
-        return 0;
-    }
-    let data = piece.split_to(taken);
-    if framed == Framed::InChunks {
-        out.extend_from_slice(format!("{taken:x}\r\n").as_bytes());
-    }
-    out.extend_from_slice(&data);
-    if framed == Framed::InChunks {
-        out.extend_from_slice(b"\r\n");
-    }
-    taken
-}
-
-/// The last chunk, and the trailers behind it.
-fn last_chunk(trailers: Option<HeaderMap>) -> io::Result<Vec<u8>> {
-    let mut bytes = b"0\r\n".to_vec();
-    if let Some(trailers) = trailers {
-        if request::trailer_bytes(&trailers) > TRAILER_BYTES_MAX {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        request::write_trailers(&trailers, &mut bytes).ok_or(io::ErrorKind::InvalidData)?;
-    }
-    bytes.extend_from_slice(b"\r\n");
-    Ok(bytes)
-}
-
-fn broken(error: h2::Error) -> io::Error {
-    if error.is_io() {
-        return error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
-    }
-    io::Error::new(io::ErrorKind::ConnectionReset, error)
 }

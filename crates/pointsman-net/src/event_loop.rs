@@ -322,6 +322,11 @@ pub(crate) fn register(fd: impl AsFd, writing: Writing) -> io::Result<Source> {
     with_current(|core| core.reactor.register(fd, writing))
 }
 
+/// The same for a listening socket that other threads have too: a connection wakes one of those that wait.
+pub(crate) fn register_shared(fd: impl AsFd) -> io::Result<Source> {
+    with_current(|core| core.reactor.register_shared(fd))
+}
+
 /// When this round of the thread's event loop began: a look at the clock that costs nothing.
 pub(crate) fn round_us() -> u64 {
     with_current(|core| core.round_us.get())

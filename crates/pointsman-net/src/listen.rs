@@ -1,17 +1,21 @@
-//! Listening sockets: one per thread on the same address, shared out by the kernel.
+//! Listening sockets: one per thread on the same address, shared out by the kernel; of a path, one that threads share.
+
+mod unix;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::task::{Poll, ready};
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Tcp;
-use crate::event_loop::register;
+use crate::event_loop::{register, register_shared};
 use crate::reactor::{Source, Writing};
+
+pub use unix::{PATH_BYTES_MAX, SocketFile, bind_path, is_path_free};
 
 /// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
@@ -22,7 +26,17 @@ pub struct Bound {
     /// The address, its port resolved where 0 was asked for.
     pub address: SocketAddr,
     /// One socket per thread.
-    pub sockets: Vec<TcpListener>,
+    pub sockets: Vec<OwnedFd>,
+}
+
+/// What a socket on an address of IPv6 takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ipv6 {
+    /// On `[::]`, connections to IPv4 addresses too. Whatever the system's default is.
+    #[default]
+    Dual,
+    /// Connections to IPv6 addresses alone.
+    Only,
 }
 
 /// Unsent bytes that a socket takes before it has enough. A slow reader then holds about this much of the
@@ -33,26 +47,40 @@ const UNSENT_BYTES_MAX: u32 = 1024 * 1024;
 
 /// Whether `address` is free: a second process that bound it with `SO_REUSEPORT` would share its
 /// connections in silence.
-pub fn is_free(address: SocketAddr) -> io::Result<()> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())
+pub fn is_free(address: SocketAddr, ipv6: Ipv6) -> io::Result<()> {
+    new_socket(address, ipv6)?.bind(&address.into())
 }
 
 /// Binds `threads` sockets to `address` with `SO_REUSEPORT`.
-pub fn bind(address: SocketAddr, threads: usize) -> io::Result<Bound> {
-    let first = socket(address)?;
-    let address = first.local_addr()?;
-    let mut sockets = vec![first];
+pub fn bind(address: SocketAddr, ipv6: Ipv6, threads: usize) -> io::Result<Bound> {
+    let first = socket(address, ipv6)?;
+    let bound = first.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+    // The scope is part of what was asked for, and of what the others are bound to.
+    let address = match (address, bound) {
+        (SocketAddr::V6(mut asked), bound) => {
+            asked.set_port(bound.port());
+            asked.into()
+        }
+        (SocketAddr::V4(_), bound) => bound,
+    };
+    let mut sockets = vec![first.into()];
     for _ in 1..threads {
-        sockets.push(socket(address)?);
+        sockets.push(socket(address, ipv6)?.into());
     }
     Ok(Bound { address, sockets })
 }
 
-fn socket(address: SocketAddr) -> io::Result<TcpListener> {
+fn new_socket(address: SocketAddr, ipv6: Ipv6) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(ipv6 == Ipv6::Only)?;
+    }
     socket.set_reuse_address(true)?;
+    Ok(socket)
+}
+
+fn socket(address: SocketAddr, ipv6: Ipv6) -> io::Result<Socket> {
+    let socket = new_socket(address, ipv6)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
     // Accepted sockets inherit both. Without the second the last part of an answer waits for the
@@ -61,21 +89,25 @@ fn socket(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// Accepts connections on one socket, on the event loop of the thread that made it.
 #[derive(Debug)]
 pub struct Acceptor {
     source: Source,
-    socket: TcpListener,
+    socket: OwnedFd,
 }
 
 impl Acceptor {
     /// Must be called on an event loop. The error is the kernel's, which has no memory for one more socket or lets
     /// this user watch no more of them.
-    pub fn new(socket: TcpListener) -> io::Result<Acceptor> {
-        Ok(Acceptor { source: register(&socket, Writing::HasRoom)?, socket })
+    pub fn new(socket: OwnedFd) -> io::Result<Acceptor> {
+        let source = match SockRef::from(&socket).domain()? {
+            Domain::UNIX => register_shared(&socket)?,
+            _ => register(&socket, Writing::HasRoom)?,
+        };
+        Ok(Acceptor { source, socket })
     }
 
     /// Waits for the next connection.

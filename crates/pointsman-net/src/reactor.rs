@@ -93,15 +93,30 @@ impl Reactor {
     /// Registers a socket. `writing` says whether there is room to write in it, which the kernel is asked to
     /// tell only when that ends: few sockets are ever full.
     pub(crate) fn register(self: &Rc<Reactor>, fd: impl AsFd, writing: Writing) -> io::Result<Source> {
+        let flags = match writing {
+            Writing::HasRoom => INCOMING,
+            Writing::Unknown => INCOMING | epoll::EventFlags::OUT,
+        };
+        self.add(fd, writing, flags)
+    }
+
+    /// Registers a listening socket that is in the event loops of other threads too.
+    pub(crate) fn register_shared(self: &Rc<Reactor>, fd: impl AsFd) -> io::Result<Source> {
+        use epoll::EventFlags as Flags;
+        self.add(fd, Writing::HasRoom, Flags::IN | Flags::ET | Flags::EXCLUSIVE)
+    }
+
+    fn add(
+        self: &Rc<Reactor>,
+        fd: impl AsFd,
+        writing: Writing,
+        flags: epoll::EventFlags,
+    ) -> io::Result<Source> {
         let readiness = Rc::new(Readiness::default());
         readiness.writable.set(writing == Writing::HasRoom);
         readiness.hears_room.set(writing == Writing::Unknown);
         let number = self.sources.borrow_mut().insert(readiness.clone());
         let source = Source { reactor: self.clone(), readiness, number };
-        let flags = match writing {
-            Writing::HasRoom => INCOMING,
-            Writing::Unknown => INCOMING | epoll::EventFlags::OUT,
-        };
         epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number as u64), flags)?;
         Ok(source)
     }

@@ -46,6 +46,12 @@ impl Stall {
     }
 }
 
+/// `UDIAG_SHOW_RQLEN` and `UNIX_DIAG_RQLEN` of `linux/unix_diag.h`.
+const SHOW_QUEUES: u32 = 0x10;
+const QUEUES: u16 = 4;
+/// Where the first attribute stands in an answer about a Unix socket: behind the message's head and what names it.
+const ATTRIBUTES_AT: usize = MESSAGE_HEAD_BYTES + 16;
+
 /// `SOCK_DIAG_BY_FAMILY` of `linux/sock_diag.h`.
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST` of `linux/netlink.h`.
@@ -55,18 +61,66 @@ const MESSAGE_HEAD_BYTES: usize = 16;
 /// timer and what it has to read.
 const WRITE_QUEUE_AT: usize = MESSAGE_HEAD_BYTES + 4 + 48 + 8;
 
-/// Bytes that were written to a socket and are not acknowledged.
+/// Bytes that were written to a socket and are not acknowledged. Of a Unix socket: memory that the kernel has for what
+/// the peer has not read, which is more than the bytes, and is freed piece by piece.
 pub(crate) fn unacknowledged(socket: SockRef<'_>) -> io::Result<u32> {
-    let ends = (socket.local_addr()?.as_socket(), socket.peer_addr()?.as_socket());
-    let (Some(local), Some(peer)) = ends else { return Err(io::ErrorKind::Unsupported.into()) };
+    let (local, peer) = (socket.local_addr()?, socket.peer_addr()?);
+    if local.is_unix() {
+        let inode = u32::try_from(rustix::fs::fstat(&*socket)?.st_ino).map_err(io::Error::other)?;
+        return ask(&unix_question(inode))
+            .and_then(|answer| unix_queued(&answer).ok_or_else(|| io::ErrorKind::InvalidData.into()));
+    }
+    let (Some(local), Some(peer)) = (local.as_socket(), peer.as_socket()) else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    ask(&question(local, peer))
+        .and_then(|answer| queued(&answer).ok_or_else(|| io::ErrorKind::InvalidData.into()))
+}
+
+/// What the kernel answers.
+fn ask(question: &[u8]) -> io::Result<Vec<u8>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let kind = SocketType::DGRAM;
     let asks = rustix::net::socket_with(AddressFamily::NETLINK, kind, flags, Some(netlink::SOCK_DIAG))?;
-    rustix::net::send(&asks, &question(local, peer), SendFlags::NOSIGNAL)?;
-    let mut answer = [0; 512];
+    rustix::net::send(&asks, question, SendFlags::NOSIGNAL)?;
+    let mut answer = vec![0; 512];
     // It is there when the question has been taken.
     let (bytes, _) = rustix::net::recv(&asks, &mut answer[..], RecvFlags::empty())?;
-    queued(&answer[..bytes]).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    answer.truncate(bytes);
+    Ok(answer)
+}
+
+/// `unix_diag_req` of `linux/unix_diag.h`, for one socket.
+fn unix_question(inode: u32) -> Vec<u8> {
+    const ANY_STATE: u32 = u32::MAX;
+    let mut text = Vec::with_capacity(40);
+    text.extend(40_u32.to_ne_bytes());
+    text.extend(BY_FAMILY.to_ne_bytes());
+    text.extend(REQUEST.to_ne_bytes());
+    text.extend([0; 8]);
+    text.extend([AddressFamily::UNIX.as_raw() as u8, 0, 0, 0]);
+    text.extend(ANY_STATE.to_ne_bytes());
+    text.extend(inode.to_ne_bytes());
+    text.extend(SHOW_QUEUES.to_ne_bytes());
+    // No cookie.
+    text.extend([u8::MAX; 8]);
+    text
+}
+
+/// What an answer about a Unix socket says of what it has written.
+fn unix_queued(answer: &[u8]) -> Option<u32> {
+    let mut attributes =
+        answer.get(ATTRIBUTES_AT..).filter(|_| answer.get(4..6) == Some(&BY_FAMILY.to_ne_bytes()))?;
+    loop {
+        let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));
+        let kind = u16::from_ne_bytes(attributes.get(2..4)?.try_into().ok()?);
+        if kind == QUEUES {
+            // What it has to read stands before it.
+            return Some(u32::from_ne_bytes(attributes.get(8..12)?.try_into().ok()?));
+        }
+        // Each begins where four divides; one shorter than its own head would never end.
+        attributes = attributes.get(length.max(4).next_multiple_of(4)..)?;
+    }
 }
 
 /// `inet_diag_req_v2` of `linux/inet_diag.h`, for one connection.
@@ -156,7 +210,24 @@ mod tests {
     }
 
     #[test]
+    fn of_a_unix_socket_too() {
+        let (mut writer, mut reader) = std::os::unix::net::UnixStream::pair().expect("descriptors");
+        writer.set_nonblocking(true).expect("open");
+        let mut written = 0;
+        while let Ok(bytes) = writer.write(&[0; 16 * 1024]) {
+            written += bytes;
+        }
+        // Where the kernel has no such answers, a wait has its time and no more.
+        let Ok(before) = unacknowledged(SockRef::from(&writer)) else { return };
+        assert!(before as usize >= written, "{before} for {written}");
+        reader.read_exact(&mut vec![0; written]).expect("open");
+        assert_eq!(unacknowledged(SockRef::from(&writer)).expect("as before"), 0);
+    }
+
+    #[test]
     fn what_is_no_answer_says_nothing() {
+        assert_eq!(unix_queued(&[0; 200]), None);
+        assert_eq!(unix_queued(&[20; 40]), None);
         assert_eq!(queued(b""), None);
         assert_eq!(queued(&[2; 36]), None);
         assert_eq!(queued(&[2; 200]), None);

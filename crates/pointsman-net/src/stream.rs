@@ -1,4 +1,4 @@
-//! A TCP connection on an event loop.
+//! A connection on an event loop: of TCP, or to a Unix socket.
 
 use std::cell::Cell;
 use std::io;
@@ -18,7 +18,7 @@ use crate::event_loop::register;
 use crate::reactor::{Presence, Source, Writing};
 use crate::stall::unacknowledged;
 
-/// A TCP connection.
+/// A TCP connection, or one that came to a Unix socket.
 #[derive(Debug)]
 pub struct Tcp {
     // Before the socket: its place among the sources goes first.
@@ -56,26 +56,33 @@ impl Tcp {
         &self.source
     }
 
-    /// The other end's address.
-    pub fn peer(&self) -> io::Result<SocketAddr> {
-        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).peer_addr()?)?))
+    /// The other end's address; none on a Unix socket.
+    pub fn peer(&self) -> io::Result<Option<SocketAddr>> {
+        Ok(SockRef::from(&self.socket).peer_addr()?.as_socket().map(crate::canonical))
     }
 
-    /// Our end's address.
-    pub fn local(&self) -> io::Result<SocketAddr> {
-        Ok(crate::canonical(socket_address(SockRef::from(&self.socket).local_addr()?)?))
+    /// Our end's address; none on a Unix socket.
+    pub fn local(&self) -> io::Result<Option<SocketAddr>> {
+        Ok(SockRef::from(&self.socket).local_addr()?.as_socket().map(crate::canonical))
     }
 
-    /// Makes closing break the connection off: the peer sees a reset, not an end.
+    /// Makes closing break the connection off: the peer sees a reset, not an end. A Unix socket knows no reset, but for
+    /// a peer whose bytes were not all read.
     pub fn reset_on_close(&self) {
         // Where the system refuses, the connection is closed all the same.
         let (Ok(()) | Err(_)) = SockRef::from(&self.socket).set_linger(Some(std::time::Duration::ZERO));
     }
 
-    /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say.
+    /// Bytes that the other end has taken: its kernel has acknowledged them. `None` where ours does not say. On a Unix
+    /// socket it is a number that grows with them.
     pub fn taken_bytes(&self) -> Option<u64> {
+        let socket = SockRef::from(&self.socket);
         let untaken = unacknowledged(SockRef::from(&self.socket)).ok()?;
-        self.written_bytes.get().checked_sub(u64::from(untaken))
+        match socket.domain().ok()? {
+            // Counted with what the kernel has around them: only that it grows says something.
+            Domain::UNIX => Some(self.written_bytes.get() + u64::from(u32::MAX - untaken)),
+            _ => self.written_bytes.get().checked_sub(u64::from(untaken)),
+        }
     }
 
     /// Writes by `write`, which says how many of `length` bytes were taken, when there is room.
@@ -137,6 +144,34 @@ impl Tcp {
         std::future::poll_fn(|context| self.source.poll_readable(context)).await;
     }
 
+    /// Looks at what has come, as much of it as there is room for, and leaves it where it is; 0 is the end. What was
+    /// seen is not seen again before more has come, the end, or urgent data.
+    pub(crate) fn poll_peek(&self, context: &Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let length = room.len();
+        self.source.poll_read(context, length, || {
+            Ok(rustix::net::recv(&self.socket, &mut *room, RecvFlags::PEEK)?.0)
+        })
+    }
+
+    /// Takes `bytes` of those `seen` at the last look. Others of them are for the next read.
+    pub(crate) fn take_seen(&self, bytes: usize, seen: usize) -> io::Result<()> {
+        let mut left = bytes;
+        let mut room = [0; 512];
+        while left > 0 {
+            let length = left.min(room.len());
+            match rustix::net::recv(&self.socket, &mut room[..length], RecvFlags::empty()) {
+                Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok((taken, _)) => left -= taken,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if seen > bytes {
+            self.source.is_filled();
+        }
+        Ok(())
+    }
+
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
     /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and the first
     /// of the bytes is lost.
@@ -176,10 +211,6 @@ impl Tcp {
             end => end,
         })
     }
-}
-
-fn socket_address(address: socket2::SockAddr) -> io::Result<SocketAddr> {
-    address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
 }
 
 impl AsFd for Tcp {

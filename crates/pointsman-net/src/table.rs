@@ -9,8 +9,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::net::TcpListener;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::cmsg_space;
@@ -65,7 +64,7 @@ pub struct Received {
     /// As it was sent.
     pub number: u32,
     /// The error is what kept it from this thread's table; the socket is as if it had not been sent.
-    pub socket: io::Result<TcpListener>,
+    pub socket: io::Result<OwnedFd>,
 }
 
 impl SocketSender {
@@ -73,7 +72,7 @@ impl SocketSender {
     ///
     /// # Errors
     /// When too many are under way, which passes; when the receiver is gone.
-    pub fn send(&self, number: u32, socket: &TcpListener) -> io::Result<()> {
+    pub fn send(&self, number: u32, socket: &impl AsFd) -> io::Result<()> {
         let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut room);
         let sockets = [socket.as_fd()];
@@ -111,7 +110,7 @@ impl SocketReceiver {
             return None;
         }
         let socket = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut sockets) => sockets.next().map(TcpListener::from),
+            RecvAncillaryMessage::ScmRights(mut sockets) => sockets.next(),
             _ => None,
         });
         let socket = socket.ok_or_else(|| self.why_none_came());
@@ -127,7 +126,7 @@ impl SocketReceiver {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -148,7 +147,7 @@ mod tests {
         for (number, address) in addresses.iter().enumerate() {
             let received = receiver.next().expect("it was sent");
             assert_eq!(received.number as usize, number);
-            let socket = received.socket.expect("descriptors");
+            let socket = TcpListener::from(received.socket.expect("descriptors"));
             assert_eq!(socket.local_addr().expect("bound"), *address);
             drop(TcpStream::connect(address).expect("it listens"));
         }

@@ -25,7 +25,7 @@ fn a_table_of_its_own() {
         let opened = File::open("/proc/self/comm").expect("procfs");
         tell.send(Ok(opened.as_raw_fd())).expect("the test waits");
         may_go.recv().expect("the test goes on");
-        let socket = own.next().expect("it was sent").socket.expect("descriptors");
+        let socket = TcpListener::from(own.next().expect("it was sent").socket.expect("descriptors"));
         drop(TcpStream::connect(socket.local_addr().expect("bound")).expect("it listens"));
         socket.accept().expect("the one above");
     });

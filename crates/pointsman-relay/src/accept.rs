@@ -4,10 +4,11 @@ use std::io::{
     self,
     ErrorKind::{ConnectionAborted, ConnectionReset},
 };
-use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pointsman_config::{Listener, ProxyProtocol};
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
@@ -15,6 +16,7 @@ use tokio::io::AsyncRead;
 
 use crate::admission::OpenConnection;
 use crate::failed_handshake::Shaking;
+use crate::header::behind_header;
 use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
 use crate::session::{Session, serve};
@@ -36,7 +38,7 @@ pub(crate) struct Accepting {
 impl Accepting {
     /// # Errors
     /// When the system is out of memory for it.
-    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: TcpListener) -> io::Result<Accepting> {
+    pub(crate) fn start(shard: &Rc<Shard>, socket: SocketId, accepts: OwnedFd) -> io::Result<Accepting> {
         let acceptor = Rc::new(Acceptor::new(accepts)?);
         let task = spawn(accept_all(shard.clone(), socket, acceptor.clone()));
         Ok(Accepting { acceptor, socket, task })
@@ -79,7 +81,7 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
     let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);
-    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src.ip());
+    let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src);
     let counted = match admitted {
         // Only where the operator wants more connections than there are surely descriptors for.
         Ok(_) if shard.is_short(Use::Client) && !shard.makes_room(Use::Client, Lack::Table) => {
@@ -94,9 +96,33 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
             return turn_away(shard, tcp, !listener.is_tls(), why);
         }
     };
-    let mut connection = Connection { src, dst, tls: None };
-    let state = live.state.clone();
-    let deadline = shard.timers.deadline();
+    let incoming = Incoming {
+        id,
+        state: live.state.clone(),
+        tcp,
+        connection: Connection { src, dst, proxied: None, tls: None },
+        counted,
+        deadline: shard.timers.deadline(),
+    };
+    match listener.proxy_protocol {
+        ProxyProtocol::Off => begin(shard, listener, incoming),
+        ProxyProtocol::Required => behind_header(shard, listener, incoming),
+    }
+}
+
+/// A connection that was let in.
+pub(crate) struct Incoming {
+    pub(crate) id: ListenerId,
+    pub(crate) state: Arc<ListenerState>,
+    pub(crate) tcp: Tcp,
+    pub(crate) connection: Connection,
+    pub(crate) counted: OpenConnection,
+    pub(crate) deadline: Deadline,
+}
+
+/// Begins what the listener speaks.
+pub(crate) fn begin(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) {
+    let Incoming { id, state, tcp, mut connection, counted, deadline } = incoming;
     match &listener.tls {
         None => {
             let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
@@ -108,8 +134,9 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
             let shard = shard.clone();
             spawn(async move {
                 let mut deadline = deadline;
-                let shaken = handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, src)).await;
-                if let Some((stream, booked)) = shaken {
+                let shaken =
+                    handshake(&shard, (id, &state), &mut deadline, ms, &acceptor, (tcp, &connection));
+                if let Some((stream, booked)) = shaken.await {
                     connection.tls = Some(Arc::new(facts(&stream)));
                     let session = Session::new(stream, shard, id, state, connection, deadline);
                     // A task of its own: in this one the stream would stay at every place that it came by.
@@ -144,17 +171,11 @@ async fn handshake(
     deadline: &mut Deadline,
     ms: u32,
     acceptor: &pointsman_tls::Acceptor,
-    (tcp, client): (Tcp, SocketAddr),
+    (tcp, connection): (Tcp, &Connection),
 ) -> Option<(TlsStream, Booking)> {
-    let shaking = Shaking { listener: &listener.metrics, client, since_us: shard.clock.round_us() };
+    let shaking = Shaking { listener: &listener.metrics, connection, since_us: shard.clock.round_us() };
     let until_us = shard.after_ms(ms);
-    // Until it says something it is idle, and neither a drain nor the end of its listener waits for it.
-    let first_word = loop {
-        match deadline.idle_within(shard.ms_until(until_us), tcp.readable()).await {
-            Err(Elapsed::Ended) if !shard.is_draining() && shard.local().live.listener(id).is_some() => {}
-            outcome => break outcome,
-        }
-    };
+    let first_word = first_word(shard, id, deadline, until_us, &tcp).await;
     let has_spoken = first_word.is_ok();
     let mut booked = None;
     let outcome = match first_word {
@@ -185,6 +206,23 @@ async fn handshake(
         }
     }
     None
+}
+
+/// Waits for the first byte. Until it says something a connection is idle, and neither a drain nor the end of its
+/// listener waits for it.
+pub(crate) async fn first_word(
+    shard: &Shard,
+    id: ListenerId,
+    deadline: &mut Deadline,
+    until_us: u64,
+    tcp: &Tcp,
+) -> Result<(), Elapsed> {
+    loop {
+        match deadline.idle_within(shard.ms_until(until_us), tcp.readable()).await {
+            Err(Elapsed::Ended) if !shard.is_draining() && shard.local().live.listener(id).is_some() => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 fn facts(stream: &TlsStream) -> TlsFacts {

@@ -1,7 +1,7 @@
 //! Who may come in: open connections, counted in all, by listener and by address.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pointsman_config::Listener;
 use pointsman_net::Booking;
 use pointsman_telemetry::{Event, Refusal};
-use pointsman_view::is_trusted;
 
+use crate::decide::trusted_proxies;
 use crate::live::ListenerState;
 use crate::shard::Shard;
 
@@ -31,7 +31,7 @@ impl OpenConnection {
         listener: &Listener,
         state: &Arc<ListenerState>,
         connections_max: u32,
-        src: IpAddr,
+        src: Option<SocketAddr>,
     ) -> Result<OpenConnection, Refusal> {
         let in_all = shard.shared.open.fetch_add(1, Ordering::Relaxed);
         let of_listener = state.open.fetch_add(1, Ordering::Relaxed);
@@ -42,20 +42,35 @@ impl OpenConnection {
         if in_all >= connections_max as usize || of_listener >= listener.limits.connections_max {
             return Err(Refusal::Connections);
         }
-        let of_address = listener.limits.connections_per_address_max;
-        // A proxy stands for all its clients.
-        if of_address != 0 && !is_trusted(src, &listener.trusted_proxies) {
-            let address = counted_as(src);
-            if !state.addresses.count(address, of_address) {
-                return Err(Refusal::ConnectionsPerAddress);
-            }
-            counted.address = Some(address);
-        }
+        counted.count_address(listener, src)?;
         counted.booked = shard.buffers.connection();
         if counted.booked.is_none() {
             return Err(Refusal::Memory);
         }
         Ok(counted)
+    }
+
+    /// Counts it under the sender's address, and no other one, where the listener limits that. A proxy stands for all
+    /// its clients and is not counted, nor is who has no address.
+    pub(crate) fn count_address(
+        &mut self,
+        listener: &Listener,
+        sender: Option<SocketAddr>,
+    ) -> Result<(), Refusal> {
+        if let Some(before) = self.address.take() {
+            self.listener.addresses.discount(before);
+        }
+        let of_address = listener.limits.connections_per_address_max;
+        let Some(sender) = sender.filter(|_| of_address != 0) else { return Ok(()) };
+        if trusted_proxies(listener).contain(sender.ip()) {
+            return Ok(());
+        }
+        let address = counted_as(sender.ip());
+        if !self.listener.addresses.count(address, of_address) {
+            return Err(Refusal::ConnectionsPerAddress);
+        }
+        self.address = Some(address);
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
-    Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, is_trusted, normal_form, normal_host,
+    Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
     take_away_forwarding,
 };
 
@@ -106,7 +106,7 @@ pub(crate) fn decide<C: Transport>(
     });
     let normal = normal.inspect_err(|_| note_facts(shard, head, received, &peer, None, exchange))?;
     let place = Place { shard, local: &local, listener, live };
-    let view = RequestView::new(head, received, &session.connection, normal, &listener.trusted_proxies);
+    let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
     note_facts(shard, head, received, &peer, Some(&view), exchange);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
@@ -316,7 +316,7 @@ fn note_facts(
         return;
     }
     let mut facts = shard.spare_facts.take();
-    facts.client_ip = view.filter(|_| peer.is_trusted).map(RequestView::client_ip);
+    facts.client_ip = view.filter(|_| peer.is_trusted).and_then(RequestView::client_ip);
     facts.note(Text::Method, head.method_name(received));
     let mut scratch = [0; HOST_BYTES_MAX];
     if let Some(host) = normal_host(head.authority(received), &mut scratch) {
@@ -357,6 +357,11 @@ fn fits(
         check_stream((head, received), stream, connection, listener, peer).map_err(Fault::Head)?;
     }
     head.check_scheme(received, peer.scheme).map_err(Fault::Head)
+}
+
+/// Whom the listener believes.
+pub(crate) fn trusted_proxies(listener: &Listener) -> TrustedProxies<'_> {
+    TrustedProxies { networks: &listener.trusted_proxies, unix: listener.trusts_unix }
 }
 
 /// What a stream says of its scheme and its host must be true of its connection (RFC 9113 sections 8.3.1 and 9.1.2).
@@ -401,8 +406,8 @@ fn path_options(listener: &Listener) -> PathOptions {
 impl<C: Transport> Session<C> {
     fn peer(&self, listener: &Listener) -> Peer {
         Peer {
-            address: self.peer_text,
-            is_trusted: is_trusted(self.connection.src.ip(), &listener.trusted_proxies),
+            address: self.sender_text,
+            is_trusted: self.connection.is_trusted(trusted_proxies(listener)),
             scheme: self.connection.scheme(),
         }
     }

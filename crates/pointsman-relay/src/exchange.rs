@@ -128,16 +128,19 @@ impl Exchange {
 
     /// Tells all of it, for a line of the log.
     fn log<C: Transport>(&self, session: &Session<C>, counts: Counts<'_>, now_us: u64) {
-        let Connection { src, tls, .. } = &session.connection;
+        let Connection { src, proxied, tls, .. } = &session.connection;
+        let peer_text = match proxied {
+            None => session.sender_text,
+            Some(_) => src.map(|src| AddressText::new(src.ip())),
+        };
         let facts = self.facts.as_deref();
         let text = |which| facts.and_then(|facts| facts.text(which));
-        let client_ip = facts.and_then(|facts| facts.client_ip).map_or(session.peer_text, AddressText::new);
+        let client_ip = facts.and_then(|facts| facts.client_ip).map(AddressText::new).or(session.sender_text);
         session.shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
             counts,
             now_us,
-            peer: session.peer_text.as_bytes(),
-            peer_port: src.port(),
-            client_ip: client_ip.as_bytes(),
+            peer: peer_text.as_ref().zip(*src).map(|(text, src)| (text.as_bytes(), src.port())),
+            client_ip: client_ip.as_ref().map(AddressText::as_bytes),
             tls: tls.as_ref().map(|tls| tls.version),
             sni: tls.as_ref().and_then(|tls| tls.sni.as_deref()),
             method: text(Text::Method),

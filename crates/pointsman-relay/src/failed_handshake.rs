@@ -1,21 +1,21 @@
-//! What is told of a TLS handshake that failed.
+//! What is told of a connection that came to no request: its TLS handshake or its PROXY header failed.
 
 use std::net::SocketAddr;
 
 use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
 use pointsman_tls::HandshakeFault;
-use pointsman_view::AddressText;
+use pointsman_view::{AddressText, Connection};
 
 use crate::shard::Shard;
 
 /// What the log says of a fault is no longer.
 const DETAIL_CHARS_MAX: usize = 200;
 
-/// Whose handshake it was, and since when.
+/// Whose connection it was, and since when.
 #[derive(Clone, Copy)]
 pub(crate) struct Shaking<'a> {
     pub(crate) listener: &'a ListenerMetrics,
-    pub(crate) client: SocketAddr,
+    pub(crate) connection: &'a Connection,
     pub(crate) since_us: u64,
 }
 
@@ -44,25 +44,27 @@ impl Shaking<'_> {
         shard.recorder.hear(&Event::HandshakeFailed(self.listener, why));
     }
 
-    fn log(&self, shard: &Shard, error: &str) {
-        log_no_request(shard, (self.listener, self.client, self.since_us), error);
+    /// A line of the access log.
+    pub(crate) fn log(&self, shard: &Shard, error: &str) {
+        log_no_request(shard, (self.listener, self.connection, self.since_us), error);
     }
 }
 
 /// A line about a client and what it did since then that came to no request.
 pub(crate) fn log_no_request(
     shard: &Shard,
-    (listener, client, since_us): (&ListenerMetrics, SocketAddr, u64),
+    (listener, connection, since_us): (&ListenerMetrics, &Connection, u64),
     error: &str,
 ) {
     let now_us = shard.clock.now_us();
-    let peer = AddressText::new(client.ip());
+    let text = |end: SocketAddr| AddressText::new(end.ip());
+    let src = connection.src;
+    let (peer, client) = (src.map(text), connection.sender().map(text));
     let total_us = now_us.saturating_sub(since_us);
     shard.recorder.hear(&Event::NoRequest(&Exchange {
         now_us,
-        peer: peer.as_bytes(),
-        peer_port: client.port(),
-        client_ip: peer.as_bytes(),
+        peer: peer.as_ref().zip(src).map(|(text, src)| (text.as_bytes(), src.port())),
+        client_ip: client.as_ref().map(AddressText::as_bytes),
         error: Some(error),
         ..Exchange::new(Counts { total_us, ..Counts::new(listener) })
     }));

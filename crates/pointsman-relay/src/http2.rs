@@ -226,7 +226,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Http2));
         if shard.recorder.is_logging() {
             let error = format!("HTTP/2: {fault}");
-            log_no_request(shard, (&listener.metrics, connection.src, self.began_us), &error);
+            log_no_request(shard, (&listener.metrics, connection, self.began_us), &error);
         }
     }
 }

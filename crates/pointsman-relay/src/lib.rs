@@ -18,6 +18,7 @@ mod exchange;
 mod facts;
 mod failed_handshake;
 mod fault;
+mod header;
 mod http2;
 mod live;
 mod load;

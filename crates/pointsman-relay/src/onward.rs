@@ -31,8 +31,8 @@ pub(crate) struct Request<'a> {
     pub(crate) target: &'a mut Vec<u8>,
     pub(crate) lines: &'a mut Vec<u8>,
     pub(crate) peer: Peer,
-    /// Where the client connected to.
-    pub(crate) arrived_at: SocketAddr,
+    /// Where the client connected to; nothing on a Unix socket.
+    pub(crate) arrived_at: Option<SocketAddr>,
     pub(crate) normal: NormalPath<'a>,
 }
 

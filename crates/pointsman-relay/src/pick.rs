@@ -75,7 +75,7 @@ impl Choice {
 }
 
 /// The hash that keeps a client with a server of `pool`, if the rule asks for it and the request
-/// carries what it asks for. A client without the switch's cookie is given one with the answer.
+/// carries what it asks for: the peer of a Unix socket has no address. A client without the switch's cookie is given one with the answer.
 pub(crate) fn sticky_key(
     shard: &Shard,
     live: &Live,
@@ -87,9 +87,9 @@ pub(crate) fn sticky_key(
     let hash = |key: &[u8]| live.sticky.hash(pool.as_bytes(), key);
     match sticky {
         Stickiness::None => None,
-        Stickiness::Ip => Some(hash(&address_bytes(view.client_ip()))),
+        Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
         Stickiness::IpPort => {
-            let src = view.connection().src;
+            let src = view.connection().src?;
             let mut key = address_bytes(src.ip()).to_vec();
             key.extend_from_slice(&src.port().to_be_bytes());
             Some(hash(&key))

@@ -36,7 +36,8 @@ pub(crate) struct Session<C: Transport> {
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) connection: Connection,
     pub(crate) deadline: Deadline,
-    pub(crate) peer_text: AddressText,
+    /// The address of the connection's sender; nothing on a Unix socket.
+    pub(crate) sender_text: Option<AddressText>,
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     pub(crate) requests: u32,
@@ -98,7 +99,7 @@ impl<C: Transport> Session<C> {
         connection: Connection,
         deadline: Deadline,
     ) -> Session<C> {
-        let peer_text = AddressText::new(connection.src.ip());
+        let sender_text = connection.sender().map(|sender| AddressText::new(sender.ip()));
         let mut session = Session {
             io,
             shard,
@@ -106,7 +107,7 @@ impl<C: Transport> Session<C> {
             listener,
             connection,
             deadline,
-            peer_text,
+            sender_text,
             limits: ListenerLimits::default(),
             generation: 0,
             requests: 0,

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use pointsman_net::{Bound, bind, is_free};
+use pointsman_config::{Bind, Listener};
+use pointsman_net::{Ipv6, SocketFile, bind, bind_path, is_free, is_path_free};
 
 use crate::live::{ListenerId, Live, SocketId};
 
@@ -15,8 +16,8 @@ use crate::live::{ListenerId, Live, SocketId};
 pub struct BindFault {
     /// The listener's name.
     pub listener: Arc<str>,
-    /// The address.
-    pub address: SocketAddr,
+    /// The address, or the path.
+    pub address: Bind,
     /// What the system says.
     pub error: io::Error,
 }
@@ -41,11 +42,20 @@ struct OpenSocket {
     number: SocketId,
     listener: ListenerId,
     /// As the plan names it: port 0 stays 0.
-    asked: SocketAddr,
-    address: SocketAddr,
+    asked: Bind,
+    address: Bind,
     /// What each thread accepts on, for as long as anybody is to connect. Whoever looks for the owner of a port
     /// finds it by these, and a thread that had no room for its own gets it again.
-    ours: Vec<TcpListener>,
+    ours: Vec<OwnedFd>,
+    /// Of a path. It goes when nobody is to connect any more.
+    file: Option<SocketFile>,
+}
+
+/// What was bound: the place, port 0 resolved, and a socket for each thread.
+struct Bound {
+    address: Bind,
+    sockets: Vec<OwnedFd>,
+    file: Option<SocketFile>,
 }
 
 impl Sockets {
@@ -71,11 +81,14 @@ impl Sockets {
 
     /// Closes our side of all: once the threads have closed theirs, clients are refused.
     pub(crate) fn close_ours(&mut self) {
-        self.open.iter_mut().for_each(|socket| socket.ours.clear());
+        for socket in &mut self.open {
+            socket.ours.clear();
+            socket.file = None;
+        }
     }
 
     /// What a thread accepts on, while it is open.
-    pub(crate) fn of_thread(&self, number: SocketId, thread: usize) -> Option<&TcpListener> {
+    pub(crate) fn of_thread(&self, number: SocketId, thread: usize) -> Option<&OwnedFd> {
         self.open.iter().find(|socket| socket.number == number)?.ours.get(thread)
     }
 
@@ -85,13 +98,16 @@ impl Sockets {
     }
 
     /// The addresses of a listener.
-    pub(crate) fn of(&self, listener: ListenerId) -> impl Iterator<Item = SocketAddr> {
-        self.open.iter().filter(move |socket| socket.listener == listener).map(|socket| socket.address)
+    pub(crate) fn of(&self, listener: ListenerId) -> impl Iterator<Item = Bind> {
+        self.open
+            .iter()
+            .filter(move |socket| socket.listener == listener)
+            .map(|socket| socket.address.clone())
     }
 
     fn hand_over(&mut self, live: &Live) {
         // Port 0 is another port each time.
-        let leaving = |socket: &&mut OpenSocket| socket.asked.port() != 0 && !wants(live, socket);
+        let leaving = |socket: &&mut OpenSocket| !is_any_port(&socket.asked) && !wants(live, socket);
         for socket in self.open.iter_mut().filter(leaving) {
             let mut takers = live.listeners().filter(|(listener, _)| listener.binds.contains(&socket.asked));
             if let Some((_, taker)) = takers.next() {
@@ -100,42 +116,61 @@ impl Sockets {
         }
     }
 
-    fn bind_missing(
-        &self,
-        live: &Live,
-        threads: usize,
-    ) -> Result<Vec<(ListenerId, SocketAddr, Bound)>, BindFault> {
+    fn bind_missing(&self, live: &Live, threads: usize) -> Result<Vec<(ListenerId, Bind, Bound)>, BindFault> {
         let mut missing = Vec::new();
         for (listener, state) in live.listeners() {
-            for &asked in &listener.binds {
-                if self.open.iter().any(|socket| socket.listener == state.id && socket.asked == asked) {
+            for asked in &listener.binds {
+                if self.open.iter().any(|socket| socket.listener == state.id && socket.asked == *asked) {
                     continue;
                 }
-                // Ours is a second socket only while one listener takes an address over from another.
-                let is_ours = self.open.iter().any(|socket| overlap(socket.asked, asked));
-                let free = if asked.port() == 0 || is_ours { Ok(()) } else { is_free(asked) };
-                let bound = free.and_then(|()| bind(asked, threads)).map_err(|error| BindFault {
+                let bound = self.bind(listener, asked, threads).map_err(|error| BindFault {
                     listener: listener.name.clone(),
-                    address: asked,
+                    address: asked.clone(),
                     error,
                 })?;
-                missing.push((state.id, asked, bound));
+                missing.push((state.id, asked.clone(), bound));
             }
         }
         Ok(missing)
     }
 
-    fn number(&mut self, listener: ListenerId, asked: SocketAddr, bound: Bound) -> SocketId {
+    fn bind(&self, listener: &Listener, asked: &Bind, threads: usize) -> io::Result<Bound> {
+        match asked {
+            Bind::Address(address) => {
+                let ipv6 = if listener.ipv6_only { Ipv6::Only } else { Ipv6::Dual };
+                // Ours is a second socket only while one listener takes an address over from another.
+                let is_ours = self.open.iter().any(|socket| overlap(&socket.asked, asked));
+                if address.port() != 0 && !is_ours {
+                    is_free(*address, ipv6)?;
+                }
+                let bound = bind(*address, ipv6, threads)?;
+                Ok(Bound { address: Bind::Address(bound.address), sockets: bound.sockets, file: None })
+            }
+            Bind::Unix(path) => {
+                is_path_free(path)?;
+                let (sockets, file) = bind_path(path, listener.unix_mode, threads)?;
+                Ok(Bound { address: asked.clone(), sockets, file: Some(file) })
+            }
+        }
+    }
+
+    fn number(&mut self, listener: ListenerId, asked: Bind, bound: Bound) -> SocketId {
         let number = SocketId(self.numbered);
         self.numbered += 1;
-        let Bound { address, sockets } = bound;
-        self.open.push(OpenSocket { number, listener, asked, address, ours: sockets });
+        let Bound { address, sockets, file } = bound;
+        self.open.push(OpenSocket { number, listener, asked, address, ours: sockets, file });
         number
     }
 }
 
+/// Whether the port is another one each time.
+fn is_any_port(bind: &Bind) -> bool {
+    bind.address().is_some_and(|address| address.port() == 0)
+}
+
 /// Whether sockets on these addresses would take each other's connections.
-fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+fn overlap(one: &Bind, other: &Bind) -> bool {
+    let (Some(one), Some(other)) = (one.address(), other.address()) else { return false };
     one.port() == other.port()
         && (one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified())
 }

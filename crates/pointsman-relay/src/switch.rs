@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use pointsman_balance::ClientIds;
-use pointsman_config::Plan;
+use pointsman_config::{Bind, Plan};
 use pointsman_net::{Budget, Clock, SocketSender};
 use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
@@ -67,8 +66,8 @@ struct Thread {
 pub struct Address {
     /// The listener's name.
     pub listener: Arc<str>,
-    /// The address, its port resolved.
-    pub address: SocketAddr,
+    /// The address, its port resolved, or the path.
+    pub address: Bind,
     /// Whether clients speak TLS there.
     pub tls: bool,
 }

@@ -5,6 +5,7 @@ mod conditions;
 mod literals;
 mod paths;
 mod review;
+mod scope;
 mod targets;
 mod texts;
 
@@ -19,6 +20,7 @@ use crate::{
     Suggestions,
 };
 
+pub use scope::Scope;
 use targets::TargetTable;
 pub use targets::Targets;
 
@@ -36,8 +38,16 @@ pub struct Compiled {
 /// # Errors
 /// Everything that is wrong with it, in the order of the text, with the warnings in between.
 pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_for(source, targets, Scope::Requests)
+}
+
+/// Compiles a rule set that is asked about something else than requests.
+///
+/// # Errors
+/// The same; also what is not known there, or cannot be done.
+pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Compiled, Vec<Diagnostic>> {
     let (file, findings) = parse_into(source);
-    let mut compiler = Compiler::new(source, targets, findings);
+    let mut compiler = Compiler::new(source, targets, scope, findings);
     let program = compiler.program(&file);
     let failed = compiler.findings.any_error();
     let findings = compiler.findings.into_sorted();
@@ -53,6 +63,7 @@ struct Compiler<'a> {
     lines: OnceCell<Lines<'a>>,
     findings: Findings,
     targets: TargetTable<'a>,
+    scope: Scope,
     /// Where each label is, and which rule it calls.
     labels: HashMap<&'a str, (RuleIndex, Span)>,
     /// Each regex is built once, however many rules name it; `None` is one that is none.
@@ -61,12 +72,13 @@ struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(source: &'a str, targets: &'a Targets, findings: Findings) -> Self {
+    fn new(source: &'a str, targets: &'a Targets, scope: Scope, findings: Findings) -> Self {
         Compiler {
             source,
             lines: OnceCell::new(),
             findings,
             targets: TargetTable::new(targets),
+            scope,
             labels: HashMap::new(),
             regexes: HashMap::new(),
             on_unknown: OnUnknown::default(),
@@ -251,7 +263,9 @@ impl<'a> Compiler<'a> {
     /// The same, or what is wrong with the name.
     fn resolved(&self, named: &FieldRef) -> Result<Field, Diagnostic> {
         let key = named.key.as_ref().map(|key| &*key.text);
-        schema::resolve(&named.name, key).map_err(|why| no_field(named, &why, self.findings.suggestions()))
+        let field = schema::resolve(&named.name, key)
+            .map_err(|why| no_field(named, &why, self.findings.suggestions()))?;
+        self.in_scope(named, field)
     }
 
     /// What `word` was probably meant to be.

@@ -34,7 +34,7 @@ mod template;
 mod truth;
 mod truths;
 
-pub use compile::{Compiled, Targets, compile};
+pub use compile::{Compiled, Scope, Targets, compile, compile_for};
 pub use decide::{DecidedBy, Decision, Outcome};
 pub use decimal::{DECIMAL_BYTES_MAX, DECIMAL_EXPONENT_MAX, Decimal, NotANumber};
 pub use diagnostic::{Colour, Diagnostic, Severity, Span, draw};

@@ -95,6 +95,8 @@ pub enum Refusal {
     Descriptors,
     /// No memory left of `buffer_bytes_max`, for its connection, handshake or request (503).
     Memory,
+    /// No sound PROXY header in time, where one must be, or a peer that is not believed.
+    ProxyHeader,
     /// The handshake took longer than `handshake_ms_max`.
     HandshakeTimeout,
     /// The head took longer than `head_ms_max` (408).
@@ -162,12 +164,10 @@ pub struct Exchange<'a> {
     pub counts: Counts<'a>,
     /// Monotonic time when it ended, on the scale of the recorder's [`crate::WallBase`].
     pub now_us: u64,
-    /// The address of the connection's peer, without brackets.
-    pub peer: &'a [u8],
-    /// The port of the connection's peer.
-    pub peer_port: u16,
+    /// Address, without brackets, and port of the connection's peer; `None` on a Unix socket.
+    pub peer: Option<(&'a [u8], u16)>,
     /// The address of the client after trusted proxies were believed, without brackets.
-    pub client_ip: &'a [u8],
+    pub client_ip: Option<&'a [u8]>,
     /// `1.2` or `1.3`, when TLS was spoken.
     pub tls: Option<&'static str>,
     /// The server name of the handshake.
@@ -213,9 +213,8 @@ impl<'a> Exchange<'a> {
         Exchange {
             counts,
             now_us: 0,
-            peer: b"0.0.0.0",
-            peer_port: 0,
-            client_ip: b"0.0.0.0",
+            peer: None,
+            client_ip: None,
             tls: None,
             sni: None,
             method: None,
@@ -264,7 +263,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 17] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 18] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -275,6 +274,7 @@ impl Refusal {
         (Refusal::ConnectionsPerAddress, "connections_per_address"),
         (Refusal::Descriptors, "descriptors"),
         (Refusal::Memory, "memory"),
+        (Refusal::ProxyHeader, "proxy_header"),
         (Refusal::HandshakeTimeout, "handshake_timeout"),
         (Refusal::HeadTimeout, "head_timeout"),
         (Refusal::BodyTimeout, "body_timeout"),

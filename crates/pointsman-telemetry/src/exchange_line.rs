@@ -34,8 +34,11 @@ pub(crate) fn push_line(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>)
 fn push_client(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
     push_json(out, key!("listener"), Some(&exchange.counts.listener.quoted));
     out.extend_from_slice(key!("client"));
-    push_peer(out, exchange.peer, exchange.peer_port);
-    push_word(out, key!("client_ip"), Some(exchange.client_ip));
+    match exchange.peer {
+        Some((address, port)) => push_peer(out, address, port),
+        None => out.extend_from_slice(b"\"unix:\""),
+    }
+    push_word(out, key!("client_ip"), exchange.client_ip);
     push_word(out, key!("tls"), exchange.tls.map(str::as_bytes));
     push_text(out, key!("sni"), exchange.sni);
 }
@@ -143,9 +146,8 @@ mod tests {
                 total_us: 1200,
             },
             now_us: 0,
-            peer: b"127.0.0.1",
-            peer_port: 5555,
-            client_ip: b"127.0.0.1",
+            peer: Some((b"127.0.0.1", 5555)),
+            client_ip: Some(b"127.0.0.1"),
             tls: Some("1.3"),
             sni: Some("a.example"),
             method: Some(b"GET"),
@@ -179,9 +181,8 @@ mod tests {
     fn absent_facts_are_left_out() {
         let listener = ListenerMetrics::new("the \"shop\"", 1);
         let exchange = Exchange {
-            peer: b"::1",
-            peer_port: 5555,
-            client_ip: b"2001:db8::1",
+            peer: Some((b"::1", 5555)),
+            client_ip: Some(b"2001:db8::1"),
             ..Exchange::new(Counts::new(&listener))
         };
         let mut out = Vec::new();

@@ -1,30 +1,55 @@
 //! The client behind trusted proxies.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use pointsman_http::{HeaderKind, RequestHead, is_token};
 
-/// Whether `address` is one of the proxies whose word is taken.
-pub fn is_trusted(address: IpAddr, trusted_proxies: &[IpNet]) -> bool {
-    let address = address.to_canonical();
-    trusted_proxies.iter().any(|network| network.contains(&address))
+use crate::Connection;
+
+/// The peers whose word is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct TrustedProxies<'a> {
+    /// Those with an address in one of these.
+    pub networks: &'a [IpNet],
+    /// Those of Unix sockets.
+    pub unix: bool,
 }
 
-/// The address of the client: `src`, or what the trusted proxies in front of the switch say.
+impl TrustedProxies<'_> {
+    /// Whether an address is one of them.
+    pub fn contain(self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.networks.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether a peer is, by its address if it has one.
+    pub fn believes(self, peer: Option<SocketAddr>) -> bool {
+        peer.map_or(self.unix, |peer| self.contain(peer.ip()))
+    }
+}
+
+/// The address of the client: the connection's [sender](Connection::sender), or what the trusted proxies in front of
+/// the switch say. `None` where all of that is a Unix socket.
 ///
-/// The chain of hops is walked from the right, where the nearest proxy wrote. A hop's word is taken
+/// The chain of hops is walked from the right, where the nearest proxy wrote: it goes on where a PROXY header ends,
+/// which names the hop before the peer. A hop's word is taken
 /// only while the hop itself is in `trusted_proxies`; the first one that is not is the client. A
 /// hop without an address (`unknown`, `_hidden`, nonsense) ends the walk at the hop that named it.
 ///
 /// **X-Forwarded-For wins over Forwarded** where both are there. A proxy adds to the field it knows
 /// and passes the other one through as the client wrote it, and nearly every proxy knows
 /// X-Forwarded-For. To prefer Forwarded would let any client behind such a proxy name its own
-/// address; to fall back on `src` where they disagree would let it pass for the proxy. A trusted
+/// address; to fall back on the sender where they disagree would let it pass for the proxy. A trusted
 /// proxy that writes only Forwarded must take X-Forwarded-For away.
-pub fn client_ip(src: IpAddr, head: &RequestHead, buffer: &[u8], trusted_proxies: &[IpNet]) -> IpAddr {
-    let src = src.to_canonical();
-    if !is_trusted(src, trusted_proxies) {
+pub fn client_ip(
+    connection: &Connection,
+    head: &RequestHead,
+    buffer: &[u8],
+    trusted: TrustedProxies<'_>,
+) -> Option<IpAddr> {
+    let src = connection.sender().map(|sender| sender.ip().to_canonical());
+    if !connection.is_trusted(trusted) {
         return src;
     }
     let has_x_forwarded_for =
@@ -35,12 +60,12 @@ pub fn client_ip(src: IpAddr, head: &RequestHead, buffer: &[u8], trusted_proxies
             .map(<[u8]>::trim_ascii)
             .filter(|hop| !hop.is_empty())
             .map(hop_address);
-        return walk(src, hops, trusted_proxies);
+        return walk(src, hops, trusted);
     }
     let hops = lines_from_right(head, buffer, HeaderKind::Forwarded)
         .flat_map(ElementsFromRight)
         .map(|element| hop_address(forwarded_for(element)?));
-    walk(src, hops, trusted_proxies)
+    walk(src, hops, trusted)
 }
 
 fn lines_from_right<'b>(
@@ -52,12 +77,16 @@ fn lines_from_right<'b>(
     lines.filter(move |line| line.kind == kind && !line.hidden).map(|line| line.value(buffer))
 }
 
-fn walk(src: IpAddr, hops: impl Iterator<Item = Option<IpAddr>>, trusted_proxies: &[IpNet]) -> IpAddr {
+fn walk(
+    src: Option<IpAddr>,
+    hops: impl Iterator<Item = Option<IpAddr>>,
+    trusted: TrustedProxies<'_>,
+) -> Option<IpAddr> {
     let mut client = src;
     for hop in hops {
         let Some(address) = hop else { break };
-        client = address;
-        if !is_trusted(client, trusted_proxies) {
+        client = Some(address);
+        if !trusted.contain(address) {
             break;
         }
     }

@@ -27,11 +27,11 @@ pub struct ForwardingModes {
     pub forwarded: Forwarding,
 }
 
-/// The peer of a client connection, made once for the connection.
+/// The [sender](crate::Connection::sender) of a client connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// Its address.
-    pub address: AddressText,
+    /// Its address; `None` on a Unix socket.
+    pub address: Option<AddressText>,
     /// Whether it is one of the trusted proxies.
     pub is_trusted: bool,
     /// `http` or `https`: how it came.
@@ -120,23 +120,34 @@ fn drop_lines(head: &mut RequestHead, kind: HeaderKind) {
 }
 
 fn x_forwarded_for(head: &mut RequestHead, buffer: &[u8], peer: &Peer, keeps: bool, added: &mut Vec<u8>) {
+    let Some(address) = peer.address else {
+        // Nothing names it: a chain stays as it is, and none is begun.
+        if !keeps {
+            drop_lines(head, HeaderKind::XForwardedFor);
+        }
+        return;
+    };
     added.extend_from_slice(b"X-Forwarded-For: ");
     if keeps {
         earlier_values(head, buffer, HeaderKind::XForwardedFor, added);
     }
     drop_lines(head, HeaderKind::XForwardedFor);
-    added.extend_from_slice(peer.address.as_bytes());
+    added.extend_from_slice(address.as_bytes());
     added.extend_from_slice(b"\r\n");
 }
 
 /// `for=192.0.2.1;host=shop.example;proto=https`, after the elements that stay.
 fn forwarded(head: &mut RequestHead, buffer: &[u8], peer: &Peer, keeps: bool, added: &mut Vec<u8>) {
+    if peer.address.is_none() && keeps && has(head, HeaderKind::Forwarded) {
+        // An element without an address would end the way back to the client.
+        return;
+    }
     added.extend_from_slice(b"Forwarded: ");
     if keeps {
         earlier_values(head, buffer, HeaderKind::Forwarded, added);
     }
     drop_lines(head, HeaderKind::Forwarded);
-    let address = peer.address.as_bytes();
+    let address = peer.address.as_ref().map_or(&b"unknown"[..], AddressText::as_bytes);
     match memchr::memchr(b':', address) {
         None => extend(added, [b"for=", address]),
         // A colon or a bracket may stand only in quotes (RFC 7239 section 6.1).

@@ -27,8 +27,9 @@ pub fn normal_host<'a>(authority: &'a [u8], scratch: &'a mut [u8; HOST_BYTES_MAX
 }
 
 /// The authority of a target that names none (RFC 9112 section 3.3): where the client connected to, without
-/// the port that the scheme, `http` or `https`, has by default.
-pub fn default_authority(arrived_at: SocketAddr, scheme: &str) -> String {
+/// the port that the scheme, `http` or `https`, has by default. A Unix socket is `localhost`.
+pub fn default_authority(arrived_at: Option<SocketAddr>, scheme: &str) -> String {
+    let Some(arrived_at) = arrived_at else { return "localhost".to_owned() };
     let host = match arrived_at.ip().to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("[{address}]"),

@@ -18,8 +18,8 @@ mod query;
 mod request;
 
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
-pub use clientip::{client_ip, is_trusted};
-pub use connection::{Connection, TlsClient, TlsFacts};
+pub use clientip::{TrustedProxies, client_ip};
+pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};
 pub use forwarding::{Forwarding, ForwardingModes, Peer, add_forwarding_lines, take_away_forwarding};
 pub use host::{HOST_BYTES_MAX, default_authority, normal_host};

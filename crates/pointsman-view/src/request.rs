@@ -1,15 +1,15 @@
 //! The view itself: a parsed head and its connection as the fields of the rule language.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
-use ipnet::IpNet;
 use pointsman_http::{HeaderKind, HeaderLine, RequestHead, Version};
 use pointsman_rules::{Field, Subject, Value};
 
 use crate::host::lower_case;
 use crate::{
-    Connection, HOST_BYTES_MAX, NormalPath, client_ip, content, cookie_values, normal_host, query_values,
+    Connection, HOST_BYTES_MAX, NormalPath, TrustedProxies, client_ip, content, cookie_values, normal_host,
+    query_values,
 };
 
 /// An HTTP request as rules see it: as the client sent it, whatever was since marked as dropped.
@@ -22,7 +22,7 @@ pub struct RequestView<'a> {
     buffer: &'a [u8],
     connection: &'a Connection,
     path: NormalPath<'a>,
-    trusted_proxies: &'a [IpNet],
+    trusted: TrustedProxies<'a>,
 }
 
 impl<'a> RequestView<'a> {
@@ -33,14 +33,14 @@ impl<'a> RequestView<'a> {
         buffer: &'a [u8],
         connection: &'a Connection,
         path: NormalPath<'a>,
-        trusted_proxies: &'a [IpNet],
+        trusted: TrustedProxies<'a>,
     ) -> RequestView<'a> {
-        RequestView { head, buffer, connection, path, trusted_proxies }
+        RequestView { head, buffer, connection, path, trusted }
     }
 
-    /// `clientip`: the client behind trusted proxies, otherwise the peer.
-    pub fn client_ip(&self) -> IpAddr {
-        client_ip(self.connection.src.ip(), self.head, self.buffer, self.trusted_proxies)
+    /// `clientip`: the client behind trusted proxies, otherwise the sender; `None` where that has no address.
+    pub fn client_ip(&self) -> Option<IpAddr> {
+        client_ip(self.connection, self.head, self.buffer, self.trusted)
     }
 
     /// The connection the request came on.
@@ -76,12 +76,12 @@ impl<'a> RequestView<'a> {
         let tls = connection.tls.as_deref();
         let client = tls.and_then(|tls| tls.client.as_ref());
         match field {
-            Field::SrcIp => see(Value::Ip(connection.src.ip().to_canonical())),
-            Field::SrcPort => see(Value::Integer(connection.src.port().into())),
-            Field::DstIp => see(Value::Ip(connection.dst.ip().to_canonical())),
-            Field::DstPort => see(Value::Integer(connection.dst.port().into())),
+            Field::SrcIp => address(connection.src, see),
+            Field::SrcPort => port(connection.src, see),
+            Field::DstIp => address(connection.dst, see),
+            Field::DstPort => port(connection.dst, see),
             Field::Proto | Field::Scheme => see(Value::Text(connection.scheme().as_bytes())),
-            Field::ClientIp => see(Value::Ip(self.client_ip())),
+            Field::ClientIp => self.client_ip().map(Value::Ip).into_iter().try_for_each(see),
             Field::TlsSni => texts(tls.and_then(|tls| tls.sni.as_deref()).map(str::as_bytes), see),
             Field::TlsVersion => texts(tls.map(|tls| tls.version.as_bytes()), see),
             Field::TlsCipher => texts(tls.map(|tls| tls.cipher.as_bytes()), see),
@@ -161,6 +161,14 @@ impl<'a> RequestView<'a> {
         let lengths = self.lines_of(HeaderKind::ContentLength).filter_map(content::announced_length);
         lengths.map(Value::Integer).try_for_each(see)
     }
+}
+
+fn address(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
+    end.map(|end| Value::Ip(end.ip().to_canonical())).into_iter().try_for_each(see)
+}
+
+fn port(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
+    end.map(|end| Value::Integer(end.port().into())).into_iter().try_for_each(see)
 }
 
 fn texts<'v>(values: impl IntoIterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pointsman_rules::Colour;
-use pointsman_view::{Connection, RequestView, TlsFacts, is_trusted, normal_form};
+use pointsman_view::{Connection, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
@@ -31,6 +31,7 @@ pointsman explain RULES REQUEST [OPTION...]
     REQUEST                a file with the bytes of an HTTP request (`-`: standard input)
     --listener NAME        which listener of a configuration; the first one where none is named
     --srcip, --srcport     where the client is; 127.0.0.1 and 40000
+    --proxied IP           the client that a PROXY header names
     --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
     --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
     --sni NAME             the server name it asked for; its host over TLS
@@ -39,6 +40,9 @@ pointsman explain RULES REQUEST [OPTION...]
 
 exit status: 0 decided, 1 the request is refused before or instead of a decision, 2 wrong use or unreadable input
 ";
+
+/// The port of a client that a PROXY header names: no rule sees it.
+const PROXIED_PORT: u16 = 40_000;
 
 /// Explains a decision.
 pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
@@ -72,7 +76,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         }
     };
     let connection = connection(options, &place, &request);
-    if !is_trusted(connection.src.ip(), &place.trusted_proxies) {
+    if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
         if let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme()) {
             let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
@@ -89,7 +93,7 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
                 return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
             }
         };
-    let view = RequestView::new(&request.head, &request.bytes, &connection, path, &place.trusted_proxies);
+    let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool);
@@ -110,8 +114,11 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
     let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
     let usual_port = if version.is_some() { 443 } else { 80 };
     Connection {
-        src: SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000)),
-        dst: SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port)),
+        src: Some(SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000))),
+        dst: Some(SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port))),
+        proxied: options
+            .proxied
+            .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
         tls: version.map(|version| {
             Arc::new(TlsFacts {
                 sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),

@@ -60,7 +60,13 @@ impl Site {
 
     pub(crate) fn address(&self, listener: &str) -> SocketAddr {
         let addresses = self.switch.addresses();
-        addresses.iter().find(|address| *address.listener == *listener).expect("a listener").address
+        addresses
+            .iter()
+            .find(|address| *address.listener == *listener)
+            .expect("a listener")
+            .address
+            .address()
+            .expect("no Unix socket")
     }
 
     /// The certificate for a server that is not ours.

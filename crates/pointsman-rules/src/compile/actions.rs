@@ -52,6 +52,7 @@ impl Compiler<'_> {
 
     fn action(&mut self, index: RuleIndex, action: &Action) -> Option<Step> {
         let at = action.span;
+        self.check_scope(action)?;
         let terminal = match &action.kind {
             ActionKind::RouteTo(target, sticky) => self.route_to(target, sticky.as_ref()),
             ActionKind::Reject(status, reason) => self.reject(status.as_ref(), reason.as_ref()),

@@ -1,10 +1,10 @@
 //! The lines that tell a server whom the switch forwards for.
 
 use pointsman_view::{
-    AddressText, Forwarding, ForwardingModes, Peer, add_forwarding_lines, is_trusted, take_away_forwarding,
+    AddressText, Forwarding, ForwardingModes, Peer, add_forwarding_lines, take_away_forwarding,
 };
 
-use crate::head::{head, trusted_proxies};
+use crate::head::{believed, head, trusted_proxies};
 
 const BOTH_APPEND: ForwardingModes =
     ForwardingModes { x_forwarded: Forwarding::Append, forwarded: Forwarding::Append };
@@ -18,8 +18,8 @@ fn check(src: &str, lines: &str, modes: ForwardingModes, expected: &str) {
     let request = format!("GET / HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n");
     let address = src.parse().expect("an address");
     let peer = Peer {
-        address: AddressText::new(address),
-        is_trusted: is_trusted(address, &trusted_proxies()),
+        address: Some(AddressText::new(address)),
+        is_trusted: believed(&trusted_proxies()).contain(address),
         scheme: "https",
     };
     let mut head = head(request.as_bytes()).expect("a good request");
@@ -122,7 +122,7 @@ fn switched_off_only_a_trusted_proxy_is_passed_on() {
 fn colons_stand_in_quotes() {
     let request = b"GET / HTTP/1.1\r\nHost: a.example:8443\r\n\r\n";
     let peer = Peer {
-        address: AddressText::new("2001:db8::1".parse().expect("an address")),
+        address: Some(AddressText::new("2001:db8::1".parse().expect("an address"))),
         is_trusted: false,
         scheme: "http",
     };
@@ -140,7 +140,7 @@ fn colons_stand_in_quotes() {
 fn without_a_host_none_is_named() {
     let request = b"GET / HTTP/1.0\r\nX-Forwarded-Host: evil\r\n\r\n";
     let peer = Peer {
-        address: AddressText::new("192.0.2.1".parse().expect("an address")),
+        address: Some(AddressText::new("192.0.2.1".parse().expect("an address"))),
         is_trusted: false,
         scheme: "http",
     };
@@ -154,4 +154,36 @@ fn without_a_host_none_is_named() {
         "GET / HTTP/1.1\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\n\
             Forwarded: for=192.0.2.1;proto=http\r\n\r\n",
     );
+}
+
+/// The lines behind Host of a request of a Unix socket's peer.
+fn check_unix(is_trusted: bool, lines: &str, expected: &str) {
+    let request = format!("GET / HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n");
+    let peer = Peer { address: None, is_trusted, scheme: "http" };
+    let mut head = head(request.as_bytes()).expect("a good request");
+    if !is_trusted {
+        take_away_forwarding(&mut head);
+    }
+    let (mut added, mut out) = (Vec::new(), Vec::new());
+    add_forwarding_lines(&mut head, request.as_bytes(), &peer, BOTH_APPEND, &mut added);
+    head.forward(request.as_bytes(), None, &added, &mut out);
+    let out = String::from_utf8_lossy(&out);
+    let rest = "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a.example\r\n";
+    assert_eq!(
+        out.strip_prefix("GET / HTTP/1.1\r\nHost: a.example\r\n")
+            .map(|lines| lines.replace(rest, ""))
+            .as_deref(),
+        Some(&*format!("{expected}\r\n")),
+        "{lines}"
+    );
+}
+
+#[test]
+fn a_peer_without_an_address_adds_none() {
+    let unknown = "Forwarded: for=unknown;host=a.example;proto=http\r\n";
+    check_unix(false, "", unknown);
+    check_unix(true, "", unknown);
+    check_unix(false, "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.2\r\n", unknown);
+    check_unix(true, "X-Forwarded-For: 192.0.2.1\r\n", "X-Forwarded-For: 192.0.2.1\r\n");
+    check_unix(true, "Forwarded: for=192.0.2.2\r\n", "Forwarded: for=192.0.2.2\r\n");
 }

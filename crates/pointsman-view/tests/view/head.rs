@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ipnet::IpNet;
 use pointsman_http::{HeadLimits, Refusal, RequestHead};
 use pointsman_rules::{Field, Subject, Value};
-use pointsman_view::{Connection, PathOptions, RequestView, normal_form};
+use pointsman_view::{Connection, PathOptions, RequestView, TrustedProxies, normal_form};
 
 /// A parsed head.
 pub(crate) fn head(request: &[u8]) -> Result<RequestHead, Refusal> {
@@ -19,8 +19,9 @@ pub(crate) fn head(request: &[u8]) -> Result<RequestHead, Refusal> {
 /// A plain connection from `src`.
 pub(crate) fn connection_from(src: &str) -> Connection {
     Connection {
-        src: src.parse().expect("an address"),
-        dst: "192.0.2.80:8080".parse().expect("an address"),
+        src: Some(src.parse().expect("an address")),
+        dst: "192.0.2.80:8080".parse().ok(),
+        proxied: None,
         tls: None,
     }
 }
@@ -30,6 +31,11 @@ pub(crate) fn trusted_proxies() -> Vec<IpNet> {
     ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().expect("a network")).to_vec()
 }
 
+/// The same as those who are believed: by their networks alone.
+pub(crate) fn believed(networks: &[IpNet]) -> TrustedProxies<'_> {
+    TrustedProxies { networks, unix: false }
+}
+
 /// The values of a field as text.
 pub(crate) fn values(connection: &Connection, request: &[u8], field: &Field) -> Result<Vec<String>, Refusal> {
     let head = head(request)?;
@@ -37,7 +43,7 @@ pub(crate) fn values(connection: &Connection, request: &[u8], field: &Field) -> 
     let path = normal_form(head.path_and_query(request), PathOptions::default(), &mut scratch)
         .unwrap_or_else(|refusal| panic!("{}: {}", refusal.sentence(), String::from_utf8_lossy(request)));
     let trusted_proxies = trusted_proxies();
-    let view = RequestView::new(&head, request, connection, path, &trusted_proxies);
+    let view = RequestView::new(&head, request, connection, path, believed(&trusted_proxies));
     let mut seen = Vec::new();
     view.each(field, &mut |value| {
         seen.push(match value {

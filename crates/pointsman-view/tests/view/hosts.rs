@@ -34,8 +34,8 @@ fn where_no_host_is_named_it_is_the_address() {
         ("[::ffff:192.0.2.1]:8080", "192.0.2.1:8080", "192.0.2.1:8080"),
     ] {
         let arrived_at = arrived_at.parse().expect("an address");
-        assert_eq!(default_authority(arrived_at, "http"), http);
-        assert_eq!(default_authority(arrived_at, "https"), https);
+        assert_eq!(default_authority(Some(arrived_at), "http"), http);
+        assert_eq!(default_authority(Some(arrived_at), "https"), https);
     }
 }
 

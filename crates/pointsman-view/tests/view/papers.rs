@@ -14,7 +14,7 @@ use pointsman_rules::{
 };
 use pointsman_view::{PathOptions, RequestView, normal_form};
 
-use crate::head::head;
+use crate::head::{believed, head};
 use script::{Request, Set};
 
 /// How every error about a field of the body begins.
@@ -120,7 +120,7 @@ fn decide<'p>(request: &Request, program: &'p Program) -> (String, Vec<&'p str>)
         Err(refusal) => return (format!("no request {}", refusal.status()), Vec::new()),
     };
     check_framing(request, head.framing());
-    let view = RequestView::new(&head, &request.head, &request.connection, path, &[]);
+    let view = RequestView::new(&head, &request.head, &request.connection, path, believed(&[]));
     let explanation = program.explain(&view);
     let seen = spelled(program, &program.decide(&view, &mut Truths::default()), &view);
     assert_eq!(seen, spelled(program, &explanation.decision, &view), "line {}", request.line);

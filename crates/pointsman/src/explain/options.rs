@@ -19,6 +19,8 @@ pub(super) struct Options {
     pub(super) listener: Option<String>,
     pub(super) src_ip: Option<IpAddr>,
     pub(super) src_port: Option<u16>,
+    /// The client that a PROXY header names.
+    pub(super) proxied: Option<IpAddr>,
     pub(super) dst_ip: Option<IpAddr>,
     pub(super) dst_port: Option<u16>,
     /// `1.2` or `1.3`.
@@ -40,6 +42,7 @@ impl Options {
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
                 Arg::Long("srcip") => options.src_ip = Some(value(&mut parser, "--srcip", ADDRESS)?),
                 Arg::Long("srcport") => options.src_port = Some(value(&mut parser, "--srcport", PORT)?),
+                Arg::Long("proxied") => options.proxied = Some(value(&mut parser, "--proxied", ADDRESS)?),
                 Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
                 Arg::Long("dstport") => options.dst_port = Some(value(&mut parser, "--dstport", PORT)?),
                 Arg::Long("tls") => {
@@ -121,8 +124,8 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let words = "a.toml r --listener shop --srcip ::1 --srcport 1 --dstip 10.0.0.1 --dstport 2 --tls 1.2 \
-                     --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --json";
+        let words = "a.toml r --listener shop --srcip ::1 --srcport 1 --proxied 10.0.0.9 --dstip 10.0.0.1 --dstport 2 \
+                     --tls 1.2 --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --json";
         let options = read(&words.split(' ').collect::<Vec<_>>()).expect("good").expect("no help");
         assert!(options.has_configuration() && options.json);
         assert_eq!((options.src_port, options.dst_port, options.tls), (Some(1), Some(2), Some("1.2")));
@@ -130,6 +133,7 @@ mod tests {
             (options.listener.as_deref(), options.sni.as_deref()),
             (Some("shop"), Some("shop.example"))
         );
+        assert_eq!(options.proxied.map(|client| client.to_string()).as_deref(), Some("10.0.0.9"));
         let proxies: Vec<_> = options.trusted_proxies.iter().map(ToString::to_string).collect();
         assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.1/32"]);
     }

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_config::{Listener, OddNames, Plan};
+use pointsman_config::{Bind, Listener, OddNames, Plan};
 use pointsman_http::HeadLimits;
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
-use pointsman_view::{EncodedSlash, PathOptions};
+use pointsman_view::{EncodedSlash, PathOptions, TrustedProxies};
 
 use super::options::Options;
 use crate::check::input;
@@ -109,7 +109,7 @@ impl Place {
             named_fields: listener.named_fields.clone(),
             trusted_proxies,
             is_tls: listener.is_tls(),
-            bind: listener.binds.first().copied(),
+            bind: listener.binds.iter().find_map(Bind::address),
             default_pool: match listener.default_pool {
                 Some(pool) => DefaultPool::Named(plan.pool(pool).name.to_string()),
                 None => DefaultPool::None,
@@ -119,6 +119,11 @@ impl Place {
 }
 
 impl Place {
+    /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
+    pub(super) fn trusted_proxies(&self) -> TrustedProxies<'_> {
+        TrustedProxies { networks: &self.trusted_proxies, unix: false }
+    }
+
     /// What becomes of odd names, as the codec has it.
     pub(super) fn odd_names(&self) -> pointsman_http::OddNames<'_> {
         match self.odd_names {

@@ -1,5 +1,7 @@
 //! An explanation as text for people and as JSON for programs.
 
+use std::net::SocketAddr;
+
 use pointsman_http::Version;
 use pointsman_rules::{Colour, Program, Truth, VisitedExit, VisitedRule};
 use pointsman_view::{Connection, RequestView};
@@ -34,6 +36,10 @@ pub(super) struct Asked {
     body_bytes: usize,
 }
 
+fn shown_end(end: Option<SocketAddr>) -> String {
+    end.map_or_else(|| "unix:".to_owned(), |end| end.to_string())
+}
+
 impl Asked {
     pub(super) fn new(request: &Request, connection: &Connection) -> Asked {
         let (head, bytes) = (&request.head, &request.bytes);
@@ -43,8 +49,8 @@ impl Asked {
             line: format!("{} {} {version}", shown(head.method_name(bytes)), shown(head.target(bytes))),
             host: (!host.is_empty()).then(|| shown(host)),
             path: None,
-            client: connection.src.to_string(),
-            server: connection.dst.to_string(),
+            client: shown_end(connection.src),
+            server: shown_end(connection.dst),
             client_ip: None,
             tls: connection.tls.as_ref().map(|tls| tls.version.to_owned()),
             sni: connection.tls.as_ref().and_then(|tls| tls.sni.clone()),
@@ -55,7 +61,7 @@ impl Asked {
     /// Adds what only the view knows.
     pub(super) fn sees(&mut self, view: &RequestView<'_>) {
         self.path = Some(shown(view.path().path()));
-        self.client_ip = Some(view.client_ip().to_string());
+        self.client_ip = view.client_ip().map(|client| client.to_string());
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {

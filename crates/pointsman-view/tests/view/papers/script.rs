@@ -114,5 +114,10 @@ fn connection(facts: &str) -> Option<Connection> {
         resumed: false,
         client: None,
     });
-    Some(Connection { src: src.parse().ok()?, dst: dst.parse().ok()?, tls: tls.map(Into::into) })
+    Some(Connection {
+        src: Some(src.parse().ok()?),
+        dst: Some(dst.parse().ok()?),
+        proxied: None,
+        tls: tls.map(Into::into),
+    })
 }

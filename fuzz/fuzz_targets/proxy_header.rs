@@ -1,0 +1,4 @@
+//! PROXY headers, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::proxy_header::check(input));
