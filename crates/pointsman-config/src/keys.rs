@@ -89,6 +89,13 @@ pub(crate) static ROOT: Table = Table {
             doc: "How long open exchanges may take to end after SIGTERM. 0: they are cut off at once.",
         },
         Key {
+            name: "tunnel_drain_ms_max",
+            kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(20_000),
+            doc: "How long open tunnels go on after SIGTERM. Then they are closed in order, when nothing is on its \
+                  way in them, until `drain_ms_max` is over.",
+        },
+        Key {
             name: "watch_ms",
             kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
             default: Default::Integer(1000),
@@ -281,6 +288,14 @@ static LISTENER: Table = Table {
             doc: "What becomes of a request's fields whose names hold more than letters, digits and `-`, such \
                   as `X_User`. `drop` takes them away from rules and servers, `refuse` answers 400, `keep` \
                   takes away only those that read like a field which the switch or a rule names.",
+        },
+        Key {
+            name: "upgrades",
+            kind: Kind::Texts("protocols as `Upgrade` names them"),
+            default: Default::Words("`[\"websocket\"]`"),
+            doc: "Protocols that a connection may change to where client and server agree on it; then bytes pass \
+                  as they come, in a tunnel. Of a request that asks for another one the switch leaves out \
+                  `Upgrade`, and the server answers in HTTP. `[]`: none.",
         },
         Key {
             name: "tls",

@@ -29,7 +29,7 @@ pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
-    ProxyProtocol, Server, ServerIndex, Target,
+    ProxyProtocol, ProxyVersion, Server, ServerIndex, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use reading::{bounded, reason, text};

@@ -42,6 +42,8 @@ limits! {
         "How fast a request's body must come on average, beyond a first `body_ms_max`; 408 below it. Only time in which the client is waited for counts, and none beside an early answer. 0: as slowly as it likes.";
     half_closed_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "How long the server of a client that sends nothing more, and so may have left, may stay silent: then both connections end.";
+    tunnel_idle_ms_max: u32 = 3_600_000, 1..DAY_MS, "ms",
+        "How long nothing may come through a tunnel in either direction before it is closed. Once a side sends nothing more, `half_closed_ms_max` holds where it is less.";
     write_ms_max: u32 = 30_000, 1..DAY_MS, "ms",
         "How long a client may take no byte of an answer before it is cut off, at most a quarter of that later. Taken is what its kernel acknowledges; with a full window it does so only when a sizeable share of its buffer, or a segment, is free.";
 }

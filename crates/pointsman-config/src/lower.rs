@@ -95,6 +95,7 @@ impl<'a> Lowering<'a> {
         let plan = Plan {
             threads: spec.threads,
             drain_ms_max: spec.drain_ms_max,
+            tunnel_drain_ms_max: spec.tunnel_drain_ms_max,
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
             buffer_bytes_max: spec.buffer_bytes_max,
@@ -232,6 +233,7 @@ impl<'a> Lowering<'a> {
             name: spec.name.value.as_str().into(),
             algorithm: spec.algorithm,
             servers: spec.servers.iter().filter_map(server).collect(),
+            proxy_protocol: spec.proxy_protocol,
             limits: spec.limits,
         }
     }
@@ -294,6 +296,7 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            upgrades: spec.upgrades.clone(),
             limits: spec.limits,
         }
     }

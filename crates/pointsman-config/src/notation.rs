@@ -191,6 +191,26 @@ pub(crate) fn alpn(text: &str) -> Result<String, Refusal> {
     Err(Refusal { message: format!("the protocol `{text}` is not supported"), help })
 }
 
+/// The protocol that handshakes are known of.
+pub(crate) const WEBSOCKET: &str = "websocket";
+
+/// A protocol as `Upgrade` names it (RFC 9110 section 7.8).
+pub(crate) fn upgrade(text: &str) -> Result<Box<str>, Refusal> {
+    const HELP: &str = "write a name, or a name, `/` and a version, as in `websocket` or `foo/2`";
+    let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_token = |part: &str| !part.is_empty() && part.bytes().all(is_token_byte);
+    if !text.splitn(2, '/').all(is_token) {
+        return refuse(text, "a protocol", HELP);
+    }
+    let name = text.split('/').next().unwrap_or_default();
+    // Whoever tunnels them leaves the next requests to a server that never asks the rules.
+    if ["h2c", "h2", "http", "tls"].iter().any(|http| name.eq_ignore_ascii_case(http)) {
+        let message = format!("`{text}` is never passed on: requests inside would pass by the rules");
+        return Err(Refusal { message, help: "take it out".to_owned() });
+    }
+    Ok(text.into())
+}
+
 fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { message: format!("`{text}` is not {what}"), help: help.into() })
 }

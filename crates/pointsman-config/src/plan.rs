@@ -17,6 +17,8 @@ pub struct Plan {
     pub threads: Option<usize>,
     /// How long open exchanges may take to end after SIGTERM.
     pub drain_ms_max: u64,
+    /// How long open tunnels go on after SIGTERM before they are closed.
+    pub tunnel_drain_ms_max: u64,
     /// How often the files are looked at for changes; 0: never.
     pub watch_ms: u64,
     /// Open connections of clients, in the whole process; what the descriptors allow where the operator set
@@ -82,6 +84,8 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// Protocols that a connection may change to, as `Upgrade` names them.
+    pub upgrades: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
 }
@@ -104,8 +108,19 @@ pub struct Pool {
     pub algorithm: pointsman_balance::Algorithm,
     /// In the order of the file, at least one; [`ServerIndex`] is a position here.
     pub servers: Vec<Server>,
+    /// The PROXY header that connections begin with; none when absent.
+    pub proxy_protocol: Option<ProxyVersion>,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// A version of the PROXY protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary, with more to say.
+    V2,
 }
 
 /// One server of a pool.

@@ -13,12 +13,15 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
-use crate::{EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol};
+use crate::{
+    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol, ProxyVersion,
+};
 
 /// The text of a configuration, read.
 pub(crate) struct Spec {
     pub(crate) threads: Option<usize>,
     pub(crate) drain_ms_max: u64,
+    pub(crate) tunnel_drain_ms_max: u64,
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
@@ -53,6 +56,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
 
@@ -80,6 +84,7 @@ pub(crate) struct PoolSpec {
     pub(crate) algorithm: Algorithm,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -104,6 +109,7 @@ impl Spec {
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
+            tunnel_drain_ms_max: root.number("tunnel_drain_ms_max").unwrap_or_default(),
             watch_ms: root.number("watch_ms").unwrap_or_default(),
             splice_pipes_max: root.number("splice_pipes_max").unwrap_or_default(),
             own_descriptor_tables: root.flag("own_descriptor_tables"),
@@ -154,6 +160,13 @@ impl ListenerSpec {
                 "keep" => OddNames::Keep,
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
+            },
+            upgrades: match section.has("upgrades") {
+                true => {
+                    let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
+                    protocols.map(|protocol| protocol.value).collect()
+                }
+                false => vec![Box::from(notation::WEBSOCKET)],
             },
             limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
@@ -263,7 +276,12 @@ impl PoolSpec {
             let help = "add `tls = {}` to the pool, or leave `tls_name` out";
             section.findings().error(name.span, "`tls_name` needs `tls` of the pool", help);
         }
-        Self { name, algorithm, servers, tls, limits: PoolLimits::read(&section) }
+        let proxy_protocol = match section.word("proxy_protocol") {
+            "v1" => Some(ProxyVersion::V1),
+            "v2" => Some(ProxyVersion::V2),
+            _ => None,
+        };
+        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
     }
 }
 

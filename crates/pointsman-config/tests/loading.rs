@@ -7,7 +7,8 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ServerIndex, Target, changed,
+    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, Target,
+    changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -21,6 +22,15 @@ fn check_places(shop: &Listener) {
     assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
 }
 
+fn check_process(plan: &Plan) {
+    assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
+    assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
+    assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
+    assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
+    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
+    assert_eq!(plan.admin, "127.0.0.1:0".parse().ok());
+}
+
 #[test]
 fn every_key_arrives() -> TestResult {
     let Loaded { plan, warnings, files } =
@@ -29,22 +39,17 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(files.len(), 3);
     assert!(!changed(&files));
 
-    assert_eq!(plan.threads, Some(4));
-    assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (0, 0, 100));
-    assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
-    assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
-    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
-    assert_eq!(plan.admin, Some("127.0.0.1:0".parse()?));
+    check_process(&plan);
 
     let shop = plan.listener_named("shop").ok_or("no listener `shop`")?;
     check_places(shop);
-    assert!(shop.tls.is_none());
     assert_eq!(shop.default_pool, Some(PoolIndex(0)));
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
-    assert_eq!(shop.http2, Http2::Only);
+    assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::Only));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
+    assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(
         shop.limits,
         ListenerLimits {
@@ -65,6 +70,7 @@ fn every_key_arrives() -> TestResult {
             body_ms_max: 4,
             body_bytes_per_second_min: 0,
             half_closed_ms_max: 5,
+            tunnel_idle_ms_max: 6,
             write_ms_max: 86_400_000,
         }
     );
@@ -79,6 +85,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
     let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
     assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
+    assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
     let big = standard.server(ServerIndex(1));
     assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
     assert_eq!(
@@ -104,16 +111,19 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((plan.threads, plan.connections_max, plan.sticky_key), (None, None, None));
     assert_eq!(plan.buffer_bytes_max, None);
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
+    assert_eq!(plan.tunnel_drain_ms_max, 20_000);
     assert_eq!((plan.access_log, plan.admin), (None, None));
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
-    assert_eq!(pool.servers[0].weight, 1);
+    assert_eq!((pool.servers[0].weight, pool.proxy_protocol), (1, None));
+    assert!(pool.servers[0].tls.is_none());
     Ok(())
 }
 

@@ -281,6 +281,11 @@ impl Client {
         head
     }
 
+    /// From here on bytes come as they come: [`Client::piece`] reads them, to the end of the connection.
+    pub fn begin_tunnel(&mut self) {
+        self.reader.begin_body(Framing::Close);
+    }
+
     /// The next piece of the body, as soon as it is there; nothing at its end.
     ///
     /// # Errors

@@ -55,6 +55,12 @@ pub(crate) const TOKENS: &[&str] = &[
     "Keep-Alive: 1\r\n",
     "TE: trailers\r\n",
     "Upgrade: websocket\r\n",
+    "Upgrade: ",
+    "foo/2, WebSocket,h2c",
+    "Connection: Upgrade\r\n",
+    "Connection: upgrade, Sec-WebSocket-Key\r\n",
+    "Sec-WebSocket-Version: 13\r\n",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
     "Expect: 100-continue\r\n",
     "Proxy-Connection: close\r\n",
     "Max-Forwards: 1\r\n",
@@ -78,6 +84,7 @@ pub fn check(input: &[u8]) {
             let reading = second_reading::request(input).expect("the second reading accepts it too");
             agree(head, &reading, input);
             forwarded_is_read_alike(head, input);
+            asked_is_read_alike(head, input);
             tighter_limits(head, input);
         }
         Ok(None) => {
@@ -122,6 +129,19 @@ fn agree(head: &RequestHead, reading: &Reading<'_>, input: &[u8]) {
     }
     let hosts: Vec<&[u8]> = reading.values(b"host").collect();
     assert!(hosts.is_empty() || hosts == [head.authority(input)]);
+}
+
+/// The server reads in what it is sent the change of protocol that it is asked for, and no other.
+fn asked_is_read_alike(head: &RequestHead, input: &[u8]) {
+    let allowed: [Box<str>; 2] = ["websocket", "foo/2"].map(Box::from);
+    let Ok(Some(upgrade)) = head.upgrade(input, &allowed) else { return };
+    let mut out = Vec::new();
+    head.forward(input, None, upgrade.lines(), &mut out);
+    let next = parse(&out, &roomy()).expect("the forwarded head is accepted").expect("it is whole");
+    let is_allowed =
+        |protocol: &[u8]| allowed.iter().any(|name| protocol.eq_ignore_ascii_case(name.as_bytes()));
+    assert!(next.offered_protocols(&out).all(is_allowed), "{}", out.escape_ascii());
+    assert_eq!(next.upgrade(&out, &allowed), Ok(Some(upgrade)));
 }
 
 /// The server reads in what it is sent the request that was received.

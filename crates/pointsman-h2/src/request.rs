@@ -27,6 +27,11 @@ pub(crate) fn bytes_max(parts: &Parts) -> usize {
     first_line + authority + "Host: \r\n".len() + lines + CHUNKED_LINE.len() + "\r\n".len()
 }
 
+/// Whether the request says that its body, which has not ended with the head, is empty.
+pub(crate) fn announces_nothing(parts: &Parts) -> bool {
+    parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes().iter().all(|byte| *byte == b'0'))
+}
+
 /// Writes the head, and says how the body follows it.
 ///
 /// Names are lower-case tokens, and no value has CR, LF or NUL in it: the frame reader has refused all else. Whatever

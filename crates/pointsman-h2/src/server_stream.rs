@@ -34,8 +34,13 @@ pub struct ServerStream {
 
 enum Output {
     Head(SendRequest<Bytes>),
-    Body { stream: SendStream<Bytes>, body: BodyReader, trailers: Vec<u8> },
-    Over(SendStream<Bytes>),
+    Body {
+        stream: SendStream<Bytes>,
+        body: BodyReader,
+        trailers: Vec<u8>,
+    },
+    /// All of it is on its way.
+    Over,
     Broken,
 }
 
@@ -84,7 +89,7 @@ impl ServerStream {
         let (answer, stream) = begin.send_request(request, body.is_done()).map_err(broken)?;
         self.input = Input::Awaited(answer);
         self.output = match body.is_done() {
-            true => Output::Over(stream),
+            true => Output::Over,
             false => Output::Body { stream, body, trailers: Vec::new() },
         };
         Ok(used)
@@ -113,10 +118,8 @@ impl ServerStream {
             let fields = read_lines(trailers).ok_or(io::ErrorKind::InvalidData)?;
             stream.send_trailers(fields).map_err(broken)?;
         }
-        if fed.done
-            && let Output::Body { stream, .. } = std::mem::replace(&mut self.output, Output::Broken)
-        {
-            self.output = Output::Over(stream);
+        if fed.done {
+            self.output = Output::Over;
         }
         Poll::Ready(Ok(fed.used))
     }

@@ -92,6 +92,11 @@ impl Stream {
     pub fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         let before = out.len();
         if let Input::Head(parts, body) = &mut self.input {
+            if let Some(body) = body
+                && request::announces_nothing(parts)
+            {
+                ready!(poll_nothing(context, body))?;
+            }
             let Some(body) = body.take() else { return Poll::Ready(Ok(0)) };
             let (framing, oddity) = request::write_head(parts, !body.is_end_stream(), out);
             self.oddity = oddity;
@@ -218,4 +223,17 @@ impl Stream {
         }
         self.output = Output::Broken;
     }
+}
+
+/// Waits until a body has come to its end without a byte, as was announced.
+fn poll_nothing(context: &mut Context<'_>, body: &mut RecvStream) -> Poll<io::Result<()>> {
+    while !body.is_end_stream() {
+        match ready!(body.poll_data(context)) {
+            None => break,
+            Some(Ok(data)) if data.is_empty() => {}
+            Some(Ok(_)) => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
+            Some(Err(error)) => return Poll::Ready(Err(broken(error))),
+        }
+    }
+    Poll::Ready(Ok(()))
 }

@@ -8,6 +8,8 @@ use crate::{HeaderKind, HeaderLine, Refusal};
 pub(crate) struct ConnectionOptions {
     pub(crate) close: bool,
     pub(crate) keep_alive: bool,
+    /// It names `Upgrade`, which means nothing without (RFC 9110 section 7.8).
+    pub(crate) upgrade: bool,
 }
 
 /// Reads every Connection line and marks the lines that they name as hidden.
@@ -27,6 +29,7 @@ pub(crate) fn apply(lines: &mut [HeaderLine], buffer: &[u8]) -> Result<Connectio
             } else if option.eq_ignore_ascii_case(b"keep-alive") {
                 options.keep_alive = true;
             } else {
+                options.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
                 hide(lines, buffer, option)?;
             }
         }

@@ -69,7 +69,9 @@ pub enum HeaderKind {
     MaxForwards,
     /// Trailer
     Trailer,
-    /// Keep-Alive, Proxy-Connection, Proxy-Authorization, TE, Upgrade, HTTP2-Settings: end at each hop.
+    /// Upgrade: ends here, and is said anew where a change of protocol is passed on.
+    Upgrade,
+    /// Keep-Alive, Proxy-Connection, Proxy-Authorization, TE, HTTP2-Settings: end at each hop.
     HopByHop,
     /// A name that holds more than letters, digits and `-`: some servers take it for another one.
     Odd,
@@ -88,7 +90,7 @@ impl HeaderKind {
             6 if is(name, b"cookie") => HeaderKind::Cookie,
             6 if is(name, b"expect") => HeaderKind::Expect,
             7 if is(name, b"trailer") => HeaderKind::Trailer,
-            7 if is(name, b"upgrade") => HeaderKind::HopByHop,
+            7 if is(name, b"upgrade") => HeaderKind::Upgrade,
             9 if is(name, b"forwarded") => HeaderKind::Forwarded,
             9 if is(name, b"x-real-ip") => HeaderKind::OtherForwarded,
             10 if is(name, b"connection") => HeaderKind::Connection,
@@ -131,7 +133,7 @@ impl HeaderKind {
     }
 
     pub(crate) fn ends_at_hop(self) -> bool {
-        matches!(self, HeaderKind::HopByHop | HeaderKind::Connection)
+        matches!(self, HeaderKind::HopByHop | HeaderKind::Connection | HeaderKind::Upgrade)
     }
 }
 

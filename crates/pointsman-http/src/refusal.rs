@@ -60,6 +60,11 @@ pub enum Refusal {
     Expectation,
     /// CONNECT: the switch is no tunnel (RFC 9110 section 9.3.6).
     Connect,
+    /// A WebSocket handshake that is none: another method than GET, a body, no key or no version, or several
+    /// (RFC 6455 section 4.2.1).
+    WebSocket,
+    /// A WebSocket handshake of another version than 13 (RFC 6455 section 4.4).
+    WebSocketVersion,
 }
 
 impl Refusal {
@@ -71,6 +76,7 @@ impl Refusal {
             Refusal::TransferCoding | Refusal::Connect | Refusal::Method | Refusal::MethodTooLong => 501,
             Refusal::Expectation => 417,
             Refusal::Scheme | Refusal::Misdirected => 421,
+            Refusal::WebSocketVersion => 426,
             Refusal::Version => 505,
             _ => 400,
         }
@@ -105,6 +111,19 @@ impl Refusal {
             Refusal::Connection => "Connection names a field that is not hop-by-hop",
             Refusal::Expectation => "expectation not supported",
             Refusal::Connect | Refusal::Method => "method not supported",
+            Refusal::WebSocket => "malformed WebSocket handshake",
+            Refusal::WebSocketVersion => "WebSocket version not supported",
+        }
+    }
+
+    /// Header lines that the answer must have besides: what the client can do instead.
+    pub fn lines(self) -> &'static [u8] {
+        match self {
+            // RFC 9110 section 15.5.22, RFC 6455 section 4.2.2.
+            Refusal::WebSocketVersion => {
+                b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            }
+            _ => b"",
         }
     }
 }

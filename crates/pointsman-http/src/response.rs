@@ -28,7 +28,7 @@ pub struct ResponseHead {
     pub(crate) first_line: usize,
     pub(crate) head_bytes: usize,
     framing: Framing,
-    options: ConnectionOptions,
+    pub(crate) options: ConnectionOptions,
 }
 
 impl ResponseHead {

@@ -1,5 +1,7 @@
 //! The PROXY protocol: whom a proxy in front speaks for, said before the first byte of a connection.
 
 mod read;
+mod write;
 
 pub use read::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
+pub use write::{TlsClaim, write_header_v1, write_header_v2};

@@ -18,6 +18,7 @@ use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
 use crate::shard::Scratch;
 use crate::transport::Transport;
+use crate::upgrade::say_upgrade;
 
 /// Interim answers that one request may get; more is a server gone wrong.
 const INTERIM_MAX: u8 = 16;
@@ -25,13 +26,15 @@ const INTERIM_MAX: u8 = 16;
 /// A final answer whose head has been read.
 pub(crate) struct FinalHead {
     /// The edited head, and what had arrived of the body.
-    message: PooledBuffer,
+    pub(crate) message: PooledBuffer,
     body: BodyReader,
     /// Lines behind the body, where it is passed on without its framing.
     trailers: Vec<u8>,
     form: BodyForm,
     /// Whether the server's connection can serve again after this answer.
     server_keeps: bool,
+    /// Whether it is a 101 to WebSocket.
+    pub(crate) is_websocket: bool,
 }
 
 /// What stands at the start of what a server has sent.
@@ -108,8 +111,9 @@ impl<C: Transport> Session<C> {
         if !complete.map_err(|_| Fault::Server(ServerFault::Protocol))? {
             return Ok(Found::More);
         }
-        if head.is_interim() {
-            // The switch asked for no other protocol, so a server may not change to one.
+        let granted = exchange.upgrade.as_deref().and_then(|upgrade| head.grants(received, upgrade));
+        if head.is_interim() && granted.is_none() {
+            // A server may change only to a protocol that it was asked for.
             if head.status() == 101 || exchange.interims >= INTERIM_MAX {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
@@ -133,6 +137,8 @@ impl<C: Transport> Session<C> {
         // It should have none; some clients read none, and would take it for the next answer (RFC 9110 15.3.6).
         let is_reset_with_content = head.status() == 205 && head.framing() != Framing::None;
         exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
+        exchange.keeps_client &= granted.is_none();
+        let is_websocket = granted.is_some_and(|granted| granted.is_websocket);
         if exchange.version != Version::Http11 {
             // HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
             let codings =
@@ -141,7 +147,7 @@ impl<C: Transport> Session<C> {
         }
         lines.clear();
         // Whoever passes an answer without it on says when it came (RFC 9110 section 6.6.1).
-        if !has_date(head) {
+        if !has_date(head) && granted.is_none() {
             lines.extend_from_slice(&self.shard.date.line());
         }
         if let Some(edits) = &exchange.response_edits {
@@ -150,6 +156,7 @@ impl<C: Transport> Session<C> {
             edits.write(lines);
         }
         match (exchange.keeps_client, exchange.version) {
+            _ if let Some(granted) = granted => say_upgrade(granted.protocol, lines),
             (_, Version::Http2) => {}
             (false, _) => lines.extend_from_slice(b"Connection: close\r\n"),
             (true, Version::Http10) => lines.extend_from_slice(b"Connection: keep-alive\r\n"),
@@ -160,9 +167,12 @@ impl<C: Transport> Session<C> {
         let whole = (&*head, &mut *received, lines.as_slice());
         let (message, fed) = message(whole, (&mut body, &mut trailers, form), || self.shard.buffers.head())?;
         exchange.status = head.status();
+        if head.status() == 101 {
+            received.drain(..head.head_bytes());
+        }
         // A server that says more than its answer is out of step with us.
         let server_keeps = head.keeps_alive() && fed.used == came_bytes;
-        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps }))
+        Ok(Found::Final(FinalHead { message, body, trailers, form, server_keeps, is_websocket }))
     }
 
     /// Sends a final answer to its end.
@@ -173,6 +183,10 @@ impl<C: Transport> Session<C> {
         upload: &mut Upload<'_>,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
+        if exchange.status == 101 {
+            // On the heap: an idle connection has no room to spare.
+            return Box::pin(self.switch_protocols(head, reached, exchange)).await;
+        }
         exchange.response_bytes += head.message.len() as u64;
         self.is_amid_answer = true;
         if head.body.is_done() {

@@ -5,7 +5,7 @@
 use pointsman_config::{EncodedSlash, Listener, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{
-    AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead,
+    AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead, Upgrade,
 };
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
@@ -108,6 +108,7 @@ pub(crate) fn decide<C: Transport>(
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
     note_facts(shard, head, received, &peer, Some(&view), exchange);
+    exchange.upgrade = head.upgrade(received, &listener.upgrades).map_err(Fault::Head)?.map(Box::new);
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
     let arrived_at = session.connection.dst;
@@ -123,7 +124,8 @@ pub(crate) fn decide<C: Transport>(
         Decided::Answer(answer) => answered(&request, answer).map(Some),
         Decided::Discard => Ok(Some(Verdict::Discard)),
         Decided::Forward(committed, choice) => {
-            let mut forward = place.forward(&mut request, &committed, choice)?;
+            let mut forward =
+                place.forward(&mut request, &committed, (choice, exchange.upgrade.as_deref()))?;
             if forward.message.is_empty() {
                 grow(buffer, lines);
                 forward.message = buffer.take();
@@ -195,7 +197,7 @@ impl<'a> Place<'a> {
         let live = &self.local.live;
         let key = sticky_key(self.shard, live, pool.name(), sticky, view, &mut committed.response);
         if !committed.response.is_empty() {
-            exchange.response_edits = Some(std::mem::take(&mut committed.response).into_owned());
+            exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));
         }
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Pool, pool.name().as_bytes());
@@ -214,7 +216,7 @@ impl<'a> Place<'a> {
         &self,
         request: &mut Request<'_>,
         committed: &Committed<'_>,
-        choice: Choice,
+        (choice, upgrade): (Choice, Option<&Upgrade>),
     ) -> Result<Forward, Fault> {
         let expects_continue = request.head.expects_continue();
         let body_bytes_max = match self.listener.limits.body_bytes_max {
@@ -228,6 +230,7 @@ impl<'a> Place<'a> {
         let (body, used) = request.follow_body()?;
         let arrived = &request.received[request.head.head_bytes()..used];
         request.edit_head(self.listener, self.local.live.uses_route_cookie, committed);
+        request.lines.extend_from_slice(upgrade.map_or(b"", Upgrade::lines));
         if !request.passes_in_its_buffer(committed) {
             request.write_head(committed, &mut message)?;
             message.extend_from_slice(arrived);

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use pointsman_http::{AnswerTo, Method, Unfinished, Version};
+use pointsman_http::{AnswerTo, Method, Unfinished, Upgrade, Version};
 use pointsman_net::Booking;
 use pointsman_telemetry::{Counts, Event};
 use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
 use crate::commit::HeaderEdits;
-use crate::facts::{Facts, Text};
+use crate::facts::{Facts, Step, Text};
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
 use crate::session::Session;
@@ -31,8 +31,10 @@ pub(crate) struct Exchange {
     pub(crate) came_early: bool,
     /// Whether a server has taken it: what fails from then on is told here, not by each try.
     pub(crate) is_reached: bool,
+    /// A change of protocol that the server is asked for.
+    pub(crate) upgrade: Option<Box<Upgrade>>,
     /// Edits of the answer's head, where rules or stickiness ask for any.
-    pub(crate) response_edits: Option<HeaderEdits<'static>>,
+    pub(crate) response_edits: Option<Box<HeaderEdits<'static>>>,
     pub(crate) server: Option<Rc<LocalServer>>,
     pub(crate) status: u16,
     pub(crate) request_bytes: u64,
@@ -43,9 +45,6 @@ pub(crate) struct Exchange {
     pub(crate) reused: Option<bool>,
     pub(crate) fault: Option<Fault>,
     pub(crate) started_us: u64,
-    decided_us: Option<u64>,
-    connected_us: Option<u64>,
-    first_byte_us: Option<u64>,
     /// Absent while there is no log.
     facts: Option<Box<Facts>>,
     /// What it may take of the memory, from when its head is whole.
@@ -62,12 +61,17 @@ impl Exchange {
         self.facts.as_deref_mut()
     }
 
+    /// Whether it may be sent again where nobody knows what became of it (RFC 9110 section 9.2.2).
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.method.is_idempotent() && self.upgrade.is_none()
+    }
+
     /// How closely a kept connection is looked at before it gets this request; `None` wants a new one.
     ///
     /// A request that cannot be sent again asks the socket itself. If it also follows the one before it at
     /// once, even the socket cannot know yet whether the server closes behind that answer.
     pub(crate) fn check(&self) -> Option<Check> {
-        match (self.method.is_idempotent(), self.came_early) {
+        match (self.may_repeat(), self.came_early) {
             (true, false) => Some(Check::Heard),
             (true, true) | (false, false) => Some(Check::Socket),
             (false, true) => None,
@@ -75,21 +79,23 @@ impl Exchange {
     }
 
     /// Times of steps are taken only for the access log: each is a look at the clock.
-    fn step_us<C: Transport>(&self, session: &Session<C>) -> Option<u64> {
-        let logs = session.shard.recorder.is_logging();
-        logs.then(|| session.shard.clock.now_us().saturating_sub(self.started_us))
+    fn note_step<C: Transport>(&mut self, session: &Session<C>, step: Step) {
+        if let Some(facts) = self.facts.as_deref_mut() {
+            let us = session.shard.clock.now_us().saturating_sub(self.started_us);
+            facts.steps_us[step as usize] = Some(us);
+        }
     }
 
     pub(crate) fn is_decided<C: Transport>(&mut self, session: &Session<C>) {
-        self.decided_us = self.step_us(session);
+        self.note_step(session, Step::Decided);
     }
 
     pub(crate) fn is_connected<C: Transport>(&mut self, session: &Session<C>) {
-        self.connected_us = self.step_us(session);
+        self.note_step(session, Step::Connected);
     }
 
     pub(crate) fn has_first_byte<C: Transport>(&mut self, session: &Session<C>) {
-        self.first_byte_us = self.step_us(session);
+        self.note_step(session, Step::FirstByte);
     }
 
     /// Tells telemetry that it is over.
@@ -135,6 +141,7 @@ impl Exchange {
         };
         let facts = self.facts.as_deref();
         let text = |which| facts.and_then(|facts| facts.text(which));
+        let step_us = |step| facts.and_then(|facts| facts.steps_us[step as usize]);
         let client_ip = facts.and_then(|facts| facts.client_ip).map(AddressText::new).or(session.sender_text);
         session.shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
             counts,
@@ -149,9 +156,9 @@ impl Exchange {
             version: facts.map(|_| version_text(self.version)),
             rule: text(Text::Rule),
             pool: text(Text::Pool),
-            decided_us: self.decided_us,
-            connected_us: self.connected_us,
-            first_byte_us: self.first_byte_us,
+            decided_us: step_us(Step::Decided),
+            connected_us: step_us(Step::Connected),
+            first_byte_us: step_us(Step::FirstByte),
             tries: self.tries,
             reused: self.reused,
             tags: facts.map_or(&[], |facts| &facts.tags),

@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) client_ip: Option<IpAddr>,
     /// Words that rules gave.
     pub(crate) tags: Vec<Box<str>>,
+    /// When each step was taken, from the first byte of the request.
+    pub(crate) steps_us: [Option<u64>; STEPS],
     bytes: Vec<u8>,
     places: [Option<Range<usize>>; TEXTS],
 }
@@ -35,6 +37,16 @@ pub(crate) enum Text {
     Pool,
 }
 
+/// A step whose time the log tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Decided,
+    Connected,
+    FirstByte,
+}
+
+const STEPS: usize = Step::FirstByte as usize + 1;
+
 const TEXTS: usize = Text::Pool as usize + 1;
 
 impl Facts {
@@ -42,6 +54,7 @@ impl Facts {
         Facts {
             client_ip: None,
             tags: Vec::new(),
+            steps_us: [None; STEPS],
             bytes: Vec::with_capacity(USUAL_BYTES),
             places: Default::default(),
         }
@@ -68,6 +81,7 @@ impl Facts {
     fn clear(&mut self) {
         self.client_ip = None;
         self.tags.clear();
+        self.steps_us = [None; STEPS];
         self.bytes.clear();
         self.places = Default::default();
     }
@@ -122,10 +136,12 @@ mod tests {
         let mut facts = spares.take();
         facts.client_ip = Some(IpAddr::from([192, 0, 2, 1]));
         facts.tags.push("gold".into());
+        facts.steps_us[Step::FirstByte as usize] = Some(7);
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX - 100]);
         spares.give_back(facts);
         let mut facts = spares.take();
         assert!(facts.heap_bytes() > USUAL_BYTES, "they are the same again");
+        assert_eq!(facts.steps_us, [None; STEPS]);
         assert!(facts.client_ip.is_none() && facts.tags.is_empty() && facts.text(Text::Path).is_none());
 
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX + 1]);

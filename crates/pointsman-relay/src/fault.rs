@@ -34,6 +34,10 @@ pub(crate) enum Fault {
     Substitution(ForbiddenByte),
     /// A rewritten path cannot be forwarded.
     Rewrite(BadPath),
+    /// Nothing came through a tunnel in its time.
+    TunnelIdle,
+    /// A tunnel was closed because the switch drains.
+    TunnelDrained,
     /// The drain was over.
     Drained,
     /// There is no memory left for it.
@@ -103,7 +107,7 @@ impl Fault {
             Fault::Body(_) | Fault::Substitution(_) | Fault::Rewrite(_) => 400,
             Fault::BodyTooLarge => 413,
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
-            Fault::Client(_) | Fault::Drained => return None,
+            Fault::Client(_) | Fault::TunnelIdle | Fault::TunnelDrained | Fault::Drained => return None,
             Fault::Unknown(cause) => cause.status(),
             Fault::Memory | Fault::NoListener | Fault::NoServer => 503,
             Fault::Server(fault) => match fault {
@@ -123,6 +127,14 @@ impl Fault {
         })
     }
 
+    /// Header lines that the answer must have besides.
+    pub(crate) fn lines(self) -> &'static [u8] {
+        match self {
+            Fault::Head(refusal) => refusal.lines(),
+            _ => b"",
+        }
+    }
+
     /// What was wrong, for the answer's body and the access log.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
@@ -134,6 +146,8 @@ impl Fault {
             Fault::BodyTimeout => "the body did not arrive in time",
             Fault::Client(ClientFault::Closed) => "the client closed the connection",
             Fault::Client(ClientFault::Stalled) => "the client took nothing of the answer in time",
+            Fault::TunnelIdle => "nothing came through the tunnel in time",
+            Fault::TunnelDrained => "the tunnel was closed: the switch drains",
             Fault::Drained => "cut off: the drain was over",
             Fault::Unknown(_) => "a rule could not be decided",
             Fault::Substitution(_) => "a substituted value holds a control character",
@@ -166,14 +180,22 @@ impl Fault {
             Fault::Head(Head::TooManyHeaders) => Refusal::Headers,
             Fault::Head(Head::TargetTooLong) => Refusal::TargetBytes,
             Fault::Head(
-                Head::TransferCoding | Head::Connect | Head::Method | Head::Expectation | Head::Version,
+                Head::TransferCoding
+                | Head::Connect
+                | Head::Method
+                | Head::Expectation
+                | Head::Version
+                | Head::WebSocketVersion,
             ) => Refusal::Unsupported,
             Fault::Head(_) | Fault::Path(_) | Fault::Body(_) => Refusal::Malformed,
             Fault::BodyTooLarge => Refusal::BodyBytes,
             Fault::HeadTimeout => Refusal::HeadTimeout,
             Fault::BodyTimeout => Refusal::BodyTimeout,
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
-            Fault::Client(ClientFault::Closed) | Fault::Drained => return None,
+            Fault::Client(ClientFault::Closed)
+            | Fault::TunnelIdle
+            | Fault::TunnelDrained
+            | Fault::Drained => return None,
             Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,

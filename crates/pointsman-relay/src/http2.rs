@@ -11,6 +11,7 @@ use pointsman_config::ListenerLimits;
 use pointsman_h2::{Connection, Fault, Limits, Stream};
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, spawn};
 use pointsman_telemetry::{Event, Refusal};
+use pointsman_upstream::Owner;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::failed_handshake::log_no_request;
@@ -65,10 +66,15 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         return session.leave().await;
     };
     session.look_at_plan();
-    let Session { io, listener_id, listener, connection, deadline, early, limits, .. } = &mut *session;
+    let Session { io, listener_id, listener, connection, owner, deadline, early, limits, .. } = &mut *session;
     let wire = Wire { early: early.take(), read_bytes: 0, io };
-    let client =
-        Client { shard, id: *listener_id, listener: listener.clone(), connection: connection.clone() };
+    let client = Client {
+        shard,
+        id: *listener_id,
+        listener: listener.clone(),
+        connection: connection.clone(),
+        owner: *owner,
+    };
     let mut serving = Serving {
         h2: Connection::new(wire, &h2_limits(limits)),
         began_us: client.shard.clock.round_us(),
@@ -100,6 +106,7 @@ struct Client {
     id: ListenerId,
     listener: Arc<ListenerState>,
     connection: pointsman_view::Connection,
+    owner: Owner,
 }
 
 struct Serving<'a, C> {
@@ -187,12 +194,13 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
 
     /// Lets a session serve a stream.
     fn begin(&mut self, stream: Stream) {
-        let Client { shard, id, listener, connection } = &self.client;
+        let Client { shard, id, listener, connection, owner } = &self.client;
         let window_bytes = self.limits.http2_stream_window_bytes;
         let stream = ClientStream::new(stream, self.streams.clone(), shard.clone(), window_bytes);
         let deadline = shard.timers.deadline();
-        let session =
+        let mut session =
             Session::new(stream, shard.clone(), *id, listener.clone(), connection.clone(), deadline);
+        session.owner = *owner;
         spawn(serve_stream(session));
         let max = self.limits.requests_max;
         if max != 0 && self.streams.begun.get() >= u64::from(max) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{RouteCookie, StickyHash};
-use pointsman_config::{Listener, Plan, Pool, PoolIndex};
+use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion};
 use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
@@ -109,6 +109,7 @@ struct ServerKey {
     name: Arc<str>,
     address: SocketAddr,
     tls: Option<[u8; 32]>,
+    proxy_protocol: Option<ProxyVersion>,
 }
 
 /// Gives numbers and state to names, and remembers them.
@@ -190,6 +191,7 @@ impl Registry {
                 name: server.name.clone(),
                 address: server.address,
                 tls: server.tls.as_ref().map(Connector::identity),
+                proxy_protocol: pool.proxy_protocol,
             };
             let live = self.servers.entry(key).or_insert_with(|| {
                 self.servers_numbered += 1;

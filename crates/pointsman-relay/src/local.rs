@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_balance::Picker;
-use pointsman_config::{Pool, PoolIndex, PoolLimits};
+use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion};
 use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
-use pointsman_upstream::{IdleLimits, ServerId};
+use pointsman_upstream::{IdleLimits, Owner, Place, ServerId};
 
 use crate::live::Live;
 use crate::load::OwnLoad;
@@ -33,6 +33,8 @@ pub(crate) struct LocalServer {
     pub(crate) address: std::net::SocketAddr,
     /// Plain where absent.
     pub(crate) tls: Option<Connector>,
+    /// The PROXY header that its connections begin with.
+    pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) weight: u32,
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
@@ -90,6 +92,7 @@ impl LocalPool {
                     id: state.id,
                     address: server.address,
                     tls: server.tls.clone(),
+                    proxy_protocol: plan.proxy_protocol,
                     weight: server.weight,
                     identity: identity(live, plan, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),
@@ -112,6 +115,11 @@ impl LocalPool {
 }
 
 impl LocalServer {
+    /// Where connections to it are kept that serve this client.
+    pub(crate) fn place(&self, client: Owner) -> Place {
+        Place { server: self.id, owner: self.proxy_protocol.map(|_| client) }
+    }
+
     pub(crate) fn idle_limits(&self) -> IdleLimits {
         IdleLimits { connections_max: self.limits.idle_connections_max, idle_ms_max: self.limits.idle_ms_max }
     }

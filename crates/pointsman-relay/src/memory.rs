@@ -38,6 +38,8 @@ const HTTP2_BYTES: usize = 128 * KIB;
 const STREAM_BYTES: usize = 8 * KIB + STREAM_UNSENT_BYTES_MAX;
 /// What a stream may hold of its answer while the client takes none.
 pub(crate) const STREAM_UNSENT_BYTES_MAX: usize = 64 * KIB;
+/// A tunnel at rest: its task, and the place of the server's socket.
+const TUNNEL_BYTES: usize = 4 * KIB;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
 pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
@@ -116,6 +118,21 @@ impl Buffers {
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
     pub(crate) fn unsent_body(&self) -> Option<Booking> {
         self.account.book((UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB) as u64)
+    }
+
+    /// Books a tunnel, but for what is on its way in it.
+    pub(crate) fn tunnel_at_rest(&self) -> Option<Booking> {
+        self.account.book(TUNNEL_BYTES as u64)
+    }
+
+    /// For what is on its way in a tunnel. There may be no room for it.
+    pub(crate) fn tunnel(&self) -> PooledBuffer {
+        self.bodies.take_later()
+    }
+
+    /// Books what TLS may hold of what is on its way in a tunnel, at so many of its sides.
+    pub(crate) fn tunnel_tls(&self, sides: u8) -> Option<Booking> {
+        self.account.book(u64::from(sides) * TLS_EXCHANGE_BYTES as u64)
     }
 
     /// Gives back what is kept, where somebody has found nothing left.

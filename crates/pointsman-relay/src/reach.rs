@@ -8,13 +8,14 @@ use pointsman_http::AnswerTo;
 use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
-use pointsman_upstream::{ConnectFault, Connection, Trust};
+use pointsman_upstream::{ConnectFault, Connection, Owner, Trust};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::presence::Ahead;
+use crate::proxy_header::proxy_header;
 use crate::session::Session;
 use crate::shard::Shard;
 use crate::shortage::{Lack, connect};
@@ -74,7 +75,7 @@ impl Drop for CountedIdle {
 
 impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
-    pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange) {
+    pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange, client: Owner) {
         // With urgent data a byte of what it said is missing.
         if !self.is_reusable || self.server.io.tcp().had_urgent_data() {
             return;
@@ -84,7 +85,14 @@ impl Reached {
         let server = self.server.server().clone();
         let count = || CountedIdle::begin(shard.recorder.clone(), server.clone());
         let now_ms = shard.clock.round_us() / 1000;
-        shard.idle.give_back(server.id, self.server.io, now_ms, server.idle_limits(), trust, count);
+        shard.idle.give_back(
+            server.place(client),
+            self.server.io,
+            now_ms,
+            server.idle_limits(),
+            trust,
+            count,
+        );
     }
 }
 
@@ -164,7 +172,7 @@ impl<C: Transport> Session<C> {
             return Err(Tried::GivenUp(Fault::Memory));
         }
         exchange.is_connected(self);
-        let may_repeat = exchange.method.is_idempotent();
+        let may_repeat = exchange.may_repeat();
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
             let write = write_all(&mut io, &forward.message, &mut sent);
@@ -203,7 +211,7 @@ impl<C: Transport> Session<C> {
         // After a stale connection the others of its age are likely stale too.
         let kept = match exchange.check() {
             Some(check) if exchange.tries == 1 => {
-                self.shard.idle.take(server.id, self.shard.clock.round_us() / 1000, check)
+                self.shard.idle.take(server.place(self.owner), self.shard.clock.round_us() / 1000, check)
             }
             _ => None,
         };
@@ -213,9 +221,11 @@ impl<C: Transport> Session<C> {
 
     /// A new connection, as long as the client is there.
     async fn connect(&mut self, server: &LocalServer) -> Result<Connection, Tried> {
-        let Session { io, shard, deadline, .. } = self;
+        let Session { io, shard, deadline, connection, .. } = self;
+        let preface = server.proxy_protocol.map(|version| proxy_header(version, connection));
         // On the heap: most requests find a connection, and an idle client has no room to spare.
-        let mut connecting = Box::pin(connect(shard, server, deadline));
+        let mut connecting =
+            Box::pin(connect(shard, server, preface.as_deref().unwrap_or_default(), deadline));
         let connected = std::future::poll_fn(|context| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(context) {
                 return Poll::Ready(Some(connected));

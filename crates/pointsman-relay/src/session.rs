@@ -12,6 +12,7 @@ use pointsman_config::{Http2, Listener, ListenerLimits};
 use pointsman_h2::PREFACE;
 use pointsman_http::Answer;
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
+use pointsman_upstream::Owner;
 use pointsman_view::{AddressText, Connection};
 
 use crate::decide::{OwnAnswer, Verdict, decide};
@@ -38,6 +39,8 @@ pub(crate) struct Session<C: Transport> {
     pub(crate) deadline: Deadline,
     /// The address of the connection's sender; nothing on a Unix socket.
     pub(crate) sender_text: Option<AddressText>,
+    /// What connections to servers are kept by that are for this client alone.
+    pub(crate) owner: Owner,
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     pub(crate) requests: u32,
@@ -102,6 +105,7 @@ impl<C: Transport> Session<C> {
         let sender_text = connection.sender().map(|sender| AddressText::new(sender.ip()));
         let mut session = Session {
             io,
+            owner: shard.next_owner(),
             shard,
             listener_id,
             listener,
@@ -170,7 +174,7 @@ impl<C: Transport> Session<C> {
                     // spare.
                     false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
                 };
-                reached.settle(&self.shard, exchange);
+                reached.settle(&self.shard, exchange, self.owner);
                 Ok(after)
             }
             Verdict::Answer(answer) => {
@@ -245,7 +249,8 @@ impl<C: Transport> Session<C> {
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
         let body = format!("{}\n", fault.sentence());
-        let lines = self.shard.text_lines();
+        let mut lines = self.shard.text_lines();
+        lines.extend_from_slice(fault.lines());
         self.send_own(status, &lines, body.as_bytes(), exchange).await
     }
 

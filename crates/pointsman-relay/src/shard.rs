@@ -11,7 +11,7 @@ use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
-use pointsman_upstream::IdleConnections;
+use pointsman_upstream::{IdleConnections, Owner};
 
 use crate::accept::Accepting;
 use crate::facts::SpareFacts;
@@ -139,10 +139,16 @@ pub(crate) struct Shard {
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
     random: Cell<u64>,
+    /// Clients' connections so far, to tell them apart.
+    owners: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
     ticks: Cell<u32>,
     /// What is open has been told that the drain is over.
     has_cut: Cell<bool>,
+    /// When tunnels are to end, on the thread's clock, once it drains.
+    tunnels_until_us: Cell<Option<u64>>,
+    /// They are to end now.
+    ends_tunnels: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
 }
@@ -222,9 +228,12 @@ impl Shard {
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
             random: Cell::new(start.seed | 1),
+            owners: Cell::new(0),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
             has_cut: Cell::new(false),
+            tunnels_until_us: Cell::new(None),
+            ends_tunnels: Cell::new(false),
             listener_left: Cell::new(false),
         }
     }
@@ -253,6 +262,21 @@ impl Shard {
         self.shared.stopping.load(Ordering::Relaxed)
     }
 
+    /// Whether tunnels end as soon as nothing is on its way in them.
+    pub(crate) fn ends_tunnels(&self) -> bool {
+        self.ends_tunnels.get()
+    }
+
+    /// Lets tunnels end when they have had their time of the drain.
+    fn end_tunnels_in_time(&self, tunnel_drain_ms_max: u64) {
+        let now_us = self.clock.now_us();
+        let until_us = self.tunnels_until_us.get().unwrap_or(now_us + tunnel_drain_ms_max * 1000);
+        self.tunnels_until_us.set(Some(until_us));
+        if now_us >= until_us && !self.ends_tunnels.replace(true) {
+            self.timers.wake_all();
+        }
+    }
+
     /// The thread's clock, so many milliseconds from when this round began.
     pub(crate) fn after_ms(&self, ms: u32) -> u64 {
         self.clock.round_us() + u64::from(ms) * 1000
@@ -276,6 +300,13 @@ impl Shard {
         number ^= number << 17;
         self.random.set(number);
         number
+    }
+
+    /// Another number for a client's connection.
+    pub(crate) fn next_owner(&self) -> Owner {
+        let next = self.owners.get() + 1;
+        self.owners.set(next);
+        Owner(next)
     }
 
     fn tick(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) -> ControlFlow<()> {
@@ -302,6 +333,7 @@ impl Shard {
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
         self.timers.end_idle_waits();
+        self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms_max);
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);
         if self.is_stopping() {

@@ -121,6 +121,7 @@ impl ShortageCounts {
 pub(crate) async fn connect(
     shard: &Shard,
     server: &LocalServer,
+    preface: &[u8],
     deadline: &mut Deadline,
 ) -> Result<Option<Connection>, ConnectFault> {
     loop {
@@ -128,7 +129,7 @@ pub(crate) async fn connect(
         if !shard.is_short(Use::Server) {
             let Some((securing, _handshake)) = shard.secures(server) else { return Ok(None) };
             let (address, ms) = (server.address, server.limits.connect_ms_max);
-            let outcome = pointsman_upstream::connect(address, securing, deadline, ms).await;
+            let outcome = pointsman_upstream::connect(address, preface, securing, deadline, ms).await;
             match outcome {
                 Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(&error) => lack = lacking,
                 outcome => return outcome.map(Some),

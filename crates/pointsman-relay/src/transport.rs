@@ -242,11 +242,15 @@ impl<C: Transport> Session<C> {
 }
 
 /// However a session ends, by a fault or because the switch stops: half an answer is never followed by an
-/// orderly close, which some clients take for its end.
+/// orderly close, which some clients take for its end. What was kept for this client alone closes too.
 impl<C: Transport> Drop for Session<C> {
     fn drop(&mut self) {
         if self.is_amid_answer {
             self.io.break_off();
+        }
+        // A stream's connection is still there.
+        if self.io.of_http2().is_none() {
+            self.shard.idle.close_owned(self.owner);
         }
     }
 }

@@ -55,6 +55,8 @@ pub enum Field {
     ContentType,
     /// `content_length`: the announced length of the body.
     ContentLength,
+    /// `upgrade`: the protocols that the request asks to change to, lower case.
+    Upgrade,
     /// A value inside the body. Parsed, and not yet evaluated.
     Payload(Box<str>),
 }

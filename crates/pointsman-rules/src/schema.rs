@@ -87,6 +87,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
     head("cookie", Key::Required),
     head("content_type", Key::None),
     head("content_length", Key::None),
+    head("upgrade", Key::None),
     payload("form", Key::Required),
     payload("body.size", Key::None),
     mail("mail.helo", Key::None),
@@ -159,6 +160,7 @@ fn plain(name: &str) -> Option<Field> {
         "version" => Field::Version,
         "content_type" => Field::ContentType,
         "content_length" => Field::ContentLength,
+        "upgrade" => Field::Upgrade,
         _ => return None,
     })
 }
@@ -192,6 +194,7 @@ impl Field {
                 | Field::QueryParam(_)
                 | Field::Header(_)
                 | Field::Cookie(_)
+                | Field::Upgrade
                 | Field::Payload(_)
         )
     }
@@ -218,7 +221,12 @@ impl Field {
     pub(crate) fn is_lower_case(&self) -> bool {
         matches!(
             self,
-            Field::Host | Field::ContentType | Field::Proto | Field::Scheme | Field::TlsClientFingerprint
+            Field::Host
+                | Field::ContentType
+                | Field::Proto
+                | Field::Scheme
+                | Field::TlsClientFingerprint
+                | Field::Upgrade
         )
     }
 }
@@ -255,6 +263,7 @@ impl fmt::Display for Field {
             Field::Cookie(name) => return write!(f, "cookie[\"{name}\"]"),
             Field::ContentType => "content_type",
             Field::ContentLength => "content_length",
+            Field::Upgrade => "upgrade",
             Field::Payload(path) => path,
         };
         f.write_str(name)

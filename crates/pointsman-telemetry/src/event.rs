@@ -9,6 +9,10 @@ pub enum Event<'a> {
     ConnectionOpened(&'a ListenerMetrics),
     /// A connection of a listener ended, in whatever way.
     ConnectionClosed(&'a ListenerMetrics),
+    /// A connection changed from requests to a tunnel: bytes both ways.
+    TunnelOpened(&'a ListenerMetrics),
+    /// A tunnel ended, in whatever way.
+    TunnelClosed(&'a ListenerMetrics),
     /// A TLS handshake succeeded.
     Handshake(&'a ListenerMetrics, Handshake),
     /// A TLS handshake failed.

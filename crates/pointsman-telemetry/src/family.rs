@@ -36,6 +36,8 @@ pub struct ServerMetrics {
 pub(crate) struct ListenerSlot {
     pub(crate) opened: Counter,
     pub(crate) closed: Counter,
+    pub(crate) tunnels_opened: Counter,
+    pub(crate) tunnels_closed: Counter,
     /// By hundreds; the first is "no answer".
     pub(crate) requests: [Counter; 6],
     pub(crate) received_bytes: Counter,

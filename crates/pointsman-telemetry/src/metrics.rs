@@ -179,6 +179,14 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
         let opened = listener.slots.sum(|slot| &slot.opened);
         page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
     }
+    simple(page, "pointsman_tunnels_total", "Connections that became tunnels.", |slot| &slot.tunnels_opened);
+    let name = "pointsman_tunnels_open";
+    page.family(name, Kind::Gauge, "Tunnels open now.");
+    for listener in listeners {
+        let closed = listener.slots.sum(|slot| &slot.tunnels_closed);
+        let opened = listener.slots.sum(|slot| &slot.tunnels_opened);
+        page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
+    }
     render_handshakes(page, listeners);
     let name = "pointsman_requests_total";
     page.family(name, Kind::Counter, "Requests by the class of the status that the client was sent.");

@@ -12,6 +12,9 @@ use crate::timestamp::{Timestamps, WallBase};
 /// Lines are handed over when there are more bytes of them than this.
 const HAND_OVER_BYTES: usize = 32 * 1024;
 
+/// The status of a request that became a tunnel.
+const SWITCHING_PROTOCOLS: u16 = 101;
+
 /// Hears the events of one thread. It belongs to that thread, which the compiler sees to: it can be sent to
 /// another one, but not shared with it.
 #[derive(Debug)]
@@ -49,6 +52,8 @@ impl Recorder {
         match *event {
             Event::ConnectionOpened(listener) => listener.slots.of(thread).opened.add(1),
             Event::ConnectionClosed(listener) => listener.slots.of(thread).closed.add(1),
+            Event::TunnelOpened(listener) => listener.slots.of(thread).tunnels_opened.add(1),
+            Event::TunnelClosed(listener) => listener.slots.of(thread).tunnels_closed.add(1),
             Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
             Event::HandshakeFailed(listener, why) => {
                 listener.slots.of(thread).handshake_failures[why as usize].add(1);
@@ -104,7 +109,10 @@ impl Recorder {
         slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
         slot.received_bytes.add(counts.request_bytes);
         slot.sent_bytes.add(counts.response_bytes);
-        slot.duration.add(counts.total_us);
+        // A tunnel takes as long as its two sides like.
+        if counts.status != SWITCHING_PROTOCOLS {
+            slot.duration.add(counts.total_us);
+        }
         if let Some(server) = counts.server {
             server.slots.of(self.thread).requests.add(1);
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 
-use pointsman_net::{Booking, Deadline};
+use pointsman_net::{Booking, Deadline, write_all};
 use pointsman_tls::Connector;
 
 use crate::Connection;
@@ -31,16 +31,21 @@ pub struct Securing<'a> {
     pub at_rest: Booking,
 }
 
-/// Connects to `address` within `ms` milliseconds, the TLS handshake included.
+/// Connects to `address` within `ms` milliseconds, the TLS handshake included. What is sent first of all is
+/// `preface`.
 pub async fn connect(
     address: SocketAddr,
+    preface: &[u8],
     securing: Option<Securing<'_>>,
     deadline: &mut Deadline,
     ms: u32,
 ) -> Result<Connection, ConnectFault> {
     let is_open = Cell::new(false);
     let connecting = async {
-        let tcp = pointsman_net::connect(address).await.map_err(ConnectFault::Io)?;
+        let mut tcp = pointsman_net::connect(address).await.map_err(ConnectFault::Io)?;
+        if !preface.is_empty() {
+            write_all(&mut tcp, preface, &mut 0).await.map_err(ConnectFault::Io)?;
+        }
         is_open.set(true);
         let Some(Securing { connector, at_rest }) = securing else { return Ok(Connection::Plain(tcp)) };
         // On the heap: the handshake's state is large, and most servers are plain.

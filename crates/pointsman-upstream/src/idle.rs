@@ -1,12 +1,27 @@
 //! Idle connections of one thread, by server.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use crate::Connection;
 
 /// A server's number, given once and kept over reloads. Small: it is an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerId(pub u32);
+
+/// Whose requests alone a connection may serve: what was said at its start holds for one client's connection. A
+/// number that is given once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Owner(pub u64);
+
+/// Where a connection is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it leads.
+    pub server: ServerId,
+    /// Whom it is for; `None`: for anyone.
+    pub owner: Option<Owner>,
+}
 
 /// How closely a kept connection is looked at before it is used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +61,22 @@ pub struct IdleLimits {
 /// whoever counts them knows then.
 #[derive(Debug)]
 pub struct IdleConnections<T> {
-    servers: RefCell<Vec<Vec<Idle<T>>>>,
+    lists: RefCell<Lists<T>>,
     count: Cell<u32>,
     count_max: u32,
 }
 
 #[derive(Debug)]
+struct Lists<T> {
+    /// By server, for anyone.
+    shared: Vec<Vec<Idle<T>>>,
+    /// By owner, to whichever server.
+    owned: HashMap<Owner, Vec<Idle<T>>>,
+}
+
+#[derive(Debug)]
 struct Idle<T> {
+    server: ServerId,
     connection: Connection,
     until_ms: u64,
     usable_from_ms: u64,
@@ -62,16 +86,20 @@ struct Idle<T> {
 impl<T> IdleConnections<T> {
     /// At most `count_max` connections in all: this thread's share of the process-wide limit.
     pub fn new(count_max: u32) -> IdleConnections<T> {
-        IdleConnections { servers: RefCell::default(), count: Cell::new(0), count_max }
+        let lists = Lists { shared: Vec::new(), owned: HashMap::new() };
+        IdleConnections { lists: RefCell::new(lists), count: Cell::new(0), count_max }
     }
 
-    /// The connection to `server` that was used last, if it is still open and silent.
+    /// The connection of that place that was used last, if it is still open and silent.
     ///
     /// The last used is the likeliest to be alive, and lets the others grow old and go.
-    pub fn take(&self, server: ServerId, now_ms: u64, check: Check) -> Option<Connection> {
-        let mut servers = self.servers.borrow_mut();
-        let kept = servers.get_mut(server.0 as usize)?;
-        while let Some((at, check)) = pick(kept, now_ms, check) {
+    pub fn take(&self, place: Place, now_ms: u64, check: Check) -> Option<Connection> {
+        let mut lists = self.lists.borrow_mut();
+        let kept = match &place.owner {
+            None => lists.shared.get_mut(place.server.0 as usize)?,
+            Some(owner) => lists.owned.get_mut(owner)?,
+        };
+        while let Some((at, check)) = pick(kept, place.server, now_ms, check) {
             let mut idle = kept.remove(at);
             self.count.set(self.count.get() - 1);
             let is_quiet = match check {
@@ -89,19 +117,15 @@ impl<T> IdleConnections<T> {
     /// probation is not used before that is over.
     pub fn give_back(
         &self,
-        server: ServerId,
+        place: Place,
         mut connection: Connection,
         now_ms: u64,
         limits: IdleLimits,
         trust: Trust,
         count: impl FnOnce() -> T,
     ) {
-        let mut servers = self.servers.borrow_mut();
-        let index = server.0 as usize;
-        if servers.len() <= index {
-            servers.resize_with(index + 1, Vec::new);
-        }
-        let kept = &mut servers[index];
+        let mut lists = self.lists.borrow_mut();
+        let kept = lists.at(place);
         if self.count.get() >= self.count_max || kept.len() >= limits.connections_max as usize {
             return;
         }
@@ -111,7 +135,8 @@ impl<T> IdleConnections<T> {
             Trust::Full => now_ms,
             Trust::Probation => now_ms + PROBATION_MS,
         };
-        kept.push(Idle { connection, until_ms, usable_from_ms, _counted: count() });
+        let server = place.server;
+        kept.push(Idle { server, connection, until_ms, usable_from_ms, _counted: count() });
         self.count.set(self.count.get() + 1);
     }
 
@@ -119,12 +144,10 @@ impl<T> IdleConnections<T> {
     /// server that `is_wanted` no longer knows.
     pub fn sweep(&self, now_ms: u64, is_wanted: impl Fn(ServerId) -> bool) {
         let mut count = 0;
-        for (index, kept) in self.servers.borrow_mut().iter_mut().enumerate() {
-            if kept.is_empty() {
-                continue;
-            }
-            let wanted = is_wanted(ServerId(index as u32));
-            kept.retain_mut(|idle| wanted && idle.until_ms > now_ms && idle.connection.sounds_quiet());
+        for kept in self.lists.borrow_mut().all() {
+            kept.retain_mut(|idle| {
+                is_wanted(idle.server) && idle.until_ms > now_ms && idle.connection.sounds_quiet()
+            });
             count += kept.len() as u32;
         }
         self.count.set(count);
@@ -133,13 +156,13 @@ impl<T> IdleConnections<T> {
     /// Closes the `max` connections that were given back longest ago, unless fewer than `kept_min` would be
     /// left; says how many it closed.
     pub fn close_oldest(&self, max: usize, kept_min: u32) -> usize {
-        let mut servers = self.servers.borrow_mut();
+        let mut lists = self.lists.borrow_mut();
         for closed in 0..max {
             if self.count.get() <= kept_min {
                 return closed;
             }
-            // Each server's connections are in the order in which they came back.
-            let kept = servers.iter_mut().filter(|kept| !kept.is_empty());
+            // Each list is in the order in which its connections came back.
+            let kept = lists.all().filter(|kept| !kept.is_empty());
             let Some(oldest) = kept.min_by_key(|kept| kept[0].usable_from_ms) else { return closed };
             oldest.remove(0);
             self.count.set(self.count.get() - 1);
@@ -150,7 +173,7 @@ impl<T> IdleConnections<T> {
     /// Closes at most `max` connections that hold memory which clients could have; says how many it closed.
     pub fn close_booked(&self, max: usize) -> usize {
         let mut closed = 0;
-        for kept in self.servers.borrow_mut().iter_mut() {
+        for kept in self.lists.borrow_mut().all() {
             kept.retain(|idle| {
                 let goes = closed < max && idle.connection.is_booked();
                 closed += usize::from(goes);
@@ -161,17 +184,45 @@ impl<T> IdleConnections<T> {
         closed
     }
 
+    /// Closes what is kept for a client that is gone.
+    pub fn close_owned(&self, owner: Owner) {
+        let owned = &mut self.lists.borrow_mut().owned;
+        // It is asked for each client that goes, and few pools keep any.
+        let kept = if owned.is_empty() { None } else { owned.remove(&owner) };
+        self.count.set(self.count.get() - kept.map_or(0, |kept| kept.len() as u32));
+    }
+
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.count.get()
     }
 }
 
+impl<T> Lists<T> {
+    fn at(&mut self, place: Place) -> &mut Vec<Idle<T>> {
+        if let Some(owner) = place.owner {
+            return self.owned.entry(owner).or_default();
+        }
+        let index = place.server.0 as usize;
+        if self.shared.len() <= index {
+            self.shared.resize_with(index + 1, Vec::new);
+        }
+        &mut self.shared[index]
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Vec<Idle<T>>> {
+        self.shared.iter_mut().chain(self.owned.values_mut())
+    }
+}
+
 /// The last used of those that may serve, or the oldest on probation where there are too many.
-fn pick<T>(kept: &[Idle<T>], now_ms: u64, check: Check) -> Option<(usize, Check)> {
-    match kept.iter().rposition(|idle| idle.usable_from_ms <= now_ms) {
+fn pick<T>(kept: &[Idle<T>], server: ServerId, now_ms: u64, check: Check) -> Option<(usize, Check)> {
+    match kept.iter().rposition(|idle| idle.server == server && idle.usable_from_ms <= now_ms) {
         Some(at) => Some((at, check)),
-        None if kept.len() > ON_PROBATION_MAX => Some((0, Check::Socket)),
+        None if kept.len() > ON_PROBATION_MAX => {
+            let oldest = kept.iter().position(|idle| idle.server == server)?;
+            Some((oldest, Check::Socket))
+        }
         None => None,
     }
 }
@@ -181,6 +232,14 @@ mod tests {
     use super::*;
 
     const LIMITS: IdleLimits = IdleLimits { connections_max: 2, idle_ms_max: 1000 };
+
+    fn shared(server: u32) -> Place {
+        Place { server: ServerId(server), owner: None }
+    }
+
+    fn owned(server: u32, owner: u64) -> Place {
+        Place { server: ServerId(server), owner: Some(Owner(owner)) }
+    }
 
     fn on_a_loop(test: impl Future<Output = ()>) {
         pointsman_net::EventLoop::new().expect("descriptors").run(test);
@@ -203,21 +262,21 @@ mod tests {
                 let (ours, theirs) = pair(&listener).await;
                 last = ours.tcp().local().expect("open");
                 if servers_ends.len() < 2 {
-                    idle.give_back(ServerId(1), ours, 0, LIMITS, Trust::Full, || ());
+                    idle.give_back(shared(1), ours, 0, LIMITS, Trust::Full, || ());
                 } else {
-                    idle.give_back(ServerId(4), ours, 500, LIMITS, Trust::Full, || ());
+                    idle.give_back(shared(4), ours, 500, LIMITS, Trust::Full, || ());
                 }
                 servers_ends.push(theirs);
             }
             let (fourth, _open) = pair(&listener).await;
-            idle.give_back(ServerId(7), fourth, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(shared(7), fourth, 0, LIMITS, Trust::Full, || ());
             assert_eq!(idle.count(), 3, "the fourth is over the limit of the thread");
-            assert!(idle.take(ServerId(9), 0, Check::Heard).is_none());
+            assert!(idle.take(shared(9), 0, Check::Heard).is_none());
             idle.sweep(1200, |_| true);
             assert_eq!(idle.count(), 1, "two were idle too long");
-            let kept = idle.take(ServerId(4), 1200, Check::Socket).expect("kept");
+            let kept = idle.take(shared(4), 1200, Check::Socket).expect("kept");
             assert_eq!(kept.tcp().local().ok().flatten(), last);
-            idle.give_back(ServerId(4), kept, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(shared(4), kept, 0, LIMITS, Trust::Full, || ());
             idle.sweep(1, |server| server != ServerId(4));
             assert_eq!(idle.count(), 0, "its server is no longer wanted");
         });
@@ -229,10 +288,10 @@ mod tests {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
             let idle = IdleConnections::new(8);
             let (ours, theirs) = pair(&listener).await;
-            idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(shared(0), ours, 0, LIMITS, Trust::Full, || ());
             drop(theirs);
             // The event loop has not run since: only the socket can know.
-            assert!(idle.take(ServerId(0), 0, Check::Socket).is_none());
+            assert!(idle.take(shared(0), 0, Check::Socket).is_none());
         });
     }
 
@@ -242,8 +301,8 @@ mod tests {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
             let idle = IdleConnections::new(8);
             let (ours, _theirs) = pair(&listener).await;
-            idle.give_back(ServerId(0), ours, 0, LIMITS, Trust::Full, || ());
-            assert!(idle.take(ServerId(0), 1000, Check::Heard).is_none());
+            idle.give_back(shared(0), ours, 0, LIMITS, Trust::Full, || ());
+            assert!(idle.take(shared(0), 1000, Check::Heard).is_none());
             assert_eq!(idle.count(), 0);
         });
     }
@@ -256,12 +315,12 @@ mod tests {
             let (trusted, _first) = pair(&listener).await;
             let (probed, _second) = pair(&listener).await;
             let addresses = [trusted.tcp().local().expect("open"), probed.tcp().local().expect("open")];
-            idle.give_back(ServerId(0), trusted, 0, LIMITS, Trust::Full, || ());
-            idle.give_back(ServerId(0), probed, 0, LIMITS, Trust::Probation, || ());
-            let taken = idle.take(ServerId(0), 0, Check::Heard).expect("the trusted one");
+            idle.give_back(shared(0), trusted, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(shared(0), probed, 0, LIMITS, Trust::Probation, || ());
+            let taken = idle.take(shared(0), 0, Check::Heard).expect("the trusted one");
             assert_eq!(taken.tcp().local().ok(), Some(addresses[0]));
-            assert!(idle.take(ServerId(0), PROBATION_MS - 1, Check::Heard).is_none());
-            let taken = idle.take(ServerId(0), PROBATION_MS, Check::Heard).expect("its time is over");
+            assert!(idle.take(shared(0), PROBATION_MS - 1, Check::Heard).is_none());
+            let taken = idle.take(shared(0), PROBATION_MS, Check::Heard).expect("its time is over");
             assert_eq!(taken.tcp().local().ok(), Some(addresses[1]));
         });
     }
@@ -273,16 +332,42 @@ mod tests {
             let (idle, mut servers_ends) = (IdleConnections::new(8), Vec::new());
             for (server, now_ms) in [(3, 10), (1, 20), (3, 30), (1, 40)] {
                 let (ours, theirs) = pair(&listener).await;
-                idle.give_back(ServerId(server), ours, now_ms, LIMITS, Trust::Full, || ());
+                idle.give_back(shared(server), ours, now_ms, LIMITS, Trust::Full, || ());
                 servers_ends.push(theirs);
             }
             assert_eq!(idle.close_oldest(3, 4), 0, "so many are to be kept");
             assert_eq!(idle.close_oldest(3, 0), 3);
             assert_eq!(idle.count(), 1);
-            assert!(idle.take(ServerId(3), 40, Check::Heard).is_none());
-            let last = idle.take(ServerId(1), 40, Check::Heard).expect("the youngest");
+            assert!(idle.take(shared(3), 40, Check::Heard).is_none());
+            let last = idle.take(shared(1), 40, Check::Heard).expect("the youngest");
             assert_eq!(last.tcp().local().ok().flatten(), servers_ends[3].peer_addr().ok());
             assert_eq!(idle.close_oldest(3, 0), 0);
+        });
+    }
+
+    #[test]
+    fn an_owned_connection_serves_its_owner_alone() {
+        on_a_loop(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+            let idle = IdleConnections::new(8);
+            let (first, _first) = pair(&listener).await;
+            let (second, _second) = pair(&listener).await;
+            let address = first.tcp().local().ok();
+            idle.give_back(owned(1, 7), first, 0, LIMITS, Trust::Full, || ());
+            idle.give_back(owned(2, 7), second, 0, LIMITS, Trust::Full, || ());
+            for other in [shared(1), owned(1, 8), owned(3, 7)] {
+                assert!(idle.take(other, 0, Check::Heard).is_none(), "{other:?}");
+            }
+            let taken = idle.take(owned(1, 7), 0, Check::Heard).expect("kept");
+            assert_eq!(taken.tcp().local().ok(), address);
+            idle.give_back(owned(1, 7), taken, 0, LIMITS, Trust::Full, || ());
+            idle.sweep(1, |server| server == ServerId(1));
+            assert_eq!(idle.count(), 1);
+            idle.close_owned(Owner(8));
+            assert_eq!(idle.count(), 1);
+            idle.close_owned(Owner(7));
+            assert_eq!(idle.count(), 0);
+            assert!(idle.take(owned(1, 7), 0, Check::Heard).is_none());
         });
     }
 }

@@ -8,4 +8,4 @@ mod idle;
 
 pub use connect::{ConnectFault, Securing, connect};
 pub use connection::{Connection, Secured};
-pub use idle::{Check, IdleConnections, IdleLimits, PROBATION_MS, ServerId, Trust};
+pub use idle::{Check, IdleConnections, IdleLimits, Owner, PROBATION_MS, Place, ServerId, Trust};

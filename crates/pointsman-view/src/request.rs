@@ -107,6 +107,7 @@ impl<'a> RequestView<'a> {
             Field::Cookie(name) => self.each_cookie(name, see),
             Field::ContentType => self.each_content_type(see),
             Field::ContentLength => self.each_content_length(see),
+            Field::Upgrade => self.each_upgrade(see),
             // Bodies are not read yet: payload fields are absent.
             Field::Payload(_) => ControlFlow::Continue(()),
         }
@@ -138,14 +139,12 @@ impl<'a> RequestView<'a> {
     }
 
     fn each_content_type(&self, see: See<'_>) -> ControlFlow<()> {
-        for name in self.lines_of(HeaderKind::ContentType).filter_map(content::media_type) {
-            let mut scratch = [0; HOST_BYTES_MAX];
-            match lower_case(name, &mut scratch) {
-                Some(lower) => see(Value::Text(lower))?,
-                None => see(Value::Text(&name.to_ascii_lowercase()))?,
-            }
-        }
-        ControlFlow::Continue(())
+        in_lower_case(self.lines_of(HeaderKind::ContentType).filter_map(content::media_type), see)
+    }
+
+    /// Connection must name the field, which hides it from `header["upgrade"]`.
+    fn each_upgrade(&self, see: See<'_>) -> ControlFlow<()> {
+        in_lower_case(self.head.offered_protocols(self.buffer), see)
     }
 
     fn each_query_param(&self, key: &[u8], see: See<'_>) -> ControlFlow<()> {
@@ -169,6 +168,17 @@ fn address(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
 
 fn port(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
     end.map(|end| Value::Integer(end.port().into())).into_iter().try_for_each(see)
+}
+
+fn in_lower_case<'v>(names: impl Iterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {
+    for name in names {
+        let mut scratch = [0; HOST_BYTES_MAX];
+        match lower_case(name, &mut scratch) {
+            Some(lower) => see(Value::Text(lower))?,
+            None => see(Value::Text(&name.to_ascii_lowercase()))?,
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 fn texts<'v>(values: impl IntoIterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {

@@ -76,12 +76,15 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         }
     };
     let connection = connection(options, &place, &request);
+    let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
-        if let Err(refusal) = request.head.check_scheme(&request.bytes, connection.scheme()) {
-            let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-            return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
-        }
+        fits = request.head.check_scheme(&request.bytes, connection.scheme());
+    }
+    let fits = fits.and_then(|()| request.settle_upgrade(&place.upgrades, &mut notes));
+    if let Err(refusal) = fits {
+        let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
+        return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
     }
     let mut asked = Asked::new(&request, &connection);
     let mut scratch = Vec::new();

@@ -30,6 +30,14 @@ pub(super) static POOL: Table = Table {
                 doc: "How TLS is spoken to the servers; `tls = {}` is enough where the system trusts their \
                       certificates.",
             },
+            Key {
+                name: "proxy_protocol",
+                kind: Kind::Word(&["off", "v1", "v2"]),
+                default: Default::Word("off"),
+                doc: "Whether a connection to a server begins with a PROXY header, before TLS, that says whose requests \
+                      it carries: those of one client's connection alone. `v2` also says what is known of the \
+                      client's TLS.",
+            },
         ],
         POOL_LIMIT_KEYS,
     ],

@@ -170,6 +170,41 @@ fn explain_odd_names_and_schemes() {
     ends(folder.path(), &trusted, 0, &["routeTo(standard)"]);
 }
 
+/// Rules see which protocol a request asks for; what is no handshake is refused, and what nobody may change to is
+/// taken away.
+#[test]
+fn explain_upgrades() {
+    let rules = "R1: if (upgrade == \"websocket\") { routeTo(chat); }\nelse: routeTo(standard);\n";
+    let configuration = "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\nupgrades = []\n\
+                         [pool.standard]\nservers = [\"127.0.0.1:1\"]\n[pool.chat]\nservers = [\"127.0.0.1:1\"]\n";
+    let head = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n";
+    let key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let (whole, half) = (format!("{head}{key}"), format!("{head}\r\n"));
+    let h2c = whole.replace("WebSocket\r\n", "h2c\r\n");
+    let files = [
+        ("a.rules", rules),
+        ("none.toml", configuration),
+        ("a.http", &whole),
+        ("half.http", &half),
+        ("h2c.http", &h2c),
+    ];
+    let folder = folder(&files);
+    ends(folder.path(), &["explain", "a.rules", "a.http"], 0, &["routeTo(chat)"]);
+    ends(folder.path(), &["explain", "a.rules", "half.http"], 1, &["400", "malformed WebSocket handshake"]);
+    ends(
+        folder.path(),
+        &["explain", "a.rules", "h2c.http"],
+        0,
+        &["`Upgrade` is taken away", "routeTo(standard)"],
+    );
+    ends(
+        folder.path(),
+        &["explain", "none.toml", "half.http"],
+        0,
+        &["`Upgrade` is taken away", "routeTo(chat)"],
+    );
+}
+
 /// Wrong use says what would be right.
 #[test]
 fn wrong_use() {

@@ -11,6 +11,7 @@ mod limits;
 mod memory;
 mod pressure;
 mod reloads;
+mod tunnels;
 
 use std::io::Write;
 

@@ -22,6 +22,7 @@ pointsman_e2e::for_threads!(
     no_tls_there,
     no_handshake_in_time,
     reload_of_the_authorities,
+    idle_connections_give_memory_back,
 );
 
 const CA: &str = "tls = { ca = \"ca.crt\", name = \"server.example\" }";
@@ -388,4 +389,36 @@ fn reload_of_the_authorities(threads: usize) {
     switch.reload(&setup, 3);
     assert_eq!(client.get("/").status(), 200);
     assert_eq!(site.origin.count(), 2);
+}
+
+/// What idle connections have booked is there for clients when these find too little.
+fn idle_connections_give_memory_back(threads: usize) {
+    const AT_A_TIME: usize = 8;
+    let authority = Authority::new("server CA");
+    let tls = TlsServer::new(&authority.server(&["server.example"]));
+    let all_are_there = std::sync::Barrier::new(AT_A_TIME);
+    let origin = Origin::secured("origin", &tls, move |exchange| {
+        all_are_there.wait();
+        ok(exchange)
+    });
+    let setup = Setup::new(threads).file("ca.crt", &authority.pem()).top("buffer_bytes_max = 4194304");
+    let switch = setup.pool_with("standard", CA, &[&origin]).start();
+    let mut clients: Vec<_> = std::iter::repeat_with(|| switch.client()).take(AT_A_TIME).collect();
+    for client in &mut clients {
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    }
+    for client in &mut clients {
+        assert_eq!(client.response().status(), 200);
+    }
+    let kept = || switch.metric("pointsman_server_idle_connections", &[("server", "origin")]);
+    until("idle connections", || (kept() > AT_A_TIME as f64 - 0.5).then_some(()));
+    let head = format!("GET / HTTP/1.1\r\nHost: shop.example\r\nX-Slow: {}", "a".repeat(15_000));
+    let refused = || switch.metric("pointsman_refusals_total", &[("reason", "memory")]);
+    while refused() < 0.5 {
+        let mut client = switch.client();
+        // It may be the one that is refused.
+        drop(client.try_send(&head));
+        clients.push(client);
+    }
+    until("no idle connections", || (kept() < 0.5).then_some(()));
 }

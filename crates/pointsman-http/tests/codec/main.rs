@@ -3,8 +3,10 @@
 mod answers;
 mod bodies;
 mod forwarding;
+mod frames;
 mod limits;
 mod own_answers;
 mod refusals;
 mod requests;
+mod upgrades;
 mod vectors;

@@ -127,8 +127,10 @@ fn every_event_is_on_the_page() {
     let recorder = metrics.recorder(None, BASE).unwrap();
     for _ in 0..3 {
         recorder.hear(&Event::ConnectionOpened(&shop));
+        recorder.hear(&Event::TunnelOpened(&shop));
     }
     recorder.hear(&Event::ConnectionClosed(&shop));
+    recorder.hear(&Event::TunnelClosed(&shop));
     recorder.hear(&Event::Refused(&shop, Refusal::HeadTimeout));
     recorder.hear(&Event::ServerFailed(&server, ServerFailure::Connect));
     recorder.hear(&Event::Retried(&server));
@@ -149,6 +151,7 @@ fn every_event_is_on_the_page() {
     // Whether there is a line or not, the same is counted.
     recorder.hear(&Event::Done(&Exchange::new(counts)));
     recorder.hear(&Event::Counted(&Counts { status: 0, total_us: 90_000_000, ..counts }));
+    recorder.hear(&Event::Counted(&Counts { status: 101, total_us: 3_600_000_000, ..counts }));
     recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
     metrics.reloaded(2);
     metrics.reload_refused();
@@ -163,13 +166,16 @@ fn every_event_is_on_the_page() {
         ("pointsman_access_log_dropped_lines_total", 0.0),
         (r#"pointsman_connections_total{listener="shop"}"#, 3.0),
         (r#"pointsman_connections_open{listener="shop"}"#, 2.0),
+        (r#"pointsman_tunnels_total{listener="shop"}"#, 3.0),
+        (r#"pointsman_tunnels_open{listener="shop"}"#, 2.0),
         (r#"pointsman_requests_total{listener="shop",status="2xx"}"#, 1.0),
         (r#"pointsman_requests_total{listener="shop",status="none"}"#, 2.0),
         (r#"pointsman_refusals_total{listener="shop",reason="head_timeout"}"#, 1.0),
         ("pointsman_buffer_booked_bytes", 3_145_728.0),
         ("pointsman_buffer_bytes_max", 1_099_511_627_776.0),
-        (r#"pointsman_received_bytes_total{listener="shop"}"#, 300.0),
-        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 600.0),
+        (r#"pointsman_requests_total{listener="shop",status="1xx"}"#, 1.0),
+        (r#"pointsman_received_bytes_total{listener="shop"}"#, 400.0),
+        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 800.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.000064"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.001024"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.002048"}"#, 2.0),
@@ -178,7 +184,7 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_request_duration_seconds_sum{listener="shop"}"#, 90.001501),
         (r#"pointsman_request_duration_seconds_count{listener="shop"}"#, 3.0),
         (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
-        (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 3.0),
+        (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 4.0),
         (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
         (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),
         (r#"pointsman_server_in_flight_requests{pool="fast",server="server1"}"#, 3.0),

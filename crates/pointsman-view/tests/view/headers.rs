@@ -9,6 +9,7 @@ fn field(name: &str) -> Field {
     let quoted = |prefix: &str| name.strip_prefix(prefix)?.strip_suffix("\"]").map(Box::from);
     match name {
         "content_type" => Field::ContentType,
+        "upgrade" => Field::Upgrade,
         "content_length" => Field::ContentLength,
         "clientip" => Field::ClientIp,
         _ => quoted("header[\"")

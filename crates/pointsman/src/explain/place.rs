@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub(super) odd_names: OddNames,
     /// The fields that the rules name.
     pub(super) named_fields: Vec<Box<str>>,
+    /// Protocols that a connection may change to.
+    pub(super) upgrades: Vec<Box<str>>,
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) is_tls: bool,
     /// Where the listener listens; the first address where it has several.
@@ -67,6 +69,7 @@ impl Place {
             path_options: PathOptions::default(),
             odd_names: OddNames::default(),
             named_fields: Vec::new(),
+            upgrades: vec!["websocket".into()],
             trusted_proxies: options.trusted_proxies.clone(),
             is_tls: false,
             bind: None,
@@ -107,6 +110,7 @@ impl Place {
             path_options: path_options(listener),
             odd_names: listener.odd_names,
             named_fields: listener.named_fields.clone(),
+            upgrades: listener.upgrades.clone(),
             trusted_proxies,
             is_tls: listener.is_tls(),
             bind: listener.binds.iter().find_map(Bind::address),

@@ -51,6 +51,20 @@ impl Request {
         }
     }
 
+    /// What the switch does to a request that asks for another protocol.
+    pub(super) fn settle_upgrade(
+        &self,
+        allowed: &[Box<str>],
+        notes: &mut Vec<String>,
+    ) -> Result<(), Refusal> {
+        let (head, bytes) = (&self.head, &self.bytes[..]);
+        let upgrade = head.upgrade(bytes, allowed)?;
+        if upgrade.is_none() && head.offered_protocols(bytes).next().is_some() {
+            notes.push("`Upgrade` is taken away: the connection does not change to what it names".to_owned());
+        }
+        Ok(())
+    }
+
     fn mended(bytes: Vec<u8>, limits: &HeadLimits, notes: &mut Vec<String>) -> Result<Request, NoRequest> {
         let mut bytes = bytes;
         if let Some(mended) = with_crlf(&bytes) {
