@@ -60,7 +60,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub const SPEAKS_HTTP2: bool = true;
 
 /// The same of WebSocket, and whatever else a client asks to upgrade to.
-pub const SPEAKS_WEBSOCKET: bool = false;
+pub const SPEAKS_WEBSOCKET: bool = true;
 
 /// Looks again and again until something is seen, without sleeping.
 ///

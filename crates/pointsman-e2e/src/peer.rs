@@ -3,8 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::{Lines, skipped, until};
+
+/// How long a client may take for all of its cases, each of which has a limit of its own.
+const RUN_MAX: Duration = Duration::from_secs(120);
 
 /// A server of others, running. It is killed when it is dropped.
 pub struct Peer {
@@ -57,15 +61,25 @@ impl Drop for Peer {
 /// Runs a script that is a client of `address`, under TLS where it is told whom to trust. How many cases it tried.
 ///
 /// # Errors
-/// What it said, when a case failed.
+/// What it said, when a case failed or it does not end.
 ///
 /// # Panics
-/// When it does not end.
+/// When it leaves processes of its own behind.
 pub fn run_peer(script: &str, address: SocketAddr, authority: Option<&Path>) -> Result<usize, String> {
     let mut command = command(script);
     command.arg(address.to_string()).args(authority);
     let (mut child, stdout, stderr) = spawn(&mut command);
-    let status = until(&format!("the end of {script}"), || child.try_wait().expect("it is ours"));
+    let end = Instant::now() + RUN_MAX;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            break status;
+        }
+        if Instant::now() > end {
+            child.kill().expect("it is ours");
+            return Err(format!("{script} does not end:\n{}\n{}", stdout.text(), stderr.text()));
+        }
+        std::thread::yield_now();
+    };
     assert!(stdout.wait_for_end() && stderr.wait_for_end(), "{script} left somebody behind");
     let good = stdout.all().iter().filter(|line| line.starts_with("ok ")).count();
     if status.success() { Ok(good) } else { Err(format!("{}\n{}", stdout.text(), stderr.text())) }

@@ -52,8 +52,9 @@ fn the_switch_upgrades_as_tests_say() {
     let server = RawOrigin::serving(|mut socket, _| {
         use std::io::Write as _;
         if read_head(&mut socket).is_some_and(|(head, _)| head.to_ascii_lowercase().contains("upgrade: ")) {
-            let answer =
-                "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+            // What the key makes of it (RFC 6455 section 4.2.2).
+            let answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                          Sec-WebSocket-Accept: ICX+Yqv66kxgM0FcWaLWlFLwTAI=\r\n\r\n";
             drop(socket.write_all(answer.as_bytes()));
         } else {
             drop(socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
