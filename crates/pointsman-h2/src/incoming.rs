@@ -89,7 +89,6 @@ impl Incoming {
                 Some(data) => {
                     self.piece = data.map_err(broken)?;
                     if self.piece.is_empty() {
-                        // A frame that says only that nothing follows: the end comes next.
                         return Poll::Ready(Ok(true));
                     }
                 }

@@ -5,6 +5,7 @@ mod crowds;
 mod descriptors;
 mod dying_servers;
 mod framed;
+mod h2_floods;
 mod large_bodies;
 mod limits;
 mod memory;
