@@ -38,6 +38,7 @@ mod sockets;
 mod stream;
 mod switch;
 mod threads;
+mod through;
 mod transport;
 mod tunnel;
 mod turn_away;
