@@ -260,7 +260,15 @@ impl Client {
     /// # Panics
     /// When none comes.
     pub fn response_to_head(&mut self) -> Response {
-        self.read_response(true).unwrap_or_else(|error| panic!("no whole answer: {error}"))
+        self.try_response_to_head().unwrap_or_else(|error| panic!("no whole answer: {error}"))
+    }
+
+    /// The next answer, to a HEAD request.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn try_response_to_head(&mut self) -> Result<Response> {
+        self.read_response(true)
     }
 
     /// The next answer.

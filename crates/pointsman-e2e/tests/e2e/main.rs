@@ -21,6 +21,7 @@ mod ipv6;
 mod nginx;
 mod normal_forms;
 mod peers;
+mod pipelining;
 mod proxy_protocol;
 mod refusals;
 mod reload;
