@@ -224,6 +224,14 @@ static LISTENER: Table = Table {
             doc: "The permissions of the files of Unix sockets: who may write to one may connect.",
         },
         Key {
+            name: "protocol",
+            kind: Kind::Word(&["http", "tcp", "tls-passthrough"]),
+            default: Default::Word("http"),
+            doc: "What is read of a connection. `http`: its requests. `tcp`: nothing, it goes to a server as it is. \
+                  `tls-passthrough`: the ClientHello that it begins with; its server ends TLS. See \
+                  [below](#connections-as-they-are).",
+        },
+        Key {
             name: "rules",
             kind: Kind::Text("a path"),
             default: Default::Words("no rules"),
@@ -288,6 +296,15 @@ static LISTENER: Table = Table {
             doc: "What becomes of a request's fields whose names hold more than letters, digits and `-`, such \
                   as `X_User`. `drop` takes them away from rules and servers, `refuse` answers 400, `keep` \
                   takes away only those that read like a field which the switch or a rule names.",
+        },
+        Key {
+            name: "pipeline",
+            kind: Kind::Word(&["hold", "concurrent", "latest"]),
+            default: Default::Word("hold"),
+            doc: "What becomes of a request that comes before the answer to the one before it. `hold` lets it wait \
+                  until that answer is complete, `concurrent` sends safe requests on side by side and their \
+                  answers in order, `latest` lets it take the place of the one before it, which gets 503. See \
+                  the [guide](../guide/pipelining.md).",
         },
         Key {
             name: "upgrades",

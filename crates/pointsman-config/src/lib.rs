@@ -16,6 +16,7 @@ mod notation;
 mod plan;
 mod pool_tls;
 mod problems;
+mod protocol;
 mod reading;
 mod reference;
 mod rules;
@@ -28,10 +29,11 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
-    ProxyProtocol, ProxyVersion, Server, ServerIndex, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
+    PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
 };
 pub use problems::{FileProblems, Problems};
+pub use protocol::Protocol;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use watch::{WatchedFile, changed};

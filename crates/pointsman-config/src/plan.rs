@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 
-use crate::{ListenerLimits, PoolLimits};
+use crate::{ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub struct Listener {
     pub ipv6_only: bool,
     /// The permissions of the files of Unix sockets.
     pub unix_mode: u32,
+    /// What is read of a connection.
+    pub protocol: Protocol,
     /// Ends TLS; plain HTTP when absent.
     pub tls: Option<pointsman_tls::Acceptor>,
     /// The compiled rules; without them every request goes to the default pool.
@@ -84,6 +86,8 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// What becomes of a request that comes before the answer to the one before it.
+    pub pipeline: Pipeline,
     /// Protocols that a connection may change to, as `Upgrade` names them.
     pub upgrades: Vec<Box<str>>,
     /// What a client may take.
@@ -110,8 +114,20 @@ pub struct Pool {
     pub servers: Vec<Server>,
     /// The PROXY header that connections begin with; none when absent.
     pub proxy_protocol: Option<ProxyVersion>,
+    /// What the servers speak.
+    pub protocol: ServerProtocol,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// What the servers of a pool speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ServerProtocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS as agreed on, otherwise with prior knowledge.
+    Http2,
 }
 
 /// A version of the PROXY protocol.
@@ -237,6 +253,18 @@ pub enum OddNames {
     Keep,
 }
 
+/// What becomes of a request that comes before the answer to the one before it (RFC 9112 section 9.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pipeline {
+    /// It waits until that answer is complete.
+    #[default]
+    Hold,
+    /// Safe requests are on their way side by side, and their answers wait for their turn.
+    Concurrent,
+    /// It takes the place of the one before it, if that one is safe and not answered.
+    Latest,
+}
+
 impl Plan {
     /// The pool at a position that this plan gave out.
     pub fn pool(&self, index: PoolIndex) -> &Pool {
@@ -264,6 +292,11 @@ impl Listener {
     /// Whether clients speak TLS here.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Whether a client that is turned away reads an answer in plain HTTP.
+    pub fn is_plain_http(&self) -> bool {
+        self.tls.is_none() && self.protocol == Protocol::Http
     }
 }
 

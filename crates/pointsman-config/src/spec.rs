@@ -14,7 +14,8 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, ProxyProtocol, ProxyVersion,
+    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
+    ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -43,6 +44,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) binds: Vec<Spanned<BindAddress>>,
     pub(crate) ipv6_only: bool,
     pub(crate) unix_mode: u32,
+    pub(crate) protocol: Protocol,
     pub(crate) tls: Option<TlsSpec>,
     /// Relative to the configuration file.
     pub(crate) rules: Option<Spanned<String>>,
@@ -56,6 +58,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
@@ -85,6 +88,7 @@ pub(crate) struct PoolSpec {
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
+    pub(crate) protocol: ServerProtocol,
     pub(crate) limits: PoolLimits,
 }
 
@@ -134,11 +138,15 @@ impl ListenerSpec {
             "only" => Http2::Only,
             _ => Http2::On,
         };
+        let protocol = Protocol::read(section);
+        let limits = section.section("limits");
+        protocol.check_keys(section, limits.as_ref());
         let spec = Self {
             name: section.parsed("name", notation::name),
             binds: section.parsed_list("bind", notation::bind),
             ipv6_only: section.flag("ipv6_only"),
             unix_mode: section.parsed("unix_mode", notation::unix_mode).map_or(UNIX_MODE, |mode| mode.value),
+            protocol,
             tls: section.section("tls").as_ref().map(|section| TlsSpec::read(section, http2)),
             rules: section.parsed("rules", notation::path),
             pool: section.text("pool"),
@@ -161,6 +169,7 @@ impl ListenerSpec {
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
             },
+            pipeline: pipeline(section.word("pipeline")),
             upgrades: match section.has("upgrades") {
                 true => {
                     let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
@@ -168,28 +177,13 @@ impl ListenerSpec {
                 }
                 false => vec![Box::from(notation::WEBSOCKET)],
             },
-            limits: section.section("limits").as_ref().map(ListenerLimits::read).unwrap_or_default(),
+            limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        if spec.proxy_protocol == ProxyProtocol::Required
-            && spec.trusted_proxies.is_empty()
-            && !spec.trusts_unix
-        {
-            section.findings().error(
-                section.place("proxy_protocol"),
-                "`proxy_protocol` needs `trusted_proxies`",
-                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
-            );
+        if let (Pipeline::Hold, Some(limits)) = (spec.pipeline, &limits) {
+            note_idle_limits(limits);
         }
-        let paths = spec.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
-        let asks_paths = spec.proxy_protocol == ProxyProtocol::Required && !spec.trusted_proxies.is_empty();
-        for path in paths.filter(|_| asks_paths && !spec.trusts_unix) {
-            section.findings().warning(
-                path.span,
-                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
-                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
-            );
-        }
+        spec.look_at_proxies(section);
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -197,6 +191,29 @@ impl ListenerSpec {
             );
         }
         spec
+    }
+
+    /// Reports where a PROXY header is asked for and nobody is believed.
+    fn look_at_proxies(&self, section: &Section<'_>) {
+        if self.proxy_protocol == ProxyProtocol::Required
+            && self.trusted_proxies.is_empty()
+            && !self.trusts_unix
+        {
+            section.findings().error(
+                section.place("proxy_protocol"),
+                "`proxy_protocol` needs `trusted_proxies`",
+                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
+        let paths = self.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
+        let asks_paths = self.proxy_protocol == ProxyProtocol::Required && !self.trusted_proxies.is_empty();
+        for path in paths.filter(|_| asks_paths && !self.trusts_unix) {
+            section.findings().warning(
+                path.span,
+                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
+                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
+            );
+        }
     }
 }
 
@@ -281,7 +298,12 @@ impl PoolSpec {
             "v2" => Some(ProxyVersion::V2),
             _ => None,
         };
-        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
+        let protocol = match section.word("protocol") {
+            "h2" => ServerProtocol::Http2,
+            _ => ServerProtocol::Http1,
+        };
+        let limits = PoolLimits::read(&section);
+        Self { name, algorithm, servers, tls, proxy_protocol, protocol, limits }
     }
 }
 
@@ -309,6 +331,23 @@ impl ServerSpec {
                 }
             }
         }
+    }
+}
+
+fn pipeline(word: &str) -> Pipeline {
+    match word {
+        "concurrent" => Pipeline::Concurrent,
+        "latest" => Pipeline::Latest,
+        _ => Pipeline::Hold,
+    }
+}
+
+/// Warns of limits on requests that overlap, where none does.
+fn note_idle_limits(limits: &Section<'_>) {
+    for name in ["pipeline_requests_max", "pipeline_bytes_max"].into_iter().filter(|name| limits.has(name)) {
+        let message = format!("`{name}` has no effect while `pipeline` is `hold`");
+        let help = "set `pipeline` to `concurrent` or `latest`";
+        limits.findings().warning(limits.place(name), message, help);
     }
 }
 

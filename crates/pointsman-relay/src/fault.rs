@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     BodyTimeout,
     /// The client went away, or took no byte of the answer in time.
     Client(ClientFault),
+    /// A rule refused the connection.
+    Rejected,
     /// A condition ended unknown.
     Unknown(Cause),
     /// A substituted value would break a header.
@@ -48,6 +50,10 @@ pub(crate) enum Fault {
     NoServer,
     /// A server failed.
     Server(ServerFault),
+    /// A newer request of its connection took its place.
+    Overtaken,
+    /// An answer before it on its connection ended that.
+    Dropped,
 }
 
 /// How a client ended an exchange.
@@ -107,9 +113,14 @@ impl Fault {
             Fault::Body(_) | Fault::Substitution(_) | Fault::Rewrite(_) => 400,
             Fault::BodyTooLarge => 413,
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
-            Fault::Client(_) | Fault::TunnelIdle | Fault::TunnelDrained | Fault::Drained => return None,
+            Fault::Client(_)
+            | Fault::Rejected
+            | Fault::TunnelIdle
+            | Fault::TunnelDrained
+            | Fault::Drained
+            | Fault::Dropped => return None,
             Fault::Unknown(cause) => cause.status(),
-            Fault::Memory | Fault::NoListener | Fault::NoServer => 503,
+            Fault::Memory | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
                 ServerFault::Shortage => 503,
                 ServerFault::Refused
@@ -149,12 +160,15 @@ impl Fault {
             Fault::TunnelIdle => "nothing came through the tunnel in time",
             Fault::TunnelDrained => "the tunnel was closed: the switch drains",
             Fault::Drained => "cut off: the drain was over",
+            Fault::Rejected => "a rule refused the connection",
             Fault::Unknown(_) => "a rule could not be decided",
             Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
             Fault::Memory => "no memory left",
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",
+            Fault::Overtaken => "overtaken by a newer request",
+            Fault::Dropped => "an answer before it ended the connection",
             Fault::Server(fault) => match fault {
                 ServerFault::Refused => "the server refused the connection",
                 ServerFault::Unreachable => "no route to the server",
@@ -192,11 +206,13 @@ impl Fault {
             Fault::HeadTimeout => Refusal::HeadTimeout,
             Fault::BodyTimeout => Refusal::BodyTimeout,
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
+            Fault::Overtaken => Refusal::Overtaken,
             Fault::Client(ClientFault::Closed)
             | Fault::TunnelIdle
             | Fault::TunnelDrained
-            | Fault::Drained => return None,
-            Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            | Fault::Drained
+            | Fault::Dropped => return None,
+            Fault::Rejected | Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,

@@ -9,7 +9,7 @@ pub enum Event<'a> {
     ConnectionOpened(&'a ListenerMetrics),
     /// A connection of a listener ended, in whatever way.
     ConnectionClosed(&'a ListenerMetrics),
-    /// A connection changed from requests to a tunnel: bytes both ways.
+    /// A connection became a tunnel, by a change of protocol or from its begin: bytes both ways.
     TunnelOpened(&'a ListenerMetrics),
     /// A tunnel ended, in whatever way.
     TunnelClosed(&'a ListenerMetrics),
@@ -115,6 +115,8 @@ pub enum Refusal {
     Rule,
     /// No server could take the request (502, 503, 504).
     NoServer,
+    /// A newer request of its connection took its place (503).
+    Overtaken,
 }
 
 /// In what way an attempt at a server failed.
@@ -149,6 +151,9 @@ pub struct Counts<'a> {
     pub listener: &'a ListenerMetrics,
     /// The server that was tried last.
     pub server: Option<&'a ServerMetrics>,
+    /// Whether it was a connection as a whole, of which no request was read: it is no request among others, and takes
+    /// as long as its two sides like.
+    pub is_connection: bool,
     /// The status the client was sent, or 0 if it was sent none.
     pub status: u16,
     /// Bytes of the request, head and body.
@@ -207,7 +212,15 @@ pub struct Exchange<'a> {
 impl<'a> Counts<'a> {
     /// An exchange of which only the listener is known.
     pub fn new(listener: &'a ListenerMetrics) -> Counts<'a> {
-        Counts { listener, server: None, status: 0, request_bytes: 0, response_bytes: 0, total_us: 0 }
+        Counts {
+            listener,
+            server: None,
+            is_connection: false,
+            status: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            total_us: 0,
+        }
     }
 }
 
@@ -267,7 +280,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 18] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 19] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -286,6 +299,7 @@ impl Refusal {
         (Refusal::Http2, "http2"),
         (Refusal::Rule, "rule"),
         (Refusal::NoServer, "no_server"),
+        (Refusal::Overtaken, "overtaken"),
     ];
 }
 
@@ -307,5 +321,5 @@ impl ServerFailure {
 // Counters are arrays indexed by these enums: a variant without a label must not compile.
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
-const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
+const _: () = assert!(Refusal::ALL.len() == Refusal::Overtaken as usize + 1);
 const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);
