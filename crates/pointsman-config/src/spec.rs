@@ -177,25 +177,7 @@ impl ListenerSpec {
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        if spec.proxy_protocol == ProxyProtocol::Required
-            && spec.trusted_proxies.is_empty()
-            && !spec.trusts_unix
-        {
-            section.findings().error(
-                section.place("proxy_protocol"),
-                "`proxy_protocol` needs `trusted_proxies`",
-                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
-            );
-        }
-        let paths = spec.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
-        let asks_paths = spec.proxy_protocol == ProxyProtocol::Required && !spec.trusted_proxies.is_empty();
-        for path in paths.filter(|_| asks_paths && !spec.trusts_unix) {
-            section.findings().warning(
-                path.span,
-                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
-                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
-            );
-        }
+        spec.check_proxies(section);
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -203,6 +185,29 @@ impl ListenerSpec {
             );
         }
         spec
+    }
+
+    /// Reports whom a listener lets in that waits for PROXY headers, where that is nobody.
+    fn check_proxies(&self, section: &Section<'_>) {
+        if self.proxy_protocol == ProxyProtocol::Required
+            && self.trusted_proxies.is_empty()
+            && !self.trusts_unix
+        {
+            section.findings().error(
+                section.place("proxy_protocol"),
+                "`proxy_protocol` needs `trusted_proxies`",
+                "set `trusted_proxies` to the addresses of the proxies in front: nobody else is let in",
+            );
+        }
+        let paths = self.binds.iter().filter(|bind| matches!(bind.value, BindAddress::Unix(_)));
+        let asks_paths = self.proxy_protocol == ProxyProtocol::Required && !self.trusted_proxies.is_empty();
+        for path in paths.filter(|_| asks_paths && !self.trusts_unix) {
+            section.findings().warning(
+                path.span,
+                "nobody is let in here: peers of a Unix socket are not in `trusted_proxies`",
+                "add `unix:` to `trusted_proxies`, if all that may connect are to be believed",
+            );
+        }
     }
 }
 
