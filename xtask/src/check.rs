@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::conformance;
 use crate::failure::{Because, Failure, Result};
+use crate::interop;
 use crate::packages::{self, Tool};
 use crate::project::{Project, succeed, written};
 use crate::tidy;
@@ -22,6 +23,7 @@ const TOOLS: &[Tool] = &[
 pub(crate) fn run(project: &Project) -> Result<()> {
     let mut report = Report { started: Instant::now(), failures: Vec::new() };
     report.step("programs that tests call", || packages::ensure(TOOLS));
+    report.step("clients and servers of others", || interop::ensure(project));
     report.step("cargo fmt --check", || succeed(project.cargo().args(["fmt", "--all", "--check"])));
     report.step("cargo clippy", || {
         let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];

@@ -4,10 +4,9 @@
 mod h2spec;
 
 use std::net::SocketAddr;
-use std::path::Path;
 
 use lexopt::{Arg, ValueExt};
-use pointsman_e2e::{Authority, Nginx, Origin, Pair, Setup, Switch, ok};
+use pointsman_e2e::{Front, Nginx, Origin, Setup, ok};
 
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
@@ -75,15 +74,22 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let origin = Origin::answering("origin", ok);
     let mut failed = 0;
     let mut judge = |what: &str, server: SocketAddr| -> Result<()> {
-        let stage = Stage::start(options.proxy, server, &binary);
+        let front = match options.proxy {
+            // Whoever speaks HTTP/1 as well answers what is no preface, and h2spec takes any answer for a frame.
+            Proxy::Ours => Front::switch(Setup::new(2).listener("http2 = \"only\"").program(&binary), server),
+            Proxy::Nginx => Front::nginx(server),
+        };
         for is_tls in [false, true] {
             for is_strict in if options.is_short { &[false][..] } else { &[false, true] } {
                 let speech = if is_tls { "TLS" } else { "plain" };
                 let name = format!("h2spec{}, {speech}, {what}", if *is_strict { " --strict" } else { "" });
                 let file = folder.join(format!("{}.xml", name.replace([' ', ','], "-")));
-                let report = h2spec.run(stage.address(is_tls), is_tls, *is_strict, &file)?;
-                print(&name, &report);
-                failed += report.failed.len();
+                let address = if is_tls { front.tls() } else { front.http2() };
+                let report = h2spec.run(address, is_tls, *is_strict, &file)?;
+                let Report { passed, skipped, failed: broken } = report;
+                println!("{name}: {passed} passed, {} failed, {skipped} skipped", broken.len());
+                broken.iter().for_each(|case| println!("  failed: {case}"));
+                failed += broken.len();
             }
         }
         Ok(())
@@ -96,48 +102,4 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         judge("before nginx", nginx.address(0))?;
     }
     if failed == 0 { Ok(()) } else { Err(Failure::new(format!("{failed} cases failed"))) }
-}
-
-fn print(name: &str, report: &Report) {
-    println!("{name}: {} passed, {} failed, {} skipped", report.passed, report.failed.len(), report.skipped);
-    for case in &report.failed {
-        println!("  failed: {case}");
-    }
-}
-
-/// A proxy and where it speaks HTTP/2.
-struct Stage {
-    plain: SocketAddr,
-    tls: SocketAddr,
-    _proxy: Running,
-}
-
-enum Running {
-    Ours { _switch: Switch },
-    Nginx { _nginx: Nginx },
-}
-
-impl Stage {
-    fn start(proxy: Proxy, server: SocketAddr, binary: &Path) -> Self {
-        let pair: Pair = Authority::new("conformance").server(&["localhost"]);
-        match proxy {
-            Proxy::Ours => {
-                let setup = Setup::new(2).program(binary).pool_at("standard", "", &[("server", server)]);
-                // Whoever speaks HTTP/1 as well answers what is no preface, and h2spec takes any answer for a frame.
-                let setup = setup.listener("http2 = \"only\"");
-                let switch = setup.another_listener("tls").tls(&pair, "").start();
-                let (plain, tls) = (switch.address("shop"), switch.address("tls"));
-                Self { plain, tls, _proxy: Running::Ours { _switch: switch } }
-            }
-            Proxy::Nginx => {
-                let nginx = Nginx::before(server, &pair);
-                let (plain, tls) = (nginx.address(0), nginx.address(1));
-                Self { plain, tls, _proxy: Running::Nginx { _nginx: nginx } }
-            }
-        }
-    }
-
-    fn address(&self, is_tls: bool) -> SocketAddr {
-        if is_tls { self.tls } else { self.plain }
-    }
 }

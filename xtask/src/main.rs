@@ -9,6 +9,7 @@ mod endure;
 mod failure;
 mod fuzz;
 mod help;
+mod interop;
 mod origin;
 mod packages;
 mod peers;

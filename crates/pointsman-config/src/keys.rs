@@ -298,6 +298,15 @@ static LISTENER: Table = Table {
                   takes away only those that read like a field which the switch or a rule names.",
         },
         Key {
+            name: "pipeline",
+            kind: Kind::Word(&["hold", "concurrent", "latest"]),
+            default: Default::Word("hold"),
+            doc: "What becomes of a request that comes before the answer to the one before it. `hold` lets it wait \
+                  until that answer is complete, `concurrent` sends safe requests on side by side and their \
+                  answers in order, `latest` lets it take the place of the one before it, which gets 503. See \
+                  the [guide](../guide/pipelining.md).",
+        },
+        Key {
             name: "upgrades",
             kind: Kind::Texts("protocols as `Upgrade` names them"),
             default: Default::Words("`[\"websocket\"]`"),

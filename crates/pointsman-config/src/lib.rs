@@ -29,8 +29,8 @@ mod watch;
 pub use limits::{ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex,
-    ProxyProtocol, ProxyVersion, Server, ServerIndex, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
+    PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;

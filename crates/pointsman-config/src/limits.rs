@@ -22,6 +22,10 @@ limits! {
         "Bytes of a request's body; 413 over it. 0: no limit.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
+    pipeline_requests_max: u32 = 16, 2..128, "requests",
+        "Requests of one connection that are on their way at a time where `pipeline` is `concurrent` or `latest`; more are not read until one of them is answered.";
+    pipeline_bytes_max: u32 = 262_144, 1024..1_073_741_824, "bytes",
+        "Bytes of answers that wait for their turn on one connection, likewise; at that the servers that send them are not read.";
     proxy_header_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "From a connection's start to the end of its PROXY header, where one is required.";
     http2_streams_max: u32 = 100, 1..65_536, "streams",
@@ -64,6 +68,10 @@ limits! {
         "How long an idle connection is kept.";
     idle_connections_max: u32 = 256, 0..65_536, "connections",
         "Idle connections kept for each server and thread. 0: none is kept.";
+    http2_streams_max: u32 = 100, 1..65_536, "streams",
+        "Requests on one HTTP/2 connection at a time, if the server takes so many; for more another one is opened.";
+    http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
+        "Bytes of an answer's body over HTTP/2 that may come before the client takes them. Booked of `buffer_bytes_max` for each request.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",

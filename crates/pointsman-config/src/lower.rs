@@ -220,13 +220,13 @@ impl<'a> Lowering<'a> {
     }
 
     fn pool(&mut self, spec: &PoolSpec) -> Pool {
-        let tls = spec.tls.as_ref().and_then(|spec| {
+        let tls = spec.tls.as_ref().and_then(|tls| {
             if let Outside::Texts { .. } = self.outside {
-                self.findings.error(spec.at, "TLS needs files", "and there are none");
+                self.findings.error(tls.at, "TLS needs files", "and there are none");
                 return None;
             }
-            self.files.extend(spec.files(self.folder).iter().map(|file| WatchedFile::look(&file.value)));
-            Some(PoolTls::read(spec, self.folder, &self.authorities, self.findings))
+            self.files.extend(tls.files(self.folder).iter().map(|file| WatchedFile::look(&file.value)));
+            Some(PoolTls::read(tls, self.folder, &self.authorities, spec.protocol, self.findings))
         });
         let server = |server| self.server(spec, server, tls.as_ref());
         Pool {
@@ -234,6 +234,7 @@ impl<'a> Lowering<'a> {
             algorithm: spec.algorithm,
             servers: spec.servers.iter().filter_map(server).collect(),
             proxy_protocol: spec.proxy_protocol,
+            protocol: spec.protocol,
             limits: spec.limits,
         }
     }
@@ -297,6 +298,7 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
         }

@@ -86,6 +86,8 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// What becomes of a request that comes before the answer to the one before it.
+    pub pipeline: Pipeline,
     /// Protocols that a connection may change to, as `Upgrade` names them.
     pub upgrades: Vec<Box<str>>,
     /// What a client may take.
@@ -112,8 +114,20 @@ pub struct Pool {
     pub servers: Vec<Server>,
     /// The PROXY header that connections begin with; none when absent.
     pub proxy_protocol: Option<ProxyVersion>,
+    /// What the servers speak.
+    pub protocol: ServerProtocol,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// What the servers of a pool speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ServerProtocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// HTTP/2: over TLS as agreed on, otherwise with prior knowledge.
+    Http2,
 }
 
 /// A version of the PROXY protocol.
@@ -237,6 +251,18 @@ pub enum OddNames {
     Refuse,
     /// They stay, but for those that read like a field which the switch or a rule names.
     Keep,
+}
+
+/// What becomes of a request that comes before the answer to the one before it (RFC 9112 section 9.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pipeline {
+    /// It waits until that answer is complete.
+    #[default]
+    Hold,
+    /// Safe requests are on their way side by side, and their answers wait for their turn.
+    Concurrent,
+    /// It takes the place of the one before it, if that one is safe and not answered.
+    Latest,
 }
 
 impl Plan {

@@ -8,6 +8,7 @@ use pointsman_tls::{
     CertificateFiles, ClientTls, Connector, Connectors, SystemAuthorities, TlsError, TlsVersion,
 };
 
+use crate::ServerProtocol;
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::section::Section;
@@ -82,6 +83,7 @@ impl<'a> PoolTls<'a> {
         spec: &'a PoolTlsSpec,
         folder: &Path,
         system: &SystemAuthorities,
+        protocol: ServerProtocol,
         findings: &Findings<'_>,
     ) -> Self {
         let files = spec.files(folder);
@@ -94,6 +96,10 @@ impl<'a> PoolTls<'a> {
             }),
             verify: spec.verify,
             min_version: spec.min_version,
+            protocol: match protocol {
+                ServerProtocol::Http1 => "http/1.1",
+                ServerProtocol::Http2 => "h2",
+            },
         };
         let report = |error: TlsError| {
             let help = error.help().unwrap_or_default();

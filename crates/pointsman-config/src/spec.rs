@@ -14,8 +14,8 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, PoolLimits, Protocol, ProxyProtocol,
-    ProxyVersion,
+    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
+    ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -58,6 +58,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
 }
@@ -87,6 +88,7 @@ pub(crate) struct PoolSpec {
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
+    pub(crate) protocol: ServerProtocol,
     pub(crate) limits: PoolLimits,
 }
 
@@ -167,6 +169,7 @@ impl ListenerSpec {
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
             },
+            pipeline: pipeline(section.word("pipeline")),
             upgrades: match section.has("upgrades") {
                 true => {
                     let protocols = section.parsed_list("upgrades", notation::upgrade).into_iter();
@@ -177,7 +180,10 @@ impl ListenerSpec {
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        spec.check_proxies(section);
+        if let (Pipeline::Hold, Some(limits)) = (spec.pipeline, &limits) {
+            note_idle_limits(limits);
+        }
+        spec.look_at_proxies(section);
         if !section.has("rules") && !section.has("pool") {
             section.missing(
                 "a listener needs `rules` or `pool`",
@@ -187,8 +193,8 @@ impl ListenerSpec {
         spec
     }
 
-    /// Reports whom a listener lets in that waits for PROXY headers, where that is nobody.
-    fn check_proxies(&self, section: &Section<'_>) {
+    /// Reports where a PROXY header is asked for and nobody is believed.
+    fn look_at_proxies(&self, section: &Section<'_>) {
         if self.proxy_protocol == ProxyProtocol::Required
             && self.trusted_proxies.is_empty()
             && !self.trusts_unix
@@ -292,7 +298,12 @@ impl PoolSpec {
             "v2" => Some(ProxyVersion::V2),
             _ => None,
         };
-        Self { name, algorithm, servers, tls, proxy_protocol, limits: PoolLimits::read(&section) }
+        let protocol = match section.word("protocol") {
+            "h2" => ServerProtocol::Http2,
+            _ => ServerProtocol::Http1,
+        };
+        let limits = PoolLimits::read(&section);
+        Self { name, algorithm, servers, tls, proxy_protocol, protocol, limits }
     }
 }
 
@@ -320,6 +331,23 @@ impl ServerSpec {
                 }
             }
         }
+    }
+}
+
+fn pipeline(word: &str) -> Pipeline {
+    match word {
+        "concurrent" => Pipeline::Concurrent,
+        "latest" => Pipeline::Latest,
+        _ => Pipeline::Hold,
+    }
+}
+
+/// Warns of limits on requests that overlap, where none does.
+fn note_idle_limits(limits: &Section<'_>) {
+    for name in ["pipeline_requests_max", "pipeline_bytes_max"].into_iter().filter(|name| limits.has(name)) {
+        let message = format!("`{name}` has no effect while `pipeline` is `hold`");
+        let help = "set `pipeline` to `concurrent` or `latest`";
+        limits.findings().warning(limits.place(name), message, help);
     }
 }
 

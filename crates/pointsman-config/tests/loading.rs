@@ -7,8 +7,8 @@ use std::path::Path;
 use pointsman_balance::Algorithm;
 use pointsman_config::{
     Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, Target,
-    changed,
+    OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
+    ServerProtocol, Target, changed,
 };
 
 type TestResult = Result<(), Box<dyn Error>>;
@@ -49,31 +49,9 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::Only));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
+    assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
-    assert_eq!(
-        shop.limits,
-        ListenerLimits {
-            http2_streams_max: 7,
-            http2_stream_window_bytes: 65_536,
-            http2_window_bytes: 131_072,
-            connections_max: 16,
-            connections_per_address_max: 8,
-            head_bytes_max: 4096,
-            headers_max: 256,
-            target_bytes_max: 1024,
-            body_bytes_max: 1_000_000_000_000,
-            requests_max: 1000,
-            proxy_header_ms_max: 9,
-            handshake_ms_max: 1,
-            head_ms_max: 2,
-            idle_ms_max: 3,
-            body_ms_max: 4,
-            body_bytes_per_second_min: 0,
-            half_closed_ms_max: 5,
-            tunnel_idle_ms_max: 6,
-            write_ms_max: 86_400_000,
-        }
-    );
+    assert_eq!(shop.limits, written_limits());
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
     let target =
@@ -86,6 +64,7 @@ fn every_key_arrives() -> TestResult {
     let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
     assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
     assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
+    assert_eq!(standard.protocol, ServerProtocol::Http2);
     let big = standard.server(ServerIndex(1));
     assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
     assert_eq!(
@@ -97,12 +76,41 @@ fn every_key_arrives() -> TestResult {
             write_ms_max: 4,
             idle_ms_max: 5,
             idle_connections_max: 0,
+            http2_streams_max: 8,
+            http2_stream_window_bytes: 16_384,
             tries_max: 1,
             head_bytes_max: 1024,
             headers_max: 1,
         }
     );
     Ok(())
+}
+
+/// The limits of the listener `shop` in `everything.toml`.
+fn written_limits() -> ListenerLimits {
+    ListenerLimits {
+        http2_streams_max: 7,
+        http2_stream_window_bytes: 65_536,
+        http2_window_bytes: 131_072,
+        connections_max: 16,
+        connections_per_address_max: 8,
+        head_bytes_max: 4096,
+        headers_max: 256,
+        target_bytes_max: 1024,
+        body_bytes_max: 1_000_000_000_000,
+        requests_max: 1000,
+        pipeline_requests_max: 2,
+        pipeline_bytes_max: 1024,
+        proxy_header_ms_max: 9,
+        handshake_ms_max: 1,
+        head_ms_max: 2,
+        idle_ms_max: 3,
+        body_ms_max: 4,
+        body_bytes_per_second_min: 0,
+        half_closed_ms_max: 5,
+        tunnel_idle_ms_max: 6,
+        write_ms_max: 86_400_000,
+    }
 }
 
 #[test]
@@ -117,12 +125,16 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!(listener.pipeline, Pipeline::Hold);
     assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
-    assert_eq!((pool.servers[0].weight, pool.proxy_protocol), (1, None));
+    assert_eq!(
+        (pool.servers[0].weight, pool.proxy_protocol, pool.protocol),
+        (1, None, ServerProtocol::Http1)
+    );
     assert!(pool.servers[0].tls.is_none());
     Ok(())
 }

@@ -260,7 +260,15 @@ impl Client {
     /// # Panics
     /// When none comes.
     pub fn response_to_head(&mut self) -> Response {
-        self.read_response(true).unwrap_or_else(|error| panic!("no whole answer: {error}"))
+        self.try_response_to_head().unwrap_or_else(|error| panic!("no whole answer: {error}"))
+    }
+
+    /// The next answer, to a HEAD request.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn try_response_to_head(&mut self) -> Result<Response> {
+        self.read_response(true)
     }
 
     /// The next answer.
@@ -373,6 +381,10 @@ impl Client {
 
     pub(crate) fn stream(&mut self) -> &mut Stream {
         self.reader.stream()
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self.reader.stream_ref(), Stream::Tls(_))
     }
 
     fn read_response(&mut self, to_head: bool) -> Result<Response> {

@@ -11,12 +11,16 @@ mod certificates;
 mod client;
 pub mod dialogue;
 mod figures;
+mod front;
+mod h2_asks;
+mod h2_windows;
 pub mod h2_wire;
 mod hpack;
 mod lines;
 mod nginx;
 mod origin;
 mod pattern;
+mod peer;
 mod process;
 mod raw_origin;
 mod setup;
@@ -32,12 +36,14 @@ pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspa
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};
 pub use figures::{Bound, Unit, figure, scale};
+pub use front::{FRONT_NAME, Front};
 pub use h2_wire::{Frame, H2Answer, H2Client, Outcome};
 pub use hpack::{Decoder, Field, literal};
 pub use lines::Lines;
 pub use nginx::Nginx;
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
+pub use peer::{Peer, peers_installed, run_peer};
 pub use process::{descriptors_of, descriptors_of_this_process};
 pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;
@@ -54,6 +60,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Whether the switch speaks HTTP/2 with clients: what tests ask of it in HTTP/2 they ask only then. A test holds
 /// this to what the binary does.
 pub const SPEAKS_HTTP2: bool = true;
+
+/// The same of WebSocket, and whatever else a client asks to upgrade to.
+pub const SPEAKS_WEBSOCKET: bool = true;
 
 /// Looks again and again until something is seen, without sleeping.
 ///

@@ -59,7 +59,7 @@ impl Nginx {
     }
 
     /// In the switch's place: HTTP/2 in plain text at its first address and under TLS at its second, HTTP/1 and
-    /// WebSocket at the third, with a server of HTTP/1 behind.
+    /// WebSocket at the third, with a server of HTTP/1 behind, or of gRPC for the service that is the peers'.
     ///
     /// # Panics
     /// When it does not start.
@@ -73,6 +73,7 @@ impl Nginx {
                     text,
                     "server {{ listen {listen}; ssl_certificate shop.crt; ssl_certificate_key shop.key;
                        client_max_body_size 0; large_client_header_buffers 4 32k;
+                       location /test.Echo/ {{ grpc_pass grpc://{server}; grpc_set_header Host $http_host; }}
                        location / {{
                          proxy_pass http://{server}; proxy_http_version 1.1; proxy_set_header Host $http_host;
                          proxy_set_header Connection $hop; proxy_set_header Upgrade $http_upgrade;

@@ -97,6 +97,13 @@ impl Setup {
         self
     }
 
+    /// Starts another listener with the limits of the current one; what follows is about it.
+    #[must_use]
+    pub fn listener_alike(self, name: &str) -> Self {
+        let limits = self.listeners.last().map(|listener| listener.limits.clone()).unwrap_or_default();
+        self.another_listener(name).limits(&limits)
+    }
+
     /// Starts another listener; what follows is about it.
     #[must_use]
     pub fn another_listener(mut self, name: &str) -> Self {

@@ -86,7 +86,12 @@ impl Incoming {
     fn poll_data(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<bool>> {
         if self.piece.is_empty() {
             match ready!(self.body.poll_data(context)) {
-                Some(data) => self.piece = data.map_err(broken)?,
+                Some(data) => {
+                    self.piece = data.map_err(broken)?;
+                    if self.piece.is_empty() {
+                        return Poll::Ready(Ok(true));
+                    }
+                }
                 None if self.framing == Framing::Chunks => {
                     self.state = State::Trailers;
                     return Poll::Ready(Ok(true));

@@ -121,6 +121,11 @@ impl Account {
         self.take(bytes).then(|| Booking { account: self.clone(), bytes })
     }
 
+    /// The same for somebody who can wait: nothing that is kept is given up for it, and nobody hears of a shortage.
+    pub fn book_if_free(&self, bytes: u64) -> Option<Booking> {
+        self.take_if_free(bytes).then(|| Booking { account: self.clone(), bytes })
+    }
+
     /// Gives back what is not in use: all of it where somebody found none since the last time or the budget has
     /// become smaller than what is booked, else down to a whole step. Call it now and then.
     pub fn settle(&self) {

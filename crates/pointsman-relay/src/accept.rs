@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_config::{Listener, Protocol, ProxyProtocol};
+use pointsman_config::{Listener, Pipeline, Protocol, ProxyProtocol};
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
@@ -19,6 +19,7 @@ use crate::failed_handshake::Shaking;
 use crate::header::behind_header;
 use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
+use crate::pipeline;
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
@@ -130,12 +131,12 @@ pub(crate) fn begin(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) 
     match &listener.tls {
         None => {
             let session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
-            spawn(serve_all(session, counted));
+            spawn_serving(session, listener.pipeline, counted);
         }
         Some(acceptor) => {
             let acceptor = acceptor.clone();
             let ms = listener.limits.handshake_ms_max;
-            let shard = shard.clone();
+            let (shard, mode) = (shard.clone(), listener.pipeline);
             spawn(async move {
                 let mut deadline = deadline;
                 let shaken =
@@ -144,11 +145,31 @@ pub(crate) fn begin(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) 
                     connection.tls = Some(Arc::new(facts(&stream)));
                     let session = Session::new(stream, shard, id, state, connection, deadline);
                     // A task of its own: in this one the stream would stay at every place that it came by.
-                    spawn(serve_all(session, (booked, counted)));
+                    spawn_serving(session, mode, (booked, counted));
                 }
             });
         }
     }
+}
+
+/// Starts the task of a connection, which keeps the mode that it begins with.
+fn spawn_serving<C: Transport + AsyncRead + 'static, H: 'static>(
+    session: Session<C>,
+    mode: Pipeline,
+    held: H,
+) {
+    match mode {
+        Pipeline::Hold => drop(spawn(serve_all(session, held))),
+        Pipeline::Concurrent | Pipeline::Latest => drop(spawn(serve_pipelined(session, mode, held))),
+    }
+}
+
+/// The same where requests may overlap.
+async fn serve_pipelined<C: Transport + AsyncRead, H>(mut session: Session<C>, mode: Pipeline, held: H) {
+    if session.begins_with_http2() || Box::pin(pipeline::serve(&mut session, mode)).await {
+        Box::pin(serve_http2(&mut session)).await;
+    }
+    drop((session, held));
 }
 
 /// The task of a connection that can take requests: what it takes of memory is what an idle connection costs.
@@ -255,6 +276,24 @@ mod tests {
 
     fn bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
         size_of::<F>()
+    }
+
+    /// What a connection books, less its socket's place, its deadlines and a last word.
+    const PIPELINED_BYTES_MAX: usize = 4096;
+
+    fn bytes_of_three<A, B, C, F>(_: fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    fn bytes_by_reference<'a, A: 'a, B, F>(_: fn(&'a mut A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_tasks_of_connections_that_pipeline_are_within_what_is_booked() {
+        let task = bytes_of_three(serve_pipelined::<Tcp, OpenConnection>);
+        let way = bytes_by_reference(pipeline::serve::<Tcp>);
+        assert!(task + way <= PIPELINED_BYTES_MAX, "{task} + {way} bytes");
     }
 
     #[test]

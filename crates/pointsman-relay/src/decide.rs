@@ -337,7 +337,7 @@ fn note_facts(
     exchange.keep(facts);
 }
 
-fn head_limits(listener: &Listener) -> HeadLimits {
+pub(crate) fn head_limits(listener: &Listener) -> HeadLimits {
     HeadLimits {
         head_bytes_max: listener.limits.head_bytes_max as usize,
         headers_max: listener.limits.headers_max as usize,

@@ -50,6 +50,10 @@ pub(crate) enum Fault {
     NoServer,
     /// A server failed.
     Server(ServerFault),
+    /// A newer request of its connection took its place.
+    Overtaken,
+    /// An answer before it on its connection ended that.
+    Dropped,
 }
 
 /// How a client ended an exchange.
@@ -113,9 +117,10 @@ impl Fault {
             | Fault::Rejected
             | Fault::TunnelIdle
             | Fault::TunnelDrained
-            | Fault::Drained => return None,
+            | Fault::Drained
+            | Fault::Dropped => return None,
             Fault::Unknown(cause) => cause.status(),
-            Fault::Memory | Fault::NoListener | Fault::NoServer => 503,
+            Fault::Memory | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
                 ServerFault::Shortage => 503,
                 ServerFault::Refused
@@ -162,6 +167,8 @@ impl Fault {
             Fault::Memory => "no memory left",
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",
+            Fault::Overtaken => "overtaken by a newer request",
+            Fault::Dropped => "an answer before it ended the connection",
             Fault::Server(fault) => match fault {
                 ServerFault::Refused => "the server refused the connection",
                 ServerFault::Unreachable => "no route to the server",
@@ -199,10 +206,12 @@ impl Fault {
             Fault::HeadTimeout => Refusal::HeadTimeout,
             Fault::BodyTimeout => Refusal::BodyTimeout,
             Fault::Client(ClientFault::Stalled) => Refusal::WriteTimeout,
+            Fault::Overtaken => Refusal::Overtaken,
             Fault::Client(ClientFault::Closed)
             | Fault::TunnelIdle
             | Fault::TunnelDrained
-            | Fault::Drained => return None,
+            | Fault::Drained
+            | Fault::Dropped => return None,
             Fault::Rejected | Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,

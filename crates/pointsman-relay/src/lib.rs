@@ -27,6 +27,7 @@ mod local;
 mod memory;
 mod onward;
 mod pick;
+mod pipeline;
 mod presence;
 mod proxy_header;
 mod pump;

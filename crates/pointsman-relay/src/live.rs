@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{RouteCookie, StickyHash};
-use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion};
+use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
 use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
@@ -110,6 +110,7 @@ struct ServerKey {
     address: SocketAddr,
     tls: Option<[u8; 32]>,
     proxy_protocol: Option<ProxyVersion>,
+    protocol: ServerProtocol,
 }
 
 /// Gives numbers and state to names, and remembers them.
@@ -192,6 +193,7 @@ impl Registry {
                 address: server.address,
                 tls: server.tls.as_ref().map(Connector::identity),
                 proxy_protocol: pool.proxy_protocol,
+                protocol: pool.protocol,
             };
             let live = self.servers.entry(key).or_insert_with(|| {
                 self.servers_numbered += 1;

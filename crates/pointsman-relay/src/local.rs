@@ -5,13 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_balance::Picker;
-use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion};
+use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
+use pointsman_h2::ServerLimits;
 use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
-use pointsman_upstream::{IdleLimits, Owner, Place, ServerId};
+use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
 use crate::live::Live;
 use crate::load::OwnLoad;
+use crate::memory::STREAM_UNSENT_BYTES_MAX;
 
 /// One thread's view of a generation. Sessions hold it only while they decide.
 pub(crate) struct Local {
@@ -35,6 +37,7 @@ pub(crate) struct LocalServer {
     pub(crate) tls: Option<Connector>,
     /// The PROXY header that its connections begin with.
     pub(crate) proxy_protocol: Option<ProxyVersion>,
+    pub(crate) protocol: ServerProtocol,
     pub(crate) weight: u32,
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
@@ -61,6 +64,12 @@ impl Local {
 
     pub(crate) fn pool(&self, index: PoolIndex) -> &Rc<LocalPool> {
         &self.pools[index.0 as usize]
+    }
+
+    /// How long a connection to a server may be idle; `None` where the plan does not name it.
+    pub(crate) fn idle_ms_max(&self, server: ServerId) -> Option<u32> {
+        let mut servers = self.pools.iter().flat_map(|pool| &pool.servers);
+        servers.find(|known| known.id == server).map(|known| known.limits.idle_ms_max)
     }
 
     pub(crate) fn names(&self, server: ServerId) -> bool {
@@ -93,6 +102,7 @@ impl LocalPool {
                     address: server.address,
                     tls: server.tls.clone(),
                     proxy_protocol: plan.proxy_protocol,
+                    protocol: plan.protocol,
                     weight: server.weight,
                     identity: identity(live, plan, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),
@@ -118,6 +128,24 @@ impl LocalServer {
     /// Where connections to it are kept that serve this client.
     pub(crate) fn place(&self, client: Owner) -> Place {
         Place { server: self.id, owner: self.proxy_protocol.map(|_| client) }
+    }
+
+    /// How its connections are shared where it speaks HTTP/2.
+    pub(crate) fn sharing(&self) -> Sharing {
+        const WINDOW_BYTES_MAX: u32 = (1 << 31) - 1;
+        let PoolLimits { http2_streams_max, http2_stream_window_bytes, head_bytes_max, .. } = self.limits;
+        Sharing {
+            streams_max: http2_streams_max,
+            limits: ServerLimits {
+                head_bytes_max,
+                stream_window_bytes: http2_stream_window_bytes,
+                // A client that does not read must not hold up the others.
+                connection_window_bytes: http2_streams_max
+                    .saturating_mul(http2_stream_window_bytes)
+                    .min(WINDOW_BYTES_MAX),
+                unsent_bytes_max: STREAM_UNSENT_BYTES_MAX,
+            },
+        }
     }
 
     pub(crate) fn idle_limits(&self) -> IdleLimits {

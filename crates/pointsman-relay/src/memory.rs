@@ -16,11 +16,11 @@ const KIB: usize = 1024;
 /// The room of a head, and of what comes with it.
 const HEAD_BYTES: usize = 16 * KIB;
 /// Fewer, larger reads cost a body a third less.
-const BODY_BYTES: usize = 64 * KIB;
+pub(crate) const BODY_BYTES: usize = 64 * KIB;
 /// The room of an answer that says no, and of what is read and thrown away behind it.
 const LAST_WORD_BYTES: usize = KIB;
 
-/// An open connection at rest: its task, its socket's place, its deadline, and the room of a last word.
+/// An open connection at rest, or what a request beside others of its connection has of its own: its task, its socket's place, its deadline, and the room of a last word.
 const CONNECTION_BYTES: usize = 6 * KIB;
 /// TLS on top of that from its first byte on: keys, and a record that has come in part.
 const TLS_BYTES: usize = 34 * KIB;
@@ -78,6 +78,19 @@ impl Buffers {
         self.heads.take_covered(LAST_WORD_BYTES)
     }
 
+    /// For an answer that waits for its turn. There may be no room for it.
+    pub(crate) fn waiting(&self) -> PooledBuffer {
+        self.bodies.take_later()
+    }
+
+    /// Books a request that may go on its way beside others of its connection, or wait: what its slot takes, and what its
+    /// exchange will.
+    pub(crate) fn beside(&self, received_bytes: usize, is_tls: bool) -> Option<(Booking, Booking)> {
+        let exchange = self.account.book_if_free(exchange_bytes(received_bytes, is_tls))?;
+        let slot = self.account.book_if_free(CONNECTION_BYTES as u64)?;
+        Some((slot, exchange))
+    }
+
     /// Books a connection.
     pub(crate) fn connection(&self) -> Option<Booking> {
         self.account.book(CONNECTION_BYTES as u64)
@@ -96,8 +109,7 @@ impl Buffers {
     /// Books an exchange whose request has come as far as `received_bytes`.
     #[inline]
     pub(crate) fn exchange(&self, received_bytes: usize, is_tls: bool) -> Option<Booking> {
-        let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
-        self.account.book((EXCHANGE_BYTES + received_bytes + of_tls) as u64)
+        self.account.book(exchange_bytes(received_bytes, is_tls))
     }
 
     /// Books what an exchange takes on top where its server speaks TLS.
@@ -113,6 +125,12 @@ impl Buffers {
     /// Books a stream's exchange, of whose body so much may come before it is read.
     pub(crate) fn stream(&self, received_bytes: usize, window_bytes: u32) -> Option<Booking> {
         self.account.book((EXCHANGE_BYTES + received_bytes + STREAM_BYTES) as u64 + u64::from(window_bytes))
+    }
+
+    /// Books what an exchange takes on top where its server speaks HTTP/2, of whose answer so much may come before it
+    /// is read.
+    pub(crate) fn server_stream(&self, window_bytes: u32) -> Option<Booking> {
+        self.account.book(STREAM_BYTES as u64 + u64::from(window_bytes))
     }
 
     /// Books that TLS holds as much of an answer's body as is read of it at a time.
@@ -151,6 +169,11 @@ impl Buffers {
         self.bodies.let_go_unused();
         self.account.settle();
     }
+}
+
+fn exchange_bytes(received_bytes: usize, is_tls: bool) -> u64 {
+    let of_tls = if is_tls { TLS_EXCHANGE_BYTES } else { 0 };
+    (EXCHANGE_BYTES + received_bytes + of_tls) as u64
 }
 
 /// Whether a read failed because there is no memory for what came.

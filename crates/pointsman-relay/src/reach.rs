@@ -4,11 +4,12 @@ use std::io::ErrorKind;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use pointsman_config::ServerProtocol;
 use pointsman_http::AnswerTo;
 use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
-use pointsman_upstream::{ConnectFault, Connection, Owner, Trust};
+use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Trust};
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
@@ -78,7 +79,7 @@ impl Reached {
     /// Keeps the connection for the next request, if it can serve one.
     pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange, client: Owner) {
         // With urgent data a byte of what it said is missing.
-        if !self.is_reusable || self.server.io.tcp().had_urgent_data() {
+        if !self.is_reusable || self.server.io.is_stream() || self.server.io.had_urgent_data() {
             return;
         }
         // A body behind an answer to HEAD is how an answer reaches the wrong request: some servers send one.
@@ -203,11 +204,18 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
-        let mut io = match self.kept(server, exchange) {
-            Some(io) => io,
-            None => self.connect(server).await?,
+        let mut io = match (self.kept(server, exchange), server.protocol) {
+            (Some(io), _) => io,
+            (None, ServerProtocol::Http1) => self.connect(server).await?,
+            (None, ServerProtocol::Http2) => Box::pin(self.share(server, exchange)).await?,
         };
-        if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
+        let window_bytes = server.limits.http2_stream_window_bytes;
+        let is_stream = io.is_stream();
+        let book = || match is_stream {
+            true => self.shard.buffers.server_stream(window_bytes),
+            false => self.shard.buffers.server_tls_exchange(),
+        };
+        if !io.begin_use(|| self.shard.with_room(book)) {
             return Err(Tried::GivenUp(Fault::Memory));
         }
         exchange.is_connected(self);
@@ -221,7 +229,7 @@ impl<C: Transport> Session<C> {
                     return Err(failed(ServerFault::Closed, sent == 0 || may_repeat));
                 }
                 // Slowly, but it takes it.
-                Err(_) if stall.goes_on(io.tcp().taken_bytes()) => {}
+                Err(_) if stall.goes_on(io.taken_bytes()) => {}
                 Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
             }
         }
@@ -235,7 +243,8 @@ impl<C: Transport> Session<C> {
                 Ok(read) => {
                     let fault = ServerFault::of_read(&read);
                     // What the server has against our certificate it says before it looks at a request.
-                    let is_unread = fault == ServerFault::Tls(TlsFault::OurCertificate);
+                    let is_refused = read.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+                    let is_unread = is_refused || fault == ServerFault::Tls(TlsFault::OurCertificate);
                     return Err(failed(fault, may_repeat || is_unread));
                 }
                 Err(_) => return Err(failed(ServerFault::ResponseTimeout, false)),
@@ -247,6 +256,11 @@ impl<C: Transport> Session<C> {
 
     /// A connection that another request has left.
     fn kept(&self, server: &LocalServer, exchange: &mut Exchange) -> Option<Connection> {
+        if server.protocol == ServerProtocol::Http2 {
+            let stream = self.shard.multiplexed.take(server.place(self.owner));
+            exchange.reused = Some(stream.is_some());
+            return stream;
+        }
         // After a stale connection the others of its age are likely stale too.
         let kept = match exchange.check() {
             Some(check) if exchange.tries == 1 => {
@@ -292,5 +306,41 @@ impl<C: Transport> Session<C> {
             ConnectFault::TlsTimeout => ServerFault::TlsTimeout,
         };
         Err(failed(fault, fault != ServerFault::Shortage))
+    }
+
+    /// A stream on a connection that others share, which is opened here, unless somebody else does so at the moment.
+    async fn share(&mut self, server: &LocalServer, exchange: &mut Exchange) -> Result<Connection, Tried> {
+        let place = server.place(self.owner);
+        let shard = self.shard.clone();
+        loop {
+            let Some(_opening) = shard.multiplexed.begin_opening(place) else {
+                self.opened(server, place).await?;
+                if let Some(stream) = shard.multiplexed.take(place) {
+                    exchange.reused = Some(true);
+                    return Ok(stream);
+                }
+                continue;
+            };
+            let connection = self.connect(server).await?;
+            if connection.agrees_on_http2() == Some(false) {
+                return Err(failed(ServerFault::Tls(TlsFault::NoSharedProtocol), true));
+            }
+            let Some(booked) = shard.with_room(|| shard.buffers.http2()) else {
+                return Err(Tried::GivenUp(Fault::Memory));
+            };
+            let shared = shard.multiplexed.share(place, connection, server.sharing(), booked).await;
+            return shared.map_err(|_| failed(ServerFault::Closed, true));
+        }
+    }
+
+    /// Waits for a connection that somebody else opens, as long as the client is there.
+    async fn opened(&mut self, server: &LocalServer, place: Place) -> Result<(), Tried> {
+        let shard = self.shard.clone();
+        let ms = server.limits.connect_ms_max;
+        let poll = |context: &mut Context<'_>, _: &mut C| shard.multiplexed.poll_opened(place, context);
+        match self.while_present(ms, Ahead::Body, poll).await.map_err(Tried::GivenUp)? {
+            Ok(()) => Ok(()),
+            Err(_) => Err(failed(ServerFault::ConnectTimeout, true)),
+        }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Session<C: Transport> {
     generation: u64,
     /// Bytes of the next request that came with the last one.
     pub(crate) early: Option<PooledBuffer>,
+    /// Whether no answer was due when those bytes came.
+    pub(crate) was_awaited: bool,
     /// Whether the client has said that it sends nothing more.
     pub(crate) has_ended: bool,
     /// Whether an answer has begun and is not over: whoever ends the connection now breaks it off.
@@ -116,6 +118,7 @@ impl<C: Transport> Session<C> {
             generation: 0,
             requests: 0,
             early: None,
+            was_awaited: false,
             has_ended: false,
             is_amid_answer: false,
         };
@@ -143,12 +146,15 @@ impl<C: Transport> Session<C> {
             exchange.fault.get_or_insert(Fault::Drained);
             After::Leave
         });
-        exchange.tell(self);
+        // What HTTP/2 begins with is no request.
+        if after != After::Http2 {
+            exchange.tell(self);
+        }
         after
     }
 
     /// The way of one request, and of its answer back.
-    async fn exchange(&mut self, exchange: &mut Exchange) -> Result<After, Fault> {
+    pub(crate) async fn exchange(&mut self, exchange: &mut Exchange) -> Result<After, Fault> {
         // In a block: what was borrowed keeps its room to the end of its scope, also when it has moved on.
         let (received, mut verdict) = {
             let mut received = self.first_bytes(exchange).await?;
@@ -165,6 +171,9 @@ impl<C: Transport> Session<C> {
                 exchange.request_bytes = forward.used as u64;
                 exchange.has_whole_request = forward.body.is_done();
                 self.keep_early(received, forward.used, exchange.has_whole_request);
+                if let Some(fault) = self.io.cut() {
+                    return Err(fault);
+                }
                 let mut reached = self.reach(forward, exchange).await?;
                 // It is not sent again: what it holds serves for the answer.
                 forward.message.release();
@@ -195,7 +204,8 @@ impl<C: Transport> Session<C> {
 
     /// Waits for a request: its first bytes, or those that came with the request before it.
     async fn first_bytes(&mut self, exchange: &mut Exchange) -> Result<PooledBuffer, Fault> {
-        exchange.came_early = self.early.is_some();
+        let was_awaited = std::mem::take(&mut self.was_awaited);
+        exchange.came_early = self.early.is_some() && !was_awaited;
         let received = match self.early.take() {
             Some(early) => Ok(early),
             None => self.wait_for_bytes().await,
@@ -209,7 +219,7 @@ impl<C: Transport> Session<C> {
 
     /// No buffer is held while nothing comes. Where the connection is to end, a request may be on its way all the
     /// same, and is waited for a little.
-    async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
+    pub(crate) async fn wait_for_bytes(&mut self) -> Result<PooledBuffer, Fault> {
         let mut received = self.shard.buffers.request();
         loop {
             let idle_ms = self.limits.idle_ms_max;
@@ -226,7 +236,11 @@ impl<C: Transport> Session<C> {
     }
 
     /// Waits for more of a head that is not whole.
-    async fn more_of_head(&mut self, received: &mut PooledBuffer, exchange: &Exchange) -> Result<(), Fault> {
+    pub(crate) async fn more_of_head(
+        &mut self,
+        received: &mut PooledBuffer,
+        exchange: &Exchange,
+    ) -> Result<(), Fault> {
         let ms = self.shard.ms_until(exchange.started_us + u64::from(self.limits.head_ms_max) * 1000);
         match self.deadline.within(ms, read_into(&mut self.io, received)).await {
             Ok(Ok(1..)) => Ok(()),
@@ -242,10 +256,11 @@ impl<C: Transport> Session<C> {
     }
 
     /// Tells the client what went wrong, where that can still be told.
-    async fn refuse(&mut self, fault: Fault, exchange: &mut Exchange) -> After {
+    pub(crate) async fn refuse(&mut self, fault: Fault, exchange: &mut Exchange) -> After {
         exchange.fault = Some(fault);
         // A client that has seen the start of an answer must not see another one in it.
-        let Some(status) = fault.status().filter(|_| exchange.status == 0) else { return After::Leave };
+        let status = fault.status().filter(|_| exchange.status == 0 || self.io.take_back());
+        let Some(status) = status else { return After::Leave };
         // What is wrong with a server leaves the client's own message whole.
         exchange.keeps_client &= exchange.has_whole_request;
         let body = format!("{}\n", fault.sentence());
@@ -336,6 +351,37 @@ impl<C: Transport> Session<C> {
         max != 0 && self.requests >= max
     }
 
+    /// Whether it closes after the request behind this one.
+    pub(crate) fn is_last_but_one(&self, listener: &Listener) -> bool {
+        let max = listener.limits.requests_max;
+        max != 0 && self.requests.saturating_add(1) >= max
+    }
+
+    /// Another session for a request of the same connection.
+    pub(crate) fn beside<D: Transport>(&self, io: D) -> Session<D> {
+        let Session { shard, listener_id, listener, connection, .. } = self;
+        let deadline = shard.timers.deadline();
+        let mut session =
+            Session::new(io, shard.clone(), *listener_id, listener.clone(), connection.clone(), deadline);
+        session.owner = self.owner;
+        session
+    }
+
+    /// Begins with a whole request, the next one of the connection whose own session is `home`.
+    pub(crate) fn begin_beside<D: Transport>(
+        &mut self,
+        home: &mut Session<D>,
+        request: PooledBuffer,
+        was_awaited: bool,
+    ) {
+        self.early = Some(request);
+        self.was_awaited = was_awaited;
+        self.has_ended = false;
+        self.requests = home.requests;
+        home.requests = home.requests.saturating_add(1);
+        home.look_at_plan();
+    }
+
     /// Takes over what a reload changed about the listener.
     pub(crate) fn look_at_plan(&mut self) {
         let generation = self.shard.shared.generation();
@@ -350,7 +396,7 @@ impl<C: Transport> Session<C> {
 
     /// Whether the connection closes behind what it is doing now: the switch drains, or its listener is gone.
     pub(crate) fn is_ending(&self) -> bool {
-        self.shard.is_draining() || self.is_unlisted()
+        self.io.is_last() && (self.shard.is_draining() || self.is_unlisted())
     }
 
     /// Whether HTTP/2 was agreed on in the handshake (RFC 9113 section 3.2), or is all there is.
@@ -383,7 +429,7 @@ impl<C: Transport> Session<C> {
 
     /// Whether it ends unasked behind an answer that did not say so: what the client says meanwhile must not take
     /// that answer's end with it.
-    fn has_lost_its_listener(&self) -> bool {
+    pub(crate) fn has_lost_its_listener(&self) -> bool {
         self.requests > 0 && !self.is_amid_answer && !self.shard.is_draining() && self.is_unlisted()
     }
 }

@@ -11,7 +11,7 @@ use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
 use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
-use pointsman_upstream::{IdleConnections, Owner};
+use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
 use crate::facts::SpareFacts;
@@ -123,6 +123,8 @@ pub(crate) struct Shard {
     pub(crate) buffers: Buffers,
     pub(crate) pipes: Pipes,
     pub(crate) idle: IdleConnections<CountedIdle>,
+    /// HTTP/2 connections to servers.
+    pub(crate) multiplexed: Multiplexed,
     pub(crate) recorder: Rc<Recorder>,
     pub(crate) spare_facts: SpareFacts,
     pub(crate) client_ids: RefCell<ClientIds>,
@@ -216,6 +218,7 @@ impl Shard {
             buffers,
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
+            multiplexed: Multiplexed::default(),
             recorder: Rc::new(start.recorder),
             spare_facts: SpareFacts::default(),
             client_ids: RefCell::new(start.client_ids),
@@ -322,6 +325,7 @@ impl Shard {
             self.pipes.close_unused();
             self.buffers.let_go_unused();
             self.idle.sweep(now_us / 1000, |server| local.names(server));
+            self.multiplexed.sweep(now_us / 1000, |server| local.idle_ms_max(server));
             // The wall's clock may be set, and drifts from ours.
             self.recorder.set_wall_base(WallBase { unix_us: self.clock.unix_us(), monotonic_us: now_us });
         }

@@ -9,6 +9,7 @@ use pointsman_tls::TlsStream;
 use pointsman_upstream::Connection;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
+use crate::fault::Fault;
 use crate::session::Session;
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
@@ -34,12 +35,32 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
     /// Whether there may be something to read, be it the end. Costs no system call.
     fn has_news(&mut self) -> bool;
 
+    /// Whether nothing follows what is on its way now, so that the connection may end behind it.
+    fn is_last(&self) -> bool {
+        true
+    }
+
+    /// Why the answer is wanted no more, although the client is there.
+    fn cut(&self) -> Option<Fault> {
+        None
+    }
+
+    /// Takes back what was written, if the client was sent none of it.
+    fn take_back(&mut self) -> bool {
+        false
+    }
+
     /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
     fn hold(&mut self, bytes: &[u8]) -> bool;
 
     /// What is known of it as a stream of HTTP/2, if it is one.
     fn of_http2(&self) -> Option<OfHttp2<'_>> {
         None
+    }
+
+    /// Whether it is one of several that a connection carries at a time.
+    fn is_part(&self) -> bool {
+        self.of_http2().is_some()
     }
 
     /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
@@ -151,15 +172,15 @@ impl Transport for Connection {
     }
 
     fn presence(&mut self, context: &mut Context<'_>) -> Presence {
-        self.tcp().presence(context)
+        Connection::presence(self, context)
     }
 
     fn taken_bytes(&self) -> Option<u64> {
-        self.tcp().taken_bytes()
+        Connection::taken_bytes(self)
     }
 
     fn break_off(&mut self) {
-        self.tcp().reset_on_close();
+        self.reset_on_close();
     }
 
     fn has_news(&mut self) -> bool {
@@ -248,9 +269,10 @@ impl<C: Transport> Drop for Session<C> {
         if self.is_amid_answer {
             self.io.break_off();
         }
-        // A stream's connection is still there.
-        if self.io.of_http2().is_none() {
+        // Otherwise its connection is still there.
+        if !self.io.is_part() {
             self.shard.idle.close_owned(self.owner);
+            self.shard.multiplexed.close_owned(self.owner);
         }
     }
 }

@@ -115,6 +115,8 @@ pub enum Refusal {
     Rule,
     /// No server could take the request (502, 503, 504).
     NoServer,
+    /// A newer request of its connection took its place (503).
+    Overtaken,
 }
 
 /// In what way an attempt at a server failed.
@@ -278,7 +280,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 18] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 19] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -297,6 +299,7 @@ impl Refusal {
         (Refusal::Http2, "http2"),
         (Refusal::Rule, "rule"),
         (Refusal::NoServer, "no_server"),
+        (Refusal::Overtaken, "overtaken"),
     ];
 }
 
@@ -318,5 +321,5 @@ impl ServerFailure {
 // Counters are arrays indexed by these enums: a variant without a label must not compile.
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
-const _: () = assert!(Refusal::ALL.len() == Refusal::NoServer as usize + 1);
+const _: () = assert!(Refusal::ALL.len() == Refusal::Overtaken as usize + 1);
 const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);

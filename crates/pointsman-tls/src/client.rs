@@ -28,6 +28,7 @@ impl Client {
             certificate: None,
             verify: true,
             min_version: TlsVersion::Tls12,
+            protocol: "http/1.1",
         };
         let connectors = Connectors::build(&settings, &SystemAuthorities::default())?;
         Ok(Client(Arc::new(connectors.into_config())))

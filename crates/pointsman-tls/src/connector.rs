@@ -205,6 +205,7 @@ fn policy(settings: &ClientTls, trust: &Trust, shown: Option<&Loaded>) -> [u8; 3
         u8::from(settings.min_version == TlsVersion::Tls13),
         u8::from(shown.is_some()),
     ]);
+    hash.update(settings.protocol.as_bytes());
     for certificate in shown.iter().flat_map(|loaded| &loaded.certified.cert) {
         hash.update(&(certificate.len() as u64).to_be_bytes());
         hash.update(certificate);
@@ -232,6 +233,6 @@ fn assemble(
         None => config.with_no_client_auth(),
         Some(loaded) => config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(loaded.certified))),
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![settings.protocol.as_bytes().to_vec()];
     Ok(config)
 }

@@ -29,7 +29,7 @@ pub enum ServerHandshakeFault {
     NoSharedVersion,
     /// No cipher suite, key exchange or signature scheme that both sides know.
     NoSharedCipher,
-    /// The server does not speak `http/1.1`, and said so (ALPN).
+    /// The server does not speak the protocol that was asked for, and said so (ALPN).
     NoSharedProtocol,
     /// The server broke it off with another alert.
     Alert,

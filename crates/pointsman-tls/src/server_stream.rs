@@ -23,6 +23,11 @@ impl<S> ServerStream<S> {
         ServerStream(inner)
     }
 
+    /// Whether this application protocol was agreed on.
+    pub fn agrees_on(&self, protocol: &[u8]) -> bool {
+        self.0.get_ref().1.alpn_protocol() == Some(protocol)
+    }
+
     /// Whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.0.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)

@@ -34,6 +34,8 @@ pub struct ClientTls {
     pub verify: bool,
     /// The oldest version that is spoken.
     pub min_version: TlsVersion,
+    /// The application protocol that is asked for (ALPN).
+    pub protocol: &'static str,
 }
 
 /// A certificate chain, leaf first, and the leaf's private key: two PEM files, or one file named twice.

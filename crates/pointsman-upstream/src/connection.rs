@@ -1,12 +1,14 @@
-//! A connection to a server: plain, or TLS over it.
+//! A connection to a server: plain, TLS over it, or a stream of a connection that others share.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use pointsman_net::{Booking, PooledBuffer, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Presence, Tcp};
 use pointsman_tls::ServerStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::multiplexed::{OnStream, poll_read_stream};
 
 /// A connection to a server.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub enum Connection {
     Plain(Tcp),
     /// On the heap: most servers are plain, and whoever holds a connection has no room to spare.
     Tls(Box<Secured>),
+    /// One request of HTTP/2.
+    Stream(Box<OnStream>),
 }
 
 /// A connection under TLS, with what it takes of the memory.
@@ -33,11 +37,47 @@ impl Connection {
         Connection::Tls(Box::new(Secured { stream, _at_rest: at_rest, in_use: None }))
     }
 
-    /// The connection underneath.
-    pub fn tcp(&self) -> &Tcp {
+    /// The connection underneath, where it is its own.
+    pub fn tcp(&self) -> Option<&Tcp> {
         match self {
-            Connection::Plain(tcp) => tcp,
-            Connection::Tls(secured) => secured.stream.get_ref(),
+            Connection::Plain(tcp) => Some(tcp),
+            Connection::Tls(secured) => Some(secured.stream.get_ref()),
+            Connection::Stream(_) => None,
+        }
+    }
+
+    /// How the server stands, as far as has been heard.
+    pub fn presence(&self, context: &Context<'_>) -> Presence {
+        self.tcp().map_or(Presence::Open, |tcp| tcp.presence(context))
+    }
+
+    /// Bytes that the server has taken, where that is known: of a stream only what it gives leave to send is.
+    pub fn taken_bytes(&self) -> Option<u64> {
+        self.tcp()?.taken_bytes()
+    }
+
+    /// Whether the server has ever sent urgent data.
+    pub fn had_urgent_data(&self) -> bool {
+        self.tcp().is_some_and(Tcp::had_urgent_data)
+    }
+
+    /// Makes closing break the connection off.
+    pub fn reset_on_close(&self) {
+        if let Some(tcp) = self.tcp() {
+            tcp.reset_on_close();
+        }
+    }
+
+    /// Whether it is a stream, which serves one request.
+    pub fn is_stream(&self) -> bool {
+        matches!(self, Connection::Stream(_))
+    }
+
+    /// Whether HTTP/2 was agreed on in the TLS handshake; `None` where it is plain.
+    pub fn agrees_on_http2(&self) -> Option<bool> {
+        match self {
+            Connection::Tls(secured) => Some(secured.stream.agrees_on(b"h2")),
+            Connection::Plain(_) | Connection::Stream(_) => None,
         }
     }
 
@@ -45,14 +85,14 @@ impl Connection {
     pub fn plain(&self) -> Option<&Tcp> {
         match self {
             Connection::Plain(tcp) => Some(tcp),
-            Connection::Tls(_) => None,
+            Connection::Tls(_) | Connection::Stream(_) => None,
         }
     }
 
     /// Whether an earlier TLS session was resumed; `None` where it is plain.
     pub fn is_resumed(&self) -> Option<bool> {
         match self {
-            Connection::Plain(_) => None,
+            Connection::Plain(_) | Connection::Stream(_) => None,
             Connection::Tls(secured) => Some(secured.stream.is_resumed()),
         }
     }
@@ -65,11 +105,13 @@ impl Connection {
     /// Begins to serve a request: `book` is asked for the memory that this takes, where it takes any. Says whether
     /// there is so much.
     pub fn begin_use(&mut self, book: impl FnOnce() -> Option<Booking>) -> bool {
-        if let Connection::Tls(secured) = self {
-            secured.in_use = book();
-            return secured.in_use.is_some();
-        }
-        true
+        let in_use = match self {
+            Connection::Plain(_) => return true,
+            Connection::Tls(secured) => &mut secured.in_use,
+            Connection::Stream(on) => &mut on.in_use,
+        };
+        *in_use = book();
+        in_use.is_some()
     }
 
     /// Its request is over.
@@ -84,6 +126,7 @@ impl Connection {
         match self {
             Connection::Plain(tcp) => tcp.has_news(),
             Connection::Tls(secured) => secured.stream.get_ref().has_news() || secured.stream.holds_news(),
+            Connection::Stream(_) => false,
         }
     }
 
@@ -93,6 +136,8 @@ impl Connection {
         match self {
             Connection::Plain(tcp) => tcp.sounds_quiet(),
             Connection::Tls(secured) => secured.sounds_quiet(),
+            // It is never kept.
+            Connection::Stream(_) => false,
         }
     }
 
@@ -101,13 +146,14 @@ impl Connection {
         match self {
             Connection::Plain(tcp) => tcp.is_quiet(),
             Connection::Tls(secured) => secured.is_quiet(),
+            Connection::Stream(_) => false,
         }
     }
 
     /// Takes all of `bytes`, to go out with whatever is sent next; false where it takes none.
     pub fn hold(&mut self, bytes: &[u8]) -> bool {
         match self {
-            Connection::Plain(_) => false,
+            Connection::Plain(_) | Connection::Stream(_) => false,
             Connection::Tls(secured) => secured.stream.hold(bytes),
         }
     }
@@ -131,6 +177,7 @@ impl Connection {
         match self {
             Connection::Plain(tcp) => tcp.poll_read_into(context, buffer),
             Connection::Tls(secured) => pointsman_net::poll_read_into(&mut secured.stream, context, buffer),
+            Connection::Stream(on) => poll_read_stream(on.stream(), context, buffer),
         }
     }
 }
@@ -167,12 +214,28 @@ impl Drop for Secured {
     }
 }
 
+/// For HTTP/2, which is spoken over a connection of its own.
+impl AsyncRead for Connection {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Connection::Plain(tcp) => Pin::new(tcp).poll_read(context, buffer),
+            Connection::Tls(secured) => Pin::new(&mut secured.stream).poll_read(context, buffer),
+            Connection::Stream(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        }
+    }
+}
+
 impl AsyncWrite for Connection {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Connection::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Connection::Tls(secured) => Pin::new(&mut secured.stream).poll_write(context, bytes),
+            Connection::Stream(on) => on.stream().poll_write(context, bytes),
         }
     }
 
@@ -181,6 +244,8 @@ impl AsyncWrite for Connection {
         match self.get_mut() {
             Connection::Plain(tcp) => Pin::new(tcp).poll_flush(context),
             Connection::Tls(secured) => Pin::new(&mut secured.stream).poll_flush(context),
+            // Its connection sends it with its next turn.
+            Connection::Stream(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -188,6 +253,7 @@ impl AsyncWrite for Connection {
         match self.get_mut() {
             Connection::Plain(tcp) => Pin::new(tcp).poll_shutdown(context),
             Connection::Tls(secured) => Pin::new(&mut secured.stream).poll_shutdown(context),
+            Connection::Stream(_) => Poll::Ready(Ok(())),
         }
     }
 }

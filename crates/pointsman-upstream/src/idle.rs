@@ -15,7 +15,7 @@ pub struct ServerId(pub u32);
 pub struct Owner(pub u64);
 
 /// Where a connection is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Where it leads.
     pub server: ServerId,
@@ -260,7 +260,7 @@ mod tests {
             let mut last = None;
             for _ in 0..3 {
                 let (ours, theirs) = pair(&listener).await;
-                last = ours.tcp().local().expect("open");
+                last = ours.tcp().expect("a socket").local().expect("open");
                 if servers_ends.len() < 2 {
                     idle.give_back(shared(1), ours, 0, LIMITS, Trust::Full, || ());
                 } else {
@@ -275,7 +275,7 @@ mod tests {
             idle.sweep(1200, |_| true);
             assert_eq!(idle.count(), 1, "two were idle too long");
             let kept = idle.take(shared(4), 1200, Check::Socket).expect("kept");
-            assert_eq!(kept.tcp().local().ok().flatten(), last);
+            assert_eq!(kept.tcp().expect("a socket").local().ok().flatten(), last);
             idle.give_back(shared(4), kept, 0, LIMITS, Trust::Full, || ());
             idle.sweep(1, |server| server != ServerId(4));
             assert_eq!(idle.count(), 0, "its server is no longer wanted");
@@ -314,14 +314,17 @@ mod tests {
             let idle = IdleConnections::new(8);
             let (trusted, _first) = pair(&listener).await;
             let (probed, _second) = pair(&listener).await;
-            let addresses = [trusted.tcp().local().expect("open"), probed.tcp().local().expect("open")];
+            let addresses = [
+                trusted.tcp().expect("a socket").local().expect("open"),
+                probed.tcp().expect("a socket").local().expect("open"),
+            ];
             idle.give_back(shared(0), trusted, 0, LIMITS, Trust::Full, || ());
             idle.give_back(shared(0), probed, 0, LIMITS, Trust::Probation, || ());
             let taken = idle.take(shared(0), 0, Check::Heard).expect("the trusted one");
-            assert_eq!(taken.tcp().local().ok(), Some(addresses[0]));
+            assert_eq!(taken.tcp().expect("a socket").local().ok(), Some(addresses[0]));
             assert!(idle.take(shared(0), PROBATION_MS - 1, Check::Heard).is_none());
             let taken = idle.take(shared(0), PROBATION_MS, Check::Heard).expect("its time is over");
-            assert_eq!(taken.tcp().local().ok(), Some(addresses[1]));
+            assert_eq!(taken.tcp().expect("a socket").local().ok(), Some(addresses[1]));
         });
     }
 
@@ -340,7 +343,10 @@ mod tests {
             assert_eq!(idle.count(), 1);
             assert!(idle.take(shared(3), 40, Check::Heard).is_none());
             let last = idle.take(shared(1), 40, Check::Heard).expect("the youngest");
-            assert_eq!(last.tcp().local().ok().flatten(), servers_ends[3].peer_addr().ok());
+            assert_eq!(
+                last.tcp().expect("a socket").local().ok().flatten(),
+                servers_ends[3].peer_addr().ok()
+            );
             assert_eq!(idle.close_oldest(3, 0), 0);
         });
     }
@@ -352,14 +358,14 @@ mod tests {
             let idle = IdleConnections::new(8);
             let (first, _first) = pair(&listener).await;
             let (second, _second) = pair(&listener).await;
-            let address = first.tcp().local().ok();
+            let address = first.tcp().expect("a socket").local().ok();
             idle.give_back(owned(1, 7), first, 0, LIMITS, Trust::Full, || ());
             idle.give_back(owned(2, 7), second, 0, LIMITS, Trust::Full, || ());
             for other in [shared(1), owned(1, 8), owned(3, 7)] {
                 assert!(idle.take(other, 0, Check::Heard).is_none(), "{other:?}");
             }
             let taken = idle.take(owned(1, 7), 0, Check::Heard).expect("kept");
-            assert_eq!(taken.tcp().local().ok(), address);
+            assert_eq!(taken.tcp().expect("a socket").local().ok(), address);
             idle.give_back(owned(1, 7), taken, 0, LIMITS, Trust::Full, || ());
             idle.sweep(1, |server| server == ServerId(1));
             assert_eq!(idle.count(), 1);

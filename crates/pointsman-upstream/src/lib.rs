@@ -5,7 +5,9 @@
 mod connect;
 mod connection;
 mod idle;
+mod multiplexed;
 
 pub use connect::{ConnectFault, Securing, connect};
 pub use connection::{Connection, Secured};
 pub use idle::{Check, IdleConnections, IdleLimits, Owner, PROBATION_MS, Place, ServerId, Trust};
+pub use multiplexed::{Multiplexed, OnStream, Opening, Sharing};

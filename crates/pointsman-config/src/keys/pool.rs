@@ -31,6 +31,13 @@ pub(super) static POOL: Table = Table {
                       certificates.",
             },
             Key {
+                name: "protocol",
+                kind: Kind::Word(&["http/1.1", "h2"]),
+                default: Default::Word("http/1.1"),
+                doc: "What the servers speak. `h2` is HTTP/2, which gRPC needs: with `tls` as agreed on in the \
+                      handshake, without it with prior knowledge.",
+            },
+            Key {
                 name: "proxy_protocol",
                 kind: Kind::Word(&["off", "v1", "v2"]),
                 default: Default::Word("off"),

@@ -2,26 +2,23 @@
 //! `testdata/h2-refusals/requests.txt`: sent frame by frame, and looked at byte by byte where they arrive.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use pointsman_e2e::h2_wire::flag;
 use pointsman_e2e::{
-    Authority, Client, Field, Frame, H2Client, Nginx, Origin, Outcome, Refused, Request, SPEAKS_HTTP2, Setup,
-    TlsClient, installed, ok, refused, unescape,
+    Client, FRONT_NAME, Field, Frame, Front, H2Client, Origin, Outcome, Refused, Request, SPEAKS_HTTP2,
+    Setup, TlsClient, installed, ok, refused, unescape,
 };
 
 const TABLE: &str = "h2-refusals/requests.txt";
 /// A field that says which row a request is of: what comes without it came about on the way.
 const ROW: &str = "x-row";
-/// Room for a head of more than one frame.
-const LIMITS: &str = "head_bytes_max = 32768";
 /// What the client asks for next, where its connection goes on.
 const NEXT: &str = "/next";
 
 /// A proxy with one server behind it.
 struct Stage {
+    front: Front,
     origin: Origin,
-    address: SocketAddr,
     /// With it TLS is spoken.
     trust: Option<TlsClient>,
 }
@@ -53,19 +50,13 @@ enum Seen {
 pointsman_e2e::for_threads!(plain, over_tls);
 
 fn plain(threads: usize) {
-    let (origin, rows) = (Origin::answering("origin", ok), refused(TABLE));
-    let switch = Setup::new(threads).limits(LIMITS).pool("standard", &[&origin]).start();
-    let stage = Stage { origin, address: switch.address("shop"), trust: None };
-    stage.holds(&rows);
+    Stage::of(threads).holds();
 }
 
 fn over_tls(threads: usize) {
-    let (origin, rows) = (Origin::answering("origin", ok), refused(TABLE));
-    let authority = Authority::new("test CA");
-    let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
-    let switch = setup.limits(LIMITS).pool("standard", &[&origin]).start();
-    let trust = Some(TlsClient::new(&authority).alpn(&["h2"]));
-    Stage { origin, address: switch.address("shop"), trust }.holds(&rows);
+    let mut stage = Stage::of(threads);
+    stage.trust = Some(stage.front.trust());
+    stage.holds();
 }
 
 /// The constant that turns tests on says what the binary does.
@@ -83,17 +74,14 @@ fn nginx_agrees_with_most() {
     if !installed("nginx") {
         return;
     }
-    let (authority, origin) = (Authority::new("test CA"), Origin::answering("origin", ok));
-    let pair = authority.server(&["shop.example"]);
-    let nginx = Nginx::before(origin.address(), &pair);
-    let mut stage = Stage { origin, address: nginx.address(0), trust: None };
+    let origin = Origin::answering("origin", ok);
+    let mut stage = Stage { front: Front::nginx(origin.address()), origin, trust: None };
     let rows = refused(TABLE);
     let plain = failures(&stage, &rows);
-    stage.address = nginx.address(1);
-    stage.trust = Some(TlsClient::new(&authority).alpn(&["h2"]));
+    stage.trust = Some(stage.front.trust());
     let tls = failures(&stage, &rows);
     for failures in [plain, tls] {
-        assert!(failures.lines().count() < rows.len() / 3, "{failures}\n{}", nginx.said());
+        assert!(failures.lines().count() < rows.len() / 3, "{failures}\n{}", stage.front.said());
         // Whoever agrees with nothing, and whoever hangs, is wrong about HTTP/2 itself.
         for row in ["content in one frame", "a cookie in pieces", "CR LF and a request", "in time"] {
             assert!(!failures.contains(row), "{failures}");
@@ -140,12 +128,20 @@ fn failures(stage: &Stage, rows: &[Refused]) -> String {
 }
 
 impl Stage {
+    /// The switch, in plain text.
+    fn of(threads: usize) -> Self {
+        let origin = Origin::answering("origin", ok);
+        // Both listeners have room for a head of more than one frame.
+        let setup = Setup::new(threads).limits("head_bytes_max = 32768");
+        Self { front: Front::switch(setup, origin.address()), origin, trust: None }
+    }
+
     /// The switch does with each row as it says.
-    fn holds(&self, rows: &[Refused]) {
+    fn holds(&self) {
         if !SPEAKS_HTTP2 {
             return;
         }
-        let failures = failures(self, rows);
+        let failures = failures(self, &refused(TABLE));
         assert!(failures.is_empty(), "{failures}");
     }
 
@@ -180,8 +176,8 @@ impl Stage {
 
     fn client(&self) -> Client {
         match &self.trust {
-            None => Client::plain(self.address),
-            Some(trust) => Client::tls(self.address, trust, "shop.example").expect("a handshake"),
+            None => Client::plain(self.front.http2()),
+            Some(trust) => Client::tls(self.front.tls(), trust, FRONT_NAME).expect("a handshake"),
         }
     }
 }

@@ -10,6 +10,7 @@ impl Site {
             certificate: None,
             verify: true,
             min_version: TlsVersion::Tls12,
+            protocol: "http/1.1",
         }
     }
 }
