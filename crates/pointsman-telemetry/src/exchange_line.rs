@@ -140,6 +140,7 @@ mod tests {
             counts: Counts {
                 listener: &listener,
                 server: Some(&server),
+                is_connection: false,
                 status: 200,
                 request_bytes: 120,
                 response_bytes: 1300,
