@@ -224,6 +224,14 @@ static LISTENER: Table = Table {
             doc: "The permissions of the files of Unix sockets: who may write to one may connect.",
         },
         Key {
+            name: "protocol",
+            kind: Kind::Word(&["http", "tcp", "tls-passthrough"]),
+            default: Default::Word("http"),
+            doc: "What is read of a connection. `http`: its requests. `tcp`: nothing, it goes to a server as it is. \
+                  `tls-passthrough`: the ClientHello that it begins with; its server ends TLS. See \
+                  [below](#connections-as-they-are).",
+        },
+        Key {
             name: "rules",
             kind: Kind::Text("a path"),
             default: Default::Words("no rules"),

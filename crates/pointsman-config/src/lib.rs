@@ -16,6 +16,7 @@ mod notation;
 mod plan;
 mod pool_tls;
 mod problems;
+mod protocol;
 mod reading;
 mod reference;
 mod rules;
@@ -32,6 +33,7 @@ pub use plan::{
     PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
 };
 pub use problems::{FileProblems, Problems};
+pub use protocol::Protocol;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use watch::{WatchedFile, changed};

@@ -259,7 +259,7 @@ impl<'a> Lowering<'a> {
     fn listener(&mut self, spec: &ListenerSpec) -> Listener {
         let name = spec.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
         let default_pool = spec.pool.as_ref().and_then(|pool| self.default_pool(pool));
-        let rules = spec.rules.as_ref().and_then(|path| self.rules(path, spec.pool.is_some()));
+        let rules = spec.rules.as_ref().and_then(|path| self.rules(path, spec));
         let (program, targets) = match rules {
             Some(compiled) => (Some(compiled.program), compiled.targets),
             None => (None, Vec::new()),
@@ -283,6 +283,7 @@ impl<'a> Lowering<'a> {
             binds: spec.binds.iter().map(|bind| self.bind(&bind.value)).collect(),
             ipv6_only: spec.ipv6_only,
             unix_mode: spec.unix_mode,
+            protocol: spec.protocol,
             tls,
             program,
             targets,
@@ -334,20 +335,23 @@ impl<'a> Lowering<'a> {
         found
     }
 
-    fn rules(&mut self, path: &Spanned<String>, has_pool: bool) -> Option<Compiled> {
+    fn rules(&mut self, path: &Spanned<String>, listener: &ListenerSpec) -> Option<Compiled> {
         let full: PathBuf = self.folder.join(&path.value);
-        let compiled = match self.rules.compile(&full, self.outside, &mut self.files) {
-            Ok(compiled) => compiled?,
-            Err(reason) => {
-                let message = format!("cannot read `{}`: {reason}", full.display());
-                self.findings.error(path.span, message, "paths are relative to the configuration file");
-                return None;
-            }
-        };
+        let compiled =
+            match self.rules.compile(&full, listener.protocol.scope(), self.outside, &mut self.files) {
+                Ok(compiled) => compiled?,
+                Err(reason) => {
+                    let message = format!("cannot read `{}`: {reason}", full.display());
+                    self.findings.error(path.span, message, "paths are relative to the configuration file");
+                    return None;
+                }
+            };
         let fallback = compiled.program.fallback.as_ref();
-        if !has_pool && !fallback.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(_))) {
+        if listener.pool.is_none()
+            && !fallback.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(_)))
+        {
             let message = match fallback {
-                None => format!("nothing takes a request that `{}` does not decide", path.value),
+                None => format!("nothing takes what `{}` does not decide", path.value),
                 Some(_) => format!("the `else:` of `{}` decides nothing", path.value),
             };
             let help = "set `pool` on this listener, or end the rules with `else: routeTo(POOL);`";

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 
-use crate::{ListenerLimits, PoolLimits};
+use crate::{ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub struct Listener {
     pub ipv6_only: bool,
     /// The permissions of the files of Unix sockets.
     pub unix_mode: u32,
+    /// What is read of a connection.
+    pub protocol: Protocol,
     /// Ends TLS; plain HTTP when absent.
     pub tls: Option<pointsman_tls::Acceptor>,
     /// The compiled rules; without them every request goes to the default pool.
@@ -290,6 +292,11 @@ impl Listener {
     /// Whether clients speak TLS here.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Whether a client that is turned away reads an answer in plain HTTP.
+    pub fn is_plain_http(&self) -> bool {
+        self.tls.is_none() && self.protocol == Protocol::Http
     }
 }
 

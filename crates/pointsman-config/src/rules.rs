@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Program, TargetName, Targets};
+use pointsman_rules::{Program, Scope, TargetName, Targets};
 
 use crate::lower::Outside;
 use crate::reading::{reason, text};
@@ -25,8 +25,8 @@ pub(crate) struct RulesFiles<'a> {
     positions: HashMap<&'a str, usize>,
     /// The same pools, as the compiler asks for them.
     names: Targets,
-    /// What became of each file; several listeners may share one.
-    compiled: HashMap<PathBuf, Option<Compiled>>,
+    /// What became of each file, for each use of it; several listeners may share one.
+    compiled: HashMap<(PathBuf, Scope), Option<Compiled>>,
     problems: Problems,
 }
 
@@ -43,15 +43,17 @@ impl<'a> RulesFiles<'a> {
         }
     }
 
-    /// Reads and compiles a file. Nothing where something is wrong inside it, which is among the problems;
+    /// Reads and compiles a file for listeners that ask it about what `scope` says. Nothing where something is wrong inside it, which is among the problems;
     /// the reason where it cannot be read at all.
     pub(crate) fn compile(
         &mut self,
         path: &Path,
+        scope: Scope,
         outside: Outside<'_>,
         files: &mut Vec<WatchedFile>,
     ) -> Result<Option<Compiled>, String> {
-        if let Some(compiled) = self.compiled.get(path) {
+        let key = (path.to_owned(), scope);
+        if let Some(compiled) = self.compiled.get(&key) {
             return Ok(compiled.clone());
         }
         let source = match outside {
@@ -62,8 +64,8 @@ impl<'a> RulesFiles<'a> {
                 content.and_then(text).map_err(|error: io::Error| reason(&error))?
             }
         };
-        let compiled = self.compile_text(path, &source);
-        self.compiled.insert(path.to_owned(), compiled.clone());
+        let compiled = self.compile_text(path, &source, scope);
+        self.compiled.insert(key, compiled.clone());
         Ok(compiled)
     }
 
@@ -77,8 +79,8 @@ impl<'a> RulesFiles<'a> {
         self.problems
     }
 
-    fn compile_text(&mut self, path: &Path, source: &str) -> Option<Compiled> {
-        let (program, findings) = match pointsman_rules::compile(source, &self.names) {
+    fn compile_text(&mut self, path: &Path, source: &str, scope: Scope) -> Option<Compiled> {
+        let (program, findings) = match pointsman_rules::compile_for(source, &self.names, scope) {
             Ok(compiled) => (Some(compiled.program), compiled.warnings),
             Err(findings) => (None, findings),
         };

@@ -14,8 +14,8 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, ProxyProtocol,
-    ProxyVersion, ServerProtocol,
+    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
+    ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -44,6 +44,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) binds: Vec<Spanned<BindAddress>>,
     pub(crate) ipv6_only: bool,
     pub(crate) unix_mode: u32,
+    pub(crate) protocol: Protocol,
     pub(crate) tls: Option<TlsSpec>,
     /// Relative to the configuration file.
     pub(crate) rules: Option<Spanned<String>>,
@@ -137,12 +138,15 @@ impl ListenerSpec {
             "only" => Http2::Only,
             _ => Http2::On,
         };
+        let protocol = Protocol::read(section);
         let limits = section.section("limits");
+        protocol.check_keys(section, limits.as_ref());
         let spec = Self {
             name: section.parsed("name", notation::name),
             binds: section.parsed_list("bind", notation::bind),
             ipv6_only: section.flag("ipv6_only"),
             unix_mode: section.parsed("unix_mode", notation::unix_mode).map_or(UNIX_MODE, |mode| mode.value),
+            protocol,
             tls: section.section("tls").as_ref().map(|section| TlsSpec::read(section, http2)),
             rules: section.parsed("rules", notation::path),
             pool: section.text("pool"),

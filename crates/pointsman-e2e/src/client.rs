@@ -383,6 +383,10 @@ impl Client {
         self.reader.stream()
     }
 
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self.reader.stream_ref(), Stream::Tls(_))
+    }
+
     fn read_response(&mut self, to_head: bool) -> Result<Response> {
         let mut interim = Vec::new();
         loop {

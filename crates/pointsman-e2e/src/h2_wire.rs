@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 
+use crate::h2_windows::Windows;
 use crate::hpack::{Decoder, Field, literal};
 use crate::{Client, is_closed, read_some};
 
@@ -143,12 +144,12 @@ impl Frame {
         [head.as_slice(), &self.payload].concat()
     }
 
-    fn has(&self, flag: u8) -> bool {
+    pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
     /// The number at a place of the payload.
-    fn number(&self, at: usize) -> Result<u32> {
+    pub(crate) fn number(&self, at: usize) -> Result<u32> {
         let four = self.payload.get(at..at + 4).ok_or_else(|| invalid(format!("{self:?} is too short")))?;
         Ok(u32::from_be_bytes(four.try_into().expect("four bytes")))
     }
@@ -214,6 +215,9 @@ pub struct H2Client {
     /// A block whose end is to come: its stream, whether it ends the stream, its bytes.
     block: Option<(u32, bool, Vec<u8>)>,
     goaway: Option<(u32, u32)>,
+    pub(crate) windows: Windows,
+    /// Streams of which nothing is taken.
+    held: Vec<u32>,
 }
 
 impl H2Client {
@@ -221,7 +225,8 @@ impl H2Client {
     #[must_use]
     pub fn silent(client: Client) -> Self {
         let (came, decoder, answers) = (Vec::new(), Decoder::default(), HashMap::new());
-        Self { client, came, decoder, answers, block: None, goaway: None }
+        let (windows, held) = (Windows::default(), Vec::new());
+        Self { client, came, decoder, answers, block: None, goaway: None, windows, held }
     }
 
     /// The same, and sends the preface and its settings: no push, and windows that nothing of a test fills.
@@ -230,9 +235,18 @@ impl H2Client {
     /// When it cannot be sent.
     #[must_use]
     pub fn begin(client: Client) -> Self {
+        Self::begin_with_window(client, (1 << 24) - 1)
+    }
+
+    /// The same with so many bytes of each stream that may come before there is room for more.
+    ///
+    /// # Panics
+    /// When it cannot be sent.
+    #[must_use]
+    pub fn begin_with_window(client: Client, stream_bytes: u32) -> Self {
         let mut client = Self::silent(client);
         let window = (1 << 24) - 1;
-        let settings = [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, window)];
+        let settings = [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, stream_bytes)];
         let start = [Frame::settings(&settings).bytes(), Frame::window_update(0, window).bytes()].concat();
         client.try_send(&[PREFACE, &start].concat()).expect("the switch reads");
         client
@@ -271,16 +285,21 @@ impl H2Client {
         self.try_send(&bytes)
     }
 
-    /// Sends a GET for `shop.example` and waits for what becomes of it.
-    ///
-    /// # Errors
-    /// When nothing comes in time, or what comes is no HTTP/2.
-    pub fn get(&mut self, stream: u32, scheme: &str, target: &str) -> Result<Outcome> {
-        let pairs =
-            [(":method", "GET"), (":scheme", scheme), (":authority", "shop.example"), (":path", target)];
-        // A connection that was closed shows itself when it is read.
-        drop(self.send_fields(stream, flag::END_STREAM, &fields(&pairs)));
-        self.outcome(stream)
+    /// Takes nothing more of a stream than what there is room for already.
+    pub fn hold(&mut self, stream: u32) {
+        self.held.push(stream);
+    }
+
+    /// What has come of a stream by now.
+    #[must_use]
+    pub fn seen(&self, stream: u32) -> H2Answer {
+        self.answers.get(&stream).cloned().unwrap_or_default()
+    }
+
+    /// Under which scheme it asks.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.client.is_tls() { "https" } else { "http" }
     }
 
     /// The next frame, to which nothing is said; nothing at the end of the connection.
@@ -356,6 +375,7 @@ impl H2Client {
         if self.block.is_some() && frame.kind != kind::CONTINUATION {
             return Err(invalid(format!("{frame:?} inside a field block")));
         }
+        self.windows.hear(&frame)?;
         // What is said to a connection that was closed is lost; reading shows it.
         match frame.kind {
             kind::SETTINGS if !frame.has(flag::ACK) => {
@@ -380,7 +400,9 @@ impl H2Client {
     fn take_data(&mut self, frame: &Frame) {
         if let Ok(length @ 1..) = u32::try_from(frame.payload.len()) {
             for stream in [0, frame.stream] {
-                drop(self.send(&Frame::window_update(stream, length)));
+                if !self.held.contains(&stream) {
+                    drop(self.send(&Frame::window_update(stream, length)));
+                }
             }
         }
         let answer = self.answers.entry(frame.stream).or_default();

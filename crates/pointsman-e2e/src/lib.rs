@@ -12,6 +12,8 @@ mod client;
 pub mod dialogue;
 mod figures;
 mod front;
+mod h2_asks;
+mod h2_windows;
 pub mod h2_wire;
 mod hpack;
 mod lines;

@@ -62,6 +62,17 @@ impl TlsClient {
         self
     }
 
+    /// The ClientHello with which it asks for the server `name`, as it goes over the wire.
+    ///
+    /// # Panics
+    /// When `name` is no name.
+    #[must_use]
+    pub fn hello(&self, name: &str) -> Vec<u8> {
+        let mut wire = Vec::new();
+        self.connection(name).write_tls(&mut wire).expect("memory");
+        wire
+    }
+
     pub(crate) fn connection(&self, name: &str) -> ClientConnection {
         let name = ServerName::try_from(name.to_owned()).expect("a DNS name");
         ClientConnection::new(self.config.clone(), name).expect("a working configuration")

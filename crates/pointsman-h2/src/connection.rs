@@ -1,17 +1,19 @@
 //! A client's HTTP/2 connection: it is driven, and hands out streams.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use h2::Reason;
 use h2::server;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Stream;
 use crate::gather::Gathered;
+use crate::held::Piece;
 
 /// What an HTTP/2 client says first (RFC 9113 section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -38,6 +40,8 @@ pub enum Fault {
     Io(io::Error),
     /// The client said that it ends it, or broke the protocol.
     Protocol(h2::Error),
+    /// The client was told to be calm.
+    Excess,
 }
 
 impl Fault {
@@ -50,7 +54,11 @@ impl Fault {
 
     /// Whether the client broke the protocol, or too many limits.
     pub fn is_clients(&self) -> bool {
-        matches!(self, Fault::Protocol(error) if !error.is_remote())
+        match self {
+            Fault::Io(_) => false,
+            Fault::Protocol(error) => !error.is_remote(),
+            Fault::Excess => true,
+        }
     }
 }
 
@@ -62,6 +70,9 @@ impl fmt::Display for Fault {
                 Some(reason) => write!(f, "{reason:?}: {}", reason.description()),
                 None => error.fmt(f),
             },
+            Fault::Excess => {
+                f.write_str("ENHANCE_YOUR_CALM: too many frames that are about no request, or resets")
+            }
         }
     }
 }
@@ -72,11 +83,12 @@ impl std::error::Error for Fault {}
 pub struct Connection<T> {
     io: Gathered<T>,
     state: State<T>,
+    sent_bytes: Rc<Cell<u64>>,
 }
 
 enum State<T> {
-    Shaking(Pin<Box<server::Handshake<Gathered<T>, Bytes>>>),
-    Open(Box<server::Connection<Gathered<T>, Bytes>>),
+    Shaking(Pin<Box<server::Handshake<Gathered<T>, Piece>>>),
+    Open(Box<server::Connection<Gathered<T>, Piece>>),
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
@@ -90,7 +102,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
             .initial_connection_window_size(limits.connection_window_bytes)
             .max_send_buffer_size(limits.unsent_bytes_max)
             .handshake(io.clone());
-        Connection { io, state: State::Shaking(Box::pin(shaking)) }
+        Connection { io, state: State::Shaking(Box::pin(shaking)), sent_bytes: Rc::default() }
     }
 
     /// Drives the connection, and says which stream is the next. `None`: it has ended. What is to be sent has left,
@@ -113,7 +125,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
                 State::Open(open) => {
                     let next = ready!(open.poll_accept(context));
                     return Poll::Ready(next.map(|next| {
-                        next.map(|(request, respond)| Stream::new(request, respond)).map_err(Fault::of)
+                        let (request, respond) = next.map_err(Fault::of)?;
+                        Ok(Stream::new(request, respond, self.sent_bytes.clone()))
                     }));
                 }
             }
@@ -145,6 +158,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
             State::Shaking(_) => false,
             State::Open(open) => open.has_streams(),
         }
+    }
+
+    /// Whether something waits for the client to take what was sent before.
+    pub fn is_held_up(&self) -> bool {
+        self.io.holds_some()
     }
 
     /// Uses what the connection talks through.

@@ -44,6 +44,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Gathered<T> {
         self.0.borrow_mut().poll_send(context)
     }
 
+    /// Whether something of what is gathered has not left.
+    pub(crate) fn holds_some(&self) -> bool {
+        !self.0.borrow().waiting.is_empty()
+    }
+
     /// Uses what is underneath.
     pub(crate) fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         use_it(&mut self.0.borrow_mut().io)

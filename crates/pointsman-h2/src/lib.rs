@@ -14,6 +14,7 @@ mod answer;
 mod connection;
 mod fields;
 mod gather;
+mod held;
 mod incoming;
 mod request;
 mod server;

@@ -1,9 +1,11 @@
 //! One stream: reading gives its request as HTTP/1.1, writing takes the answer.
 
+use std::cell::Cell;
+use std::fmt;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::request::Parts;
@@ -11,6 +13,7 @@ use http::{HeaderMap, Request, uri::Scheme};
 
 use crate::answer;
 use crate::fields::{broken, read_lines};
+use crate::held::{Held, Piece};
 use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming};
 use crate::request::{self, Oddity};
 
@@ -18,7 +21,6 @@ use crate::request::{self, Oddity};
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
 /// A client's request and the way of its answer.
-#[derive(Debug)]
 pub struct Stream {
     input: Input,
     has_body: bool,
@@ -28,6 +30,7 @@ pub struct Stream {
     /// Whether what is written next is the last.
     is_ending: bool,
     trailers: Option<Box<HeaderMap>>,
+    held: Rc<Held>,
 }
 
 /// How far the request has been read.
@@ -38,17 +41,21 @@ enum Input {
 }
 
 /// How far the answer has been written.
-#[derive(Debug)]
 enum Output {
-    Head(SendResponse<Bytes>),
-    Data(SendStream<Bytes>),
-    /// It is whole, as far as the switch has to do with it.
-    Over(SendStream<Bytes>),
+    Head(SendResponse<Piece>),
+    Data(SendStream<Piece>),
+    /// It is whole, but for what is held of it.
+    Over(SendStream<Piece>),
     Broken,
 }
 
 impl Stream {
-    pub(crate) fn new(request: Request<RecvStream>, respond: SendResponse<Bytes>) -> Stream {
+    /// Of a connection whose streams have sent `sent_bytes` together.
+    pub(crate) fn new(
+        request: Request<RecvStream>,
+        respond: SendResponse<Piece>,
+        sent_bytes: Rc<Cell<u64>>,
+    ) -> Stream {
         let (parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
         Stream {
@@ -59,6 +66,7 @@ impl Stream {
             output: Output::Head(respond),
             is_ending: false,
             trailers: None,
+            held: Held::new(sent_bytes),
         }
     }
 
@@ -166,7 +174,8 @@ impl Stream {
         let taken = wanted.min(room);
         let is_end = self.is_ending && taken == bytes.len();
         let has_trailers = self.trailers.is_some();
-        stream.send_data(Bytes::copy_from_slice(&bytes[..taken]), is_end && !has_trailers).map_err(broken)?;
+        let piece = Piece::new(&bytes[..taken], &self.held);
+        stream.send_data(piece, is_end && !has_trailers).map_err(broken)?;
         if is_end {
             self.end()?;
         }
@@ -178,12 +187,23 @@ impl Stream {
         match &mut self.output {
             Output::Data(stream) if self.is_ending => {
                 if self.trailers.is_none() {
-                    stream.send_data(Bytes::new(), true).map_err(broken)?;
+                    stream.send_data(Piece::new(b"", &self.held), true).map_err(broken)?;
                 }
                 self.end()
             }
             _ => Ok(()),
         }
+    }
+
+    /// The same, and waits until nothing of it is held any more: it has left, or nobody wants it.
+    pub fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.finish()?;
+        self.held.poll_empty(context).map(Ok)
+    }
+
+    /// Bytes of content that all streams of the connection have sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.held.sent_bytes()
     }
 
     /// Behind the last data: sends the trailers, if there are any.
@@ -208,7 +228,7 @@ impl Stream {
         reset.map(drop)
     }
 
-    /// Whether the answer is whole.
+    /// Whether the answer is whole, but for what the connection holds of it.
     pub fn is_answered(&self) -> bool {
         matches!(self.output, Output::Over(_))
     }
@@ -219,9 +239,16 @@ impl Stream {
         match &mut self.output {
             Output::Head(respond) => respond.send_reset(reason),
             Output::Data(stream) => stream.send_reset(reason),
+            Output::Over(stream) if !self.held.is_empty() => stream.send_reset(reason),
             Output::Over(_) | Output::Broken => return,
         }
         self.output = Output::Broken;
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
     }
 }
 

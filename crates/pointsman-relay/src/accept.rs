@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_config::{Listener, Pipeline, ProxyProtocol};
+use pointsman_config::{Listener, Pipeline, Protocol, ProxyProtocol};
 use pointsman_net::{Acceptor, Booking, Deadline, Elapsed, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, Handshake, HandshakeFailure, Refusal};
 use pointsman_view::{Connection, TlsClient, TlsFacts};
@@ -23,6 +23,7 @@ use crate::pipeline;
 use crate::session::{Session, serve};
 use crate::shard::Shard;
 use crate::shortage::{Lack, Use};
+use crate::through::begin_through;
 use crate::transport::Transport;
 use crate::turn_away::turn_away;
 
@@ -94,7 +95,7 @@ fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
         Ok(counted) => counted,
         Err(why) => {
             shard.recorder.hear(&Event::Refused(&live.state.metrics, why));
-            return turn_away(shard, tcp, !listener.is_tls(), why);
+            return turn_away(shard, tcp, listener.is_plain_http(), why);
         }
     };
     let incoming = Incoming {
@@ -123,6 +124,9 @@ pub(crate) struct Incoming {
 
 /// Begins what the listener speaks.
 pub(crate) fn begin(shard: &Rc<Shard>, listener: &Listener, incoming: Incoming) {
+    if listener.protocol != Protocol::Http {
+        return begin_through(shard, listener.protocol, incoming);
+    }
     let Incoming { id, state, tcp, mut connection, counted, deadline } = incoming;
     match &listener.tls {
         None => {

@@ -210,7 +210,10 @@ impl<C: Transport> Session<C> {
             Upload::Over => Ok(if exchange.keeps_client { After::Next } else { After::Close }),
             Upload::Running(up) => {
                 reached.is_reusable = false;
-                self.finish_upload(up, &mut reached.server).await;
+                // A stream's end says that no more is wanted (RFC 9113 section 8.1).
+                if self.io.of_http2().is_none() {
+                    self.finish_upload(up, &mut reached.server).await;
+                }
                 Ok(After::Close)
             }
             Upload::Broken => {

@@ -8,7 +8,7 @@ use pointsman_http::{
     AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead, Upgrade,
 };
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Terminal, Truths};
+use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Subject, Terminal, Truths};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
@@ -156,14 +156,7 @@ impl<'a> Place<'a> {
         truths: &mut Truths,
         exchange: &mut Exchange,
     ) -> Result<Decided<'a>, Fault> {
-        let decision = match &self.listener.program {
-            Some(program) => program.decide(view, truths),
-            None => Decision {
-                by: DecidedBy::Nothing,
-                outcome: Outcome::DefaultPool,
-                effects: Default::default(),
-            },
-        };
+        let decision = decision(self.listener, view, truths);
         let rule = self.live.rule(decision.by);
         self.shard.recorder.hear(&Event::Decided(rule));
         if let Some(facts) = exchange.facts_mut() {
@@ -178,7 +171,7 @@ impl<'a> Place<'a> {
         }
         let (target, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
-            Outcome::DefaultPool => (self.default_target()?, &Stickiness::None),
+            Outcome::DefaultPool => (default_target(self.listener)?, &Stickiness::None),
             Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
             Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
                 (self.listener.target(*target), sticky)
@@ -203,11 +196,6 @@ impl<'a> Place<'a> {
             facts.note(Text::Pool, pool.name().as_bytes());
         }
         Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
-    }
-
-    fn default_target(&self) -> Result<Target, Fault> {
-        let pool = self.listener.default_pool.ok_or(Fault::NoServer)?;
-        Ok(Target { pool, server: None })
     }
 
     /// Writes the head that the server is sent, and what has arrived of the body, for which there is room, too.
@@ -238,6 +226,26 @@ impl<'a> Place<'a> {
         let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
         Ok(Forward { message, body, used, choice, expects_continue, body_left })
     }
+}
+
+/// What the rules of a listener say about a subject.
+pub(crate) fn decision<'l>(
+    listener: &'l Listener,
+    subject: &impl Subject,
+    truths: &mut Truths,
+) -> Decision<'l> {
+    match &listener.program {
+        Some(program) => program.decide(subject, truths),
+        None => {
+            Decision { by: DecidedBy::Nothing, outcome: Outcome::DefaultPool, effects: Default::default() }
+        }
+    }
+}
+
+/// What takes what no rule decided.
+pub(crate) fn default_target(listener: &Listener) -> Result<Target, Fault> {
+    let pool = listener.default_pool.ok_or(Fault::NoServer)?;
+    Ok(Target { pool, server: None })
 }
 
 /// An answer keeps the connection only where the request's body is here, and needs no skipping.

@@ -31,6 +31,8 @@ pub(crate) struct Exchange {
     pub(crate) came_early: bool,
     /// Whether a server has taken it: what fails from then on is told here, not by each try.
     pub(crate) is_reached: bool,
+    /// Whether it is a connection as a whole, of which no request is read.
+    pub(crate) is_connection: bool,
     /// A change of protocol that the server is asked for.
     pub(crate) upgrade: Option<Box<Upgrade>>,
     /// Edits of the answer's head, where rules or stickiness ask for any.
@@ -52,6 +54,11 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
+    /// That of a connection as a whole.
+    pub(crate) fn of_connection(started_us: u64) -> Exchange {
+        Exchange { is_connection: true, started_us, ..Exchange::default() }
+    }
+
     pub(crate) fn keep(&mut self, facts: Box<Facts>) {
         self.facts = Some(facts);
     }
@@ -109,7 +116,7 @@ impl Exchange {
         {
             shard.recorder.hear(&Event::ServerFailed(&server.metrics, fault.kind()));
         }
-        if self.is_empty_connection() {
+        if !self.is_connection && self.is_empty_connection() {
             return;
         }
         let logs = shard.recorder.is_logging();
@@ -118,6 +125,7 @@ impl Exchange {
         let counts = Counts {
             listener,
             server: self.server.as_ref().map(|server| &*server.metrics),
+            is_connection: self.is_connection,
             status: self.status,
             request_bytes: self.request_bytes,
             response_bytes: self.response_bytes,
@@ -141,6 +149,7 @@ impl Exchange {
         };
         let facts = self.facts.as_deref();
         let text = |which| facts.and_then(|facts| facts.text(which));
+        let sni = text(Text::Sni).and_then(|name| std::str::from_utf8(name).ok());
         let step_us = |step| facts.and_then(|facts| facts.steps_us[step as usize]);
         let client_ip = facts.and_then(|facts| facts.client_ip).map(AddressText::new).or(session.sender_text);
         session.shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
@@ -149,11 +158,11 @@ impl Exchange {
             peer: peer_text.as_ref().zip(*src).map(|(text, src)| (text.as_bytes(), src.port())),
             client_ip: client_ip.as_ref().map(AddressText::as_bytes),
             tls: tls.as_ref().map(|tls| tls.version),
-            sni: tls.as_ref().and_then(|tls| tls.sni.as_deref()),
+            sni: tls.as_ref().and_then(|tls| tls.sni.as_deref()).or(sni),
             method: text(Text::Method),
             host: text(Text::Host),
             path: text(Text::Path),
-            version: facts.map(|_| version_text(self.version)),
+            version: facts.filter(|_| !self.is_connection).map(|_| version_text(self.version)),
             rule: text(Text::Rule),
             pool: text(Text::Pool),
             decided_us: step_us(Step::Decided),

@@ -35,6 +35,8 @@ pub(crate) enum Text {
     Path,
     Rule,
     Pool,
+    /// The server name of a hello.
+    Sni,
 }
 
 /// A step whose time the log tells.
@@ -47,7 +49,7 @@ pub(crate) enum Step {
 
 const STEPS: usize = Step::FirstByte as usize + 1;
 
-const TEXTS: usize = Text::Pool as usize + 1;
+const TEXTS: usize = Text::Sni as usize + 1;
 
 impl Facts {
     fn new() -> Facts {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
-use pointsman_tls::HandshakeFault;
+use pointsman_tls::{HandshakeFault, HelloFault};
 use pointsman_view::{AddressText, Connection};
 
 use crate::shard::Shard;
@@ -29,6 +29,18 @@ impl Shaking<'_> {
         if fault != HandshakeFault::Closed && shard.recorder.is_logging() {
             let detail: String = error.to_string().chars().take(DETAIL_CHARS_MAX).collect();
             self.log(shard, &format!("TLS handshake: {}: {detail}", why.label()));
+        }
+    }
+
+    /// What came is no hello by which a connection could be passed on.
+    pub(crate) fn no_hello(&self, shard: &Shard, fault: HelloFault) {
+        let why = match fault {
+            HelloFault::NotTls => HandshakeFailure::NotTls,
+            HelloFault::Malformed | HelloFault::TooLong => HandshakeFailure::Malformed,
+        };
+        self.count(shard, why);
+        if shard.recorder.is_logging() {
+            self.log(shard, &format!("TLS handshake: {}: {}", why.label(), fault.sentence()));
         }
     }
 

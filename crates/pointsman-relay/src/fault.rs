@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     BodyTimeout,
     /// The client went away, or took no byte of the answer in time.
     Client(ClientFault),
+    /// A rule refused the connection.
+    Rejected,
     /// A condition ended unknown.
     Unknown(Cause),
     /// A substituted value would break a header.
@@ -111,9 +113,12 @@ impl Fault {
             Fault::Body(_) | Fault::Substitution(_) | Fault::Rewrite(_) => 400,
             Fault::BodyTooLarge => 413,
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
-            Fault::Client(_) | Fault::TunnelIdle | Fault::TunnelDrained | Fault::Drained | Fault::Dropped => {
-                return None;
-            }
+            Fault::Client(_)
+            | Fault::Rejected
+            | Fault::TunnelIdle
+            | Fault::TunnelDrained
+            | Fault::Drained
+            | Fault::Dropped => return None,
             Fault::Unknown(cause) => cause.status(),
             Fault::Memory | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
@@ -155,6 +160,7 @@ impl Fault {
             Fault::TunnelIdle => "nothing came through the tunnel in time",
             Fault::TunnelDrained => "the tunnel was closed: the switch drains",
             Fault::Drained => "cut off: the drain was over",
+            Fault::Rejected => "a rule refused the connection",
             Fault::Unknown(_) => "a rule could not be decided",
             Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
@@ -206,7 +212,7 @@ impl Fault {
             | Fault::TunnelDrained
             | Fault::Drained
             | Fault::Dropped => return None,
-            Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::Rejected | Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,

@@ -83,7 +83,7 @@ fn begin_for(shard: &Rc<Shard>, mut incoming: Incoming, claim: Claim) {
     let sender = incoming.connection.sender();
     if let Err(why) = incoming.counted.count_address(listener, sender) {
         shard.recorder.hear(&Event::Refused(&incoming.state.metrics, why));
-        return turn_away(shard, incoming.tcp, !listener.is_tls(), why);
+        return turn_away(shard, incoming.tcp, listener.is_plain_http(), why);
     }
     begin(shard, listener, incoming);
 }

@@ -24,8 +24,6 @@ use crate::transport::Transport;
 
 /// How long a connection without streams waits for anything, once it is to end.
 const LAST_WORDS_MS: u32 = 2000;
-/// How long a connection with streams waits: they have their own deadlines.
-const LONG_MS: u32 = 24 * 60 * 60 * 1000;
 /// Streams that a client may reset unanswered before it is looked at whether these are most of them.
 const RESETS_MIN: u64 = 100;
 /// Bytes that frames may take which are no part of a request or answer: so many in any case, so many for each second,
@@ -41,7 +39,7 @@ enum Waiting {
     Preface,
     /// A request.
     Request,
-    /// Its streams, which have deadlines of their own.
+    /// Its streams, which have deadlines of their own; it is looked at what the client takes meanwhile.
     Streams,
     /// That the client takes the rest of what its streams were answered.
     Room,
@@ -82,8 +80,9 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         limits: *limits,
         streams: Rc::default(),
         is_ending: false,
+        is_calmed: false,
     };
-    let fault = serving.run(deadline).await;
+    let fault = serving.run(deadline).await.or(serving.is_calmed.then_some(Fault::Excess));
     serving.tell(fault.as_ref());
     drop(serving);
     drop(booked);
@@ -116,6 +115,8 @@ struct Serving<'a, C> {
     streams: Rc<Streams>,
     /// The client was told that no new streams are taken.
     is_ending: bool,
+    /// Because it asks for too much.
+    is_calmed: bool,
     began_us: u64,
 }
 
@@ -142,7 +143,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 Err(Elapsed::Ended) => {}
                 Err(Elapsed::Time) => match waiting {
                     Waiting::Request => self.end(),
-                    Waiting::Streams => {}
+                    Waiting::Streams => self.look(),
                     Waiting::Room if stall.goes_on(self.h2.with_io(|wire| wire.io.taken_bytes())) => {}
                     Waiting::Room | Waiting::Preface | Waiting::End => return None,
                 },
@@ -159,7 +160,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
             Poll::Ready(Some(Err(fault))) => Poll::Ready(Heard::Ended(Some(fault))),
             Poll::Ready(None) => Poll::Ready(Heard::Ended(None)),
             Poll::Pending if !self.is_ending && self.is_abused() => {
-                self.is_ending = true;
+                (self.is_ending, self.is_calmed) = (true, true);
                 self.h2.calm();
                 context.waker().wake_by_ref();
                 Poll::Pending
@@ -170,7 +171,8 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
     }
 
     fn waiting(&self) -> Waiting {
-        match (self.h2.is_open(), self.h2.has_streams(), self.streams.open.get()) {
+        let holds_some = self.h2.has_streams() || self.h2.is_held_up();
+        match (self.h2.is_open(), holds_some, self.streams.open.get()) {
             (false, _, _) => Waiting::Preface,
             (true, _, 1..) => Waiting::Streams,
             (true, true, 0) => Waiting::Room,
@@ -186,9 +188,17 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 self.client.shard.ms_until(until_us)
             }
             Waiting::Request => self.limits.idle_ms_max,
-            Waiting::Streams => LONG_MS,
-            Waiting::Room => stall.look_ms(),
+            Waiting::Streams | Waiting::Room => stall.look_ms(),
             Waiting::End => LAST_WORDS_MS,
+        }
+    }
+
+    /// Tells the streams what the client takes, where that is what they wait for.
+    fn look(&self) {
+        if self.h2.is_held_up()
+            && let Some(bytes) = self.h2.with_io(|wire| wire.io.taken_bytes())
+        {
+            self.streams.taken_bytes.set(bytes);
         }
     }
 

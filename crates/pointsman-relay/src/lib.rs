@@ -39,6 +39,7 @@ mod sockets;
 mod stream;
 mod switch;
 mod threads;
+mod through;
 mod transport;
 mod tunnel;
 mod turn_away;

@@ -1,11 +1,12 @@
 //! Which server of the target gets the request.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use pointsman_balance::rendezvous;
 use pointsman_config::Target;
-use pointsman_rules::{Stickiness, Subject, Value};
-use pointsman_view::RequestView;
+use pointsman_rules::{Field, Stickiness, Subject, Value};
+use pointsman_view::{ConnectionView, RequestView};
 
 use crate::commit::HeaderEdits;
 use crate::live::Live;
@@ -88,20 +89,8 @@ pub(crate) fn sticky_key(
     match sticky {
         Stickiness::None => None,
         Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
-        Stickiness::IpPort => {
-            let src = view.connection().src?;
-            let mut key = address_bytes(src.ip()).to_vec();
-            key.extend_from_slice(&src.port().to_be_bytes());
-            Some(hash(&key))
-        }
-        Stickiness::Field(field) => {
-            let mut found = None;
-            view.each(field, &mut |value| {
-                found = Some(hash_value(&hash, value));
-                std::ops::ControlFlow::Break(())
-            });
-            found
-        }
+        Stickiness::IpPort => view.connection().src.map(|src| hash(&end_bytes(src))),
+        Stickiness::Field(field) => hash_field(&hash, field, view),
         Stickiness::Cookie => {
             let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
             let id = known.unwrap_or_else(|| {
@@ -111,6 +100,22 @@ pub(crate) fn sticky_key(
             });
             Some(hash(&id))
         }
+    }
+}
+
+/// The same for a connection of which no request is read, and which has no cookies.
+pub(crate) fn connection_key(
+    live: &Live,
+    pool: &str,
+    sticky: &Stickiness,
+    view: &ConnectionView<'_>,
+) -> Option<u64> {
+    let hash = |key: &[u8]| live.sticky.hash(pool.as_bytes(), key);
+    match sticky {
+        Stickiness::None | Stickiness::Cookie => None,
+        Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
+        Stickiness::IpPort => view.connection().src.map(|src| hash(&end_bytes(src))),
+        Stickiness::Field(field) => hash_field(&hash, field, view),
     }
 }
 
@@ -126,6 +131,16 @@ fn set_cookie(sealed: &[u8], view: &RequestView<'_>) -> Vec<u8> {
     cookie
 }
 
+/// The hash of a field's first value.
+fn hash_field(hash: &impl Fn(&[u8]) -> u64, field: &Field, subject: &impl Subject) -> Option<u64> {
+    let mut found = None;
+    subject.each(field, &mut |value| {
+        found = Some(hash_value(hash, value));
+        std::ops::ControlFlow::Break(())
+    });
+    found
+}
+
 fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> u64 {
     match value {
         Value::Text(text) => hash(text),
@@ -133,6 +148,14 @@ fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> u64 {
         Value::Ip(address) => hash(&address_bytes(address)),
         Value::Boolean(truth) => hash(&[u8::from(truth)]),
     }
+}
+
+/// An address and a port.
+fn end_bytes(end: SocketAddr) -> [u8; 18] {
+    let mut bytes = [0; 18];
+    bytes[..16].copy_from_slice(&address_bytes(end.ip()));
+    bytes[16..].copy_from_slice(&end.port().to_be_bytes());
+    bytes
 }
 
 /// An address as 16 bytes, IPv4 in its mapped form.

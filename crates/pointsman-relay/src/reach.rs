@@ -15,6 +15,7 @@ use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::pick::Choice;
 use crate::presence::Ahead;
 use crate::proxy_header::proxy_header;
 use crate::session::Session;
@@ -131,11 +132,7 @@ impl<C: Transport> Session<C> {
         let mut fault = Fault::NoServer;
         loop {
             let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
-            if exchange.tries > 0 {
-                self.shard.recorder.hear(&Event::Retried(&server.metrics));
-            }
-            exchange.tries += 1;
-            exchange.server = Some(server.clone());
+            self.begin_try(&server, exchange);
             let (tried, again) = match self.try_server(&server, forward, exchange).await {
                 Ok(reached) => {
                     exchange.is_reached = true;
@@ -156,6 +153,48 @@ impl<C: Transport> Session<C> {
                 return Err(fault);
             }
         }
+    }
+
+    /// Connects to a server of a connection's target. Nothing was sent yet: another one may take its place.
+    pub(crate) async fn reach_for_connection(
+        &mut self,
+        mut choice: Choice,
+        exchange: &mut Exchange,
+    ) -> Result<ServerConnection, Fault> {
+        let mut fault = Fault::NoServer;
+        loop {
+            let Some(server) = choice.pick(&self.shard) else { return Err(fault) };
+            self.begin_try(&server, exchange);
+            let in_flight = InFlight::begin(server.clone());
+            let (tried, again) = match self.connect(&server).await {
+                Ok(mut io) => {
+                    if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
+                        return Err(Fault::Memory);
+                    }
+                    exchange.is_connected(self);
+                    exchange.is_reached = true;
+                    return Ok(ServerConnection { io, in_flight });
+                }
+                Err(Tried::Failed { fault, again }) => (fault, again),
+                Err(Tried::GivenUp(fault)) => return Err(fault),
+            };
+            fault = Fault::Server(tried);
+            if tried != ServerFault::Shortage {
+                self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
+                choice.exclude(&server);
+            }
+            if !again || exchange.tries >= server.limits.tries_max {
+                return Err(fault);
+            }
+        }
+    }
+
+    fn begin_try(&self, server: &Rc<LocalServer>, exchange: &mut Exchange) {
+        if exchange.tries > 0 {
+            self.shard.recorder.hear(&Event::Retried(&server.metrics));
+        }
+        exchange.tries += 1;
+        exchange.server = Some(server.clone());
     }
 
     async fn try_server(

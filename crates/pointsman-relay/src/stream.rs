@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use pointsman_h2::Stream;
 use pointsman_net::{PooledBuffer, Presence, Tcp};
+use pointsman_telemetry::{Event, Refusal};
 use tokio::io::AsyncWrite;
 
 use crate::exchange::Exchange;
@@ -31,6 +32,8 @@ pub(crate) struct Streams {
     pub(crate) reset: Cell<u64>,
     /// Bytes of requests and answers.
     pub(crate) useful_bytes: Cell<u64>,
+    /// Bytes that the client had taken at the last look, where more was waiting for it.
+    pub(crate) taken_bytes: Cell<u64>,
 }
 
 /// Counts a stream for as long as it lives.
@@ -94,9 +97,9 @@ impl Transport for ClientStream {
         if self.has_ended(context) { Presence::Broken } else { Presence::Open }
     }
 
-    /// What the client gives leave to send is all that is known.
+    /// Of whichever stream. Where its windows hold everything back, what else it takes is no sign that it wants any.
     fn taken_bytes(&self) -> Option<u64> {
-        None
+        Some(self.stream.sent_bytes() + self.place.streams.taken_bytes.get())
     }
 
     fn break_off(&mut self) {
@@ -148,8 +151,10 @@ impl AsyncWrite for ClientStream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
         let written = own.stream.poll_write(context, bytes);
-        if let Poll::Ready(Ok(bytes)) = written {
-            own.place.count(bytes);
+        match &written {
+            Poll::Ready(Ok(bytes)) => own.place.count(*bytes),
+            Poll::Ready(Err(_)) => drop(own.has_ended(context)),
+            Poll::Pending => {}
         }
         written
     }
@@ -159,17 +164,29 @@ impl AsyncWrite for ClientStream {
         Poll::Ready(self.get_mut().stream.finish())
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.get_mut().stream.finish())
+    /// Waits until the connection holds nothing of it any more.
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().stream.poll_finish(context)
     }
 }
 
-/// Serves the one exchange that a stream is.
+/// Serves the one exchange that a stream is. What it has booked is given back when nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let mut exchange = Exchange::default();
     let after = session.whole_exchange(&mut exchange).await;
-    if after != After::Leave {
+    if after == After::Leave {
+        return;
+    }
+    let booked = exchange.booked.take();
+    drop(exchange);
+    if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();
+    } else {
+        let shard = &session.shard;
+        shard.recorder.hear(&Event::Refused(&session.listener.metrics, Refusal::WriteTimeout));
+        session.is_amid_answer = true;
     }
+    drop(session);
+    drop(booked);
 }

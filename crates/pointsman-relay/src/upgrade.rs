@@ -3,17 +3,26 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pointsman_net::PooledBuffer;
 use pointsman_telemetry::Event;
 
 use crate::answer::FinalHead;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::live::ListenerState;
-use crate::reach::Reached;
+use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
 use crate::shard::Shard;
 use crate::transport::Transport;
 use crate::tunnel::{Carried, FirstBytes, Side, Tunnel, TunnelEnd, TunnelLimits};
+
+/// What a tunnel carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Bytes,
+    /// Frames of a WebSocket.
+    Frames,
+}
 
 impl<C: Transport> Session<C> {
     /// Sends a 101, and carries what follows it both ways until the tunnel ends.
@@ -27,6 +36,19 @@ impl<C: Transport> Session<C> {
         self.is_amid_answer = true;
         self.send(message).await?;
         message.release();
+        let carries = if *is_websocket { Carries::Frames } else { Carries::Bytes };
+        self.carry(&mut reached.server, Some(reached.answer.take()), carries, exchange).await
+    }
+
+    /// Carries bytes between the client and a server until one of them, or the switch, ends it. What has come of
+    /// either side goes first.
+    pub(crate) async fn carry(
+        &mut self,
+        server: &mut ServerConnection,
+        of_server: Option<PooledBuffer>,
+        carries: Carries,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
         // What is on its way books for itself from here on.
         let at_rest = self.shard.buffers.tunnel_at_rest();
         if at_rest.is_some() {
@@ -37,12 +59,12 @@ impl<C: Transport> Session<C> {
             idle_ms_max: self.limits.tunnel_idle_ms_max,
             half_closed_ms_max: self.limits.half_closed_ms_max,
             client_write_ms_max: self.limits.write_ms_max,
-            server_write_ms_max: reached.server.server().limits.write_ms_max,
+            server_write_ms_max: server.server().limits.write_ms_max,
         };
-        let first = FirstBytes { of_client: self.early.take(), of_server: Some(reached.answer.take()) };
+        let first = FirstBytes { of_client: self.early.take(), of_server };
         let shard = self.shard.clone();
         let mut tunnel = Tunnel::new(&shard, limits, first);
-        if *is_websocket {
+        if carries == Carries::Frames {
             tunnel.carries_frames();
         }
         let Session { io, deadline, is_amid_answer, .. } = self;
@@ -51,7 +73,7 @@ impl<C: Transport> Session<C> {
             server_bytes: &mut exchange.response_bytes,
             is_amid: is_amid_answer,
         };
-        let end = tunnel.carry(io, &mut reached.server.io, deadline, carried).await;
+        let end = tunnel.carry(io, &mut server.io, deadline, carried).await;
         Err(match end {
             TunnelEnd::Closed => return Ok(After::Leave),
             TunnelEnd::Drained => {

@@ -9,7 +9,7 @@ pub enum Event<'a> {
     ConnectionOpened(&'a ListenerMetrics),
     /// A connection of a listener ended, in whatever way.
     ConnectionClosed(&'a ListenerMetrics),
-    /// A connection changed from requests to a tunnel: bytes both ways.
+    /// A connection became a tunnel, by a change of protocol or from its begin: bytes both ways.
     TunnelOpened(&'a ListenerMetrics),
     /// A tunnel ended, in whatever way.
     TunnelClosed(&'a ListenerMetrics),
@@ -151,6 +151,9 @@ pub struct Counts<'a> {
     pub listener: &'a ListenerMetrics,
     /// The server that was tried last.
     pub server: Option<&'a ServerMetrics>,
+    /// Whether it was a connection as a whole, of which no request was read: it is no request among others, and takes
+    /// as long as its two sides like.
+    pub is_connection: bool,
     /// The status the client was sent, or 0 if it was sent none.
     pub status: u16,
     /// Bytes of the request, head and body.
@@ -209,7 +212,15 @@ pub struct Exchange<'a> {
 impl<'a> Counts<'a> {
     /// An exchange of which only the listener is known.
     pub fn new(listener: &'a ListenerMetrics) -> Counts<'a> {
-        Counts { listener, server: None, status: 0, request_bytes: 0, response_bytes: 0, total_us: 0 }
+        Counts {
+            listener,
+            server: None,
+            is_connection: false,
+            status: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            total_us: 0,
+        }
     }
 }
 

@@ -106,11 +106,13 @@ impl Recorder {
         let slot = counts.listener.slots.of(self.thread);
         // A status outside of 100 to 599 never leaves the switch; counted as no answer.
         let class = usize::from(counts.status / 100);
-        slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
+        if !counts.is_connection {
+            slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
+        }
         slot.received_bytes.add(counts.request_bytes);
         slot.sent_bytes.add(counts.response_bytes);
         // A tunnel takes as long as its two sides like.
-        if counts.status != SWITCHING_PROTOCOLS {
+        if counts.status != SWITCHING_PROTOCOLS && !counts.is_connection {
             slot.duration.add(counts.total_us);
         }
         if let Some(server) = counts.server {

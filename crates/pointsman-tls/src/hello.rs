@@ -58,12 +58,34 @@ impl HelloFault {
     pub fn alert(self) -> [u8; 7] {
         const UNEXPECTED_MESSAGE: u8 = 10;
         const DECODE_ERROR: u8 = 50;
-        let what = match self {
+        fatal(match self {
             HelloFault::NotTls => UNEXPECTED_MESSAGE,
             HelloFault::Malformed | HelloFault::TooLong => DECODE_ERROR,
-        };
-        [21, 3, 3, 0, 2, 2, what]
+        })
     }
+}
+
+/// Why a client is not served whose hello is sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alert {
+    /// A rule refuses it.
+    AccessDenied,
+    /// Nothing is wrong with it: there is no server, or no memory.
+    InternalError,
+}
+
+impl Alert {
+    /// The alert as a record of its own, fatal (RFC 8446 section 6.2).
+    pub fn record(self) -> [u8; 7] {
+        fatal(match self {
+            Alert::AccessDenied => 49,
+            Alert::InternalError => 80,
+        })
+    }
+}
+
+fn fatal(what: u8) -> [u8; 7] {
+    [21, 3, 3, 0, 2, 2, what]
 }
 
 /// Reads the hello at the start of `received`; nothing while it is not whole.
@@ -90,6 +112,18 @@ pub fn client_hello(received: &[u8]) -> Result<Option<ClientHello>, HelloFault> 
         }
     }
     Err(HelloFault::TooLong)
+}
+
+/// How many bytes must have come before [`client_hello`] may say more than that `received` holds no whole hello.
+pub fn hello_bytes_needed(received: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some([_, _, _, high, low]) = received.get(end..).and_then(<[u8]>::first_chunk) {
+        end += RECORD_HEAD_BYTES + usize::from(u16::from_be_bytes([*high, *low]));
+        if end > received.len() {
+            return end;
+        }
+    }
+    received.len() + 1
 }
 
 /// The content of the next record, and `rest` behind it.
@@ -321,6 +355,9 @@ mod tests {
             for end in 0..wire.len() {
                 let expected = if message.len().div_ceil(bytes) > RECORDS_MAX { continue } else { Ok(None) };
                 assert_eq!(client_hello(&wire[..end]), expected, "{end} bytes in records of {bytes}");
+                let needed = hello_bytes_needed(&wire[..end]);
+                assert!(needed > end && needed <= wire.len(), "{needed} after {end} in records of {bytes}");
+                assert_eq!(client_hello(&wire[..needed - 1]), Ok(None), "{needed} after {end}");
             }
             assert_eq!(client_hello(&wire), Ok(Some(hello.clone())), "records of {bytes}");
             let early = [&wire[..], b"\x14\x03\x03\0\x01\x01"].concat();

@@ -35,7 +35,9 @@ pub use client::{Client, ClientStream};
 pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
-pub use hello::{ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello};
+pub use hello::{
+    Alert, ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
+};
 pub use identity::ClientIdentity;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;

@@ -16,6 +16,7 @@ mod path;
 mod percent;
 mod query;
 mod request;
+mod unread;
 
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
 pub use clientip::{TrustedProxies, client_ip};
@@ -26,3 +27,4 @@ pub use host::{HOST_BYTES_MAX, default_authority, normal_host};
 pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
 pub use query::{QueryValue, query_values};
 pub use request::RequestView;
+pub use unread::{ConnectionView, HelloFacts};

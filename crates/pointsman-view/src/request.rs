@@ -67,7 +67,7 @@ impl Subject for RequestView<'_> {
 }
 
 /// Shows one value; [`ControlFlow::Break`] when no more are wanted.
-type See<'s> = &'s mut dyn FnMut(Value<'_>) -> ControlFlow<()>;
+pub(crate) type See<'s> = &'s mut dyn FnMut(Value<'_>) -> ControlFlow<()>;
 
 impl<'a> RequestView<'a> {
     /// One arm a field and no catch-all: a field that is added to the language is missed here.
@@ -162,11 +162,11 @@ impl<'a> RequestView<'a> {
     }
 }
 
-fn address(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
+pub(crate) fn address(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
     end.map(|end| Value::Ip(end.ip().to_canonical())).into_iter().try_for_each(see)
 }
 
-fn port(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
+pub(crate) fn port(end: Option<SocketAddr>, see: See<'_>) -> ControlFlow<()> {
     end.map(|end| Value::Integer(end.port().into())).into_iter().try_for_each(see)
 }
 
@@ -181,6 +181,6 @@ fn in_lower_case<'v>(names: impl Iterator<Item = &'v [u8]>, see: See<'_>) -> Con
     ControlFlow::Continue(())
 }
 
-fn texts<'v>(values: impl IntoIterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {
+pub(crate) fn texts<'v>(values: impl IntoIterator<Item = &'v [u8]>, see: See<'_>) -> ControlFlow<()> {
     values.into_iter().try_for_each(|value| see(Value::Text(value)))
 }

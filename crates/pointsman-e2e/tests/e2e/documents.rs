@@ -3,7 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use pointsman_e2e::{Client, Finished, Origin, Switch, pointsman, program, tool, workspace};
+use pointsman_e2e::{
+    Authority, Client, Finished, Origin, Switch, TlsClient, pointsman, program, tool, until, workspace,
+};
 use tempfile::TempDir;
 
 /// A block of a page between fences.
@@ -153,7 +155,7 @@ fn every_example_is_known() {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    assert_eq!(names, ["plain", "shop"]);
+    assert_eq!(names, ["passthrough", "plain", "shop"]);
 }
 
 #[test]
@@ -164,6 +166,26 @@ fn plain_example() {
     assert!(["9001", "9002"].contains(&client.get("/").server()));
     assert_eq!(client.get("/static/a").server(), "9003");
     assert_eq!(client.ask("TRACE", "/", "").status(), 405);
+}
+
+/// The servers of the example speak HTTP here and take no hello: that they are reached is what there is to see.
+#[test]
+fn passthrough_example() {
+    let Some((folder, origins)) = example("passthrough") else { return };
+    let switch = Switch::run(folder);
+    let trust = TlsClient::new(&Authority::new("test CA"));
+    let mut blog = Client::plain(switch.address("sites"));
+    blog.send(trust.hello("a.blogs.example"));
+    let blogs = origins.iter().find(|origin| origin.name() == "9003").expect("it is written down");
+    until("the blogs are reached", || (blogs.connections() == 1).then_some(()));
+    let mut nameless = Client::plain(switch.address("sites"));
+    nameless.send(trust.without_sni().hello("shop.example"));
+    switch.log_entry("the refusal", |line| line["rule"] == "NAMELESS");
+    let mail = Client::plain(switch.address("mail"));
+    let reached = |name: &&Origin| ["9005", "9006"].contains(&name.name()) && name.connections() == 1;
+    until("the mail is reached", || origins.iter().find(reached));
+    drop(mail);
+    switch.log_entry("the mail", |line| line["listener"] == "mail" && line["pool"] == "mail");
 }
 
 #[test]

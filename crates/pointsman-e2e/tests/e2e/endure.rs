@@ -6,6 +6,8 @@ mod descriptors;
 mod dying_servers;
 mod framed;
 mod h2_floods;
+mod http2_floods;
+mod http2_holds;
 mod large_bodies;
 mod limits;
 mod memory;
@@ -15,7 +17,7 @@ mod tunnels;
 
 use std::io::Write;
 
-use pointsman_e2e::{Bound, Client, Setup, Switch, descriptors_of_this_process, scale};
+use pointsman_e2e::{Bound, Client, Setup, Switch, descriptors_of_this_process, scale, until};
 
 /// Descriptors of a test process that are for nobody of a crowd.
 const OTHER_DESCRIPTORS: u64 = 600;
@@ -68,4 +70,28 @@ fn resident_each(switch: &Switch, other: &mut Client, before: u64, count: usize)
         most = most.max(switch.allocated_bytes());
     }
     most.saturating_sub(before) / count as u64
+}
+
+/// A setup with so little memory for clients that what is not given back shows.
+fn modest(threads: usize) -> Setup {
+    Setup::new(threads).top("buffer_bytes_max = 67108864")
+}
+
+/// Remembers how the switch is at rest. What it gives says when it is so again: nobody else is connected, no request is
+/// at a server, and no more is booked than before.
+fn returns_to_rest(switch: &Switch, threads: usize) -> impl Fn(&str) + '_ {
+    let gauges = |switch: &Switch| {
+        let names = ["pointsman_connections_open", "pointsman_server_in_flight_requests"];
+        (names.map(|name| switch.metric(name, &[])), switch.metric("pointsman_buffer_booked_bytes", &[]))
+    };
+    let ([open, _], booked) = gauges(switch);
+    // A thread keeps two steps, of a MiB at most, of what it has once booked.
+    let threads = u32::try_from(threads).expect("a few");
+    let most = booked + f64::from(2 * threads * 1024 * 1024);
+    move |fault| {
+        until(&format!("rest behind {fault}"), || {
+            let (now, booked) = gauges(switch);
+            (now == [open, 0.0] && booked <= most).then_some(())
+        });
+    }
 }

@@ -7,7 +7,7 @@ use crate::{Diagnostic, Field};
 use super::Compiler;
 
 /// What a rule set is asked about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// HTTP requests.
     #[default]

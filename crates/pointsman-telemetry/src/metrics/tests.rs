@@ -143,6 +143,7 @@ fn every_event_is_on_the_page() {
     let counts = Counts {
         listener: &shop,
         server: Some(&server),
+        is_connection: false,
         status: 204,
         request_bytes: 100,
         response_bytes: 200,
@@ -152,6 +153,8 @@ fn every_event_is_on_the_page() {
     recorder.hear(&Event::Done(&Exchange::new(counts)));
     recorder.hear(&Event::Counted(&Counts { status: 0, total_us: 90_000_000, ..counts }));
     recorder.hear(&Event::Counted(&Counts { status: 101, total_us: 3_600_000_000, ..counts }));
+    let connection = Counts { is_connection: true, status: 0, total_us: 1, ..counts };
+    recorder.hear(&Event::Counted(&connection));
     recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
     metrics.reloaded(2);
     metrics.reload_refused();
@@ -174,8 +177,8 @@ fn every_event_is_on_the_page() {
         ("pointsman_buffer_booked_bytes", 3_145_728.0),
         ("pointsman_buffer_bytes_max", 1_099_511_627_776.0),
         (r#"pointsman_requests_total{listener="shop",status="1xx"}"#, 1.0),
-        (r#"pointsman_received_bytes_total{listener="shop"}"#, 400.0),
-        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 800.0),
+        (r#"pointsman_received_bytes_total{listener="shop"}"#, 500.0),
+        (r#"pointsman_sent_bytes_total{listener="shop"}"#, 1000.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.000064"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.001024"}"#, 1.0),
         (r#"pointsman_request_duration_seconds_bucket{listener="shop",le="0.002048"}"#, 2.0),
@@ -184,7 +187,7 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_request_duration_seconds_sum{listener="shop"}"#, 90.001501),
         (r#"pointsman_request_duration_seconds_count{listener="shop"}"#, 3.0),
         (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
-        (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 4.0),
+        (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 5.0),
         (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
         (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),
         (r#"pointsman_server_in_flight_requests{pool="fast",server="server1"}"#, 3.0),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_config::{Bind, Listener, OddNames, Plan};
+use pointsman_config::{Bind, Listener, OddNames, Plan, Protocol};
 use pointsman_http::HeadLimits;
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 use pointsman_view::{EncodedSlash, PathOptions, TrustedProxies};
@@ -98,6 +98,18 @@ impl Place {
                 )
             })?,
         };
+        let protocol = match listener.protocol {
+            Protocol::Http => None,
+            Protocol::Tcp => Some("tcp"),
+            Protocol::TlsPassthrough => Some("tls-passthrough"),
+        };
+        if let Some(protocol) = protocol {
+            return Err(format!(
+                "error: the listener `{}` reads no requests: its `protocol` is `{protocol}`\n\
+                 help: name one that does with `--listener`\n",
+                listener.name
+            ));
+        }
         let mut trusted_proxies = listener.trusted_proxies.clone();
         trusted_proxies.extend(&options.trusted_proxies);
         Ok(Place {

@@ -1,0 +1,256 @@
+//! Connections that go through as they are, to a server that rules over the connection choose: of `tcp` listeners
+//! nothing is read, of `tls-passthrough` ones the ClientHello that they begin with.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use pointsman_config::Protocol;
+use pointsman_net::{Elapsed, Tcp, spawn};
+use pointsman_rules::{Effect, Outcome, Stickiness, Terminal};
+use pointsman_telemetry::{Event, HandshakeFailure, Refusal};
+use pointsman_tls::{Alert, ClientHello, HelloFault, client_hello, hello_bytes_needed};
+use pointsman_view::{ConnectionView, HelloFacts};
+
+use crate::accept::{Incoming, first_word};
+use crate::decide::{decision, default_target};
+use crate::exchange::Exchange;
+use crate::facts::Text;
+use crate::failed_handshake::Shaking;
+use crate::fault::Fault;
+use crate::memory::is_out_of_memory;
+use crate::pick::{Choice, connection_key};
+use crate::session::{After, Session};
+use crate::shard::{Scratch, Shard};
+use crate::transport::read_into;
+use crate::upgrade::Carries;
+
+/// Begins a connection of a listener that reads no requests.
+pub(crate) fn begin_through(shard: &Rc<Shard>, protocol: Protocol, incoming: Incoming) {
+    let Incoming { id, state, tcp, connection, counted, deadline } = incoming;
+    let mut session = Session::new(tcp, shard.clone(), id, state, connection, deadline);
+    spawn(async move {
+        session.serve_through(protocol).await;
+        drop((session, counted));
+    });
+}
+
+/// Why there is no hello.
+enum NoHello {
+    Fault(HelloFault),
+    /// The connection ended before it was whole.
+    Closed,
+    /// It did not come in time.
+    Timeout {
+        has_spoken: bool,
+    },
+    Memory,
+}
+
+impl Session<Tcp> {
+    async fn serve_through(&mut self, protocol: Protocol) {
+        let mut exchange = Exchange::of_connection(self.shard.clock.round_us());
+        // Until bytes pass in order, an end is no orderly one: who waits for an answer must not take it for that.
+        self.is_amid_answer = true;
+        let hello = match protocol {
+            Protocol::Http | Protocol::Tcp => None,
+            Protocol::TlsPassthrough => match self.hello(exchange.started_us).await {
+                Some(hello) => Some(hello),
+                None => return,
+            },
+        };
+        match self.whole_connection(hello.as_ref(), &mut exchange).await {
+            After::Close => {
+                let booked = exchange.booked.take();
+                drop(exchange);
+                self.linger(booked).await;
+            }
+            After::Next | After::Leave | After::Http2 => self.leave().await,
+        }
+    }
+
+    /// A connection to its end, told to telemetry. A switch that stops ends it.
+    async fn whole_connection(&mut self, hello: Option<&HelloFacts>, exchange: &mut Exchange) -> After {
+        let shard = self.shard.clone();
+        let after = {
+            let mut whole = pin!(async {
+                match self.pass_through(hello, exchange).await {
+                    Ok(after) => after,
+                    Err(fault) => self.refuse_connection(fault, hello, exchange).await,
+                }
+            });
+            poll_fn(|context| match shard.is_stopping() {
+                true => Poll::Ready(None),
+                false => whole.as_mut().poll(context).map(Some),
+            })
+            .await
+        };
+        let after = after.unwrap_or_else(|| {
+            exchange.fault.get_or_insert(Fault::Drained);
+            After::Leave
+        });
+        exchange.tell(self);
+        after
+    }
+
+    /// The way of a connection: decide, connect, carry.
+    async fn pass_through(
+        &mut self,
+        hello: Option<&HelloFacts>,
+        exchange: &mut Exchange,
+    ) -> Result<After, Fault> {
+        let Some(choice) = self.decide_through(hello, exchange)? else {
+            self.is_amid_answer = false;
+            return Ok(After::Leave);
+        };
+        exchange.is_decided(self);
+        exchange.booked = self.shard.buffers.tunnel_at_rest();
+        if exchange.booked.is_none() {
+            return Err(Fault::Memory);
+        }
+        let mut server = self.reach_for_connection(choice, exchange).await?;
+        self.carry(&mut server, None, Carries::Bytes, exchange).await
+    }
+
+    /// Where the connection goes. Nothing where a rule discards it.
+    fn decide_through(
+        &self,
+        hello: Option<&HelloFacts>,
+        exchange: &mut Exchange,
+    ) -> Result<Option<Choice>, Fault> {
+        let shard = &*self.shard;
+        if shard.recorder.is_logging() {
+            let mut facts = shard.spare_facts.take();
+            if let Some(name) = hello.and_then(|hello| hello.sni.as_deref()) {
+                facts.note(Text::Sni, name.as_bytes());
+            }
+            exchange.keep(facts);
+        }
+        let local = shard.local();
+        let Some((listener, live)) = local.live.listener(self.listener_id) else {
+            return Err(Fault::NoListener);
+        };
+        let view = ConnectionView::new(&self.connection, hello);
+        let Scratch { truths, .. } = &mut *shard.scratch.borrow_mut();
+        let decision = decision(listener, &view, truths);
+        let rule = live.rule(decision.by);
+        shard.recorder.hear(&Event::Decided(rule));
+        if let Some(facts) = exchange.facts_mut() {
+            facts.note(Text::Rule, rule.label().as_bytes());
+            let tags = decision.effects.iter().filter_map(|effect| match effect {
+                Effect::Tag(tag) => Some(Box::<str>::from(&**tag)),
+                Effect::Header { .. } | Effect::RewritePath { .. } => None,
+            });
+            facts.tags.extend(tags);
+        }
+        let (target, sticky) = match decision.outcome {
+            Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
+            Outcome::DefaultPool => (default_target(listener)?, &Stickiness::None),
+            Outcome::RouteUnknown { target, .. } => (listener.target(target), &Stickiness::None),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => (listener.target(*target), sticky),
+            Outcome::Terminal(Terminal::Discard) => {
+                shard.recorder.hear(&Event::Refused(&self.listener.metrics, Refusal::Rule));
+                return Ok(None);
+            }
+            // What answers a request has none to answer: before a reload the listener read some.
+            Outcome::Terminal(
+                Terminal::Reject { .. } | Terminal::Redirect { .. } | Terminal::Respond { .. },
+            ) => return Err(Fault::Rejected),
+        };
+        let pool = local.pool(target.pool);
+        if let Some(facts) = exchange.facts_mut() {
+            facts.note(Text::Pool, pool.name().as_bytes());
+        }
+        let key = connection_key(&local.live, pool.name(), sticky, &view);
+        Ok(Some(Choice::new(&local, target, key)))
+    }
+
+    /// Tells a client of TLS by an alert why nothing comes of its connection, where none of its server's bytes may
+    /// have reached it. Any other hears it by a reset.
+    async fn refuse_connection(
+        &mut self,
+        fault: Fault,
+        hello: Option<&HelloFacts>,
+        exchange: &mut Exchange,
+    ) -> After {
+        exchange.fault = Some(fault);
+        if exchange.is_reached || hello.is_none() {
+            return After::Leave;
+        }
+        match fault {
+            Fault::Client(_) => After::Leave,
+            Fault::Rejected | Fault::Unknown(_) => self.alert(Alert::AccessDenied.record()).await,
+            _ => self.alert(Alert::InternalError.record()).await,
+        }
+    }
+
+    async fn alert(&mut self, record: [u8; 7]) -> After {
+        match self.send(&record).await {
+            Ok(()) => After::Close,
+            Err(_) => After::Leave,
+        }
+    }
+
+    /// Reads the hello, and keeps its bytes for the server. Nothing where there is none, which has been told.
+    async fn hello(&mut self, since_us: u64) -> Option<HelloFacts> {
+        let until_us = self.shard.after_ms(self.limits.handshake_ms_max);
+        let first = first_word(&self.shard, self.listener_id, &mut self.deadline, until_us, &self.io).await;
+        let why = match first {
+            Ok(()) => match self.hello_until(until_us).await {
+                Ok(hello) => return Some(hello),
+                Err(why) => why,
+            },
+            Err(Elapsed::Ended) => {
+                self.is_amid_answer = false;
+                return None;
+            }
+            Err(Elapsed::Time) => NoHello::Timeout { has_spoken: false },
+        };
+        let Session { shard, connection, listener, .. } = self;
+        let metrics = &listener.metrics;
+        let shaking = Shaking { listener: metrics, connection, since_us };
+        match why {
+            NoHello::Fault(fault) => {
+                shaking.no_hello(shard, fault);
+                if self.alert(fault.alert()).await == After::Close {
+                    self.linger(None).await;
+                }
+            }
+            NoHello::Closed => shaking.count(shard, HandshakeFailure::Closed),
+            NoHello::Timeout { has_spoken } => {
+                shard.recorder.hear(&Event::Refused(metrics, Refusal::HandshakeTimeout));
+                shaking.timed_out(shard, has_spoken);
+            }
+            NoHello::Memory => {
+                shard.recorder.hear(&Event::Refused(metrics, Refusal::Memory));
+                shaking.count(shard, HandshakeFailure::Memory);
+            }
+        }
+        None
+    }
+
+    async fn hello_until(&mut self, until_us: u64) -> Result<HelloFacts, NoHello> {
+        let mut received = self.shard.buffers.request();
+        let mut needed = 1;
+        loop {
+            let ms = self.shard.ms_until(until_us);
+            match self.deadline.within(ms, read_into(&mut self.io, &mut received)).await {
+                Ok(Ok(1..)) if received.len() < needed => continue,
+                Ok(Ok(1..)) => {}
+                Ok(read) if is_out_of_memory(&read) => return Err(NoHello::Memory),
+                Ok(_) => return Err(NoHello::Closed),
+                Err(_) => return Err(NoHello::Timeout { has_spoken: true }),
+            }
+            match client_hello(&received) {
+                Ok(Some(hello)) => {
+                    self.early = Some(received);
+                    let ClientHello { sni, alpn, version } = hello;
+                    return Ok(HelloFacts { sni, alpn, version });
+                }
+                Ok(None) => needed = hello_bytes_needed(&received),
+                Err(fault) => return Err(NoHello::Fault(fault)),
+            }
+        }
+    }
+}
