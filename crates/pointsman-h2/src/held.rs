@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_left_or_was_thrown_away_is_held_no_more() {
-        let (sent_bytes, mut context) = (Rc::default(), Context::from_waker(Waker::noop()));
+        let (sent_bytes, context) = (Rc::default(), Context::from_waker(Waker::noop()));
         let (held, other) = (Held::new(Rc::clone(&sent_bytes)), Held::new(Rc::clone(&sent_bytes)));
         assert!(held.poll_empty(&context).is_ready());
         let (mut first, second) = (Piece::new(b"first", &held), Piece::new(b"second", &held));
@@ -97,9 +97,9 @@ mod tests {
         Piece::new(b"third", &other).advance(5);
         assert_eq!((held.sent_bytes(), sent_bytes.get(), first.chunk()), (7, 7, &b"rst"[..]));
         drop(second);
-        assert!(held.poll_empty(&mut context).is_pending() && other.is_empty());
+        assert!(held.poll_empty(&context).is_pending() && other.is_empty());
         drop(first);
-        assert!(held.poll_empty(&mut context).is_ready());
+        assert!(held.poll_empty(&context).is_ready());
         assert_eq!(sent_bytes.get(), 7);
     }
 }

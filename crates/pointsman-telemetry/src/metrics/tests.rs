@@ -118,6 +118,26 @@ fn handshakes_are_on_the_page() {
     }
 }
 
+/// Exchanges of every kind, and a connection that was none.
+fn hear_exchanges(recorder: &Recorder, listener: &ListenerMetrics, server: &ServerMetrics) {
+    let counts = Counts {
+        listener,
+        server: Some(server),
+        is_connection: false,
+        status: 204,
+        request_bytes: 100,
+        response_bytes: 200,
+        total_us: 1_500,
+    };
+    // Whether there is a line or not, the same is counted.
+    recorder.hear(&Event::Done(&Exchange::new(counts)));
+    recorder.hear(&Event::Counted(&Counts { status: 0, total_us: 90_000_000, ..counts }));
+    recorder.hear(&Event::Counted(&Counts { status: 101, total_us: 3_600_000_000, ..counts }));
+    let connection = Counts { is_connection: true, status: 0, total_us: 1, ..counts };
+    recorder.hear(&Event::Counted(&connection));
+    recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
+}
+
 #[test]
 fn every_event_is_on_the_page() {
     let metrics = registry(1);
@@ -140,22 +160,7 @@ fn every_event_is_on_the_page() {
     for _ in 0..3 {
         recorder.hear(&Event::Decided(&rule));
     }
-    let counts = Counts {
-        listener: &shop,
-        server: Some(&server),
-        is_connection: false,
-        status: 204,
-        request_bytes: 100,
-        response_bytes: 200,
-        total_us: 1_500,
-    };
-    // Whether there is a line or not, the same is counted.
-    recorder.hear(&Event::Done(&Exchange::new(counts)));
-    recorder.hear(&Event::Counted(&Counts { status: 0, total_us: 90_000_000, ..counts }));
-    recorder.hear(&Event::Counted(&Counts { status: 101, total_us: 3_600_000_000, ..counts }));
-    let connection = Counts { is_connection: true, status: 0, total_us: 1, ..counts };
-    recorder.hear(&Event::Counted(&connection));
-    recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
+    hear_exchanges(&recorder, &shop, &server);
     metrics.reloaded(2);
     metrics.reload_refused();
 
