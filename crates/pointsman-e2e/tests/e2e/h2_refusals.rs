@@ -153,9 +153,10 @@ impl Stage {
         let mut client = H2Client::begin(self.client());
         // The proxy may have had enough before the end.
         drop(sent.send(&mut client));
-        let first = client.outcome(1).map(|outcome| told(&outcome)).map_err(|error| error.to_string())?;
+        let outcome = client.outcome(1).map_err(|error| error.to_string())?;
+        let first = told(&outcome);
         if !expected.outcomes.contains(&first.as_str()) {
-            return Err(format!("{first} instead of {}", row.outcome));
+            return Err(format!("{first} instead of {}: {outcome:?}", row.outcome));
         }
         if ["goaway", "close"].contains(&first.as_str()) {
             return Ok(Told { first, goes_on: false });
