@@ -140,11 +140,11 @@ mod tests {
             counts: Counts {
                 listener: &listener,
                 server: Some(&server),
+                is_connection: false,
                 status: 200,
                 request_bytes: 120,
                 response_bytes: 1300,
                 total_us: 1200,
-                is_connection: false,
             },
             now_us: 0,
             peer: Some((b"127.0.0.1", 5555)),

@@ -214,7 +214,7 @@ fn floods(threads: usize) {
         figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));
         let cpu_ms = (switch.cpu_ticks() - cpu_before) * TICK_MS;
         // A debug build is slow; those who are served meanwhile are in it.
-        let bound = Bound::AtMost(scale(20_000, 3000));
+        let bound = Bound::AtMost(scale(6000, 1500));
         figure(&fault, cpu_ms, Unit::Count("milliseconds of CPU, others' with it"), bound);
         rest(&fault);
         // What the first one of them needs stays with the allocator; none needs more.

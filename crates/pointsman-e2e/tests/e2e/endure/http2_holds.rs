@@ -168,7 +168,9 @@ fn waiting_streams(threads: usize) {
     until("every request at its server", || (held.connections() >= count).then_some(()));
     let each = resident_each(&switch, &mut other, before, count);
     figure(&fault, each, EACH, each_at_most(24 * KIB, count, threads));
-    assert_eq!(switch.metric("pointsman_server_in_flight_requests", &[]), whole(count));
+    until("these are on their way, and nothing else", || {
+        (switch.metric("pointsman_server_in_flight_requests", &[]) == whole(count)).then_some(())
+    });
     drop(clients);
     until("all of them over", || {
         let names = ["pointsman_server_in_flight_requests", "pointsman_connections_open"];
