@@ -32,8 +32,17 @@ impl Front {
     /// When it does not start.
     #[must_use]
     pub fn switch(setup: Setup, server: SocketAddr) -> Self {
+        Self::switch_with(setup, "", server)
+    }
+
+    /// The same with keys of the pool: `protocol = "h2"`.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn switch_with(setup: Setup, keys: &str, server: SocketAddr) -> Self {
         let authority = Authority::new("front");
-        let setup = setup.pool_at("standard", "", &[("server", server)]).listener_alike("tls");
+        let setup = setup.pool_at("standard", keys, &[("server", server)]).listener_alike("tls");
         let switch = setup.tls(&authority.server(&[FRONT_NAME]), "").start();
         let (plain, tls) = (switch.address("shop"), switch.address("tls"));
         Self::of(plain, plain, tls, authority, Running::Switch(Box::new(switch)))

@@ -12,7 +12,18 @@ const GRPC_CASES: usize = 15;
 const WEBSOCKET_CASES: [(&str, usize); 2] = [("ws_client.py", 14), ("ws_client.js", 11)];
 const WEBSOCKET_SERVERS: [&str; 2] = ["ws_server.py", "ws_server.js"];
 
-pointsman_e2e::for_threads!(websocket);
+pointsman_e2e::for_threads!(websocket, grpc);
+
+/// HTTP/2 on both sides.
+fn grpc(threads: usize) {
+    if !peers_installed() {
+        return;
+    }
+    let server = Peer::serving("grpc_server.py");
+    let front = Front::switch_with(Setup::new(threads), "protocol = \"h2\"", server.address());
+    grpc_client(front.http2(), &front, &server, false);
+    grpc_client(front.tls(), &front, &server, true);
+}
 
 fn websocket(threads: usize) {
     if !SPEAKS_WEBSOCKET || !peers_installed() {
