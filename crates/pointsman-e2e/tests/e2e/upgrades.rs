@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use pointsman_e2e::{Client, RawOrigin, Setup, read_head, read_lines, read_some, testdata, unescape};
+use pointsman_e2e::{Client, RawOrigin, Setup, read_head, read_lines, read_some, testdata, unescape, until};
 
 pointsman_e2e::for_threads!(table, routed_by_the_protocol, none_allowed, a_refused_version_is_told);
 
@@ -209,6 +209,9 @@ fn a_refused_version_is_told(threads: usize) {
     assert_eq!(answer.head.field("upgrade"), Some("websocket"));
     assert_eq!(answer.head.all("connection"), ["Upgrade", "close"]);
     let refused = [("listener", "shop"), ("reason", "unsupported")];
-    assert!((switch.metric("pointsman_refusals_total", &refused) - 1.0).abs() < 0.1);
+    // The answer is there before it is counted.
+    until("it is counted", || {
+        ((switch.metric("pointsman_refusals_total", &refused) - 1.0).abs() < 0.1).then_some(())
+    });
     assert_eq!(server.connections(), 0);
 }
