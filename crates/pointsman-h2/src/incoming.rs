@@ -82,6 +82,21 @@ impl Incoming {
         Poll::Ready(Ok(out.len() - before))
     }
 
+    /// The same behind a head of so many bytes: what is here of the body goes with it.
+    pub(crate) fn poll_read_behind(
+        &mut self,
+        head_bytes: usize,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+    ) -> Poll<io::Result<usize>> {
+        match self.poll_read(context, out) {
+            Poll::Ready(Ok(bytes)) => Poll::Ready(Ok(head_bytes + bytes)),
+            // What is wrong is so at the next read, too.
+            _ if head_bytes > 0 => Poll::Ready(Ok(head_bytes)),
+            nothing => nothing,
+        }
+    }
+
     /// Moves a piece. Says whether there may be more for the room that is left.
     fn poll_data(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<bool>> {
         if self.piece.is_empty() {

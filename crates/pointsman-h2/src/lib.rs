@@ -16,6 +16,7 @@ mod fields;
 mod gather;
 mod held;
 mod incoming;
+mod outgoing;
 mod request;
 mod server;
 mod server_stream;

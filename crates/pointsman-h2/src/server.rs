@@ -30,8 +30,7 @@ pub struct ServerConnection<T> {
     h2: client::Connection<Gathered<T>, Bytes>,
 }
 
-/// By which requests begin on a connection. When all of them are gone and no stream is open, it ends.
-#[derive(Clone)]
+/// By which requests begin on a connection. When it is gone and no stream is open, the connection ends.
 pub struct Requests {
     begin: client::SendRequest<Bytes>,
     is_https: bool,

@@ -16,9 +16,8 @@ use pointsman_http::{BodyReader, Framing as Http1Framing};
 
 use crate::fields::{broken, lines_bytes, read_lines, write_line};
 use crate::incoming::{CHUNK_OVERHEAD_BYTES, Framing, Incoming};
+use crate::outgoing::{poll_leave, with_head};
 
-/// Data that is handed over at a time.
-const PIECE_BYTES_MAX: usize = 64 * 1024;
 /// What a head has beside its fields, at most.
 const FIRST_AND_LAST_LINES_BYTES: usize = 128;
 
@@ -72,11 +71,7 @@ impl ServerStream {
                 return Poll::Ready(Ok(taken));
             }
         }
-        match self.poll_body(context, &bytes[taken..]) {
-            Poll::Ready(Ok(more)) => Poll::Ready(Ok(taken + more)),
-            Poll::Pending if taken > 0 => Poll::Ready(Ok(taken)),
-            other => other,
-        }
+        with_head(taken, self.poll_body(context, &bytes[taken..]))
     }
 
     fn send_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -99,16 +94,7 @@ impl ServerStream {
         let Output::Body { stream, body, trailers } = &mut self.output else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let wanted = bytes.len().min(PIECE_BYTES_MAX);
-        stream.reserve_capacity(wanted);
-        let mut room = stream.capacity();
-        while room == 0 {
-            room = match ready!(stream.poll_capacity(context)) {
-                Some(room) => room.map_err(broken)?,
-                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            };
-        }
-        let part = &bytes[..wanted.min(room)];
+        let part = &bytes[..ready!(poll_leave(stream, context, bytes.len()))?];
         let mut data = Vec::with_capacity(part.len());
         let fed = body.feed_unchunked(part, &mut data, trailers).map_err(|_| io::ErrorKind::InvalidData)?;
         if !data.is_empty() || fed.done && trailers.is_empty() {
@@ -178,12 +164,7 @@ impl ServerStream {
         }
         let head_bytes = out.len() - before;
         let Input::Body(body) = &mut self.input else { return Poll::Ready(Ok(head_bytes)) };
-        match body.poll_read(context, out) {
-            // What is here of the body goes with the head.
-            Poll::Ready(Ok(bytes)) => Poll::Ready(Ok(head_bytes + bytes)),
-            _ if head_bytes > 0 => Poll::Ready(Ok(head_bytes)),
-            nothing => nothing,
-        }
+        body.poll_read_behind(head_bytes, context, out)
     }
 }
 

@@ -15,10 +15,8 @@ use crate::answer;
 use crate::fields::{broken, read_lines};
 use crate::held::{Held, Piece};
 use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming};
+use crate::outgoing::{poll_leave, with_head};
 use crate::request::{self, Oddity};
-
-/// Data that is handed over at a time.
-const PIECE_BYTES_MAX: usize = 64 * 1024;
 
 /// A client's request and the way of its answer.
 pub struct Stream {
@@ -111,13 +109,7 @@ impl Stream {
             self.input = Input::Body(Incoming::new(body, framing));
         }
         let Input::Body(body) = &mut self.input else { return Poll::Ready(Ok(0)) };
-        let head_bytes = out.len() - before;
-        match body.poll_read(context, out) {
-            // What is here of the body goes with the head.
-            Poll::Ready(Ok(bytes)) => Poll::Ready(Ok(head_bytes + bytes)),
-            _ if head_bytes > 0 => Poll::Ready(Ok(head_bytes)),
-            nothing => nothing,
-        }
+        body.poll_read_behind(out.len() - before, context, out)
     }
 
     /// Says that what is written next is the last, and that `trailers`, whole lines, follow it.
@@ -138,11 +130,7 @@ impl Stream {
                 return Poll::Ready(Ok(taken));
             }
         }
-        match self.poll_data(context, &bytes[taken..]) {
-            Poll::Ready(Ok(data)) => Poll::Ready(Ok(taken + data)),
-            Poll::Pending if taken > 0 => Poll::Ready(Ok(taken)),
-            other => other,
-        }
+        with_head(taken, self.poll_data(context, &bytes[taken..]))
     }
 
     fn send_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -162,16 +150,7 @@ impl Stream {
         let Output::Data(stream) = &mut self.output else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let wanted = bytes.len().min(PIECE_BYTES_MAX);
-        stream.reserve_capacity(wanted);
-        let mut room = stream.capacity();
-        while room == 0 {
-            room = match ready!(stream.poll_capacity(context)) {
-                Some(room) => room.map_err(broken)?,
-                None => return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
-            };
-        }
-        let taken = wanted.min(room);
+        let taken = ready!(poll_leave(stream, context, bytes.len()))?;
         let is_end = self.is_ending && taken == bytes.len();
         let has_trailers = self.trailers.is_some();
         let piece = Piece::new(&bytes[..taken], &self.held);

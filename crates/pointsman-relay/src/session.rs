@@ -419,7 +419,7 @@ impl<C: Transport> Session<C> {
     pub(crate) fn may_go_over(&self, listener: &Listener, received: &[u8]) -> bool {
         let is_first = self.requests == 1 && self.io.plain().is_some() && listener.http2 == Http2::On;
         // The rest of it, which may still come, has no part in what a request is.
-        is_first && received.starts_with(&PREFACE[..b"PRI * HTTP/2.0\r\n".len()])
+        is_first && received.starts_with(&PREFACE[..b"PRI * HTTP/2.0\r".len()])
     }
 
     fn is_unlisted(&self) -> bool {
