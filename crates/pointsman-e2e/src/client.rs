@@ -71,12 +71,23 @@ impl Client {
     /// When nothing listens there.
     #[must_use]
     pub fn plain_from(source: IpAddr, address: SocketAddr) -> Self {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a descriptor");
+        Self::try_plain_from(source, address).expect("the switch listens")
+    }
+
+    /// The same where the switch may refuse the connection at once.
+    ///
+    /// # Errors
+    /// When nothing listens there, or it is reset before it is known here that it stood.
+    ///
+    /// # Panics
+    /// When this machine does not have the source's address.
+    pub fn try_plain_from(source: IpAddr, address: SocketAddr) -> Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.bind(&SocketAddr::new(source, 0).into()).expect("an address of this machine");
-        socket.connect(&address.into()).expect("the switch listens");
+        socket.connect(&address.into())?;
         let socket = TcpStream::from(socket);
-        patient(&socket).expect("connected");
-        Self::over(socket)
+        patient(&socket)?;
+        Ok(Self::over(socket))
     }
 
     /// Connects without TLS, with so little room for what it has not read.
@@ -119,7 +130,7 @@ impl Client {
     }
 
     fn over(socket: TcpStream) -> Self {
-        let local = socket.local_addr().expect("connected");
+        let local = socket.local_addr().expect("an open socket");
         Self { reader: Reader::new(Stream::Plain(socket)), local }
     }
 

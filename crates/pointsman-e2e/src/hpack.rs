@@ -138,13 +138,17 @@ fn read_integer(rest: &mut &[u8], prefix_bits: u8) -> Option<usize> {
 struct Codes {
     /// Symbols by length of code, then by number.
     symbols: Vec<usize>,
+    /// How many symbols have a code of a length.
+    counts: [usize; CODE_BITS_MAX as usize + 1],
 }
 
 impl Codes {
     fn new() -> Self {
         let mut symbols: Vec<usize> = (0..=END_OF_STRING).collect();
         symbols.sort_by_key(|symbol| (CODE_BITS[*symbol], *symbol));
-        Self { symbols }
+        let mut counts = [0; CODE_BITS_MAX as usize + 1];
+        CODE_BITS.iter().for_each(|bits| counts[usize::from(*bits)] += 1);
+        Self { symbols, counts }
     }
 
     fn read(&self, packed: &[u8]) -> Option<Vec<u8>> {
@@ -162,7 +166,7 @@ impl Codes {
                 padding &= bit == 1;
                 code = code << 1 | u32::from(bit);
                 first <<= 1;
-                let count = CODE_BITS.iter().filter(|bits| **bits == length).count();
+                let count = self.counts[usize::from(length)];
                 let offset = usize::try_from(code - first).ok()?;
                 if offset < count {
                     text.push(u8::try_from(self.symbols[before + offset]).ok()?);

@@ -40,7 +40,7 @@ impl Nginx {
     ) -> Self {
         for _ in 0..5 {
             let folder = tempfile::tempdir().expect("a temporary folder");
-            let addresses = [(); COUNT].map(|()| Origin::dead_address());
+            let addresses = [(); COUNT].map(|()| Origin::free_address());
             let write = |name: &str, text: &str| {
                 std::fs::write(folder.path().join(name), text).expect("a writable folder");
             };

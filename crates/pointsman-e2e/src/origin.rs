@@ -1,12 +1,12 @@
 //! A small HTTP/1 server that records what it is sent and answers as it is told.
 
 use std::io::{Read, Result, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::raw_origin::listen;
 use crate::tls_server::Line;
@@ -83,6 +83,8 @@ struct State {
     raw: Vec<Vec<u8>>,
     requests: Vec<Request>,
     shaken: Vec<Shaken>,
+    /// Connections that this side has closed.
+    ended: usize,
 }
 
 impl Origin {
@@ -127,6 +129,7 @@ impl Origin {
                 let (connection, tls) = (shared.admit(&socket), tls.clone());
                 std::thread::spawn(move || {
                     serve(&name, connection, (socket, tls.as_ref()), &shared, &*answer);
+                    shared.change(|state| state.ended += 1);
                 });
             }
         });
@@ -144,14 +147,28 @@ impl Origin {
         })
     }
 
-    /// An address where nothing listens.
+    /// An address where nothing listens, nor will while the tests run.
     ///
     /// # Panics
     /// When no port is free.
     #[must_use]
     pub fn dead_address() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        listener.local_addr().expect("bound")
+        // Bound: nobody else can be given the port.
+        static HELD: Mutex<Vec<Socket>> = Mutex::new(Vec::new());
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a descriptor");
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+        let address = socket.local_addr().ok().and_then(|address| address.as_socket()).expect("bound");
+        HELD.lock().expect("no panic under the lock").push(socket);
+        address
+    }
+
+    /// An address where something may listen: its port is free, unless another has taken it meanwhile.
+    ///
+    /// # Panics
+    /// When no port is free.
+    #[must_use]
+    pub fn free_address() -> SocketAddr {
+        listen().local_addr().expect("bound")
     }
 
     /// Its name, which it also sends as `X-Server`.
@@ -219,6 +236,14 @@ impl Origin {
     /// When it does not come in time.
     pub fn wait_for_body(&self) {
         self.wait("a whole body", |state| state.requests.last().is_some_and(|request| request.complete));
+    }
+
+    /// Waits until it has closed so many connections.
+    ///
+    /// # Panics
+    /// When they are not closed in time.
+    pub fn wait_for_ends(&self, count: usize) {
+        self.wait(&format!("the end of {count} connections"), |state| state.ended >= count);
     }
 
     fn wait(&self, what: &str, ready: impl Fn(&State) -> bool) {

@@ -43,7 +43,7 @@ fn ipv6_alone(threads: usize) {
     if !has_ipv6() {
         return;
     }
-    let port = Origin::dead_address().port();
+    let port = Origin::free_address().port();
     let switch = shows(threads, &format!("\"[::]:{port}\"\nipv6_only = true")).start();
     let v6: SocketAddr = format!("[::1]:{port}").parse().expect("an address");
     assert_eq!(Client::plain(v6).get("/").text(), "::1 ::1");

@@ -282,7 +282,7 @@ impl Drop for Running {
 /// HAProxy cannot say which free port it took, so one is chosen for it; if somebody else was quicker, another.
 fn haproxy(folder: &Path, to: SocketAddr, options: &str) -> (Running, SocketAddr) {
     for _ in 0..5 {
-        let address = Origin::dead_address();
+        let address = Origin::free_address();
         let configuration = format!(
             "defaults\n mode tcp\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n\
              listen front\n bind {address}\n server switch {to} {options}\n"

@@ -188,7 +188,7 @@ fn listener_removed_amid_an_answer(threads: usize) {
 /// one, and the idle connections of the old one end.
 fn listener_renamed(threads: usize) {
     let origin = Origin::new("origin");
-    let bind = format!("bind = \"{}\"", Origin::dead_address());
+    let bind = format!("bind = \"{}\"", Origin::free_address());
     let shop = Setup::new(threads).listener(&bind).pool("standard", &[&origin]);
     let store = shop.clone().named("store");
     let switch = shop.start();
