@@ -31,6 +31,8 @@ pub struct Limits {
     pub connection_window_bytes: u32,
     /// Bytes of an answer that a stream holds while the client does not take them.
     pub unsent_bytes_max: usize,
+    /// Whether a stream may change to another protocol (RFC 8441).
+    pub allows_tunnels: bool,
 }
 
 /// Why a connection ends.
@@ -95,7 +97,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
     /// A connection over `io`, from which nothing has been read yet.
     pub fn new(io: T, limits: &Limits) -> Connection<T> {
         let io = Gathered::new(io);
-        let shaking = server::Builder::new()
+        let mut builder = server::Builder::new();
+        if limits.allows_tunnels {
+            builder.enable_connect_protocol();
+        }
+        let shaking = builder
             .max_concurrent_streams(limits.streams_max)
             .max_header_list_size(limits.head_bytes_max)
             .initial_window_size(limits.stream_window_bytes)

@@ -23,6 +23,8 @@ pub(crate) enum Framing {
     Length(u64),
     /// In chunks: it was not said how long it is.
     Chunks,
+    /// It is no body, but what comes through a tunnel.
+    Raw,
 }
 
 /// A body and its trailers.
@@ -48,6 +50,11 @@ impl Incoming {
     pub(crate) fn new(body: RecvStream, framing: Framing) -> Incoming {
         let state = if framing == Framing::Not { State::Over } else { State::Data };
         Incoming { body, piece: Bytes::new(), framing, state }
+    }
+
+    /// What comes is no body from here on, and not framed.
+    pub(crate) fn becomes_tunnel(&mut self) {
+        (self.framing, self.state) = (Framing::Raw, State::Data);
     }
 
     /// Appends what has come to `out`, within its room; 0 is the end.

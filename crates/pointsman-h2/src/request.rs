@@ -1,6 +1,9 @@
 //! A stream's request as the head of an HTTP/1.1 message.
 
-use http::header::{CONTENT_LENGTH, COOKIE, HOST, TE};
+use std::hash::{BuildHasher, RandomState};
+
+use h2::ext::Protocol;
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, SEC_WEBSOCKET_KEY, TE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method};
 
@@ -14,9 +17,16 @@ pub enum Oddity {
     WhiteSpace,
     /// `:authority` and Host differ (RFC 9113 section 8.3.1).
     HostConflict,
+    /// `:protocol` is not the name of a protocol (RFC 8441 section 4).
+    Protocol,
 }
 
 const CHUNKED_LINE: &[u8] = b"Transfer-Encoding: chunked\r\n";
+/// What asks for another protocol, but for its name.
+const UPGRADE_BYTES: usize = "Connection: Upgrade\r\nUpgrade: \r\nSec-WebSocket-Key: \r\n".len() + KEY_BYTES;
+/// A key of a WebSocket handshake: 16 bytes in Base64 (RFC 6455 section 4.1).
+const KEY_BYTES: usize = 24;
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Room that a head takes, at most.
 pub(crate) fn bytes_max(parts: &Parts) -> usize {
@@ -24,7 +34,13 @@ pub(crate) fn bytes_max(parts: &Parts) -> usize {
     let target = parts.uri.path_and_query().map_or(1, |target| target.as_str().len());
     let authority = parts.uri.authority().map_or(0, |authority| authority.as_str().len());
     let first_line = parts.method.as_str().len() + target.max(authority) + "  HTTP/1.1\r\n".len();
-    first_line + authority + "Host: \r\n".len() + lines + CHUNKED_LINE.len() + "\r\n".len()
+    let upgrade = protocol(parts).map_or(0, |protocol| protocol.len() + UPGRADE_BYTES);
+    first_line + authority + "Host: \r\n".len() + lines + CHUNKED_LINE.len() + upgrade + "\r\n".len()
+}
+
+/// The protocol that the stream is to change to (RFC 8441 section 4).
+pub(crate) fn protocol(parts: &Parts) -> Option<&str> {
+    parts.extensions.get::<Protocol>().map(Protocol::as_str)
 }
 
 /// Whether the request says that its body, which has not ended with the head, is empty.
@@ -34,14 +50,18 @@ pub(crate) fn announces_nothing(parts: &Parts) -> bool {
 
 /// Writes the head, and says how the body follows it.
 ///
+/// One that asks for another protocol is the GET that asks for it in HTTP/1.1 (RFC 8441 section 5).
+///
 /// Names are lower-case tokens, and no value has CR, LF or NUL in it: the frame reader has refused all else. Whatever
 /// else a head may not be is found by whoever parses it.
 pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (Framing, Option<Oddity>) {
     let authority = parts.uri.authority().map(http::uri::Authority::as_str);
-    out.extend_from_slice(parts.method.as_str().as_bytes());
+    let protocol = protocol(parts);
+    let method = if protocol.is_some() { &Method::GET } else { &parts.method };
+    out.extend_from_slice(method.as_str().as_bytes());
     out.push(b' ');
     let target = match parts.uri.path_and_query() {
-        _ if parts.method == Method::CONNECT => authority.unwrap_or_default(),
+        _ if method == Method::CONNECT => authority.unwrap_or_default(),
         Some(target) => target.as_str(),
         None => "/",
     };
@@ -50,8 +70,15 @@ pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (F
     if let Some(authority) = authority {
         write_line(b"Host", authority.as_bytes(), out);
     }
-    let oddity = write_fields(&parts.headers, authority, out);
+    let mut oddity = write_fields(&parts.headers, authority, protocol.is_some(), out);
+    if let Some(protocol) = protocol
+        && !write_upgrade(protocol, out)
+    {
+        oddity = Some(Oddity::Protocol);
+    }
     let framing = match (has_body, parts.headers.get(CONTENT_LENGTH)) {
+        // What follows is no body.
+        _ if protocol.is_some() => Framing::Not,
         (false, _) => Framing::Not,
         // What is no number is refused when the head is parsed.
         (true, Some(length)) => {
@@ -66,7 +93,40 @@ pub(crate) fn write_head(parts: &Parts, has_body: bool, out: &mut Vec<u8>) -> (F
     (framing, oddity)
 }
 
-fn write_fields(fields: &HeaderMap, authority: Option<&str>, out: &mut Vec<u8>) -> Option<Oddity> {
+/// Asks for a protocol. False where that is no name of one (RFC 9110 section 7.8).
+fn write_upgrade(protocol: &str, out: &mut Vec<u8>) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~/".contains(&byte);
+    if protocol.is_empty() || !protocol.bytes().all(is_of_name) {
+        return false;
+    }
+    write_line(b"Connection", b"Upgrade", out);
+    write_line(b"Upgrade", protocol.as_bytes(), out);
+    if protocol.eq_ignore_ascii_case("websocket") {
+        // The client has none (RFC 8441 section 5.1), and a server of HTTP/1.1 wants one.
+        let keys = RandomState::new();
+        write_line(b"Sec-WebSocket-Key", &base64(keys.hash_one(0), keys.hash_one(1)), out);
+    }
+    true
+}
+
+/// 16 bytes in Base64 (RFC 4648 section 4).
+fn base64(high: u64, low: u64) -> [u8; KEY_BYTES] {
+    let bits = u128::from(high) << 64 | u128::from(low);
+    let digit = |bits: u128| BASE64[(bits % 64) as usize];
+    let mut text = [b'='; KEY_BYTES];
+    for (at, place) in text.iter_mut().take(21).enumerate() {
+        *place = digit(bits >> (122 - 6 * at));
+    }
+    text[21] = digit(bits << 4);
+    text
+}
+
+fn write_fields(
+    fields: &HeaderMap,
+    authority: Option<&str>,
+    is_upgrade: bool,
+    out: &mut Vec<u8>,
+) -> Option<Oddity> {
     let mut oddity = None;
     let mut has_cookie = false;
     for (name, value) in fields {
@@ -86,8 +146,9 @@ fn write_fields(fields: &HeaderMap, authority: Option<&str>, out: &mut Vec<u8>) 
             if !authority.as_bytes().eq_ignore_ascii_case(value) {
                 oddity = Some(Oddity::HostConflict);
             }
-        } else if name == TE {
-            // It is about this connection, and says `trailers` if anything (RFC 9113 section 8.2.2).
+        } else if name == TE || is_upgrade && name == SEC_WEBSOCKET_KEY {
+            // The one is about this connection, and says `trailers` if anything (RFC 9113 section 8.2.2); the other
+            // is not used here, and its place is taken.
         } else {
             write_line(name.as_str().as_bytes(), value, out);
         }

@@ -8,8 +8,9 @@ use std::task::{Context, Poll, ready};
 
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
+use http::header::SEC_WEBSOCKET_ACCEPT;
 use http::request::Parts;
-use http::{HeaderMap, Request, uri::Scheme};
+use http::{HeaderMap, Request, Response, StatusCode, uri::Scheme};
 
 use crate::answer;
 use crate::fields::{broken, read_lines};
@@ -24,11 +25,22 @@ pub struct Stream {
     has_body: bool,
     scheme: Option<Scheme>,
     oddity: Option<Oddity>,
+    tunnel: Tunnel,
     output: Output,
     /// Whether what is written next is the last.
     is_ending: bool,
     trailers: Option<Box<HeaderMap>>,
     held: Rc<Held>,
+}
+
+/// Whether the stream is to change to another protocol (RFC 8441).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tunnel {
+    Not,
+    /// The client asks for it.
+    Asked,
+    /// It has changed.
+    Open,
 }
 
 /// How far the request has been read.
@@ -56,11 +68,13 @@ impl Stream {
     ) -> Stream {
         let (parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
+        let asks = request::protocol(&parts).is_some();
         Stream {
             scheme: parts.uri.scheme().cloned(),
             input: Input::Head(Box::new(parts), Some(body)),
             has_body,
             oddity: None,
+            tunnel: if asks { Tunnel::Asked } else { Tunnel::Not },
             output: Output::Head(respond),
             is_ending: false,
             trailers: None,
@@ -81,6 +95,16 @@ impl Stream {
     /// What is odd about the request that an HTTP/1.1 head cannot show. Known once the head was read.
     pub fn oddity(&self) -> Option<Oddity> {
         self.oddity
+    }
+
+    /// Whether the client asks for another protocol, by what reads as a GET with Upgrade.
+    pub fn asks_for_protocol(&self) -> bool {
+        self.tunnel != Tunnel::Not
+    }
+
+    /// Whether it has changed to another protocol: what is read and written is that.
+    pub fn is_tunnel(&self) -> bool {
+        self.tunnel == Tunnel::Open
     }
 
     /// Room that the next read needs at least, where it does not go on with less.
@@ -134,9 +158,13 @@ impl Stream {
     }
 
     fn send_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (answer, used) = answer::read_head(bytes).ok_or(io::ErrorKind::InvalidData)?;
+        let (mut answer, used) = answer::read_head(bytes).ok_or(io::ErrorKind::InvalidData)?;
         let Output::Head(respond) = &mut self.output else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        if answer.status().is_informational() {
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            self.tunnel = Tunnel::Open;
+            self.input.becomes_tunnel()?;
+            grant(&mut answer);
+        } else if answer.status().is_informational() {
             respond.send_informational(answer).map_err(broken)?;
             return Ok(used);
         }
@@ -174,8 +202,10 @@ impl Stream {
         }
     }
 
-    /// The same, and waits until nothing of it is held any more: it has left, or nobody wants it.
+    /// The same, and waits until nothing of it is held any more: it has left, or nobody wants it. A tunnel's end
+    /// needs no announcement.
     pub fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.is_ending |= self.is_tunnel();
         self.finish()?;
         self.held.poll_empty(context).map(Ok)
     }
@@ -223,6 +253,21 @@ impl Stream {
         }
         self.output = Output::Broken;
     }
+}
+
+impl Input {
+    fn becomes_tunnel(&mut self) -> io::Result<()> {
+        match self {
+            Input::Body(incoming) => Ok(incoming.becomes_tunnel()),
+            Input::Head(..) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// A change of protocol as HTTP/2 says it: there is no key that was taken (RFC 8441 section 5.1).
+fn grant(answer: &mut Response<()>) {
+    *answer.status_mut() = StatusCode::OK;
+    answer.headers_mut().remove(SEC_WEBSOCKET_ACCEPT);
 }
 
 impl fmt::Debug for Stream {

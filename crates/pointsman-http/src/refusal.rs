@@ -60,6 +60,8 @@ pub enum Refusal {
     Expectation,
     /// CONNECT: the switch is no tunnel (RFC 9110 section 9.3.6).
     Connect,
+    /// CONNECT to a protocol that the listener does not change to (RFC 8441 section 4, RFC 9220 section 3).
+    Protocol,
     /// A WebSocket handshake that is none: another method than GET, a body, no key or no version, or several
     /// (RFC 6455 section 4.2.1).
     WebSocket,
@@ -73,7 +75,11 @@ impl Refusal {
         match self {
             Refusal::HeadTooLarge | Refusal::TooManyHeaders => 431,
             Refusal::TargetTooLong => 414,
-            Refusal::TransferCoding | Refusal::Connect | Refusal::Method | Refusal::MethodTooLong => 501,
+            Refusal::TransferCoding
+            | Refusal::Connect
+            | Refusal::Method
+            | Refusal::MethodTooLong
+            | Refusal::Protocol => 501,
             Refusal::Expectation => 417,
             Refusal::Scheme | Refusal::Misdirected => 421,
             Refusal::WebSocketVersion => 426,
@@ -111,6 +117,7 @@ impl Refusal {
             Refusal::Connection => "Connection names a field that is not hop-by-hop",
             Refusal::Expectation => "expectation not supported",
             Refusal::Connect | Refusal::Method => "method not supported",
+            Refusal::Protocol => "protocol not supported",
             Refusal::WebSocket => "malformed WebSocket handshake",
             Refusal::WebSocketVersion => "WebSocket version not supported",
         }

@@ -28,9 +28,10 @@ pub struct Granted<'b> {
 
 impl RequestHead {
     /// The protocols that the request asks to change to, as they were written. None where `Connection` does not
-    /// say so, too, nor in HTTP/1.0, which knows no such thing.
+    /// say so, too, nor in HTTP/1.0, which knows no such thing. In HTTP/2 there are no such fields: what is there stands
+    /// for a CONNECT that asks for it.
     pub fn offered_protocols<'b>(&'b self, buffer: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
-        let asks = self.options.upgrade && self.version == Version::Http11;
+        let asks = self.options.upgrade && self.version != Version::Http10;
         self.lines.iter().filter(move |_| asks).flat_map(move |line| protocols(line, buffer))
     }
 

@@ -124,6 +124,11 @@ impl<C: Transport> Session<C> {
             }
             return Ok(Found::Interim(message, head.head_bytes()));
         }
+        // A client that asked so over HTTP/2 takes every success for a change (RFC 8441 section 5).
+        let is_mistaken = exchange.upgrade.is_some() && exchange.version == Version::Http2;
+        if is_mistaken && granted.is_none() && matches!(head.status(), 200..300) {
+            return Err(Fault::Server(ServerFault::Protocol));
+        }
         let form = match (head.framing(), exchange.version) {
             (Framing::Chunked, Version::Http10 | Version::Http2) => BodyForm::Unchunked,
             _ => BodyForm::AsItCame,

@@ -5,11 +5,12 @@
 use pointsman_config::{EncodedSlash, Listener, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{
-    AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, RequestHead, Upgrade,
+    AnswerTo, BodyReader, Framing, HeadLimits, Method, OddNames, PLAIN_TEXT_LINE, Refusal, RequestHead,
+    Upgrade,
 };
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Subject, Terminal, Truths};
-use pointsman_telemetry::{Event, Refusal};
+use pointsman_telemetry::{self as telemetry, Event};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
     take_away_forwarding,
@@ -109,6 +110,9 @@ pub(crate) fn decide<C: Transport>(
     let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
     note_facts(shard, head, received, &peer, Some(&view), exchange);
     exchange.upgrade = head.upgrade(received, &listener.upgrades).map_err(Fault::Head)?.map(Box::new);
+    if of_http2.is_some_and(|stream| stream.asks_for_protocol) && exchange.upgrade.is_none() {
+        return Err(Fault::Head(Refusal::Protocol));
+    }
     let decided = place.ask_rules(&view, truths, exchange)?;
     exchange.is_decided(session);
     let arrived_at = session.connection.dst;
@@ -178,7 +182,9 @@ impl<'a> Place<'a> {
             }
             Outcome::Terminal(own) => {
                 if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
-                    self.shard.recorder.hear(&Event::Refused(&self.live.state.metrics, Refusal::Rule));
+                    self.shard
+                        .recorder
+                        .hear(&Event::Refused(&self.live.state.metrics, telemetry::Refusal::Rule));
                 }
                 return match own {
                     Terminal::Discard => Ok(Decided::Discard),
@@ -353,12 +359,12 @@ fn fits(
     listener: &Listener,
     peer: &Peer,
 ) -> Result<(), Fault> {
-    if let Some(Oddity::WhiteSpace) = of_stream.and_then(|(stream, _)| stream.oddity) {
-        return Err(Fault::Head(pointsman_http::Refusal::FieldWhiteSpace));
-    }
-    if let Some(Oddity::HostConflict) = of_stream.and_then(|(stream, _)| stream.oddity) {
-        return Err(Fault::Head(pointsman_http::Refusal::HostConflict));
-    }
+    let odd = of_stream.and_then(|(stream, _)| stream.oddity).map(|oddity| match oddity {
+        Oddity::WhiteSpace => Refusal::FieldWhiteSpace,
+        Oddity::HostConflict => Refusal::HostConflict,
+        Oddity::Protocol => Refusal::Protocol,
+    });
+    odd.map_or(Ok(()), Err).map_err(Fault::Head)?;
     head.settle_odd_names(received, odd_names(listener)).map_err(Fault::Head)?;
     if peer.is_trusted {
         return Ok(());
@@ -382,9 +388,9 @@ fn check_stream(
     connection: &Connection,
     listener: &Listener,
     peer: &Peer,
-) -> Result<(), pointsman_http::Refusal> {
+) -> Result<(), Refusal> {
     if stream.scheme.is_some_and(|scheme| scheme != peer.scheme) {
-        return Err(pointsman_http::Refusal::Scheme);
+        return Err(Refusal::Scheme);
     }
     let (Some(tls), Some(acceptor)) = (&connection.tls, &listener.tls) else { return Ok(()) };
     let mut scratch = [0; HOST_BYTES_MAX];
@@ -392,7 +398,7 @@ fn check_stream(
     let host = host.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
     match acceptor.serves_alike(tls.sni.as_deref(), host) {
         true => Ok(()),
-        false => Err(pointsman_http::Refusal::Misdirected),
+        false => Err(Refusal::Misdirected),
     }
 }
 

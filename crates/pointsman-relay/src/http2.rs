@@ -64,6 +64,10 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         return session.leave().await;
     };
     session.look_at_plan();
+    let local = shard.local();
+    let allows_tunnels =
+        local.live.listener(session.listener_id).is_some_and(|(listener, _)| !listener.upgrades.is_empty());
+    drop(local);
     let Session { io, listener_id, listener, connection, owner, deadline, early, limits, .. } = &mut *session;
     let wire = Wire { early: early.take(), read_bytes: 0, io };
     let client = Client {
@@ -74,7 +78,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         owner: *owner,
     };
     let mut serving = Serving {
-        h2: Connection::new(wire, &h2_limits(limits)),
+        h2: Connection::new(wire, &h2_limits(limits, allows_tunnels)),
         began_us: client.shard.clock.round_us(),
         client,
         limits: *limits,
@@ -89,13 +93,14 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
     session.linger(None).await;
 }
 
-fn h2_limits(limits: &ListenerLimits) -> Limits {
+fn h2_limits(limits: &ListenerLimits, allows_tunnels: bool) -> Limits {
     Limits {
         streams_max: limits.http2_streams_max,
         head_bytes_max: limits.head_bytes_max,
         stream_window_bytes: limits.http2_stream_window_bytes,
         connection_window_bytes: limits.http2_window_bytes.max(limits.http2_stream_window_bytes),
         unsent_bytes_max: STREAM_UNSENT_BYTES_MAX,
+        allows_tunnels,
     }
 }
 

@@ -143,6 +143,11 @@ impl Buffers {
         self.account.book(TUNNEL_BYTES as u64)
     }
 
+    /// Books a tunnel that is a stream, of which so much may come before it is read.
+    pub(crate) fn stream_tunnel(&self, window_bytes: u32) -> Option<Booking> {
+        self.account.book((TUNNEL_BYTES + STREAM_BYTES) as u64 + u64::from(window_bytes))
+    }
+
     /// For what is on its way in a tunnel. There may be no room for it.
     pub(crate) fn tunnel(&self) -> PooledBuffer {
         self.bodies.take_later()

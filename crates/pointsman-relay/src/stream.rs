@@ -79,7 +79,8 @@ impl ClientStream {
         if self.stream.poll_reset(context).is_pending() {
             return false;
         }
-        if !self.stream.is_answered() && !std::mem::replace(&mut self.place.is_reset, true) {
+        let is_answered = self.stream.is_answered() || self.stream.is_tunnel();
+        if !is_answered && !std::mem::replace(&mut self.place.is_reset, true) {
             let streams = &self.place.streams;
             streams.reset.set(streams.reset.get() + 1);
         }
@@ -116,8 +117,12 @@ impl Transport for ClientStream {
     }
 
     fn of_http2(&self) -> Option<OfHttp2<'_>> {
-        let (scheme, oddity) = (self.stream.scheme(), self.stream.oddity());
-        Some(OfHttp2 { scheme, oddity, window_bytes: self.window_bytes })
+        Some(OfHttp2 {
+            scheme: self.stream.scheme(),
+            oddity: self.stream.oddity(),
+            asks_for_protocol: self.stream.asks_for_protocol(),
+            window_bytes: self.window_bytes,
+        })
     }
 
     fn ends_with(&mut self, trailers: &[u8]) {
@@ -170,11 +175,14 @@ impl AsyncWrite for ClientStream {
     }
 }
 
-/// Serves the one exchange that a stream is. What it has booked is given back when nothing of its answer is held.
+/// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let mut exchange = Exchange::default();
     let after = session.whole_exchange(&mut exchange).await;
     if after == After::Leave {
+        if session.io.stream.is_tunnel() {
+            session.leave().await;
+        }
         return;
     }
     let booked = exchange.booked.take();

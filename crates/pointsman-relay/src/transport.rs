@@ -83,6 +83,8 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
 pub(crate) struct OfHttp2<'a> {
     pub(crate) scheme: Option<&'a str>,
     pub(crate) oddity: Option<Oddity>,
+    /// Whether the client asks for another protocol, and takes every success for a change to it (RFC 8441).
+    pub(crate) asks_for_protocol: bool,
     /// Bytes of the body that may come before they are read.
     pub(crate) window_bytes: u32,
 }

@@ -50,7 +50,10 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
         // What is on its way books for itself from here on.
-        let at_rest = self.shard.buffers.tunnel_at_rest();
+        let at_rest = match self.io.of_http2() {
+            Some(stream) => self.shard.buffers.stream_tunnel(stream.window_bytes),
+            None => self.shard.buffers.tunnel_at_rest(),
+        };
         if at_rest.is_some() {
             exchange.booked = at_rest;
         }
