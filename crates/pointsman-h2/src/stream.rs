@@ -161,7 +161,9 @@ impl Stream {
         let (mut answer, used) = answer::read_head(bytes).ok_or(io::ErrorKind::InvalidData)?;
         let Output::Head(respond) = &mut self.output else { return Err(io::ErrorKind::BrokenPipe.into()) };
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let Input::Body(incoming) = &mut self.input else { return Err(io::ErrorKind::InvalidData.into()) };
+            let Input::Body(incoming) = &mut self.input else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
             incoming.becomes_tunnel();
             self.tunnel = Tunnel::Open;
             grant(&mut answer);
