@@ -3,7 +3,8 @@
 //! The kernel takes a reference to what stands behind a descriptor in each system call, except where nobody else
 //! uses the table. So a thread that shares its table with none has less to do in each read, write and wait.
 //!
-//! Invariant: a descriptor is used and closed only by threads of the table that it was opened in. Between tables
+//! Invariant: a descriptor is used and closed only by threads of the table that it was opened in, or of tables that are
+//! copies of it from then on, where it has the same number and nobody closes it before. Between tables
 //! sockets pass as messages, [`SocketSender::send`] to [`SocketReceiver::next`], which is right within one table,
 //! too.
 
@@ -111,14 +112,6 @@ impl Arrivals {
 }
 
 impl SocketSender {
-    /// The same end for the table of this thread.
-    ///
-    /// # Errors
-    /// When there is no descriptor left.
-    pub fn try_clone(&self) -> io::Result<SocketSender> {
-        Ok(SocketSender(self.0.try_clone()?))
-    }
-
     /// Sends a copy of a socket. It keeps the socket open until it is received or the channel is closed.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pointsman_net::{Accepted, Arrivals, Received, SocketSender, Task, Tcp, spawn};
@@ -68,7 +69,7 @@ impl StreamCounts {
 /// A thread's ways to the others, and theirs to it.
 pub(crate) struct HandOver {
     /// By thread.
-    peers: Vec<SocketSender>,
+    peers: Arc<Vec<SocketSender>>,
     arrivals: Rc<Arrivals>,
     /// What takes what arrives, until the switch drains.
     taking: RefCell<Option<Task>>,
@@ -76,7 +77,7 @@ pub(crate) struct HandOver {
 
 impl HandOver {
     /// `peers` by thread, `arrivals` on the event loop of this one.
-    pub(crate) fn new(peers: Vec<SocketSender>, arrivals: Arrivals) -> HandOver {
+    pub(crate) fn new(peers: Arc<Vec<SocketSender>>, arrivals: Arrivals) -> HandOver {
         HandOver { peers, arrivals: Rc::new(arrivals), taking: RefCell::default() }
     }
 

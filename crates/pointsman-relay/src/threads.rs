@@ -36,14 +36,20 @@ impl Threads {
     /// When the system gives no thread or event loop.
     pub fn start(count: usize, own_tables: bool) -> io::Result<Threads> {
         let mut threads = Threads { all: Vec::with_capacity(count), refusal: None };
-        let ways = Arc::new(ways(count)?);
+        let (ways, arrivals): (Vec<_>, Vec<_>) = ways(count)?.into_iter().unzip();
+        let (ways, arrivals) = (Arc::new(ways), Arc::new(arrivals));
         for number in 0..count {
             let (sockets, receiver) = socket_channel()?;
             let receiver = Arc::new(receiver);
             let (work, works) = mpsc::channel();
             let (ready, is_ready) = mpsc::channel();
-            let theirs =
-                Theirs { number, own_table: own_tables, receiver: receiver.clone(), ways: ways.clone() };
+            let theirs = Theirs {
+                number,
+                own_table: own_tables,
+                receiver: receiver.clone(),
+                ways: ways.clone(),
+                arrivals: arrivals.clone(),
+            };
             let name = format!("shard-{number}");
             let thread = std::thread::Builder::new()
                 .name(name)
@@ -79,25 +85,26 @@ fn ways(threads: usize) -> io::Result<Vec<(SocketSender, SocketReceiver)>> {
     }
 }
 
-/// What a thread begins with. Whoever started it has opened the sockets and is to close them.
+/// What a thread begins with. Whoever started it has opened what it receives by, and is to close that.
 struct Theirs {
     number: usize,
     own_table: bool,
     receiver: Arc<SocketReceiver>,
-    ways: Arc<Vec<(SocketSender, SocketReceiver)>>,
+    /// Open in each table under the same number, and closed when no thread uses them any more.
+    ways: Arc<Vec<SocketSender>>,
+    arrivals: Arc<Vec<SocketReceiver>>,
 }
 
 impl Theirs {
     /// The same sockets in the table of this thread.
     fn equip(&self, has_own_table: bool) -> io::Result<Equipment> {
         let event_loop = EventLoop::new()?;
-        let hand_over = match self.ways.get(self.number) {
+        let hand_over = match self.arrivals.get(self.number) {
             None => None,
-            Some((_, receiver)) => {
-                let arrivals = receiver.try_clone()?;
-                let arrivals = event_loop.run(async { Arrivals::new(arrivals) })?;
-                let peers = self.ways.iter().map(|(sender, _)| sender.try_clone());
-                Some(HandOver::new(peers.collect::<io::Result<_>>()?, arrivals))
+            Some(receiver) => {
+                let receiver = receiver.try_clone()?;
+                let arrivals = event_loop.run(async { Arrivals::new(receiver) })?;
+                Some(HandOver::new(self.ways.clone(), arrivals))
             }
         };
         Ok(Equipment { event_loop, sockets: self.receiver.try_clone()?, hand_over, has_own_table })
