@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
@@ -273,6 +275,18 @@ impl Shard {
     /// Whether the drain is over, and what is still open is cut.
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Goes on with `future`, unless the switch stops: then there is nothing more of it.
+    pub(crate) fn poll_unless_stopping<F: Future>(
+        &self,
+        future: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<F::Output>> {
+        match self.is_stopping() {
+            true => Poll::Ready(None),
+            false => future.poll(context).map(Some),
+        }
     }
 
     /// Whether tunnels end as soon as nothing is on its way in them.
