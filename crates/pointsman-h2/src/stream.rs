@@ -1,5 +1,6 @@
 //! One stream: reading gives its request as HTTP/1.1, writing takes the answer.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -211,6 +212,16 @@ impl Stream {
         self.is_ending |= self.is_tunnel();
         self.finish()?;
         self.held.poll_empty(context).map(Ok)
+    }
+
+    /// Ends the answer as [`Stream::finish`] does, and the stream with it where the answer is whole: what is held of it
+    /// leaves with later turns of the connection, and `companion` is dropped behind it. Else `companion` comes back.
+    pub fn finish_with<C: Any>(&mut self, companion: C) -> Result<(), C> {
+        if self.finish().is_err() || !self.is_answered() {
+            return Err(companion);
+        }
+        self.held.keep(companion);
+        Ok(())
     }
 
     /// Bytes of content that all streams of the connection have sent.
