@@ -43,9 +43,10 @@ pub(crate) fn protocol(parts: &Parts) -> Option<&str> {
     parts.extensions.get::<Protocol>().map(Protocol::as_str)
 }
 
-/// Whether the request says that its body, which has not ended with the head, is empty.
+/// Whether the request says that its body, which has not ended with the head, is empty. A tunnel has none.
 pub(crate) fn announces_nothing(parts: &Parts) -> bool {
-    parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes().iter().all(|byte| *byte == b'0'))
+    let is_zero = |length: &HeaderValue| length.as_bytes().iter().all(|byte| *byte == b'0');
+    protocol(parts).is_none() && parts.headers.get(CONTENT_LENGTH).is_some_and(is_zero)
 }
 
 /// Writes the head, and says how the body follows it.

@@ -243,8 +243,9 @@ impl Stream {
     }
 
     /// Breaks the stream off, so that the client does not take what it has for the whole answer.
+    /// Of a tunnel it is the connection behind it that was broken off (RFC 8441 section 5).
     pub fn break_off(&mut self) {
-        let reason = Reason::INTERNAL_ERROR;
+        let reason = if self.is_tunnel() { Reason::CANCEL } else { Reason::INTERNAL_ERROR };
         match &mut self.output {
             Output::Head(respond) => respond.send_reset(reason),
             Output::Data(stream) => stream.send_reset(reason),
@@ -258,9 +259,10 @@ impl Stream {
 impl Input {
     fn becomes_tunnel(&mut self) -> io::Result<()> {
         match self {
-            Input::Body(incoming) => Ok(incoming.becomes_tunnel()),
-            Input::Head(..) => Err(io::ErrorKind::InvalidData.into()),
+            Input::Body(incoming) => incoming.becomes_tunnel(),
+            Input::Head(..) => return Err(io::ErrorKind::InvalidData.into()),
         }
+        Ok(())
     }
 }
 
