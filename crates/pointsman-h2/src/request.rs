@@ -224,4 +224,27 @@ mod tests {
             check(get().header("x", value), false, &head, Some(Oddity::WhiteSpace));
         }
     }
+
+    /// A CONNECT with `:protocol` is a GET with Upgrade; what is no name of a protocol is not written at all.
+    #[test]
+    fn protocols_are_asked_for_by_upgrade() {
+        let ask = |protocol: &str| {
+            let request = Request::connect("https://a.test/x").header("x", "1");
+            let request = request.header("sec-websocket-key", "of the client");
+            request.extension(Protocol::from(protocol))
+        };
+        let start = "GET /x HTTP/1.1\r\nHost: a.test\r\nx: 1\r\n";
+        let head = format!("{start}Connection: Upgrade\r\nUpgrade: foo/2\r\n\r\n");
+        check(ask("foo/2"), true, &head, None);
+        for protocol in ["", "a b", "a,b", "a\r\nb: c", "a\0", "\u{e9}", "a\t"] {
+            check(ask(protocol), true, &format!("{start}\r\n"), Some(Oddity::Protocol));
+        }
+    }
+
+    #[test]
+    fn keys_are_base64() {
+        let (high, low) = (u64::from_be_bytes(*b"the samp"), u64::from_be_bytes(*b"le nonce"));
+        assert_eq!(&base64(high, low), b"dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(&base64(u64::MAX, u64::MAX), b"/////////////////////w==");
+    }
 }
