@@ -68,7 +68,12 @@ fn is_space(byte: u8) -> bool {
 /// other side has not looked at it (RFC 9113 section 8.7).
 pub(crate) fn broken(error: h2::Error) -> io::Error {
     if error.is_io() {
-        return error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+        let error = error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+        return match error.kind() {
+            // The connection has ended, and no stream has by that.
+            io::ErrorKind::UnexpectedEof => io::Error::new(io::ErrorKind::ConnectionReset, error),
+            _ => error,
+        };
     }
     let kind = match error.reason() {
         Some(Reason::REFUSED_STREAM) => io::ErrorKind::ConnectionRefused,

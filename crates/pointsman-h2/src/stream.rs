@@ -257,8 +257,9 @@ impl Stream {
     }
 
     /// Breaks the stream off, so that the client does not take what it has for the whole answer.
+    /// Of a tunnel it is the connection behind it that was broken off (RFC 8441 section 5).
     pub fn break_off(&mut self) {
-        let reason = Reason::INTERNAL_ERROR;
+        let reason = if self.is_tunnel() { Reason::CANCEL } else { Reason::INTERNAL_ERROR };
         match &mut self.output {
             Output::Head(respond) => respond.send_reset(reason),
             Output::Data(stream) => stream.send_reset(reason),
