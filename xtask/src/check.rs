@@ -16,6 +16,8 @@ const TOOLS: &[Tool] = &[
     Tool { program: "curl", package: "curl" },
     Tool { program: "openssl", package: "openssl" },
     Tool { program: "nginx", package: "nginx" },
+    // No program, but a file that nginx loads.
+    Tool { program: "/usr/lib/nginx/modules/ngx_stream_module.so", package: "libnginx-mod-stream" },
     Tool { program: "haproxy", package: "haproxy" },
 ];
 

@@ -63,9 +63,18 @@ pub fn installed(program: &str) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok();
+    said_where_missing(found, program)
+}
+
+/// The same of what is no program of its own.
+pub(crate) fn installed_file(path: &str) -> bool {
+    said_where_missing(Path::new(path).is_file(), path)
+}
+
+fn said_where_missing(found: bool, what: &str) -> bool {
     if !found {
-        assert!(std::env::var_os("CI").is_none(), "{program} is not installed, and CI skips nothing");
-        skipped(&format!("{program} is not installed"));
+        assert!(std::env::var_os("CI").is_none(), "{what} is not installed, and CI skips nothing");
+        skipped(&format!("{what} is not installed"));
     }
     found
 }

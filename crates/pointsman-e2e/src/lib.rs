@@ -41,7 +41,7 @@ pub use front::{FRONT_NAME, Front};
 pub use h2_wire::{Frame, H2Answer, H2Client, Outcome};
 pub use hpack::{Decoder, Field, literal};
 pub use lines::Lines;
-pub use nginx::Nginx;
+pub use nginx::{Nginx, installed_nginx_passes};
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
 pub use peer::{Peer, peers_installed, run_peer};

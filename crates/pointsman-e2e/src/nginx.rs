@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::{Origin, PATIENCE, Pair};
+use crate::binary::installed_file;
+use crate::{Origin, PATIENCE, Pair, installed};
 
 /// A running nginx in a folder of its own. It is killed when it is dropped.
 pub struct Nginx {
@@ -38,13 +39,32 @@ impl Nginx {
         files: &[(&str, &str)],
         http: impl Fn([SocketAddr; COUNT]) -> String,
     ) -> Self {
+        Self::run(files, |addresses| configuration(&http(addresses)))
+    }
+
+    /// The same with the inside of its `stream` block: it passes bytes on and reads no requests.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn passing<const COUNT: usize>(stream: impl Fn([SocketAddr; COUNT]) -> String) -> Self {
+        Self::run(&[], |addresses| {
+            let inside = stream(addresses);
+            format!("load_module {STREAM_MODULE}; {MAIN} stream {{ {inside} }}\n")
+        })
+    }
+
+    fn run<const COUNT: usize>(
+        files: &[(&str, &str)],
+        configuration: impl Fn([SocketAddr; COUNT]) -> String,
+    ) -> Self {
         for _ in 0..5 {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let addresses = [(); COUNT].map(|()| Origin::free_address());
             let write = |name: &str, text: &str| {
                 std::fs::write(folder.path().join(name), text).expect("a writable folder");
             };
-            write("nginx.conf", &configuration(&http(addresses)));
+            write("nginx.conf", &configuration(addresses));
             files.iter().for_each(|(name, text)| write(name, text));
             let mut command = Command::new("nginx");
             command.arg("-p").arg(folder.path()).args(["-e", "error.log", "-c", "nginx.conf"]);
@@ -109,10 +129,23 @@ impl Nginx {
     }
 }
 
+/// Passes bytes on; Debian has it in a package of its own.
+const STREAM_MODULE: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
+const MAIN: &str = "daemon off; master_process off; pid nginx.pid; events { }";
+
+/// Whether nginx is installed, and can pass bytes on ([`Nginx::passing`]); says so when not.
+///
+/// # Panics
+/// In CI, where everything is to be there.
+#[must_use]
+pub fn installed_nginx_passes() -> bool {
+    installed("nginx") && installed_file(STREAM_MODULE)
+}
+
 /// One process in the foreground, everything inside its folder.
 fn configuration(http: &str) -> String {
     format!(
-        "daemon off; master_process off; pid nginx.pid; events {{ }}
+        "{MAIN}
          http {{
            access_log off; keepalive_requests 10000; default_type text/plain;
            client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;

@@ -6,6 +6,9 @@
 
 pub mod config;
 pub mod fields;
+pub mod frames;
+pub mod h2_answer;
+pub mod h2_request;
 pub mod http_body;
 pub mod http_request;
 pub mod http_response;
@@ -58,6 +61,19 @@ pub const TARGETS: &[Target] = &[
         tokens: proxy_header::TOKENS,
     },
     Target { name: "tls_hello", check: tls_hello::check, seeds: seeds::hellos, tokens: tls_hello::TOKENS },
+    Target { name: "frames", check: frames::check, seeds: seeds::frames, tokens: frames::TOKENS },
+    Target {
+        name: "h2_request",
+        check: h2_request::check,
+        seeds: seeds::requests_of_both_versions,
+        tokens: h2_request::TOKENS,
+    },
+    Target {
+        name: "h2_answer",
+        check: h2_answer::check,
+        seeds: seeds::answers_of_both_versions,
+        tokens: http_response::TOKENS,
+    },
     Target { name: "fields", check: fields::check, seeds: seeds::fields, tokens: fields::TOKENS },
     Target { name: "view", check: view::check, seeds: seeds::forwarded_requests, tokens: view::TOKENS },
     Target { name: "rules", check: rules::check, seeds: seeds::rules, tokens: rules::TOKENS },

@@ -86,6 +86,50 @@ pub(crate) fn hellos() -> Vec<Vec<u8>> {
     recorded(20).chain(recorded(4096)).collect()
 }
 
+/// Frames of both sides, one behind the other.
+pub(crate) fn frames() -> Vec<Vec<u8>> {
+    let long = |length: &[u8], bytes| [&[0x82], length, &vec![b'x'; bytes]].concat();
+    vec![
+        b"\x81\x05hello\x89\x00\x8a\x02ab\x88\x02\x03\xe9".to_vec(),
+        b"\x81\x85abcdHELLO\x88\x82abcd\x03\xe8".to_vec(),
+        b"\x01\x03Hel\x80\x02lo\x82\x00".to_vec(),
+        long(b"\x7e\x01\x00", 256),
+        long(b"\x7f\x00\x00\x00\x00\x00\x00\x01\x2c", 300),
+        b"\x82\xfe\x00\x7eabcd".to_vec(),
+        b"\x09\x01x\x81\x05hello".to_vec(),
+        b"\x82\x7f\x80\x00\x00\x00\x00\x00\x00\x00\x81\x00".to_vec(),
+    ]
+}
+
+/// Heads of HTTP/2, each with a request of HTTP/1.1 that goes the other way.
+pub(crate) fn requests_of_both_versions() -> Vec<Vec<u8>> {
+    const HEADS: &[&str] = &[
+        "GET\0/a?b=c\0a.example:8443\0\0x-a:1\ncookie:a=1\nte:trailers\ncookie:b=2",
+        "POST\0/\0a\0\0content-length:5\nhost:a\ncontent-type:application/grpc",
+        "GET\0/\0\0\0host:b\nx: padded\naccept:*/*",
+        "CONNECT\0/chat\0a.example\0websocket\0sec-websocket-version:13\nsec-websocket-key:x\norigin:https://a",
+        "CONNECT\0/\0a\0foo/2\0x:1",
+        "CONNECT\0\0a.example:443\0\0",
+        "OPTIONS\0*\0a\0\0x:1",
+    ];
+    let requests = requests();
+    let head = |number: usize| HEADS[number % HEADS.len()].as_bytes();
+    let beside = |(number, request): (usize, &Vec<u8>)| [head(number), b"\0", request].concat();
+    requests.iter().enumerate().map(beside).collect()
+}
+
+/// Answers of HTTP/1.1, and statuses with fields.
+pub(crate) fn answers_of_both_versions() -> Vec<Vec<u8>> {
+    let fields = [
+        "200content-length:5\nset-cookie:a=1\nserver:x\nset-cookie:b=2",
+        "204date:now\nvary:a\nvary:b",
+        "103link:</a>\nlink:</b>",
+        "304etag:\"x\"\nx-a:\ncache-control:no-cache",
+    ];
+    let fields = fields.repeat(ORDINARY_TIMES).into_iter().map(|text| text.as_bytes().to_vec());
+    answers().into_iter().chain(fields).collect()
+}
+
 pub(crate) fn fields() -> Vec<Vec<u8>> {
     [QUERIES, COOKIES, HOSTS].into_iter().flat_map(first_columns).collect()
 }

@@ -14,6 +14,7 @@ mod answer;
 mod connection;
 mod fields;
 mod gather;
+pub mod heads;
 mod held;
 mod incoming;
 mod outgoing;

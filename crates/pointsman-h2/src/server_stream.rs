@@ -176,7 +176,7 @@ impl fmt::Debug for ServerStream {
 
 /// A request's head, read from the start of `bytes`, how its body is framed, and how many bytes the head is. It is
 /// whole and well-formed, or it would not have come here.
-fn read_head(bytes: &[u8], is_https: bool) -> Option<(Request<()>, Http1Framing, usize)> {
+pub(crate) fn read_head(bytes: &[u8], is_https: bool) -> Option<(Request<()>, Http1Framing, usize)> {
     let end = memchr::memmem::find(bytes, b"\r\n\r\n")? + b"\r\n\r\n".len();
     let first_line = memchr::memchr(b'\n', bytes)? + 1;
     let mut words = bytes[..first_line].split(|byte| *byte == b' ');
@@ -218,7 +218,7 @@ fn is_chunked(lines: &[u8]) -> bool {
 }
 
 /// Writes an answer's head.
-fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mut Vec<u8>) {
+pub(crate) fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mut Vec<u8>) {
     out.reserve(lines_bytes(fields) + FIRST_AND_LAST_LINES_BYTES);
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());

@@ -328,11 +328,12 @@ mod tests {
 
     #[test]
     fn nobody_listening_is_an_error() {
-        let closed = {
-            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
-            listener.local_addr().expect("bound")
-        };
-        let error = EventLoop::new().expect("descriptors").run(connect(closed)).expect_err("closed");
+        // Bound, so that nobody else comes to listen there.
+        let silent =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        silent.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("loopback");
+        let address = silent.local_addr().expect("bound").as_socket().expect("of TCP");
+        let error = EventLoop::new().expect("descriptors").run(connect(address)).expect_err("nobody listens");
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 

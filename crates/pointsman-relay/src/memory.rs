@@ -185,3 +185,46 @@ fn exchange_bytes(received_bytes: usize, is_tls: bool) -> u64 {
 pub(crate) fn is_out_of_memory(read: &io::Result<usize>) -> bool {
     read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::OutOfMemory)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures in KiB of a row of the reference's table, by how the row begins.
+    fn documented(page: &str, who: &str) -> Vec<usize> {
+        let row =
+            page.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(who)?.strip_prefix(" |"));
+        let books = row.and_then(|row| row.split(" | ").next()).unwrap_or_else(|| panic!("no row `{who}`"));
+        let words: Vec<_> = books.split_whitespace().collect();
+        let is_figure = |pair: &&[&str]| pair[1].starts_with("KiB");
+        words.windows(2).filter(is_figure).map(|pair| pair[0].parse().expect(books)).collect()
+    }
+
+    #[test]
+    fn the_reference_says_what_is_booked() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
+        let page = std::fs::read_to_string(page).expect("the reference");
+        let page = page.split("## How much memory").nth(1).expect("its chapter");
+        let rows: [(&str, &[usize]); 12] = [
+            ("a connection", &[CONNECTION_BYTES]),
+            ("TLS on it", &[TLS_BYTES, HANDSHAKE_BYTES]),
+            ("TLS to a server", &[TLS_BYTES, HANDSHAKE_BYTES, TLS_EXCHANGE_BYTES]),
+            ("a head that comes", &[HEAD_BYTES]),
+            ("an exchange", &[EXCHANGE_BYTES, TLS_EXCHANGE_BYTES]),
+            (
+                "a request beside others of its connection ([`pipeline`](../guide/pipelining.md))",
+                &[CONNECTION_BYTES],
+            ),
+            ("HTTP/2 on a connection, of a client or to a server", &[HTTP2_BYTES]),
+            ("a stream of a client's", &[STREAM_BYTES]),
+            ("a request to a server by HTTP/2", &[STREAM_BYTES]),
+            ("a body", &[BODY_BYTES - HEAD_BYTES, UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB]),
+            ("a tunnel", &[TUNNEL_BYTES, STREAM_BYTES]),
+            ("what is on its way in it", &[BODY_BYTES, TLS_EXCHANGE_BYTES]),
+        ];
+        for (who, booked) in rows {
+            let booked: Vec<_> = booked.iter().map(|bytes| bytes / KIB).collect();
+            assert_eq!(documented(page, who), booked, "{who}");
+        }
+    }
+}

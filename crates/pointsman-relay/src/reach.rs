@@ -10,6 +10,7 @@ use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Trust};
+use pointsman_view::HelloFacts;
 
 use crate::decide::Forward;
 use crate::exchange::Exchange;
@@ -159,6 +160,7 @@ impl<C: Transport> Session<C> {
     pub(crate) async fn reach_for_connection(
         &mut self,
         mut choice: Choice,
+        hello: Option<&HelloFacts>,
         exchange: &mut Exchange,
     ) -> Result<ServerConnection, Fault> {
         let mut fault = Fault::NoServer;
@@ -166,7 +168,7 @@ impl<C: Transport> Session<C> {
             let Some(server) = choice.pick(&self.shard) else { return Err(fault) };
             self.begin_try(&server, exchange);
             let in_flight = InFlight::begin(server.clone());
-            let (tried, again) = match self.connect(&server).await {
+            let (tried, again) = match self.connect(&server, hello).await {
                 Ok(mut io) => {
                     if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
                         return Err(Fault::Memory);
@@ -206,7 +208,7 @@ impl<C: Transport> Session<C> {
         let in_flight = InFlight::begin(server.clone());
         let mut io = match (self.kept(server, exchange), server.protocol) {
             (Some(io), _) => io,
-            (None, ServerProtocol::Http1) => self.connect(server).await?,
+            (None, ServerProtocol::Http1) => self.connect(server, None).await?,
             (None, ServerProtocol::Http2) => Box::pin(self.share(server, exchange)).await?,
         };
         let window_bytes = server.limits.http2_stream_window_bytes;
@@ -272,10 +274,14 @@ impl<C: Transport> Session<C> {
         kept
     }
 
-    /// A new connection, as long as the client is there.
-    async fn connect(&mut self, server: &LocalServer) -> Result<Connection, Tried> {
+    /// A new connection, as long as the client is there. `hello`: of a client whose TLS goes on as it is.
+    async fn connect(
+        &mut self,
+        server: &LocalServer,
+        hello: Option<&HelloFacts>,
+    ) -> Result<Connection, Tried> {
         let Session { io, shard, deadline, connection, .. } = self;
-        let preface = server.proxy_protocol.map(|version| proxy_header(version, connection));
+        let preface = server.proxy_protocol.map(|version| proxy_header(version, connection, hello));
         // On the heap: most requests find a connection, and an idle client has no room to spare.
         let mut connecting =
             Box::pin(connect(shard, server, preface.as_deref().unwrap_or_default(), deadline));
@@ -321,7 +327,7 @@ impl<C: Transport> Session<C> {
                 }
                 continue;
             };
-            let connection = self.connect(server).await?;
+            let connection = self.connect(server, None).await?;
             if connection.agrees_on_http2() == Some(false) {
                 return Err(failed(ServerFault::Tls(TlsFault::NoSharedProtocol), true));
             }

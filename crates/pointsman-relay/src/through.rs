@@ -97,7 +97,7 @@ impl Session<Tcp> {
         if exchange.booked.is_none() {
             return Err(Fault::Memory);
         }
-        let mut server = self.reach_for_connection(choice, exchange).await?;
+        let mut server = self.reach_for_connection(choice, hello, exchange).await?;
         self.carry(&mut server, None, Carries::Bytes, exchange).await
     }
 

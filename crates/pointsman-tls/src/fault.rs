@@ -32,33 +32,58 @@ pub enum HandshakeFault {
 impl HandshakeFault {
     /// What the error of [`crate::Acceptor::accept`] means.
     pub fn of(error: &io::Error) -> HandshakeFault {
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        match library_error(error) {
             Some(error) => of_library(error),
-            None => match error.kind() {
-                io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::NotConnected => HandshakeFault::Closed,
-                // A certificate that verified and cannot be read.
-                io::ErrorKind::InvalidData => HandshakeFault::ClientCertificate,
-                _ => HandshakeFault::Other,
-            },
+            None if has_ended(error) => HandshakeFault::Closed,
+            // A certificate that verified and cannot be read.
+            None if error.kind() == io::ErrorKind::InvalidData => HandshakeFault::ClientCertificate,
+            None => HandshakeFault::Other,
         }
     }
 }
 
+/// What TLS itself has to say, with clients and servers alike.
+pub(crate) fn library_error(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// Whether the connection underneath has ended.
+pub(crate) fn has_ended(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+    )
+}
+
+/// Whether the library could not read what came as TLS at all.
+pub(crate) fn is_not_tls(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion)
+    )
+}
+
+/// Whether a message is broken, or came out of turn.
+pub(crate) fn is_malformed(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::PeerMisbehaved(_)
+            | Error::DecryptError
+            | Error::PeerSentOversizedRecord
+    )
+}
+
 fn of_library(error: &Error) -> HandshakeFault {
     match error {
-        Error::InvalidMessage(
-            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
-        ) => HandshakeFault::NotTls,
-        Error::InvalidMessage(_)
-        | Error::InappropriateMessage { .. }
-        | Error::InappropriateHandshakeMessage { .. }
-        | Error::PeerMisbehaved(_)
-        | Error::DecryptError
-        | Error::PeerSentOversizedRecord => HandshakeFault::Malformed,
+        error if is_not_tls(error) => HandshakeFault::NotTls,
+        error if is_malformed(error) => HandshakeFault::Malformed,
         Error::PeerIncompatible(
             PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
             | PeerIncompatible::ServerDoesNotSupportTls12Or13

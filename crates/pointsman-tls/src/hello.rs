@@ -209,8 +209,9 @@ fn server_name(value: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(name).to_ascii_lowercase())
 }
 
-/// Letters, digits, `-` and `_` in labels, without a dot at the end; no address.
-fn is_dns_name(name: &[u8]) -> bool {
+/// Whether a hello may ask for a name: letters, digits, `-` and `_` in labels, at most 253 bytes, without a dot at the end;
+/// no address.
+pub fn is_dns_name(name: &[u8]) -> bool {
     let mut labels = name.split(|byte| *byte == b'.');
     let is_label = |label: &[u8]| {
         (1..=63).contains(&label.len())

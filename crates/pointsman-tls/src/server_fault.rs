@@ -2,7 +2,9 @@
 
 use std::io;
 
-use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+
+use crate::fault::{has_ended, is_malformed, is_not_tls, library_error};
 
 /// What was wrong with a handshake with a server, by what an operator can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +46,8 @@ impl ServerHandshakeFault {
     pub fn of(error: &io::Error) -> ServerHandshakeFault {
         match library_error(error) {
             Some(error) => of_library(error),
-            None => match error.kind() {
-                io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::NotConnected => ServerHandshakeFault::Closed,
-                _ => ServerHandshakeFault::Other,
-            },
+            None if has_ended(error) => ServerHandshakeFault::Closed,
+            None => ServerHandshakeFault::Other,
         }
     }
 
@@ -61,23 +57,12 @@ impl ServerHandshakeFault {
     }
 }
 
-fn library_error(error: &io::Error) -> Option<&Error> {
-    error.get_ref()?.downcast_ref()
-}
-
 fn of_library(error: &Error) -> ServerHandshakeFault {
     match error {
         Error::InvalidCertificate(error) => of_certificate(error),
         Error::AlertReceived(alert) => of_alert(*alert),
-        Error::InvalidMessage(
-            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
-        ) => ServerHandshakeFault::NotTls,
-        Error::InvalidMessage(_)
-        | Error::InappropriateMessage { .. }
-        | Error::InappropriateHandshakeMessage { .. }
-        | Error::PeerMisbehaved(_)
-        | Error::DecryptError
-        | Error::PeerSentOversizedRecord => ServerHandshakeFault::Malformed,
+        error if is_not_tls(error) => ServerHandshakeFault::NotTls,
+        error if is_malformed(error) => ServerHandshakeFault::Malformed,
         Error::PeerIncompatible(
             PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
             | PeerIncompatible::ServerDoesNotSupportTls12Or13,

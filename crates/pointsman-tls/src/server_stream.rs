@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use rustls::HandshakeKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::stream::HELD_BYTES_MAX;
@@ -26,11 +25,6 @@ impl<S> ServerStream<S> {
     /// Whether this application protocol was agreed on.
     pub fn agrees_on(&self, protocol: &[u8]) -> bool {
         self.0.get_ref().1.alpn_protocol() == Some(protocol)
-    }
-
-    /// Whether an earlier session was resumed.
-    pub fn is_resumed(&self) -> bool {
-        self.0.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Whether what was received holds something that is still to be read: bytes, the server's farewell, or what is

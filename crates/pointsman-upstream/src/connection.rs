@@ -89,14 +89,6 @@ impl Connection {
         }
     }
 
-    /// Whether an earlier TLS session was resumed; `None` where it is plain.
-    pub fn is_resumed(&self) -> Option<bool> {
-        match self {
-            Connection::Plain(_) | Connection::Stream(_) => None,
-            Connection::Tls(secured) => Some(secured.stream.is_resumed()),
-        }
-    }
-
     /// Whether it holds memory that is booked.
     pub(crate) fn is_booked(&self) -> bool {
         matches!(self, Connection::Tls(_))

@@ -1,5 +1,6 @@
-//! `pointsman explain`: what rules say of one request, rule by rule.
+//! `pointsman explain`: what rules say of one request, or of one connection that is passed on as it is, rule by rule.
 
+mod asked;
 mod options;
 mod outcome;
 mod place;
@@ -10,31 +11,36 @@ mod spelling;
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pointsman_rules::Colour;
-use pointsman_view::{Connection, Proxied, RequestView, TlsFacts, normal_form};
+use pointsman_config::Protocol;
+use pointsman_rules::{Colour, Subject};
+use pointsman_view::{Connection, ConnectionView, HelloFacts, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
+use asked::{Asked, AskedConnection, AskedRequest};
 use options::Options;
 use outcome::Verdict;
 use place::Place;
-use report::{Asked, Report, Step};
+use report::{Report, Step};
 use request::{NoRequest, Request};
 
 const HELP: &str = "\
 pointsman explain RULES REQUEST [OPTION...]
+pointsman explain RULES [OPTION...]     a connection of a listener that reads no requests
 
     RULES                  a rule set, or a configuration (.toml) with the rules of a listener
     REQUEST                a file with the bytes of an HTTP request (`-`: standard input)
     --listener NAME        which listener of a configuration; the first one where none is named
-    --srcip, --srcport     where the client is; 127.0.0.1 and 40000
+    --srcip, --srcport     where the client is; 127.0.0.1 and 40000 (`--src` is `--srcip`)
     --proxied IP           the client that a PROXY header names
     --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
     --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
     --sni NAME             the server name it asked for; its host over TLS
+    --alpn NAME            a protocol that its ClientHello offers, without a request; may be given several times
     --trusted-proxy NET    a network of proxies to believe; may be given several times
     --json                 all of it as JSON
 
@@ -62,12 +68,33 @@ pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
 /// The whole explanation; the error is a text for people about input that cannot be read.
 fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
-    let bytes = input::bytes(&options.request).map_err(|message| format!("error: {message}\n"))?;
+    match &options.request {
+        Some(file) => of_request(options, &place, file),
+        None => Ok(of_connection(options, &place)),
+    }
+}
+
+/// What becomes of a connection whose requests nobody reads.
+fn of_connection(options: &Options, place: &Place) -> Report {
+    let is_tls = place.protocol == Protocol::TlsPassthrough;
+    let connection = Connection { tls: None, ..connection(options, place, || None, is_tls) };
+    let hello = is_tls.then(|| HelloFacts {
+        sni: options.sni.clone().filter(|name| !name.is_empty()),
+        alpn: options.alpn.clone(),
+        version: options.tls.or(Some("1.3")),
+    });
+    let view = ConnectionView::new(&connection, hello.as_ref());
+    let asked = Asked::Connection(AskedConnection::new(&place.listener, &view, hello.as_ref()));
+    decided(place, asked, Vec::new(), &view, b"")
+}
+
+fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, String> {
+    let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
     let mut notes = Vec::new();
     let mut request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Incomplete) => {
-            let name = input::name(&options.request);
+            let name = input::name(file);
             return Err(format!("error: `{name}` holds no whole head of a request\n"));
         }
         Err(NoRequest::Refused(refusal)) => {
@@ -75,7 +102,8 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
             return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
         }
     };
-    let connection = connection(options, &place, &request);
+    let connection =
+        connection(options, place, || request.host_name(), place.is_tls || options.sni.is_some());
     let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
@@ -86,32 +114,43 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
         let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
         return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
     }
-    let mut asked = Asked::new(&request, &connection);
+    let mut asked = AskedRequest::new(&request, &connection);
     let mut scratch = Vec::new();
     let path =
         match normal_form(request.head.path_and_query(&request.bytes), place.path_options, &mut scratch) {
             Ok(path) => path,
             Err(refusal) => {
                 let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-                return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
+                return Ok(Report { asked: Some(Asked::Request(asked)), notes, steps: Vec::new(), verdict });
             }
         };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
-    let Some(program) = &place.program else {
-        let verdict = Verdict::default_pool(&place.default_pool);
-        return Ok(Report { asked: Some(asked), notes, steps: Vec::new(), verdict });
-    };
-    let explanation = program.explain(&view);
-    let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
-    let verdict = Verdict::new(program, &explanation.decision, &view, &place.default_pool);
-    Ok(Report { asked: Some(asked), notes, steps, verdict })
+    Ok(decided(place, Asked::Request(asked), notes, &view, view.path().path()))
 }
 
-/// The connection that the request came over: as the options say, as the listener is, or the usual.
-fn connection(options: &Options, place: &Place, request: &Request) -> Connection {
+/// What the rules say of a subject, or the default pool where there are none.
+fn decided(place: &Place, asked: Asked, notes: Vec<String>, subject: &dyn Subject, path: &[u8]) -> Report {
+    let asked = Some(asked);
+    let Some(program) = &place.program else {
+        let verdict = Verdict::default_pool(&place.default_pool, place.protocol);
+        return Report { asked, notes, steps: Vec::new(), verdict };
+    };
+    let explanation = program.explain(subject);
+    let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
+    let verdict = Verdict::new(program, &explanation.decision, subject, path, place);
+    Report { asked, notes, steps, verdict }
+}
+
+/// The connection that somebody came over: as the options say, as the listener is, or the usual.
+fn connection(
+    options: &Options,
+    place: &Place,
+    host_name: impl FnOnce() -> Option<String>,
+    is_tls: bool,
+) -> Connection {
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let version = options.tls.or(place.is_tls.then_some("1.3")).or(options.sni.as_ref().map(|_| "1.3"));
+    let version = options.tls.or(is_tls.then_some("1.3"));
     let bind = place.bind;
     let dst_ip = options.dst_ip.or(bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified()));
     let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
@@ -124,7 +163,7 @@ fn connection(options: &Options, place: &Place, request: &Request) -> Connection
             .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
         tls: version.map(|version| {
             Arc::new(TlsFacts {
-                sni: options.sni.clone().or_else(|| request.host_name()).filter(|name| !name.is_empty()),
+                sni: options.sni.clone().or_else(host_name).filter(|name| !name.is_empty()),
                 version,
                 cipher: match version {
                     "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",

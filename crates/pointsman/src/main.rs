@@ -24,7 +24,7 @@ pointsman, a secure content switch
     pointsman check [--json] [--fail-on LEVEL] FILE...
                                          findings in configurations (.toml) and rules
     pointsman fmt [--check] FILE...      the one form of rules
-    pointsman explain RULES REQUEST      what the rules say of a raw request, rule by rule
+    pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
     pointsman demo                       three servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version

@@ -205,6 +205,98 @@ fn explain_upgrades() {
     );
 }
 
+/// Two listeners that read no requests, and one that does.
+const THROUGH: &str = r#"
+[[listener]]
+name = "web"
+bind = "127.0.0.1:0"
+pool = "standard"
+[[listener]]
+name = "front"
+bind = "127.0.0.1:8443"
+protocol = "tls-passthrough"
+rules = "front.rules"
+pool = "standard"
+[[listener]]
+name = "db"
+bind = "127.0.0.1:0"
+protocol = "tcp"
+rules = "db.rules"
+pool = "blog"
+[pool.standard]
+servers = ["127.0.0.1:1"]
+[pool.blog]
+servers = ["127.0.0.1:1"]
+"#;
+
+const FRONT: &str = "far: if (clientip == 192.0.2.9) { reject(); }\n\
+                     old: if (tls.version in [\"1.0\", \"1.1\"]) { reject(); }\n\
+                     once: if (once(tls.alpn) == \"x\" && srcport == 7) { reject(); }\n\
+                     acme: if (tls.alpn == \"acme-tls/1\") { tag(acme); routeTo(standard); }\n\
+                     blog: if (tls.sni endsWith \"blog.example\" && dstport == 8443) { routeTo(blog); }\n";
+
+/// Of connections whose requests nobody reads: who takes which, and what those get that nobody takes.
+#[test]
+fn explain_connections_as_they_are() {
+    let db = "inside: if (srcip in [10.0.0.0/8]) { routeTo(standard, STICKY_ON_IP); }\n\
+              other: if (srcport == 7) { reject(); }\n";
+    let files = [("a.toml", THROUGH), ("front.rules", FRONT), ("db.rules", db)];
+    let folder = folder(&files);
+    let rows: [(&str, i32, &[&str]); 14] = [
+        (
+            "front --src 10.0.0.1 --sni Blog.Example --alpn h2",
+            0,
+            &[
+                "from     10.0.0.1:40000 to 127.0.0.1:8443\n",
+                "hello    TLS 1.3 for `blog.example`, offers `h2`\n",
+                "tls.alpn is `h2`",
+                "blog: routeTo(blog);",
+            ],
+        ),
+        ("front --sni a.example --alpn h2 --alpn acme-tls/1", 0, &["acme: routeTo(standard);", "tag(acme)"]),
+        ("front --sni a.example", 0, &["tls.alpn is absent", "the default pool `standard` takes it"]),
+        ("front --sni=", 0, &["TLS 1.3 without a server name", "tls.sni is absent"]),
+        ("front --tls 1.1", 0, &["old: reject();  → the alert `access_denied`"]),
+        ("front --proxied 192.0.2.9", 0, &["192.0.2.9, behind a trusted proxy", "far: reject();"]),
+        ("db --srcip 10.0.0.1", 0, &["inside: routeTo(standard, STICKY_ON_IP);"]),
+        ("db --srcport 7", 0, &["other: reject();  → a reset"]),
+        ("db", 0, &["the default pool `blog` takes it"]),
+        ("front --alpn a --alpn b --srcport 7", 1, &["once: refused with the alert `access_denied`: "]),
+        ("db --sni a.example", 2, &["`--sni` changes nothing at the listener `db`", "help: "]),
+        ("db --alpn h2", 2, &["`--alpn` changes nothing", "`protocol` is `tcp`", "help: "]),
+        ("front --trusted-proxy ::/0", 2, &["`--trusted-proxy` changes nothing", "`--proxied`"]),
+        ("web", 2, &["`web` reads requests", "help: ", "`front`, `db`"]),
+    ];
+    for (words, code, said) in rows {
+        let words: Vec<_> = ["explain", "a.toml", "--listener"].into_iter().chain(words.split(' ')).collect();
+        ends(folder.path(), &words, code, said);
+    }
+    let words = ["explain", "a.toml", "a.http", "--listener", "db"];
+    ends(folder.path(), &words, 2, &["`db` reads no requests", "help: leave the request out"]);
+    let words = ["explain", "front.rules", "--sni", "a.example"];
+    ends(folder.path(), &words, 2, &["needs two files"]);
+}
+
+#[test]
+fn explain_connections_as_json() {
+    let files =
+        [("a.toml", THROUGH), ("front.rules", FRONT), ("db.rules", "R1: if (srcport == 1) { discard(); }")];
+    let folder = folder(&files);
+    let json = |words: &str, code| {
+        let words: Vec<_> = words.split(' ').collect();
+        let finished = ends(folder.path(), &words, code, &[]);
+        serde_json::from_str::<serde_json::Value>(&finished.stdout).expect("JSON")
+    };
+    let taken = json("explain a.toml --listener front --sni blog.example --alpn h2 --json", 0);
+    let hello = serde_json::json!({ "tls": "1.3", "sni": "blog.example", "alpn": ["h2"] });
+    assert_eq!((&taken["connection"]["hello"], &taken["decision"]["target"]), (&hello, &"blog".into()));
+    assert!(taken.get("request").is_none() && taken.get("body_bytes_needed").is_none(), "{taken}");
+    let refused = json("explain a.toml --listener front --alpn a --alpn b --srcport 7 --json", 1);
+    assert_eq!(refused["decision"]["refused"]["alert"], "access_denied", "{refused}");
+    let unread = json("explain a.toml --listener db --json", 0);
+    assert!(unread["connection"].get("hello").is_none() && unread["connection"]["client"].is_string());
+}
+
 /// Wrong use says what would be right.
 #[test]
 fn wrong_use() {

@@ -1,6 +1,7 @@
 //! Several requests on one connection, sent before the answers to those before them.
 
 mod concurrent;
+mod drains;
 mod failures;
 mod latest;
 mod programs;

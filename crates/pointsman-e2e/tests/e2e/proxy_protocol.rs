@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use pointsman_e2e::{
-    Authority, Client, Origin, PATIENCE, Setup, Switch, TlsClient, installed, ok, read_lines, tool, unescape,
-    until, workspace,
+    Authority, Client, Nginx, Origin, PATIENCE, Setup, Switch, TlsClient, installed, installed_nginx_passes,
+    ok, read_lines, tool, unescape, until, workspace,
 };
 
 pointsman_e2e::for_threads!(
@@ -22,6 +22,7 @@ pointsman_e2e::for_threads!(
     switched_by_a_reload,
     drained,
     haproxy_in_front,
+    nginx_in_front,
     curl_in_front,
 );
 
@@ -317,6 +318,37 @@ fn haproxy_in_front(threads: usize) {
         assert_eq!(client.get("/").text(), "127.0.0.9 127.0.0.1", "{options}");
     }
     assert_eq!(refusals(&switch, "proxy_header"), 0.0);
+}
+
+/// nginx passes connections on, in plain text and under TLS that the switch ends, and says whose they are.
+fn nginx_in_front(threads: usize) {
+    if !installed_nginx_passes() {
+        return;
+    }
+    let authority = Authority::new("test CA");
+    let setup = required(threads, "\"127.0.0.1\"").rules(SHOWS_CLIENT).another_listener("tls");
+    let setup = setup
+        .listener("proxy_protocol = \"required\"\ntrusted_proxies = [\"127.0.0.1\"]")
+        .rules(SHOWS_CLIENT);
+    let switch = setup.tls(&authority.server(&["shop.example"]), "").start();
+    let to = [switch.address("shop"), switch.address("tls")];
+    let nginx = Nginx::passing(|listen: [SocketAddr; 2]| {
+        let server = |at: usize| {
+            format!("server {{ listen {}; proxy_pass {}; proxy_protocol on; }}", listen[at], to[at])
+        };
+        server(0) + &server(1)
+    });
+    let trust = TlsClient::new(&authority);
+    for client in [[127, 0, 0, 9], [127, 0, 0, 10]] {
+        let expected = format!("{} 127.0.0.1", IpAddr::from(client));
+        let mut plain = Client::plain_from(client.into(), nginx.address(0));
+        for _ in 0..2 {
+            assert_eq!(plain.get("/").text(), expected);
+        }
+        let secured = Client::plain_from(client.into(), nginx.address(1));
+        let mut secured = secured.into_tls(&trust, "shop.example").expect("a handshake");
+        assert_eq!(secured.get("/").text(), expected);
+    }
 }
 
 fn curl_in_front(threads: usize) {

@@ -18,6 +18,7 @@ pointsman_e2e::for_threads!(
     slow_hellos,
     silent_clients,
     proxied,
+    what_servers_are_told,
     counted_and_logged,
     drained,
 );
@@ -263,6 +264,31 @@ fn proxied(threads: usize) {
     // The server names itself before whatever came first: the header, with the hello or without.
     let expected = [b"one", header.as_bytes(), &wire[..]].concat();
     assert!(came == expected, "{}", String::from_utf8_lossy(&came));
+}
+
+/// Version 2 says for which name the hello asks, and the protocol where it offers one alone; TLS itself is the server's.
+fn what_servers_are_told(threads: usize) {
+    let server = named("one");
+    let pool = "proxy_protocol = \"v2\"";
+    let switch = passthrough(threads).pool_at("standard", pool, &[("s", server.address())]).start();
+    let nameless = TlsClient::new(&Authority::new("test CA")).without_sni();
+    let authority = b"\x02\x00\x0cshop.example";
+    for (wire, values) in [
+        (hello("shop.example", &[]), &authority[..]),
+        (hello("shop.example", &["h2"]), &[b"\x01\x00\x02h2", &authority[..]].concat()),
+        (hello("Shop.Example", &["h2", "http/1.1"]), authority),
+        (nameless.hello("shop.example"), b""),
+    ] {
+        let mut client = raw(&switch);
+        client.send(&wire);
+        client.finish_sending();
+        let came = client.rest().expect("an orderly end").bytes;
+        let ends = [client.local().port(), switch.address("shop").port()].map(u16::to_be_bytes).concat();
+        let block = [&[127, 0, 0, 1, 127, 0, 0, 1], &ends[..], values].concat();
+        let bytes = u16::try_from(block.len()).expect("a short block").to_be_bytes();
+        let expected = [b"one\r\n\r\n\0\r\nQUIT\n\x21\x11", &bytes[..], &block, &wire].concat();
+        assert!(came == expected, "{}\n{}", came.escape_ascii(), expected.escape_ascii());
+    }
 }
 
 fn counted_and_logged(threads: usize) {

@@ -22,8 +22,15 @@ const CLIENT_CERT_SESS: u8 = 0x04;
 pub struct TlsClaim<'a> {
     /// The server name that the client asked for.
     pub sni: Option<&'a str>,
-    /// The application protocol that was agreed on.
+    /// The application protocol of the connection.
     pub alpn: Option<&'a [u8]>,
+    /// Absent where TLS goes on to the server as it is.
+    pub session: Option<TlsSession<'a>>,
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Copy, Debug)]
+pub struct TlsSession<'a> {
     /// `1.2` or `1.3`.
     pub version: &'a str,
     /// The cipher suite's name.
@@ -96,17 +103,18 @@ fn push_tls(block: &mut Vec<u8>, tls: &TlsClaim<'_>) {
     if let Some(sni) = tls.sni {
         push(block, AUTHORITY, sni.as_bytes());
     }
-    let certificate = match (tls.has_certificate, tls.is_resumed) {
+    let Some(session) = &tls.session else { return };
+    let certificate = match (session.has_certificate, session.is_resumed) {
         (false, _) => 0,
         (true, true) => CLIENT_CERT_SESS,
         (true, false) => CLIENT_CERT_CONN | CLIENT_CERT_SESS,
     };
     // 0: it verified; anything else: it did not, or there was none.
-    let verify = u32::from(!tls.has_certificate);
+    let verify = u32::from(!session.has_certificate);
     let mut ssl = vec![CLIENT_SSL | certificate];
     ssl.extend(verify.to_be_bytes());
-    push(&mut ssl, SSL_VERSION, format!("TLSv{}", tls.version).as_bytes());
-    push(&mut ssl, SSL_CIPHER, tls.cipher.as_bytes());
+    push(&mut ssl, SSL_VERSION, format!("TLSv{}", session.version).as_bytes());
+    push(&mut ssl, SSL_CIPHER, session.cipher.as_bytes());
     push(block, SSL, &ssl);
 }
 
@@ -165,24 +173,21 @@ mod tests {
 
     #[test]
     fn tls_of_version_2() {
-        let claim = TlsClaim {
-            sni: Some("a.example"),
-            alpn: Some(b"h2"),
-            version: "1.3",
-            cipher: "X",
-            is_resumed: false,
-            has_certificate: false,
-        };
+        let session = TlsSession { version: "1.3", cipher: "X", is_resumed: false, has_certificate: false };
+        let claim = TlsClaim { sni: Some("a.example"), alpn: Some(b"h2"), session: Some(session) };
         let values = |claim: &TlsClaim<'_>| write_header_v2(None, Some(claim))[16..].to_vec();
         let said = b"\x01\x00\x02h2\x02\x00\x09a.example\x20\x00\x13\x01\x00\x00\x00\x01\x21\x00\x07TLSv1.3\x23\x00\x01X";
         assert_eq!(values(&claim), said);
         for (has_certificate, is_resumed, client, verify) in
             [(true, false, 7, 0), (true, true, 5, 0), (false, true, 1, 1)]
         {
-            let claim = TlsClaim { sni: None, alpn: None, has_certificate, is_resumed, ..claim };
+            let session = Some(TlsSession { has_certificate, is_resumed, ..session });
+            let claim = TlsClaim { sni: None, alpn: None, session };
             let values = values(&claim);
             assert_eq!((values[3], &values[4..8]), (client, &[0, 0, 0, verify][..]), "{claim:?}");
         }
+        let passed = TlsClaim { session: None, ..claim };
+        assert_eq!(values(&passed), b"\x01\x00\x02h2\x02\x00\x09a.example");
         let long = "a".repeat(60_000);
         let header = write_header_v2(None, Some(&TlsClaim { sni: Some(&long), ..claim }));
         assert!(header.len() < 100, "a name that no hello can hold is left out");

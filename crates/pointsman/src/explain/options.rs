@@ -8,6 +8,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use lexopt::{Arg, Parser, ValueExt};
 use pointsman_rules::unmapped;
+use pointsman_tls::is_dns_name;
 
 use crate::check::input;
 
@@ -15,7 +16,8 @@ use crate::check::input;
 #[derive(Debug, Default)]
 pub(super) struct Options {
     pub(super) rules: PathBuf,
-    pub(super) request: PathBuf,
+    /// Absent where a connection is to be explained whose requests nobody reads.
+    pub(super) request: Option<PathBuf>,
     pub(super) listener: Option<String>,
     pub(super) src_ip: Option<IpAddr>,
     pub(super) src_port: Option<u16>,
@@ -23,10 +25,12 @@ pub(super) struct Options {
     pub(super) proxied: Option<IpAddr>,
     pub(super) dst_ip: Option<IpAddr>,
     pub(super) dst_port: Option<u16>,
-    /// `1.2` or `1.3`.
+    /// `1.2` or `1.3`; of a connection without a request from `1.0` on.
     pub(super) tls: Option<&'static str>,
     /// Empty: the client named no server.
     pub(super) sni: Option<String>,
+    /// What a ClientHello offers, best first.
+    pub(super) alpn: Vec<Vec<u8>>,
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) json: bool,
 }
@@ -40,15 +44,18 @@ impl Options {
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
-                Arg::Long("srcip") => options.src_ip = Some(value(&mut parser, "--srcip", ADDRESS)?),
+                Arg::Long("srcip" | "src") => options.src_ip = Some(value(&mut parser, "--srcip", ADDRESS)?),
                 Arg::Long("srcport") => options.src_port = Some(value(&mut parser, "--srcport", PORT)?),
                 Arg::Long("proxied") => options.proxied = Some(value(&mut parser, "--proxied", ADDRESS)?),
                 Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
                 Arg::Long("dstport") => options.dst_port = Some(value(&mut parser, "--dstport", PORT)?),
                 Arg::Long("tls") => {
-                    options.tls = Some(value::<TlsVersion>(&mut parser, "--tls", "`1.2` or `1.3`")?.0)
+                    options.tls = Some(value::<TlsVersion>(&mut parser, "--tls", TLS_VERSION)?.0)
                 }
                 Arg::Long("sni") => options.sni = Some(parser.value()?.string()?.to_ascii_lowercase()),
+                Arg::Long("alpn") => {
+                    options.alpn.push(value::<AlpnName>(&mut parser, "--alpn", ALPN_NAME)?.0)
+                }
                 Arg::Long("trusted-proxy") => {
                     let network: Network =
                         value(&mut parser, "--trusted-proxy", "a network such as `10.0.0.0/8`")?;
@@ -60,16 +67,46 @@ impl Options {
                 _ => return Err(argument.unexpected()),
             }
         }
-        let Ok([rules, request]) = <[PathBuf; 2]>::try_from(files) else {
-            return Err("`explain` needs two files: pointsman explain RULES REQUEST".into());
+        let mut files = files.into_iter();
+        options.rules = files.next().ok_or(TWO_FILES)?;
+        options.request = files.next();
+        if files.next().is_some() {
+            return Err(TWO_FILES.into());
+        }
+        options.check_files()?;
+        Ok(Some(options))
+    }
+
+    /// Without a request a connection is explained, which needs a listener.
+    fn check_files(&self) -> Result<(), lexopt::Error> {
+        let Some(request) = &self.request else {
+            if !self.has_configuration() {
+                return Err(TWO_FILES.into());
+            }
+            return match self.sni.as_deref() {
+                Some(name) if !name.is_empty() && !is_dns_name(name.as_bytes()) => {
+                    Err(format!("`--sni` takes a name such as `shop.example`, not `{name}`").into())
+                }
+                _ => Ok(()),
+            };
         };
-        if input::is_configuration(&request) {
+        if input::is_configuration(request) {
             let name = request.display();
             let message =
                 format!("`{name}` is a configuration, and no request: pointsman explain RULES REQUEST");
             return Err(message.into());
         }
-        Ok(Some(Options { rules, request, ..options }))
+        if !self.alpn.is_empty() {
+            let message =
+                "`--alpn` is for a connection without a request; over TLS a request is one of `http/1.1`";
+            return Err(message.into());
+        }
+        match self.tls {
+            Some(version @ ("1.0" | "1.1")) => {
+                Err(format!("`--tls` takes `1.2` or `1.3`, not `{version}`").into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the rules are those of a configuration.
@@ -80,6 +117,9 @@ impl Options {
 
 const ADDRESS: &str = "an address such as `10.0.0.1`";
 const PORT: &str = "a port from 0 to 65535";
+const TLS_VERSION: &str = "`1.2` or `1.3`";
+const ALPN_NAME: &str = "a protocol such as `h2`, of 1 to 255 bytes";
+const TWO_FILES: &str = "`explain` needs two files: pointsman explain RULES REQUEST";
 
 /// The value of an option; where it is wrong, the message names both.
 fn value<T: FromStr>(parser: &mut Parser, option: &str, expected: &str) -> Result<T, lexopt::Error> {
@@ -94,10 +134,23 @@ impl FromStr for TlsVersion {
 
     fn from_str(word: &str) -> Result<Self, ()> {
         match word {
+            "1.0" => Ok(TlsVersion("1.0")),
+            "1.1" => Ok(TlsVersion("1.1")),
             "1.2" => Ok(TlsVersion("1.2")),
             "1.3" => Ok(TlsVersion("1.3")),
             _ => Err(()),
         }
+    }
+}
+
+/// A protocol as a ClientHello names it (RFC 7301 section 3.1).
+struct AlpnName(Vec<u8>);
+
+impl FromStr for AlpnName {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        (1..=255).contains(&name.len()).then(|| AlpnName(name.into())).ok_or(())
     }
 }
 
@@ -140,12 +193,48 @@ mod tests {
 
     #[test]
     fn wrong_use_is_refused() {
-        for words in ["", "a", "a b c", "a b --tls 1.1", "a b --srcip x", "a b --dstport 65536", "a b --what"]
-        {
+        for words in [
+            "",
+            "a",
+            "a --alpn h2",
+            "a b c",
+            "a.toml b c",
+            "a b --tls 1.1",
+            "a b --alpn h2",
+            "a.toml --tls 1.4",
+            "a.toml --sni 10.0.0.1",
+            "a b --srcip x",
+            "a b --dstport 65536",
+            "a b --what",
+        ] {
             let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
             assert!(read(&words).is_err(), "{words:?}");
         }
         assert!(read(&["--help"]).expect("good").is_none());
+    }
+
+    #[test]
+    fn a_connection_needs_no_request() {
+        let words = [
+            "a.toml",
+            "--src",
+            "10.0.0.1",
+            "--sni",
+            "A.example",
+            "--alpn",
+            "h2",
+            "--alpn",
+            "x",
+            "--tls",
+            "1.0",
+        ];
+        let options = read(&words).expect("good").expect("no help");
+        assert_eq!(options.request, None);
+        assert_eq!(options.alpn, [b"h2".to_vec(), b"x".to_vec()]);
+        assert_eq!((options.sni.as_deref(), options.tls), (Some("a.example"), Some("1.0")));
+        assert_eq!(options.src_ip.map(|ip| ip.to_string()).as_deref(), Some("10.0.0.1"));
+        assert!(read(&["a.toml", "--sni", ""]).is_ok(), "a hello without a name");
+        assert!(read(&["a.toml", "--alpn", ""]).is_err(), "no hello has such a name");
     }
 
     #[test]

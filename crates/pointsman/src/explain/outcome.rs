@@ -1,12 +1,14 @@
 //! What was decided, in the words of the language, and what comes of it for this request.
 
+use std::fmt;
+
+use pointsman_config::Protocol;
 use pointsman_rules::{
-    Decision, Effect, HeaderEdit, Outcome, Piece, Program, Template, Terminal, rewrite_path,
+    Decision, Effect, HeaderEdit, Outcome, Piece, Program, Subject, Template, Terminal, rewrite_path,
 };
-use pointsman_view::RequestView;
 use serde_json::{Value, json};
 
-use super::place::DefaultPool;
+use super::place::{DefaultPool, Place};
 use super::report::shown;
 use super::spelling;
 
@@ -20,7 +22,7 @@ pub(super) struct Verdict {
     pub(super) effects: Vec<Action>,
 }
 
-/// What becomes of the request.
+/// What becomes of the request, or of the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// An action of a rule, or the default pool.
@@ -29,8 +31,43 @@ pub(super) enum End {
         /// The pool, or pool and server, that gets the request.
         target: Option<String>,
     },
-    /// The switch refuses the request by itself.
-    Refused { status: u16, reason: String },
+    /// The switch refuses it by itself.
+    Refused { refusal: Refusal, reason: String },
+}
+
+/// What a client that is refused gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// An answer with this status.
+    Status(u16),
+    /// An alert of TLS, by its name.
+    Alert(&'static str),
+    /// A reset of its connection.
+    Reset,
+}
+
+impl Refusal {
+    /// `ACCESS_DENIED` where a rule refuses, `INTERNAL_ERROR` where nothing is wrong with the client.
+    fn of(protocol: Protocol, status: u16, alert: &'static str) -> Refusal {
+        match protocol {
+            Protocol::Http => Refusal::Status(status),
+            Protocol::Tcp => Refusal::Reset,
+            Protocol::TlsPassthrough => Refusal::Alert(alert),
+        }
+    }
+}
+
+const ACCESS_DENIED: &str = "access_denied";
+const INTERNAL_ERROR: &str = "internal_error";
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Status(status) => write!(to, "{status}"),
+            Refusal::Alert(name) => write!(to, "the alert `{name}`"),
+            Refusal::Reset => to.write_str("a reset"),
+        }
+    }
 }
 
 /// An action with what its fields come to.
@@ -45,41 +82,48 @@ pub(super) struct Action {
 impl Verdict {
     /// The request is refused before a rule is asked.
     pub(super) fn refused(status: u16, reason: String) -> Verdict {
-        Verdict { rule: None, end: End::Refused { status, reason }, effects: Vec::new() }
+        Verdict::refused_with(Refusal::Status(status), reason)
+    }
+
+    fn refused_with(refusal: Refusal, reason: String) -> Verdict {
+        Verdict { rule: None, end: End::Refused { refusal, reason }, effects: Vec::new() }
     }
 
     /// No rule decides.
-    pub(super) fn default_pool(pool: &DefaultPool) -> Verdict {
+    pub(super) fn default_pool(pool: &DefaultPool, protocol: Protocol) -> Verdict {
         let (text, target) = match pool {
             DefaultPool::Named(pool) => (format!("the default pool `{pool}` takes it"), Some(pool.clone())),
             DefaultPool::Unknown => ("the listener's default pool takes it, if it has one".to_owned(), None),
             DefaultPool::None => {
                 let reason = "no rule decides, and the listener has no default pool";
-                return Verdict::refused(503, reason.to_owned());
+                let refusal = Refusal::of(protocol, 503, INTERNAL_ERROR);
+                return Verdict::refused_with(refusal, reason.to_owned());
             }
         };
         let end = End::Decided { action: Action { text, value: None }, target };
         Verdict { rule: None, end, effects: Vec::new() }
     }
 
-    /// What the rules decided.
+    /// What the rules decided of a subject whose path, where it has one, is this.
     pub(super) fn new(
         program: &Program,
         decision: &Decision<'_>,
-        view: &RequestView<'_>,
-        default_pool: &DefaultPool,
+        subject: &dyn Subject,
+        path: &[u8],
+        place: &Place,
     ) -> Verdict {
         let rule = decision.by.label().map(str::to_owned);
-        let effects = match rendered(&decision.effects, view) {
+        let effects = match rendered(&decision.effects, subject, path) {
             Ok(effects) => effects,
             Err(reason) => return Verdict { rule, ..Verdict::refused(400, reason) },
         };
         let end = match decision.outcome {
-            Outcome::DefaultPool => Verdict::default_pool(default_pool).end,
+            Outcome::DefaultPool => Verdict::default_pool(&place.default_pool, place.protocol).end,
             Outcome::Refused(cause) => {
                 // Nothing is committed with a refusal.
                 let reason = format!("the condition ended unknown: {cause}");
-                return Verdict { rule, ..Verdict::refused(cause.status(), reason) };
+                let refusal = Refusal::of(place.protocol, cause.status(), ACCESS_DENIED);
+                return Verdict { rule, ..Verdict::refused_with(refusal, reason) };
             }
             Outcome::RouteUnknown { target, cause } => {
                 let target = spelling::target(program, target);
@@ -87,10 +131,10 @@ impl Verdict {
                 let value = Some(format!("the condition ended unknown: {cause}"));
                 End::Decided { action: Action { text, value }, target: Some(target) }
             }
-            Outcome::Terminal(terminal) => match value_of(terminal, view) {
+            Outcome::Terminal(terminal) => match value_of(terminal, subject, place.protocol) {
                 Err(reason) => return Verdict { rule, ..Verdict::refused(400, reason) },
                 Ok(value) => End::Decided {
-                    action: Action { text: spelling::terminal(program, terminal), value },
+                    action: Action { text: spelled(program, terminal, place.protocol), value },
                     target: match terminal {
                         Terminal::RouteTo { target, .. } => Some(spelling::target(program, *target)),
                         _ => None,
@@ -115,7 +159,14 @@ impl Verdict {
                 }
                 object
             }
-            End::Refused { status, reason } => json!({ "refused": { "status": status, "reason": reason } }),
+            End::Refused { refusal, reason } => {
+                let (key, value) = match refusal {
+                    Refusal::Status(status) => ("status", json!(status)),
+                    Refusal::Alert(name) => ("alert", json!(name)),
+                    Refusal::Reset => ("reset", json!(true)),
+                };
+                json!({ "refused": { key: value, "reason": reason } })
+            }
         };
         if let Some(rule) = &self.rule {
             object["rule"] = json!(rule);
@@ -135,13 +186,13 @@ impl Action {
 }
 
 /// The effects with the values they come to. Rewrites see what earlier rewrites made.
-fn rendered(effects: &[&Effect], view: &RequestView<'_>) -> Result<Vec<Action>, String> {
-    let mut path = view.path().path().to_vec();
+fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<Vec<Action>, String> {
+    let mut path = path.to_vec();
     let mut actions = Vec::with_capacity(effects.len());
     for effect in effects {
         let value = match effect {
             Effect::Header { edit: HeaderEdit::Set(template) | HeaderEdit::Add(template), .. } => {
-                render(template, view)?
+                render(template, subject)?
             }
             Effect::Header { edit: HeaderEdit::Remove, .. } | Effect::Tag(_) => None,
             Effect::RewritePath { regex, replacement } => {
@@ -156,22 +207,39 @@ fn rendered(effects: &[&Effect], view: &RequestView<'_>) -> Result<Vec<Action>, 
     Ok(actions)
 }
 
-fn value_of(terminal: &Terminal, view: &RequestView<'_>) -> Result<Option<String>, String> {
+/// What has no status is not shown with one.
+fn spelled(program: &Program, terminal: &Terminal, protocol: Protocol) -> String {
     match terminal {
-        Terminal::Respond { body, .. } => render(body, view),
+        Terminal::Reject { .. } if protocol != Protocol::Http => "reject();".to_owned(),
+        _ => spelling::terminal(program, terminal),
+    }
+}
+
+fn value_of(
+    terminal: &Terminal,
+    subject: &dyn Subject,
+    protocol: Protocol,
+) -> Result<Option<String>, String> {
+    match terminal {
+        Terminal::Respond { body, .. } => render(body, subject),
         Terminal::Redirect { location, .. } => {
             let mut value = Vec::new();
-            location.render_location(view, &mut value);
+            location.render_location(subject, &mut value);
             Ok(names_fields(location).then(|| shown(&value)))
         }
-        Terminal::RouteTo { .. } | Terminal::Reject { .. } | Terminal::Discard => Ok(None),
+        // A status is part of the action; what stands in its place is not.
+        Terminal::Reject { status, .. } => match Refusal::of(protocol, *status, ACCESS_DENIED) {
+            Refusal::Status(_) => Ok(None),
+            refusal => Ok(Some(refusal.to_string())),
+        },
+        Terminal::RouteTo { .. } | Terminal::Discard => Ok(None),
     }
 }
 
 /// The text of a template; nothing where it names no field, and says it all itself.
-fn render(template: &Template, view: &RequestView<'_>) -> Result<Option<String>, String> {
+fn render(template: &Template, subject: &dyn Subject) -> Result<Option<String>, String> {
     let mut value = Vec::new();
-    template.render(view, &mut value).map_err(|error| error.to_string())?;
+    template.render(subject, &mut value).map_err(|error| error.to_string())?;
     Ok(names_fields(template).then(|| shown(&value)))
 }
 
@@ -185,11 +253,17 @@ mod tests {
 
     #[test]
     fn a_listener_without_a_default_pool_is_told_from_an_unknown_one() {
-        let unknown = Verdict::default_pool(&DefaultPool::Unknown);
+        let unknown = Verdict::default_pool(&DefaultPool::Unknown, Protocol::Http);
         assert!(!unknown.is_refusal());
-        let none = Verdict::default_pool(&DefaultPool::None);
-        assert!(matches!(none.end, End::Refused { status: 503, .. }), "{none:?}");
-        let named = Verdict::default_pool(&DefaultPool::Named("fast".to_owned()));
+        for (protocol, expected) in [
+            (Protocol::Http, Refusal::Status(503)),
+            (Protocol::Tcp, Refusal::Reset),
+            (Protocol::TlsPassthrough, Refusal::Alert("internal_error")),
+        ] {
+            let none = Verdict::default_pool(&DefaultPool::None, protocol);
+            assert!(matches!(none.end, End::Refused { refusal, .. } if refusal == expected), "{none:?}");
+        }
+        let named = Verdict::default_pool(&DefaultPool::Named("fast".to_owned()), Protocol::Http);
         assert!(matches!(named.end, End::Decided { target: Some(pool), .. } if pool == "fast"));
     }
 }

@@ -1,4 +1,4 @@
-//! Where a request is decided: a listener of a configuration, or rules by themselves.
+//! Where a request or a connection is decided: a listener of a configuration, or rules by themselves.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,6 +14,10 @@ use crate::check::input;
 
 /// What a decision depends on besides the request and its connection.
 pub(super) struct Place {
+    /// What is read of a connection.
+    pub(super) protocol: Protocol,
+    /// The listener's name; empty where the rules stand alone.
+    pub(super) listener: Arc<str>,
     /// Absent where a listener has no rules.
     pub(super) program: Option<Arc<Program>>,
     pub(super) limits: HeadLimits,
@@ -64,6 +68,8 @@ impl Place {
         let compiled = pointsman_rules::compile(&source, &Targets::Any)
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
         Ok(Place {
+            protocol: Protocol::Http,
+            listener: "".into(),
             program: Some(Arc::new(compiled.program)),
             limits: HeadLimits::default(),
             path_options: PathOptions::default(),
@@ -98,21 +104,12 @@ impl Place {
                 )
             })?,
         };
-        let protocol = match listener.protocol {
-            Protocol::Http => None,
-            Protocol::Tcp => Some("tcp"),
-            Protocol::TlsPassthrough => Some("tls-passthrough"),
-        };
-        if let Some(protocol) = protocol {
-            return Err(format!(
-                "error: the listener `{}` reads no requests: its `protocol` is `{protocol}`\n\
-                 help: name one that does with `--listener`\n",
-                listener.name
-            ));
-        }
+        check_use(options, listener, plan)?;
         let mut trusted_proxies = listener.trusted_proxies.clone();
         trusted_proxies.extend(&options.trusted_proxies);
         Ok(Place {
+            protocol: listener.protocol,
+            listener: listener.name.clone(),
             program: listener.program.clone(),
             limits: HeadLimits {
                 head_bytes_max: listener.limits.head_bytes_max as usize,
@@ -148,6 +145,59 @@ impl Place {
             OddNames::Keep => pointsman_http::OddNames::Keep(&self.named_fields),
         }
     }
+}
+
+/// Whether the options fit what the listener reads; the error is a text for people.
+fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), String> {
+    let name = &listener.name;
+    let (protocol, misfits, help) = match listener.protocol {
+        Protocol::Http if options.request.is_some() => return Ok(()),
+        Protocol::Http => return Err(no_request(name, plan)),
+        Protocol::Tcp => {
+            let misfits = [
+                ("--sni", options.sni.is_some()),
+                ("--alpn", !options.alpn.is_empty()),
+                ("--tls", options.tls.is_some()),
+                ("--trusted-proxy", !options.trusted_proxies.is_empty()),
+            ];
+            let help =
+                "its rules know addresses alone: `--srcip`, `--srcport`, `--dstip`, `--dstport`, `--proxied`";
+            ("tcp", misfits.to_vec(), help)
+        }
+        Protocol::TlsPassthrough => {
+            let misfits = [("--trusted-proxy", !options.trusted_proxies.is_empty())];
+            let help = "the one who names a client there is a PROXY header: `--proxied`";
+            ("tls-passthrough", misfits.to_vec(), help)
+        }
+    };
+    if options.request.is_some() {
+        return Err(format!(
+            "error: the listener `{name}` reads no requests: its `protocol` is `{protocol}`\n\
+             help: leave the request out, and a connection is explained\n"
+        ));
+    }
+    match misfits.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => Err(format!(
+            "error: `{option}` changes nothing at the listener `{name}`: its `protocol` is `{protocol}`\n\
+             help: {help}\n"
+        )),
+    }
+}
+
+fn no_request(name: &str, plan: &Plan) -> String {
+    let others = plan.listeners.iter().filter(|listener| listener.protocol != Protocol::Http);
+    let others: Vec<_> = others.map(|listener| format!("`{}`", listener.name)).collect();
+    let help = match others.as_slice() {
+        [] => "pointsman explain RULES REQUEST".to_owned(),
+        others => {
+            let others = others.join(", ");
+            format!(
+                "pointsman explain RULES REQUEST; without a request, one that reads none (`--listener`): {others}"
+            )
+        }
+    };
+    format!("error: the listener `{name}` reads requests, and there is none to explain\nhelp: {help}\n")
 }
 
 /// Whether a text begins with a request line, as no rule set does.

@@ -1,18 +1,14 @@
 //! An explanation as text for people and as JSON for programs.
 
-use std::net::SocketAddr;
-
-use pointsman_http::Version;
 use pointsman_rules::{Colour, Program, Truth, VisitedExit, VisitedRule};
-use pointsman_view::{Connection, RequestView};
 use serde_json::{Value, json};
 
+use super::asked::Asked;
 use super::outcome::{Action, End, Verdict};
-use super::request::Request;
 use super::spelling;
 use crate::check::terminal::{Style, cell};
 
-/// Everything there is to say about a request.
+/// Everything there is to say about a request, or about a connection that is passed on as it is.
 #[derive(Debug)]
 pub(super) struct Report {
     /// Absent where the head is refused, and nobody can say what was asked.
@@ -20,72 +16,6 @@ pub(super) struct Report {
     pub(super) notes: Vec<String>,
     pub(super) steps: Vec<Step>,
     pub(super) verdict: Verdict,
-}
-
-/// What rules see first.
-#[derive(Debug)]
-pub(super) struct Asked {
-    line: String,
-    host: Option<String>,
-    path: Option<String>,
-    client: String,
-    server: String,
-    client_ip: Option<String>,
-    tls: Option<String>,
-    sni: Option<String>,
-    body_bytes: usize,
-}
-
-fn shown_end(end: Option<SocketAddr>) -> String {
-    end.map_or_else(|| "unix:".to_owned(), |end| end.to_string())
-}
-
-impl Asked {
-    pub(super) fn new(request: &Request, connection: &Connection) -> Asked {
-        let (head, bytes) = (&request.head, &request.bytes);
-        let version = if head.version() == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
-        let host = head.authority(bytes);
-        Asked {
-            line: format!("{} {} {version}", shown(head.method_name(bytes)), shown(head.target(bytes))),
-            host: (!host.is_empty()).then(|| shown(host)),
-            path: None,
-            client: shown_end(connection.src),
-            server: shown_end(connection.dst),
-            client_ip: None,
-            tls: connection.tls.as_ref().map(|tls| tls.version.to_owned()),
-            sni: connection.tls.as_ref().and_then(|tls| tls.sni.clone()),
-            body_bytes: request.body_bytes(),
-        }
-    }
-
-    /// Adds what only the view knows.
-    pub(super) fn sees(&mut self, view: &RequestView<'_>) {
-        self.path = Some(shown(view.path().path()));
-        self.client_ip = view.client_ip().map(|client| client.to_string());
-    }
-
-    fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = Vec::new();
-        lines.extend(self.host.clone().map(|host| ("host", host)));
-        lines.extend(self.path.clone().map(|path| ("path", path)));
-        let over = match (&self.tls, &self.sni) {
-            (None, _) => "plain".to_owned(),
-            (Some(version), None) => format!("TLS {version} without a server name"),
-            (Some(version), Some(sni)) => format!("TLS {version} for `{sni}`"),
-        };
-        lines.push(("from", format!("{} to {}, {over}", self.client, self.server)));
-        // Only a believed proxy makes a difference.
-        let behind = self.client_ip.as_ref().filter(|ip| !self.client.contains(ip.as_str()));
-        lines.extend(behind.map(|ip| ("clientip", format!("{ip}, behind a trusted proxy"))));
-        lines
-    }
-
-    fn to_json(&self) -> Value {
-        json!({
-            "line": self.line, "host": self.host, "path": self.path, "client": self.client,
-            "server": self.server, "client_ip": self.client_ip, "tls": self.tls, "sni": self.sni,
-        })
-    }
 }
 
 /// A rule that was asked.
@@ -168,7 +98,7 @@ impl Report {
     pub(super) fn text(&self, colour: Colour) -> String {
         let mut text = String::new();
         if let Some(asked) = &self.asked {
-            text.push_str(&format!("{}\n", cell(&asked.line, 0, Style::Bold, colour)));
+            text.push_str(&format!("{}\n", cell(asked.line(), 0, Style::Bold, colour)));
             for (name, value) in asked.lines() {
                 text.push_str(&format!("  {} {value}\n", cell(name, 8, Style::Dim, colour)));
             }
@@ -204,7 +134,7 @@ impl Report {
     fn ending(&self, colour: Colour) -> String {
         let (style, what) = match &self.verdict.end {
             End::Decided { action, .. } => (Style::Green, line_of(action)),
-            End::Refused { status, reason } => (Style::Red, format!("refused with {status}: {reason}")),
+            End::Refused { refusal, reason } => (Style::Red, format!("refused with {refusal}: {reason}")),
         };
         let who = match &self.verdict.rule {
             Some(rule) => format!("{rule}: "),
@@ -215,8 +145,8 @@ impl Report {
         for effect in &self.verdict.effects {
             text.push_str(&format!("  with {}\n", line_of(effect)));
         }
-        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.body_bytes > 0) {
-            text.push_str(&format!("  0 of {} body bytes were needed\n", asked.body_bytes));
+        if let Some(bytes @ 1..) = self.asked.as_ref().map(Asked::body_bytes) {
+            text.push_str(&format!("  0 of {bytes} body bytes were needed\n"));
         }
         text
     }
@@ -224,14 +154,20 @@ impl Report {
     /// The explanation for programs.
     pub(super) fn json(&self) -> String {
         let steps: Vec<_> = self.steps.iter().map(Step::to_json).collect();
-        let report = json!({
+        let mut report = json!({
             "version": 1,
-            "request": self.asked.as_ref().map(Asked::to_json),
             "notes": self.notes,
             "rules": steps,
             "decision": self.verdict.to_json(),
-            "body_bytes_needed": 0,
         });
+        match &self.asked {
+            Some(Asked::Connection(asked)) => report["connection"] = asked.to_json(),
+            Some(Asked::Request(asked)) => report["request"] = asked.to_json(),
+            None => report["request"] = Value::Null,
+        }
+        if !matches!(self.asked, Some(Asked::Connection(_))) {
+            report["body_bytes_needed"] = json!(0);
+        }
         format!("{report:#}\n")
     }
 }
@@ -274,21 +210,14 @@ pub(super) fn shown(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::asked::AskedRequest;
 
     #[test]
     fn a_body_is_spoken_of_where_there_is_one() {
         for (body_bytes, expected) in [(0, false), (2, true)] {
-            let asked = Asked {
-                line: "POST / HTTP/1.1".to_owned(),
-                host: None,
-                path: None,
-                client: "127.0.0.1:40000".to_owned(),
-                server: "127.0.0.1:80".to_owned(),
-                client_ip: None,
-                tls: None,
-                sni: None,
-                body_bytes,
-            };
+            let mut asked = AskedRequest::default();
+            asked.body_bytes = body_bytes;
+            let asked = Asked::Request(asked);
             let verdict = Verdict::refused(400, "why".to_owned());
             let report = Report { asked: Some(asked), notes: Vec::new(), steps: Vec::new(), verdict };
             let text = report.text(Colour::Never);

@@ -1,0 +1,4 @@
+//! WebSocket frames, as libFuzzer makes them up.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| pointsman_fuzzing::frames::check(input));
