@@ -144,6 +144,18 @@ impl Frame {
         [head.as_slice(), &self.payload].concat()
     }
 
+    /// The first frame of what came, once it is whole.
+    pub(crate) fn take_from(came: &mut Vec<u8>) -> Option<Self> {
+        let head = came.get(..9)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let end = 9 + usize::try_from(length).expect("24 bits");
+        let stream = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
+        let payload = came.get(9..end)?.to_vec();
+        let frame = Self { kind: head[3], flags: head[4], stream, payload };
+        came.drain(..end);
+        Some(frame)
+    }
+
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -308,7 +320,7 @@ impl H2Client {
     /// When nothing comes in time, or the connection ends inside a frame.
     pub fn frame(&mut self) -> Result<Option<Frame>> {
         loop {
-            if let Some(frame) = self.take_frame() {
+            if let Some(frame) = Frame::take_from(&mut self.came) {
                 return Ok(Some(frame));
             }
             let mut space = [0; 64 * 1024];
@@ -354,17 +366,6 @@ impl H2Client {
     #[must_use]
     pub fn goaway(&self) -> Option<(u32, u32)> {
         self.goaway
-    }
-
-    fn take_frame(&mut self) -> Option<Frame> {
-        let head = self.came.get(..9)?;
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-        let end = 9 + usize::try_from(length).expect("24 bits");
-        let stream = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
-        let payload = self.came.get(9..end)?.to_vec();
-        let frame = Frame { kind: head[3], flags: head[4], stream, payload };
-        self.came.drain(..end);
-        Some(frame)
     }
 
     /// Makes of a frame what a client makes of it.
@@ -445,7 +446,7 @@ pub fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
 }
 
 /// What a frame of DATA or HEADERS carries, without what fills it up.
-fn unpadded(frame: &Frame) -> &[u8] {
+pub(crate) fn unpadded(frame: &Frame) -> &[u8] {
     match frame.payload.split_first() {
         Some((padding, rest)) if frame.has(flag::PADDED) => {
             &rest[..rest.len().saturating_sub(usize::from(*padding))]
