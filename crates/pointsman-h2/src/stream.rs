@@ -161,8 +161,11 @@ impl Stream {
         let (mut answer, used) = answer::read_head(bytes).ok_or(io::ErrorKind::InvalidData)?;
         let Output::Head(respond) = &mut self.output else { return Err(io::ErrorKind::BrokenPipe.into()) };
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let Input::Body(incoming) = &mut self.input else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            incoming.becomes_tunnel();
             self.tunnel = Tunnel::Open;
-            self.input.becomes_tunnel()?;
             grant(&mut answer);
         } else if answer.status().is_informational() {
             respond.send_informational(answer).map_err(broken)?;
@@ -252,15 +255,6 @@ impl Stream {
             Output::Over(_) | Output::Broken => return,
         }
         self.output = Output::Broken;
-    }
-}
-
-impl Input {
-    fn becomes_tunnel(&mut self) -> io::Result<()> {
-        match self {
-            Input::Body(incoming) => Ok(incoming.becomes_tunnel()),
-            Input::Head(..) => Err(io::ErrorKind::InvalidData.into()),
-        }
     }
 }
 

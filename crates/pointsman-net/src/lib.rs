@@ -24,7 +24,9 @@ pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
-pub use listen::{Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, bind, bind_path, is_free, is_path_free};
+pub use listen::{
+    Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, bind, bind_path, is_free, is_path_free,
+};
 pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
 pub use proxy_protocol::{TlsClaim, write_header_v1, write_header_v2};
 pub use reactor::Presence;
@@ -32,7 +34,7 @@ pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
 pub use stall::Stall;
 pub use stream::{Tcp, connect};
-pub use table::{Received, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
+pub use table::{Arrivals, Received, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
 pub use transfer::{poll_read_into, read_into, write_all};
 
 /// An address whose IPv4-mapped form counts as IPv4.

@@ -4,7 +4,7 @@ mod unix;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Poll, ready};
 
 use rustix::io::Errno;
@@ -92,6 +92,33 @@ fn socket(address: SocketAddr, ipv6: Ipv6) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// A connection of which no event loop hears yet.
+#[derive(Debug)]
+pub struct Accepted(OwnedFd);
+
+impl Accepted {
+    /// The connection on the event loop of this thread.
+    ///
+    /// # Errors
+    /// The kernel's, which has no memory for it or lets this user watch no more sockets.
+    pub fn register(self) -> io::Result<Tcp> {
+        Tcp::register(self.0, Writing::HasRoom)
+    }
+}
+
+/// One that came from another thread.
+impl From<OwnedFd> for Accepted {
+    fn from(socket: OwnedFd) -> Accepted {
+        Accepted(socket)
+    }
+}
+
+impl AsFd for Accepted {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Accepts connections on one socket, on the event loop of the thread that made it.
 #[derive(Debug)]
 pub struct Acceptor {
@@ -112,25 +139,30 @@ impl Acceptor {
 
     /// Waits for the next connection.
     pub async fn accept(&self) -> io::Result<Tcp> {
-        let socket = std::future::poll_fn(|context| {
+        self.accept_unheard().await?.register()
+    }
+
+    /// The same, and the connection may still go to another thread.
+    pub async fn accept_unheard(&self) -> io::Result<Accepted> {
+        std::future::poll_fn(|context| {
             loop {
                 ready!(self.source.poll_readable(context));
                 ready!(self.source.poll_turn(context));
                 match self.accept_now() {
                     // The edge came for all that wait: there may be more.
-                    Ok(socket) => return Poll::Ready(Ok(socket)),
+                    Ok(socket) => return Poll::Ready(Ok(Accepted(socket))),
                     Err(Errno::AGAIN) => self.source.is_drained(),
                     Err(error) => return Poll::Ready(Err(io::Error::from(error))),
                 }
             }
-        });
-        Tcp::register(socket.await?, Writing::HasRoom)
+        })
+        .await
     }
 
     /// A connection that is waiting already, if there is one. Asks the socket itself: the event loop may
     /// not have heard of it yet, and closing the socket would turn it away.
     pub fn accept_waiting(&self) -> Option<Tcp> {
-        Tcp::register(self.accept_now().ok()?, Writing::HasRoom).ok()
+        Accepted(self.accept_now().ok()?).register().ok()
     }
 
     fn accept_now(&self) -> Result<OwnedFd, Errno> {

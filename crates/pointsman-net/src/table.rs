@@ -3,7 +3,8 @@
 //! The kernel takes a reference to what stands behind a descriptor in each system call, except where nobody else
 //! uses the table. So a thread that shares its table with none has less to do in each read, write and wait.
 //!
-//! Invariant: a descriptor is used and closed only by threads of the table that it was opened in. Between tables
+//! Invariant: a descriptor is used and closed only by threads of the table that it was opened in, or of tables that are
+//! copies of it from then on, where it has the same number and nobody closes it before. Between tables
 //! sockets pass as messages, [`SocketSender::send`] to [`SocketReceiver::next`], which is right within one table,
 //! too.
 
@@ -11,6 +12,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::task::{Poll, ready};
 
 use rustix::cmsg_space;
 use rustix::io::Errno;
@@ -20,6 +22,9 @@ use rustix::net::{
 };
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::UnshareFlags;
+
+use crate::event_loop::register;
+use crate::reactor::{Source, Writing};
 
 /// Gives this thread a descriptor table of its own, which begins as a copy of the one it shared.
 ///
@@ -67,6 +72,45 @@ pub struct Received {
     pub socket: io::Result<OwnedFd>,
 }
 
+/// What comes out of a channel, on the event loop of the thread that made this.
+#[derive(Debug)]
+pub struct Arrivals {
+    // Before the socket: its place among the sources goes first.
+    source: Source,
+    receiver: SocketReceiver,
+}
+
+impl Arrivals {
+    /// Must be called on an event loop, with an end of this thread's table.
+    ///
+    /// # Errors
+    /// The kernel's, which has no memory for it or lets this user watch no more sockets.
+    pub fn new(receiver: SocketReceiver) -> io::Result<Arrivals> {
+        Ok(Arrivals { source: register(&receiver.0, Writing::HasRoom)?, receiver })
+    }
+
+    /// Waits for the next socket, and is woken at once when it comes.
+    pub async fn next(&self) -> Received {
+        std::future::poll_fn(|context| {
+            loop {
+                ready!(self.source.poll_readable(context));
+                ready!(self.source.poll_turn(context));
+                match self.receiver.next() {
+                    // The edge came for all that wait: there may be more.
+                    Some(received) => return Poll::Ready(received),
+                    None => self.source.is_drained(),
+                }
+            }
+        })
+        .await
+    }
+
+    /// One that is here already. Asks the channel itself: the event loop may not have heard of it yet.
+    pub fn take_waiting(&self) -> Option<Received> {
+        self.receiver.next()
+    }
+}
+
 impl SocketSender {
     /// Sends a copy of a socket. It keeps the socket open until it is received or the channel is closed.
     ///
@@ -93,7 +137,7 @@ impl SocketReceiver {
         Ok(SocketReceiver(self.0.try_clone()?))
     }
 
-    /// The next socket, if one is there.
+    /// The next socket, if one is there. What several threads send comes whole, one after the other.
     pub fn next(&self) -> Option<Received> {
         let mut number = [0; 4];
         let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];

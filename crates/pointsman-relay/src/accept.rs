@@ -16,6 +16,7 @@ use tokio::io::AsyncRead;
 
 use crate::admission::OpenConnection;
 use crate::failed_handshake::Shaking;
+use crate::hand_over::keep;
 use crate::header::behind_header;
 use crate::http2::serve_http2;
 use crate::live::{ListenerId, ListenerState, SocketId};
@@ -59,8 +60,9 @@ impl Accepting {
 async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Rc<Acceptor>) {
     let mut pause = shard.timers.deadline();
     loop {
-        match acceptor.accept().await {
-            Ok(tcp) => open(&shard, socket, tcp),
+        match acceptor.accept_unheard().await.and_then(|accepted| keep(&shard, socket, accepted)) {
+            Ok(Some(tcp)) => open(&shard, socket, tcp),
+            Ok(None) => {}
             // It has gone before it was accepted.
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset) => {}
             Err(error) => {
@@ -76,7 +78,8 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Rc<Acceptor>) 
     }
 }
 
-fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
+/// Begins with a connection that came by a socket.
+pub(crate) fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let local = shard.local();
     let Some(&id) = local.live.sockets.get(&socket) else { return };
     let Some((listener, live)) = local.live.listener(id) else { return };

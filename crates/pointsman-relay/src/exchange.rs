@@ -12,7 +12,7 @@ use crate::commit::HeaderEdits;
 use crate::facts::{Facts, Step, Text};
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
-use crate::session::Session;
+use crate::session::{After, Session};
 use crate::transport::Transport;
 
 /// What an exchange is and what came of it.
@@ -57,6 +57,12 @@ impl Exchange {
     /// That of a connection as a whole.
     pub(crate) fn of_connection(started_us: u64) -> Exchange {
         Exchange { is_connection: true, started_us, ..Exchange::default() }
+    }
+
+    /// Says that the switch has stopped before it was over.
+    pub(crate) fn is_cut(&mut self) -> After {
+        self.fault.get_or_insert(Fault::Drained);
+        After::Leave
     }
 
     pub(crate) fn keep(&mut self, facts: Box<Facts>) {

@@ -19,6 +19,7 @@ mod facts;
 mod failed_handshake;
 mod fault;
 mod flow;
+mod hand_over;
 mod header;
 mod http2;
 mod live;

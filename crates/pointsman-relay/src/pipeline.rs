@@ -57,22 +57,13 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>, mode: Pipeline
         let mut exchange = Exchange::default();
         match all.serve_next(session, &mut deadline, &mut exchange).await {
             After::Next => {}
-            After::Close => {
+            After::Http2 => return true,
+            after => {
                 let booked = exchange.booked.take();
                 drop((exchange, all));
-                Box::pin(session.linger(booked)).await;
+                Box::pin(session.finish(after, booked)).await;
                 return false;
             }
-            After::Leave if session.has_lost_its_listener() => {
-                drop((exchange, all));
-                Box::pin(session.linger(None)).await;
-                return false;
-            }
-            After::Leave => {
-                session.leave().await;
-                return false;
-            }
-            After::Http2 => return true,
         }
     }
 }
@@ -83,11 +74,8 @@ async fn unless_stopped<T>(
     future: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
     let mut future = pin!(future);
-    poll_fn(|context| match shard.is_stopping() {
-        true => Poll::Ready(Err(Fault::Drained)),
-        false => future.as_mut().poll(context),
-    })
-    .await
+    let outcome = poll_fn(|context| shard.poll_unless_stopping(future.as_mut(), context)).await;
+    outcome.unwrap_or(Err(Fault::Drained))
 }
 
 impl Pipelined {

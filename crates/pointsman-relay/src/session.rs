@@ -6,7 +6,6 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use pointsman_config::{Http2, Listener, ListenerLimits};
 use pointsman_h2::PREFACE;
@@ -75,22 +74,13 @@ pub(crate) async fn serve<C: Transport>(session: &mut Session<C>) -> bool {
         let mut exchange = Exchange::default();
         match session.whole_exchange(&mut exchange).await {
             After::Next => {}
-            After::Close => {
+            After::Http2 => return true,
+            after => {
                 let booked = exchange.booked.take();
                 drop(exchange);
-                Box::pin(session.linger(booked)).await;
+                Box::pin(session.finish(after, booked)).await;
                 return false;
             }
-            After::Leave if session.has_lost_its_listener() => {
-                drop(exchange);
-                Box::pin(session.linger(None)).await;
-                return false;
-            }
-            After::Leave => {
-                session.leave().await;
-                return false;
-            }
-            After::Http2 => return true,
         }
     }
 }
@@ -136,16 +126,9 @@ impl<C: Transport> Session<C> {
                     Err(fault) => self.refuse(fault, exchange).await,
                 }
             });
-            poll_fn(|context| match shard.is_stopping() {
-                true => Poll::Ready(None),
-                false => whole.as_mut().poll(context).map(Some),
-            })
-            .await
+            poll_fn(|context| shard.poll_unless_stopping(whole.as_mut(), context)).await
         };
-        let after = after.unwrap_or_else(|| {
-            exchange.fault.get_or_insert(Fault::Drained);
-            After::Leave
-        });
+        let after = after.unwrap_or_else(|| exchange.is_cut());
         // What HTTP/2 begins with is no request.
         if after != After::Http2 {
             exchange.tell(self);

@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use pointsman_balance::ClientIds;
 use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
@@ -15,6 +17,7 @@ use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
 use crate::facts::SpareFacts;
+use crate::hand_over::{HandOver, StreamCounts};
 use crate::live::{Live, SocketId};
 use crate::local::Local;
 use crate::memory::Buffers;
@@ -42,10 +45,12 @@ pub(crate) struct Shared {
     pub(crate) shortages: OwnLines<ShortageCounts>,
     /// The memory that clients may take.
     pub(crate) budget: Arc<Budget>,
+    /// Open streams of HTTP/2.
+    pub(crate) streams: StreamCounts,
 }
 
 impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget) -> Shared {
+    pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget, threads: usize) -> Shared {
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -55,6 +60,7 @@ impl Shared {
             connections_max,
             shortages: OwnLines::default(),
             budget: Arc::new(budget),
+            streams: StreamCounts::new(threads),
         }
     }
 
@@ -134,10 +140,10 @@ pub(crate) struct Shard {
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
     pub(crate) last_descriptors: LastDescriptors,
-    /// Open streams of HTTP/2.
-    pub(crate) streams: Cell<u32>,
     /// Whether no other thread uses its descriptors.
     pub(crate) has_own_table: bool,
+    /// None where there are too few threads for it.
+    pub(crate) hand_over: Option<HandOver>,
     /// The shortages that it could help in, as far as it has.
     pub(crate) shortages_heard: Cell<u64>,
     local: RefCell<Rc<Local>>,
@@ -192,21 +198,27 @@ pub(crate) struct Equipment {
     pub(crate) event_loop: EventLoop,
     /// Where sockets to accept on come from.
     pub(crate) sockets: SocketReceiver,
+    pub(crate) hand_over: Option<HandOver>,
     pub(crate) has_own_table: bool,
 }
 
 /// Runs a thread until it is drained.
 pub(crate) fn run(equipment: Equipment, start: ShardStart) {
-    let Equipment { event_loop, sockets, has_own_table } = equipment;
+    let Equipment { event_loop, sockets, hand_over, has_own_table } = equipment;
     let inbox = start.inbox.clone();
-    let shard = Rc::new(Shard::new(start, has_own_table));
+    let shard = Rc::new(Shard::new(start, hand_over, has_own_table));
     let timers = shard.timers.clone();
-    event_loop.run(timers.run(|| shard.tick(&inbox, &sockets)));
+    event_loop.run(async {
+        if let Some(hand_over) = &shard.hand_over {
+            hand_over.begin(&shard);
+        }
+        timers.run(|| shard.tick(&inbox, &sockets)).await
+    });
     shard.recorder.flush();
 }
 
 impl Shard {
-    fn new(start: ShardStart, has_own_table: bool) -> Shard {
+    fn new(start: ShardStart, hand_over: Option<HandOver>, has_own_table: bool) -> Shard {
         let seen = start.shared.generation();
         let sharers = if has_own_table { 1 } else { start.threads };
         let last_descriptors =
@@ -229,7 +241,7 @@ impl Shard {
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
             last_descriptors,
-            streams: Cell::new(0),
+            hand_over,
             has_own_table,
             shortages_heard: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
@@ -268,6 +280,18 @@ impl Shard {
     /// Whether the drain is over, and what is still open is cut.
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Goes on with `future`, unless the switch stops: then there is nothing more of it.
+    pub(crate) fn poll_unless_stopping<F: Future>(
+        &self,
+        future: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<F::Output>> {
+        match self.is_stopping() {
+            true => Poll::Ready(None),
+            false => future.poll(context).map(Some),
+        }
     }
 
     /// Whether tunnels end as soon as nothing is on its way in them.
@@ -341,6 +365,9 @@ impl Shard {
             return ControlFlow::Continue(());
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
+        if let Some(hand_over) = &self.hand_over {
+            hand_over.end(self);
+        }
         self.timers.end_idle_waits();
         self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms_max);
         // What is cut has a turn to say so in the log.

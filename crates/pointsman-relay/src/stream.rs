@@ -47,7 +47,7 @@ impl Place {
     fn take(streams: Rc<Streams>, shard: Rc<Shard>) -> Place {
         streams.open.set(streams.open.get() + 1);
         streams.begun.set(streams.begun.get() + 1);
-        shard.streams.set(shard.streams.get() + 1);
+        shard.shared.streams.begun(shard.thread);
         Place { streams, shard, is_reset: false }
     }
 
@@ -59,7 +59,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.streams.open.set(self.streams.open.get() - 1);
-        self.shard.streams.set(self.shard.streams.get() - 1);
+        self.shard.shared.streams.ended(self.shard.thread);
     }
 }
 

@@ -117,7 +117,7 @@ impl Switch {
         let buffer_bytes_max = live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max);
         let budget = Budget::new(buffer_bytes_max, start.threads.count());
         let live = Arc::new(live);
-        let shared = Shared::new(live.clone(), start.connections_max, budget);
+        let shared = Shared::new(live.clone(), start.connections_max, budget, start.threads.count());
         let mut switch = Switch {
             shared: Arc::new(shared),
             live,

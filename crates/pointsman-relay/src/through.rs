@@ -4,7 +4,6 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
 use pointsman_config::Protocol;
 use pointsman_net::{Elapsed, Tcp, spawn};
@@ -60,14 +59,10 @@ impl Session<Tcp> {
                 None => return,
             },
         };
-        match self.whole_connection(hello.as_ref(), &mut exchange).await {
-            After::Close => {
-                let booked = exchange.booked.take();
-                drop(exchange);
-                self.linger(booked).await;
-            }
-            After::Next | After::Leave | After::Http2 => self.leave().await,
-        }
+        let after = self.whole_connection(hello.as_ref(), &mut exchange).await;
+        let booked = exchange.booked.take();
+        drop(exchange);
+        self.finish(after, booked).await;
     }
 
     /// A connection to its end, told to telemetry. A switch that stops ends it.
@@ -80,16 +75,9 @@ impl Session<Tcp> {
                     Err(fault) => self.refuse_connection(fault, hello, exchange).await,
                 }
             });
-            poll_fn(|context| match shard.is_stopping() {
-                true => Poll::Ready(None),
-                false => whole.as_mut().poll(context).map(Some),
-            })
-            .await
+            poll_fn(|context| shard.poll_unless_stopping(whole.as_mut(), context)).await
         };
-        let after = after.unwrap_or_else(|| {
-            exchange.fault.get_or_insert(Fault::Drained);
-            After::Leave
-        });
+        let after = after.unwrap_or_else(|| exchange.is_cut());
         exchange.tell(self);
         after
     }

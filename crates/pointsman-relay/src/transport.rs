@@ -10,7 +10,7 @@ use pointsman_upstream::Connection;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::fault::Fault;
-use crate::session::Session;
+use crate::session::{After, Session};
 
 /// How long a closing connection is listened to, so that the last answer is not lost to a reset.
 const LINGER_MS: u32 = 2000;
@@ -215,6 +215,15 @@ pub(crate) async fn read_into(from: &mut impl Transport, buffer: &mut PooledBuff
 }
 
 impl<C: Transport> Session<C> {
+    /// Ends a connection that serves no more requests, as the last one says. `booked` is what that one has booked.
+    pub(crate) async fn finish(&mut self, after: After, booked: Option<Booking>) {
+        match after {
+            After::Close => self.linger(booked).await,
+            After::Leave if self.has_lost_its_listener() => self.linger(None).await,
+            _ => self.leave().await,
+        }
+    }
+
     /// Ends a connection on which nothing is on its way.
     pub(crate) async fn leave(&mut self) {
         if self.is_amid_answer {

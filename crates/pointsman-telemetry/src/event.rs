@@ -9,6 +9,8 @@ pub enum Event<'a> {
     ConnectionOpened(&'a ListenerMetrics),
     /// A connection of a listener ended, in whatever way.
     ConnectionClosed(&'a ListenerMetrics),
+    /// A connection of a listener goes to another thread than took it, which tells the rest.
+    HandedOver(&'a ListenerMetrics),
     /// A connection became a tunnel, by a change of protocol or from its begin: bytes both ways.
     TunnelOpened(&'a ListenerMetrics),
     /// A tunnel ended, in whatever way.

@@ -36,6 +36,7 @@ pub struct ServerMetrics {
 pub(crate) struct ListenerSlot {
     pub(crate) opened: Counter,
     pub(crate) closed: Counter,
+    pub(crate) handed_over: Counter,
     pub(crate) tunnels_opened: Counter,
     pub(crate) tunnels_closed: Counter,
     /// By hundreds; the first is "no answer".

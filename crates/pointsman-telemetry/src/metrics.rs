@@ -179,6 +179,11 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
         let opened = listener.slots.sum(|slot| &slot.opened);
         page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
     }
+    let (name, help) = (
+        "pointsman_connections_handed_over_total",
+        "Connections that a thread with too many streams left to another one.",
+    );
+    simple(page, name, help, |slot| &slot.handed_over);
     simple(page, "pointsman_tunnels_total", "Connections that became tunnels.", |slot| &slot.tunnels_opened);
     let name = "pointsman_tunnels_open";
     page.family(name, Kind::Gauge, "Tunnels open now.");

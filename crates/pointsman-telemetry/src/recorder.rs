@@ -52,6 +52,7 @@ impl Recorder {
         match *event {
             Event::ConnectionOpened(listener) => listener.slots.of(thread).opened.add(1),
             Event::ConnectionClosed(listener) => listener.slots.of(thread).closed.add(1),
+            Event::HandedOver(listener) => listener.slots.of(thread).handed_over.add(1),
             Event::TunnelOpened(listener) => listener.slots.of(thread).tunnels_opened.add(1),
             Event::TunnelClosed(listener) => listener.slots.of(thread).tunnels_closed.add(1),
             Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),

@@ -16,6 +16,7 @@ mod endure;
 mod gone_clients;
 mod h2_refusals;
 mod h2_tools;
+mod hand_over;
 mod heads;
 mod http2;
 mod http2_ends;
