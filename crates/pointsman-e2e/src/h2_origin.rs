@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use crate::h2_windows::Windows;
-use crate::h2_wire::{PAYLOAD_BYTES_MAX, PREFACE, fields, flag, kind, unpadded};
+use crate::h2_wire::{PAYLOAD_BYTES_MAX, PREFACE, fields, flag, kind, section, unpadded};
 use crate::tls_server::Line;
 use crate::{Decoder, Field, Frame, PATIENCE, RawOrigin, TlsServer, read_some};
 
@@ -254,6 +254,12 @@ impl H2Peer {
         self.line.write_all(bytes).and_then(|()| self.line.flush()).is_ok()
     }
 
+    /// How much content of a stream may be sent now.
+    #[must_use]
+    pub fn room(&self, stream: u32) -> usize {
+        self.windows.room(stream)
+    }
+
     /// Content gives no room for more from now on.
     pub fn give_no_window(&mut self) {
         self.gives_no_window = true;
@@ -369,7 +375,7 @@ impl H2Peer {
 
     fn block(&mut self, stream: u32, flags: u8, status: &str, more: &[(&str, &str)]) -> bool {
         let all = [&[(":status", status)], more].concat();
-        self.send(&Frame::headers(stream, flags, &fields(&all)))
+        self.send_bytes(&section(stream, flags, &fields(&all)))
     }
 
     fn more(&mut self) -> Result<()> {

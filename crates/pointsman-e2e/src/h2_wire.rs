@@ -285,16 +285,7 @@ impl H2Client {
     /// # Errors
     /// When the switch closed.
     pub fn send_fields(&mut self, stream: u32, flags: u8, fields: &[Field]) -> Result<()> {
-        let block = literal(fields);
-        let mut pieces = block.chunks(PAYLOAD_BYTES_MAX).peekable();
-        let mut bytes = Vec::new();
-        let (mut kind, mut flags) = (kind::HEADERS, flags);
-        while let Some(piece) = pieces.next() {
-            let last = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
-            bytes.extend(Frame::new(kind, flags | last, stream, piece).bytes());
-            (kind, flags) = (kind::CONTINUATION, 0);
-        }
-        self.try_send(&bytes)
+        self.try_send(&section(stream, flags, fields))
     }
 
     /// Takes nothing more of a stream than what there is room for already.
@@ -443,6 +434,20 @@ impl H2Client {
 #[must_use]
 pub fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
     pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}
+
+/// Fields in so many frames as they need.
+pub(crate) fn section(stream: u32, flags: u8, fields: &[Field]) -> Vec<u8> {
+    let block = literal(fields);
+    let mut pieces = block.chunks(PAYLOAD_BYTES_MAX).peekable();
+    let mut bytes = Vec::new();
+    let (mut kind, mut flags) = (kind::HEADERS, flags);
+    while let Some(piece) = pieces.next() {
+        let last = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
+        bytes.extend(Frame::new(kind, flags | last, stream, piece).bytes());
+        (kind, flags) = (kind::CONTINUATION, 0);
+    }
+    bytes
 }
 
 /// What a frame of DATA or HEADERS carries, without what fills it up.

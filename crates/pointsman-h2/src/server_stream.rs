@@ -14,7 +14,7 @@ use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use pointsman_http::{BodyReader, Framing as Http1Framing};
 
-use crate::fields::{broken, lines_bytes, read_lines, write_line};
+use crate::fields::{broken, is_padded, lines_bytes, read_lines, write_line};
 use crate::incoming::{CHUNK_OVERHEAD_BYTES, Framing, Incoming};
 use crate::outgoing::{poll_leave, with_head};
 
@@ -142,12 +142,12 @@ impl ServerStream {
             match answer.poll_informational(context) {
                 Poll::Ready(Some(interim)) => {
                     let (head, ()) = interim.map_err(broken)?.into_parts();
-                    write_head(head.status, &head.headers, Framing::Not, &mut self.waiting);
+                    write_head(head.status, &head.headers, Framing::Not, &mut self.waiting)?;
                 }
                 Poll::Ready(None) | Poll::Pending => {
                     let (head, body) = ready!(Pin::new(answer).poll(context)).map_err(broken)?.into_parts();
                     let framing = self.framing(&head, &body);
-                    write_head(head.status, &head.headers, framing, &mut self.waiting);
+                    write_head(head.status, &head.headers, framing, &mut self.waiting)?;
                     self.input = Input::Body(Incoming::new(body, framing));
                 }
             }
@@ -239,8 +239,11 @@ fn is_chunked(lines: &[u8]) -> bool {
         .any(|line| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)))
 }
 
-/// Writes an answer's head.
-fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mut Vec<u8>) {
+/// Writes an answer's head, unless it is malformed in what `h2` does not look at.
+fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mut Vec<u8>) -> io::Result<()> {
+    if fields.values().any(|value| is_padded(value.as_bytes())) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     out.reserve(lines_bytes(fields) + FIRST_AND_LAST_LINES_BYTES);
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
@@ -258,6 +261,7 @@ fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mu
         Framing::Not | Framing::Length(_) | Framing::Raw => {}
     }
     out.extend_from_slice(b"\r\n");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -302,7 +306,9 @@ mod tests {
         let mut fields = HeaderMap::new();
         fields.append("x", HeaderValue::from_static("1"));
         let mut out = Vec::new();
-        write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out);
+        write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out).expect("well-formed");
         assert_eq!(out, b"HTTP/1.1 200 OK\r\nx: 1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        fields.append("x", HeaderValue::from_static("2 "));
+        assert!(write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out).is_err());
     }
 }
