@@ -312,7 +312,8 @@ static LISTENER: Table = Table {
             default: Default::Words("`[\"websocket\"]`"),
             doc: "Protocols that a connection may change to where client and server agree on it; then bytes pass \
                   as they come, in a tunnel. Of a request that asks for another one the switch leaves out \
-                  `Upgrade`, and the server answers in HTTP. `[]`: none.",
+                  `Upgrade`, and the server answers in HTTP; over HTTP/2, where a stream asks by `:protocol` \
+                  (RFC 8441), it is 501. `[]`: none, which HTTP/2 says at the start of each connection.",
         },
         Key {
             name: "tls",

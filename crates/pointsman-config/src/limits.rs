@@ -31,7 +31,7 @@ limits! {
     http2_streams_max: u32 = 100, 1..65_536, "streams",
         "Requests of one HTTP/2 connection at a time; more wait at the client.";
     http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
-        "Bytes of a request's body over HTTP/2 that may come before its server takes them. Booked of `buffer_bytes_max` for each request with a body.";
+        "Bytes of a request's body over HTTP/2 that may come before its server takes them. Booked of `buffer_bytes_max` for each request with a body, and each tunnel.";
     http2_window_bytes: u32 = 1_048_576, 65_535..16_777_216, "bytes",
         "The same for all requests of one connection together.";
     handshake_ms_max: u32 = 10_000, 1..DAY_MS, "ms",

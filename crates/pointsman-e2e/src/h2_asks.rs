@@ -28,6 +28,13 @@ impl H2Client {
         self.head(stream, 0, ("POST", target), more);
     }
 
+    /// Asks for a WebSocket on a stream, which stays open (RFC 8441 section 5). Fields of `more` come on top; those
+    /// of pseudo-header fields take the place of what there is.
+    pub fn connect(&mut self, stream: u32, target: &str, more: &[(&str, &str)]) {
+        let protocol = [(":protocol", "websocket")];
+        self.head(stream, 0, ("CONNECT", target), &[&protocol, more].concat());
+    }
+
     /// Sends a GET and waits for its answer.
     ///
     /// # Panics

@@ -64,6 +64,8 @@ pub mod setting {
     pub const MAX_FRAME_SIZE: u16 = 5;
     /// How long a field section may be.
     pub const MAX_HEADER_LIST_SIZE: u16 = 6;
+    /// Whether a stream may change to another protocol (RFC 8441 section 3).
+    pub const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 }
 
 /// A frame as it stands on the wire.

@@ -29,6 +29,7 @@ mod switch;
 mod tls;
 mod tls_server;
 mod vectors;
+mod websocket;
 mod wire;
 
 use std::time::{Duration, Instant};
@@ -53,6 +54,7 @@ pub use switch::Switch;
 pub use tls::TlsClient;
 pub use tls_server::{Shaken, TlsServer};
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};
+pub use websocket::websocket_accept;
 pub use wire::{Body, Framing, Head, Reader, read_some};
 
 /// How long anything may take before a test calls it a hang. Long, because machines that run tests

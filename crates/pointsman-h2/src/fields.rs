@@ -69,7 +69,12 @@ fn is_space(byte: u8) -> bool {
 /// on it is malformed.
 pub(crate) fn broken(error: h2::Error) -> io::Error {
     if error.is_io() {
-        return error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+        let error = error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+        return match error.kind() {
+            // The connection has ended, and no stream has by that.
+            io::ErrorKind::UnexpectedEof => io::Error::new(io::ErrorKind::ConnectionReset, error),
+            _ => error,
+        };
     }
     // By a GOAWAY that was received only streams end that are behind its last.
     let is_unread = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);

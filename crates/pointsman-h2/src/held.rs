@@ -1,5 +1,6 @@
 //! What a connection holds of an answer's data until it can send it.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -13,6 +14,8 @@ pub(crate) struct Held {
     /// Bytes of all streams of the connection that have left.
     sent_bytes: Rc<Cell<u64>>,
     waiting: Cell<Option<Waker>>,
+    /// What goes when nothing is held any more.
+    companion: Cell<Option<Box<dyn Any>>>,
 }
 
 impl Held {
@@ -38,12 +41,20 @@ impl Held {
         Poll::Pending
     }
 
+    /// Drops `companion` when nothing is held any more.
+    pub(crate) fn keep(&self, companion: impl Any) {
+        if !self.is_empty() {
+            self.companion.set(Some(Box::new(companion)));
+        }
+    }
+
     fn give_up(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() - bytes);
-        if self.is_empty()
-            && let Some(waker) = self.waiting.take()
-        {
-            waker.wake();
+        if self.is_empty() {
+            self.companion.take();
+            if let Some(waker) = self.waiting.take() {
+                waker.wake();
+            }
         }
     }
 }
@@ -101,5 +112,19 @@ mod tests {
         drop(first);
         assert!(held.poll_empty(&context).is_ready());
         assert_eq!(sent_bytes.get(), 7);
+    }
+
+    #[test]
+    fn a_companion_goes_with_the_last_of_it() {
+        let (held, companion) = (Held::new(Rc::default()), Rc::new(()));
+        held.keep(companion.clone());
+        assert_eq!(Rc::strong_count(&companion), 1, "nothing is held");
+        let (mut first, second) = (Piece::new(b"first", &held), Piece::new(b"", &held));
+        held.keep(companion.clone());
+        first.advance(4);
+        drop(second);
+        assert_eq!(Rc::strong_count(&companion), 2);
+        drop(first);
+        assert_eq!(Rc::strong_count(&companion), 1);
     }
 }

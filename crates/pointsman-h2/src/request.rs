@@ -43,9 +43,10 @@ pub(crate) fn protocol(parts: &Parts) -> Option<&str> {
     parts.extensions.get::<Protocol>().map(Protocol::as_str)
 }
 
-/// Whether the request says that its body, which has not ended with the head, is empty.
+/// Whether the request says that its body, which has not ended with the head, is empty. A tunnel has none.
 pub(crate) fn announces_nothing(parts: &Parts) -> bool {
-    parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes().iter().all(|byte| *byte == b'0'))
+    let is_zero = |length: &HeaderValue| length.as_bytes().iter().all(|byte| *byte == b'0');
+    protocol(parts).is_none() && parts.headers.get(CONTENT_LENGTH).is_some_and(is_zero)
 }
 
 /// Writes the head, and says how the body follows it.
@@ -222,5 +223,28 @@ mod tests {
             let head = format!("GET / HTTP/1.1\r\nHost: a.test\r\nx: {value}\r\n\r\n");
             check(get().header("x", value), false, &head, Some(Oddity::WhiteSpace));
         }
+    }
+
+    /// A CONNECT with `:protocol` is a GET with Upgrade; what is no name of a protocol is not written at all.
+    #[test]
+    fn protocols_are_asked_for_by_upgrade() {
+        let ask = |protocol: &str| {
+            let request = Request::connect("https://a.test/x").header("x", "1");
+            let request = request.header("sec-websocket-key", "of the client");
+            request.extension(Protocol::from(protocol))
+        };
+        let start = "GET /x HTTP/1.1\r\nHost: a.test\r\nx: 1\r\n";
+        let head = format!("{start}Connection: Upgrade\r\nUpgrade: foo/2\r\n\r\n");
+        check(ask("foo/2"), true, &head, None);
+        for protocol in ["", "a b", "a,b", "a\r\nb: c", "a\0", "\u{e9}", "a\t"] {
+            check(ask(protocol), true, &format!("{start}\r\n"), Some(Oddity::Protocol));
+        }
+    }
+
+    #[test]
+    fn keys_are_base64() {
+        let (high, low) = (u64::from_be_bytes(*b"the samp"), u64::from_be_bytes(*b"le nonce"));
+        assert_eq!(&base64(high, low), b"dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(&base64(u64::MAX, u64::MAX), b"/////////////////////w==");
     }
 }

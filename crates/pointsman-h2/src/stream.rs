@@ -1,5 +1,6 @@
 //! One stream: reading gives its request as HTTP/1.1, writing takes the answer.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -213,6 +214,16 @@ impl Stream {
         self.held.poll_empty(context).map(Ok)
     }
 
+    /// Ends the answer as [`Stream::finish`] does, and the stream with it where the answer is whole: what is held of it
+    /// leaves with later turns of the connection, and `companion` is dropped behind it. Else `companion` comes back.
+    pub fn finish_with<C: Any>(&mut self, companion: C) -> Result<(), C> {
+        if self.finish().is_err() || !self.is_answered() {
+            return Err(companion);
+        }
+        self.held.keep(companion);
+        Ok(())
+    }
+
     /// Bytes of content that all streams of the connection have sent.
     pub fn sent_bytes(&self) -> u64 {
         self.held.sent_bytes()
@@ -246,8 +257,9 @@ impl Stream {
     }
 
     /// Breaks the stream off, so that the client does not take what it has for the whole answer.
+    /// Of a tunnel it is the connection behind it that was broken off (RFC 8441 section 5).
     pub fn break_off(&mut self) {
-        let reason = Reason::INTERNAL_ERROR;
+        let reason = if self.is_tunnel() { Reason::CANCEL } else { Reason::INTERNAL_ERROR };
         match &mut self.output {
             Output::Head(respond) => respond.send_reset(reason),
             Output::Data(stream) => stream.send_reset(reason),

@@ -110,10 +110,15 @@ pub(crate) fn decide<C: Transport>(
     let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
     note_facts(shard, head, received, &peer, Some(&view), exchange);
     exchange.upgrade = head.upgrade(received, &listener.upgrades).map_err(Fault::Head)?.map(Box::new);
-    if of_http2.is_some_and(|stream| stream.asks_for_protocol) && exchange.upgrade.is_none() {
+    let asks_for_protocol = of_http2.is_some_and(|stream| stream.asks_for_protocol);
+    if asks_for_protocol && exchange.upgrade.is_none() {
         return Err(Fault::Head(Refusal::Protocol));
     }
     let decided = place.ask_rules(&view, truths, exchange)?;
+    if asks_for_protocol && matches!(&decided, Decided::Answer(answer) if matches!(answer.status, 200..300)) {
+        // The client would take it for the change, and the body for what comes through the tunnel.
+        return Err(Fault::Head(Refusal::Protocol));
+    }
     exchange.is_decided(session);
     let arrived_at = session.connection.dst;
     let room_bytes = buffer.capacity() - received.len();

@@ -175,7 +175,8 @@ impl AsyncWrite for ClientStream {
     }
 }
 
-/// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when nothing of its answer is held.
+/// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when
+/// nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let mut exchange = Exchange::default();
     let after = session.whole_exchange(&mut exchange).await;
@@ -187,6 +188,12 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     }
     let booked = exchange.booked.take();
     drop(exchange);
+    // All of the answer is within the client's windows, or it would not have been taken: whether the client reads is
+    // looked at for the connection as a whole.
+    let Err(booked) = session.io.stream.finish_with(booked) else {
+        session.is_amid_answer = false;
+        return;
+    };
     if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();

@@ -281,6 +281,12 @@ fn message(text: &str, scheme: &str) -> Message {
         } else if let Some(count) = word.strip_prefix("FIELDS:") {
             let count: usize = count.parse().expect("a number");
             (0..count).for_each(|number| add(&format!("x-{number}"), "0"));
+        } else if let Some(protocol) = word.strip_prefix("EXTENDED:") {
+            add(":method", "CONNECT");
+            add(":protocol", protocol);
+            add(":scheme", scheme);
+            add(":authority", "shop.example");
+            add(":path", "/");
         } else if word == "TRAILERS" {
             in_trailers = true;
         } else if let "GET" | "POST" = word {

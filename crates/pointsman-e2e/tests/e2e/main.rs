@@ -24,6 +24,7 @@ mod http2_failures;
 mod http2_limits;
 mod http2_messages;
 mod http2_names;
+mod http2_tunnels;
 mod http2_windows;
 mod ipv6;
 mod nginx;

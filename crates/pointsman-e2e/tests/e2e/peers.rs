@@ -12,7 +12,9 @@ const GRPC_CASES: usize = 15;
 const WEBSOCKET_CASES: [(&str, usize); 2] = [("ws_client.py", 14), ("ws_client.js", 11)];
 const WEBSOCKET_SERVERS: [&str; 2] = ["ws_server.py", "ws_server.js"];
 
-pointsman_e2e::for_threads!(websocket, grpc);
+const WEBSOCKET_OVER_HTTP2: (&str, usize) = ("ws_h2_client.js", 13);
+
+pointsman_e2e::for_threads!(websocket, websocket_over_http2, grpc);
 
 /// HTTP/2 on both sides.
 fn grpc(threads: usize) {
@@ -32,6 +34,18 @@ fn websocket(threads: usize) {
     for script in WEBSOCKET_SERVERS {
         let server = Peer::serving(script);
         clients_of_websocket(&Front::switch(Setup::new(threads), server.address()), &server);
+    }
+}
+
+/// Which nginx does not speak.
+fn websocket_over_http2(threads: usize) {
+    if !peers_installed() {
+        return;
+    }
+    for script in WEBSOCKET_SERVERS {
+        let server = Peer::serving(script);
+        let front = Front::switch(Setup::new(threads), server.address());
+        clients_of(&[WEBSOCKET_OVER_HTTP2], &front, &server);
     }
 }
 
@@ -79,15 +93,19 @@ fn the_switch_upgrades_as_tests_say() {
     assert_eq!(client.head().word(1) == "101", SPEAKS_WEBSOCKET);
 }
 
-/// Both clients, in plain text and under TLS.
 fn clients_of_websocket(front: &Front, server: &Peer) {
-    for (script, cases) in WEBSOCKET_CASES {
+    clients_of(&WEBSOCKET_CASES, front, server);
+}
+
+/// Each client, in plain text and under TLS.
+fn clients_of(clients: &[(&str, usize)], front: &Front, server: &Peer) {
+    for (script, cases) in clients {
         let authority = front.authority_file();
         for (address, authority) in [(front.plain(), None), (front.tls(), Some(authority.as_path()))] {
             let done = run_peer(script, address, authority);
             let done =
                 done.unwrap_or_else(|said| panic!("{script}: {said}\n{}\n{}", server.said(), front.said()));
-            assert_eq!(done, cases, "{script}");
+            assert_eq!(done, *cases, "{script}");
         }
     }
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use pointsman_e2e::{
     Authority, Client, PATIENCE, Pattern, RawOrigin, Setup, Switch, TlsClient, is_closed, read_head,
-    read_some, until,
+    read_some, until, websocket_accept,
 };
 
-use crate::upgrades::{ACCEPTED, KEY, SWITCHING, WEBSOCKET, echo};
+use crate::upgrades::{KEY, SWITCHING, WEBSOCKET, echo};
 
 pointsman_e2e::for_threads!(
     echoes,
@@ -40,14 +40,18 @@ const LENGTH: u64 = 24 * 1024 * 1024;
 /// A server that changes to WebSocket, and then does with each connection as it is told.
 pub(crate) fn tunnelled(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> RawOrigin {
     RawOrigin::serving(move |mut socket, _| {
-        if read_head(&mut socket).is_some() && socket.write_all(switching().as_bytes()).is_ok() {
+        let Some((head, _)) = read_head(&mut socket) else { return };
+        if socket.write_all(switching(&head).as_bytes()).is_ok() {
             then(&mut socket);
         }
     })
 }
 
-fn switching() -> String {
-    format!("{SWITCHING}Upgrade: websocket\r\n{ACCEPTED}\r\n")
+/// The 101 to a handshake.
+pub(crate) fn switching(head: &str) -> String {
+    let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap_or_default();
+    let accept = websocket_accept(key);
+    format!("{SWITCHING}Upgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")
 }
 
 /// The same, its connections handed to the test.
@@ -75,7 +79,7 @@ pub(crate) fn open(mut client: Client) -> Client {
     client
 }
 
-pub(crate) fn next(handed: &Receiver<TcpStream>) -> TcpStream {
+pub(crate) fn next<T>(handed: &Receiver<T>) -> T {
     handed.recv_timeout(PATIENCE).expect("the server is reached")
 }
 
@@ -85,7 +89,7 @@ fn end(client: &mut Client) -> Result<(), Error> {
     Ok(())
 }
 
-fn log_of_tunnel(switch: &Switch) -> serde_json::Value {
+pub(crate) fn log_of_tunnel(switch: &Switch) -> serde_json::Value {
     switch.log_entry("the tunnel", |line| line["status"] == 101)
 }
 
@@ -201,12 +205,12 @@ fn the_server_ends_first(threads: usize) {
 /// What a client says before the server has agreed is for nobody yet. What the server says with its 101 comes
 /// behind it.
 fn early_bytes_wait_for_the_answer(threads: usize) {
-    let (hand, handed) = channel::<TcpStream>();
+    let (hand, handed) = channel::<(String, TcpStream)>();
     let hand = Mutex::new(hand);
     let server = RawOrigin::serving(move |mut socket, _| {
-        let (_, early) = read_head(&mut socket).expect("a handshake");
+        let (head, early) = read_head(&mut socket).expect("a handshake");
         assert!(early.is_empty(), "bytes came before the 101");
-        hand.lock().expect("no panic under the lock").send(socket).unwrap_or_default();
+        hand.lock().expect("no panic under the lock").send((head, socket)).unwrap_or_default();
     });
     let authority = Authority::new("test CA");
     let plain = setup(threads, &server).start();
@@ -214,12 +218,12 @@ fn early_bytes_wait_for_the_answer(threads: usize) {
     let tls_client = over_tls.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
     for mut client in [plain.client(), tls_client] {
         client.send(format!("GET /chat HTTP/1.1\r\nHost: shop.example\r\n{WEBSOCKET}{KEY}\r\nwith it,"));
-        let mut socket = next(&handed);
+        let (head, mut socket) = next(&handed);
         client.send(" behind it");
         socket.set_read_timeout(Some(Duration::from_millis(50))).expect("an open socket");
         assert_eq!(socket.read(&mut [0]).expect_err("too early").kind(), ErrorKind::WouldBlock);
         socket.set_read_timeout(Some(PATIENCE)).expect("an open socket");
-        socket.write_all((switching() + "hello").as_bytes()).expect("open");
+        socket.write_all((switching(&head) + "hello").as_bytes()).expect("open");
         assert_eq!(client.head().word(1), "101");
         client.begin_tunnel();
         client.expect_body(b"hello");

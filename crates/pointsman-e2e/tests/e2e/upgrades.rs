@@ -13,7 +13,7 @@ pub(crate) const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 pub(crate) const WEBSOCKET: &str =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
 pub(crate) const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
-pub(crate) const ACCEPTED: &str = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+const ACCEPTED: &str = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
 /// In how many pieces a request comes at the most.
 const PIECES_MAX: usize = 60;

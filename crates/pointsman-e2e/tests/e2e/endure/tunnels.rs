@@ -4,19 +4,23 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use pointsman_e2e::{
-    Authority, Bound, Client, Origin, PATIENCE, Pattern, Setup, Switch, TlsClient, Unit, figure, scale,
+    Authority, Bound, Client, H2Client, Origin, PATIENCE, Pattern, RawOrigin, Setup, Switch, TlsClient, Unit,
+    figure, scale,
 };
 
 use super::{crowd, each_at_most, for_crowds, resident_each};
+use crate::http2_tunnels::{expect, hears, open as open_stream, say};
 use crate::tunnels::{handed_over, next, open, tunnelled};
 use crate::upgrades::echo;
 
-pointsman_e2e::for_threads!(echoed, echoed_over_tls, idle, idle_over_tls);
+pointsman_e2e::for_threads!(echoed, echoed_over_tls, idle, idle_over_tls, idle_over_http2);
 
 const MIB: u64 = 1024 * 1024;
 const EACH: Unit = Unit::Bytes("resident memory each");
 const RESIDENT: Unit = Unit::Bytes("resident at its peak");
 const RESIDENT_MAX: Bound = Bound::AtMost(64 * MIB);
+/// Tunnels that share a connection of HTTP/2.
+const TUNNELS_EACH: usize = 10;
 
 fn echoed(threads: usize) {
     let server = tunnelled(echo);
@@ -65,10 +69,7 @@ fn crowd_of(threads: usize, how: &str, setup: Setup, bytes_max: u64, client: imp
     let count = crowd(500, 5000, 2);
     let fault = format!("{count} idle WebSockets, {how}, {threads} threads");
     let ((server, handed), origin) = (handed_over(), Origin::new("origin"));
-    let setup = setup.rules("if (upgrade == \"websocket\") { routeTo(chat); }");
-    let setup = setup.pool("standard", &[&origin]);
-    // Longer than the kernel takes to try again where the server's queue overflows after all.
-    let switch = setup.pool_at("chat", "connect_ms_max = 60000", &[("c", server.address())]).start();
+    let switch = of_two_pools(setup, &origin, &server);
     let mut other = client(&switch);
     assert_eq!(other.get("/other").status(), 200);
     let before = switch.allocated_bytes();
@@ -79,6 +80,53 @@ fn crowd_of(threads: usize, how: &str, setup: Setup, bytes_max: u64, client: imp
     figure(&fault, each, EACH, each_at_most(bytes_max, count, threads));
     open.iter_mut().for_each(carries_both_ways);
     figure(&fault, count as u64, Unit::Count("still carry bytes"), Bound::Exactly(count as u64));
+}
+
+/// Tunnels go to a server of their own.
+fn of_two_pools(setup: Setup, origin: &Origin, server: &RawOrigin) -> Switch {
+    let setup = setup.rules("if (upgrade == \"websocket\") { routeTo(chat); }").pool("standard", &[origin]);
+    // Longer than the kernel takes to try again where the server's queue overflows after all.
+    setup.pool_at("chat", "connect_ms_max = 60000", &[("c", server.address())]).start()
+}
+
+/// The same, several on each connection of HTTP/2.
+fn idle_over_http2(threads: usize) {
+    let count = crowd(500, 5000, 2) / TUNNELS_EACH * TUNNELS_EACH;
+    let fault = format!("{count} idle WebSockets, HTTP/2, {threads} threads");
+    let ((server, handed), origin) = (handed_over(), Origin::new("origin"));
+    // Booked are 332 KiB for each.
+    let setup = for_crowds(threads).top("buffer_bytes_max = 4294967296");
+    let switch = of_two_pools(setup, &origin, &server);
+    let mut other = switch.client();
+    assert_eq!(other.get("/other").status(), 200);
+    let before = switch.allocated_bytes();
+    let mut clients: Vec<_> = (0..count / TUNNELS_EACH).map(|_| H2Client::begin(switch.client())).collect();
+    let mut sockets = Vec::new();
+    for client in &mut clients {
+        for stream in streams() {
+            open_stream(client, stream);
+            sockets.push(next(&handed));
+        }
+    }
+    let mut carry_both_ways = |all: &[u8]| {
+        for (client, sockets) in clients.iter_mut().zip(sockets.chunks_mut(TUNNELS_EACH)) {
+            for (stream, socket) in streams().zip(sockets) {
+                say(client, stream, b"up");
+                expect(socket, b"up");
+                socket.write_all(b"down").expect("open");
+                hears(client, stream, all);
+            }
+        }
+    };
+    carry_both_ways(b"down");
+    let each = resident_each(&switch, &mut other, before, count);
+    figure(&fault, each, EACH, each_at_most(12 * 1024, count, threads));
+    carry_both_ways(b"downdown");
+    figure(&fault, count as u64, Unit::Count("still carry bytes"), Bound::Exactly(count as u64));
+}
+
+fn streams() -> impl Iterator<Item = u32> {
+    (1..).step_by(2).take(TUNNELS_EACH)
 }
 
 fn carries_both_ways((client, socket): &mut (Client, TcpStream)) {
