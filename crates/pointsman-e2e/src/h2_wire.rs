@@ -146,6 +146,18 @@ impl Frame {
         [head.as_slice(), &self.payload].concat()
     }
 
+    /// The first frame of what came, once it is whole.
+    pub(crate) fn take_from(came: &mut Vec<u8>) -> Option<Self> {
+        let head = came.get(..9)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let end = 9 + usize::try_from(length).expect("24 bits");
+        let stream = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
+        let payload = came.get(9..end)?.to_vec();
+        let frame = Self { kind: head[3], flags: head[4], stream, payload };
+        came.drain(..end);
+        Some(frame)
+    }
+
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -275,16 +287,7 @@ impl H2Client {
     /// # Errors
     /// When the switch closed.
     pub fn send_fields(&mut self, stream: u32, flags: u8, fields: &[Field]) -> Result<()> {
-        let block = literal(fields);
-        let mut pieces = block.chunks(PAYLOAD_BYTES_MAX).peekable();
-        let mut bytes = Vec::new();
-        let (mut kind, mut flags) = (kind::HEADERS, flags);
-        while let Some(piece) = pieces.next() {
-            let last = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
-            bytes.extend(Frame::new(kind, flags | last, stream, piece).bytes());
-            (kind, flags) = (kind::CONTINUATION, 0);
-        }
-        self.try_send(&bytes)
+        self.try_send(&section(stream, flags, fields))
     }
 
     /// Takes nothing more of a stream than what there is room for already.
@@ -310,7 +313,7 @@ impl H2Client {
     /// When nothing comes in time, or the connection ends inside a frame.
     pub fn frame(&mut self) -> Result<Option<Frame>> {
         loop {
-            if let Some(frame) = self.take_frame() {
+            if let Some(frame) = Frame::take_from(&mut self.came) {
                 return Ok(Some(frame));
             }
             let mut space = [0; 64 * 1024];
@@ -356,17 +359,6 @@ impl H2Client {
     #[must_use]
     pub fn goaway(&self) -> Option<(u32, u32)> {
         self.goaway
-    }
-
-    fn take_frame(&mut self) -> Option<Frame> {
-        let head = self.came.get(..9)?;
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-        let end = 9 + usize::try_from(length).expect("24 bits");
-        let stream = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
-        let payload = self.came.get(9..end)?.to_vec();
-        let frame = Frame { kind: head[3], flags: head[4], stream, payload };
-        self.came.drain(..end);
-        Some(frame)
     }
 
     /// Makes of a frame what a client makes of it.
@@ -446,8 +438,22 @@ pub fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
     pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
+/// Fields in so many frames as they need.
+pub(crate) fn section(stream: u32, flags: u8, fields: &[Field]) -> Vec<u8> {
+    let block = literal(fields);
+    let mut pieces = block.chunks(PAYLOAD_BYTES_MAX).peekable();
+    let mut bytes = Vec::new();
+    let (mut kind, mut flags) = (kind::HEADERS, flags);
+    while let Some(piece) = pieces.next() {
+        let last = if pieces.peek().is_none() { flag::END_HEADERS } else { 0 };
+        bytes.extend(Frame::new(kind, flags | last, stream, piece).bytes());
+        (kind, flags) = (kind::CONTINUATION, 0);
+    }
+    bytes
+}
+
 /// What a frame of DATA or HEADERS carries, without what fills it up.
-fn unpadded(frame: &Frame) -> &[u8] {
+pub(crate) fn unpadded(frame: &Frame) -> &[u8] {
     match frame.payload.split_first() {
         Some((padding, rest)) if frame.has(flag::PADDED) => {
             &rest[..rest.len().saturating_sub(usize::from(*padding))]

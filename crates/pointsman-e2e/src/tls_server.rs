@@ -57,6 +57,14 @@ impl TlsServer {
         Self::with(pair, &[&rustls::version::TLS12], Some(authority))
     }
 
+    /// The same with these protocols to agree on, in place of `h2` and `http/1.1`.
+    #[must_use]
+    pub fn alpn(mut self, protocols: &[&str]) -> Self {
+        let protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Arc::make_mut(&mut self.config).alpn_protocols = protocols;
+        self
+    }
+
     fn with(pair: &Pair, versions: &[&'static SupportedProtocolVersion], wanted: Option<&Authority>) -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())

@@ -65,7 +65,8 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// What went wrong with a stream, for whoever reads and writes it as bytes. [`io::ErrorKind::ConnectionRefused`]: the
-/// other side has not looked at it (RFC 9113 section 8.7).
+/// other side says that it has not looked at it (RFC 9113 section 8.7). [`io::ErrorKind::InvalidData`]: what it sent
+/// on it is malformed.
 pub(crate) fn broken(error: h2::Error) -> io::Error {
     if error.is_io() {
         let error = error.into_io().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
@@ -75,8 +76,11 @@ pub(crate) fn broken(error: h2::Error) -> io::Error {
             _ => error,
         };
     }
-    let kind = match error.reason() {
-        Some(Reason::REFUSED_STREAM) => io::ErrorKind::ConnectionRefused,
+    // By a GOAWAY that was received only streams end that are behind its last.
+    let is_unread = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+    let kind = match (error.is_remote(), error.is_reset()) {
+        (true, _) if is_unread => io::ErrorKind::ConnectionRefused,
+        (false, true) => io::ErrorKind::InvalidData,
         _ => io::ErrorKind::ConnectionReset,
     };
     io::Error::new(kind, error)

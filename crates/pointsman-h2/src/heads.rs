@@ -72,12 +72,12 @@ pub fn request_as_http2(head: &[u8]) -> Option<(Asked, Http1Framing)> {
     Some((asked, framing))
 }
 
-/// The head of an answer that a server's stream reads as. `None`: the frame reader refuses it.
+/// The head of an answer that a server's stream reads as. `None`: it is refused before.
 pub fn answer_as_http1(status: u16, fields: &Fields, has_length: bool) -> Option<Vec<u8>> {
     let (status, fields) = (StatusCode::from_u16(status).ok()?, read_fields(fields)?);
     let framing = if has_length { Framing::Not } else { Framing::Chunks };
     let mut head = Vec::new();
-    server_stream::write_head(status, &fields, framing, &mut head);
+    server_stream::write_head(status, &fields, framing, &mut head).ok()?;
     Some(head)
 }
 

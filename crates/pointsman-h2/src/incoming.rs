@@ -44,6 +44,8 @@ enum State {
     /// Framing that found no room.
     Last(Vec<u8>),
     Over,
+    /// It never comes to its end.
+    Broken,
 }
 
 impl Incoming {
@@ -77,11 +79,15 @@ impl Incoming {
                     break;
                 }
                 State::Over => break,
+                State::Broken => Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
             };
             match step {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(Ok(false)) => break,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Err(error)) => {
+                    self.state = State::Broken;
+                    return Poll::Ready(Err(error));
+                }
                 Poll::Pending if out.len() > before => break,
                 Poll::Pending => return Poll::Pending,
             }

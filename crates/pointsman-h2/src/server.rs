@@ -11,6 +11,9 @@ use crate::connection::Fault;
 use crate::gather::Gathered;
 use crate::server_stream::ServerStream;
 
+/// What `h2` takes for the number of streams that a server allows, until it has said how many.
+const NOT_HEARD: usize = usize::MAX - 1;
+
 /// What a server may take.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
@@ -49,6 +52,7 @@ pub async fn open<T: AsyncRead + AsyncWrite + Unpin>(
         .initial_window_size(limits.stream_window_bytes)
         .initial_connection_window_size(limits.connection_window_bytes)
         .max_send_buffer_size(limits.unsent_bytes_max)
+        .initial_max_send_streams(NOT_HEARD)
         .handshake(io.clone());
     let (begin, h2) = opened.await.map_err(Fault::of)?;
     Ok((Requests { begin, is_https }, ServerConnection { io, h2 }))
@@ -88,9 +92,17 @@ impl Requests {
         !matches!(self.begin.poll_ready(&mut context), Poll::Ready(Err(_)))
     }
 
-    /// How many streams the server takes at a time, as far as it has said.
+    /// How many streams the server takes at a time. Until it has said that, it is one.
     pub fn streams_max(&self) -> usize {
-        self.begin.current_max_send_streams()
+        match self.begin.current_max_send_streams() {
+            NOT_HEARD => 1,
+            heard => heard,
+        }
+    }
+
+    /// Whether the server has said what it takes.
+    pub fn has_settings(&self) -> bool {
+        self.begin.current_max_send_streams() != NOT_HEARD
     }
 }
 

@@ -6,15 +6,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use h2::SendStream;
 use h2::client::{ResponseFuture, SendRequest};
+use h2::{RecvStream, SendStream};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, TE};
 use http::response::Parts;
 use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use pointsman_http::{BodyReader, Framing as Http1Framing};
 
-use crate::fields::{broken, lines_bytes, read_lines, write_line};
+use crate::fields::{broken, is_padded, lines_bytes, read_lines, write_line};
 use crate::incoming::{CHUNK_OVERHEAD_BYTES, Framing, Incoming};
 use crate::outgoing::{poll_leave, with_head};
 
@@ -63,6 +63,9 @@ impl ServerStream {
 
     /// Takes some of `bytes`: first the head of a request, which is whole, then its body, framed as the head says.
     /// Waits while the server gives no leave to send.
+    ///
+    /// # Errors
+    /// Those of [`ServerStream::poll_room`]; [`io::ErrorKind::BrokenPipe`]: the server wants no more, and has answered.
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut taken = 0;
         if let Output::Head(_) = self.output {
@@ -94,9 +97,18 @@ impl ServerStream {
         let Output::Body { stream, body, trailers } = &mut self.output else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
-        let part = &bytes[..ready!(poll_leave(stream, context, bytes.len()))?];
-        let mut data = Vec::with_capacity(part.len());
-        let fed = body.feed_unchunked(part, &mut data, trailers).map_err(|_| io::ErrorKind::InvalidData)?;
+        let room = match poll_leave(stream, context, bytes.len()) {
+            Poll::Ready(Ok(room)) => room,
+            Poll::Ready(Err(_)) => return Poll::Ready(Err(self.why_it_ended(context))),
+            // What frames data takes none, and with it the body may end.
+            Poll::Pending => 0,
+        };
+        let mut data = Vec::with_capacity(room.min(bytes.len()));
+        let fed = body.feed_unchunked_within(bytes, room, &mut data, trailers);
+        let fed = fed.map_err(|_| io::ErrorKind::InvalidData)?;
+        if fed.used == 0 {
+            return Poll::Pending;
+        }
         if !data.is_empty() || fed.done && trailers.is_empty() {
             stream.send_data(Bytes::from(data), fed.done && trailers.is_empty()).map_err(broken)?;
         }
@@ -108,6 +120,14 @@ impl ServerStream {
             self.output = Output::Over;
         }
         Poll::Ready(Ok(fed.used))
+    }
+
+    /// Why no more can be written. [`io::ErrorKind::BrokenPipe`]: the server has answered.
+    fn why_it_ended(&mut self, context: &mut Context<'_>) -> io::Error {
+        match self.poll_room(context) {
+            Poll::Ready(Err(error)) => error,
+            Poll::Ready(Ok(_)) | Poll::Pending => io::ErrorKind::BrokenPipe.into(),
+        }
     }
 
     /// Waits for something to read, and says how much room that needs at least.
@@ -122,12 +142,12 @@ impl ServerStream {
             match answer.poll_informational(context) {
                 Poll::Ready(Some(interim)) => {
                     let (head, ()) = interim.map_err(broken)?.into_parts();
-                    write_head(head.status, &head.headers, Framing::Not, &mut self.waiting);
+                    write_head(head.status, &head.headers, Framing::Not, &mut self.waiting)?;
                 }
                 Poll::Ready(None) | Poll::Pending => {
                     let (head, body) = ready!(Pin::new(answer).poll(context)).map_err(broken)?.into_parts();
-                    let framing = self.framing(&head);
-                    write_head(head.status, &head.headers, framing, &mut self.waiting);
+                    let framing = self.framing(&head, &body);
+                    write_head(head.status, &head.headers, framing, &mut self.waiting)?;
                     self.input = Input::Body(Incoming::new(body, framing));
                 }
             }
@@ -136,13 +156,15 @@ impl ServerStream {
     }
 
     /// How the answer's body is framed for those who read it.
-    fn framing(&self, head: &Parts) -> Framing {
+    fn framing(&self, head: &Parts, body: &RecvStream) -> Framing {
         let status = head.status;
         let has_none = self.to_head || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED;
         match head.headers.get(CONTENT_LENGTH).map(|length| length.to_str().ok()?.parse().ok()) {
             _ if has_none => Framing::Not,
             // What is no number is refused when the head is parsed.
             Some(length) => Framing::Length(length.unwrap_or_default()),
+            // In chunks it would be one with a body, which a client may wait for in vain.
+            None if status == StatusCode::RESET_CONTENT && body.is_end_stream() => Framing::Length(0),
             // Also where it has ended already: a length that the server did not announce is not made up.
             None => Framing::Chunks,
         }
@@ -217,8 +239,16 @@ fn is_chunked(lines: &[u8]) -> bool {
         .any(|line| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)))
 }
 
-/// Writes an answer's head.
-pub(crate) fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framing, out: &mut Vec<u8>) {
+/// Writes an answer's head, unless it is malformed in what `h2` does not look at.
+pub(crate) fn write_head(
+    status: StatusCode,
+    fields: &HeaderMap,
+    framing: Framing,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    if fields.values().any(|value| is_padded(value.as_bytes())) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
     out.reserve(lines_bytes(fields) + FIRST_AND_LAST_LINES_BYTES);
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
@@ -228,10 +258,15 @@ pub(crate) fn write_head(status: StatusCode, fields: &HeaderMap, framing: Framin
     for (name, value) in fields {
         write_line(name.as_str().as_bytes(), value.as_bytes(), out);
     }
-    if framing == Framing::Chunks {
-        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    match framing {
+        Framing::Chunks => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        Framing::Length(0) if !fields.contains_key(CONTENT_LENGTH) => {
+            out.extend_from_slice(b"Content-Length: 0\r\n");
+        }
+        Framing::Not | Framing::Length(_) | Framing::Raw => {}
     }
     out.extend_from_slice(b"\r\n");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -276,7 +311,9 @@ mod tests {
         let mut fields = HeaderMap::new();
         fields.append("x", HeaderValue::from_static("1"));
         let mut out = Vec::new();
-        write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out);
+        write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out).expect("well-formed");
         assert_eq!(out, b"HTTP/1.1 200 OK\r\nx: 1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        fields.append("x", HeaderValue::from_static("2 "));
+        assert!(write_head(StatusCode::OK, &fields, Framing::Chunks, &mut out).is_err());
     }
 }

@@ -114,7 +114,7 @@ impl BodyReader {
 
     /// Follows `bytes`, which are to be forwarded as they are.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, BodyFault> {
-        self.follow(bytes, &mut |_, _| {})
+        self.follow(bytes, usize::MAX, &mut |_, _| {})
     }
 
     /// Follows `bytes` and appends the body's data without its chunk framing to `data`, and the lines behind it, up
@@ -125,8 +125,19 @@ impl BodyReader {
         data: &mut Vec<u8>,
         trailers: &mut Vec<u8>,
     ) -> Result<Fed, BodyFault> {
+        self.feed_unchunked_within(bytes, usize::MAX, data, trailers)
+    }
+
+    /// The same, up to where there would be more than `data_bytes_max` of data. What frames it is followed in any case.
+    pub fn feed_unchunked_within(
+        &mut self,
+        bytes: &[u8],
+        data_bytes_max: usize,
+        data: &mut Vec<u8>,
+        trailers: &mut Vec<u8>,
+    ) -> Result<Fed, BodyFault> {
         let mut has_trailers = false;
-        let fed = self.follow(bytes, &mut |part, piece| match part {
+        let fed = self.follow(bytes, data_bytes_max, &mut |part, piece| match part {
             Part::Data => data.extend_from_slice(piece),
             Part::Trailers => {
                 has_trailers = true;
@@ -140,20 +151,26 @@ impl BodyReader {
         Ok(fed)
     }
 
-    fn follow(&mut self, bytes: &[u8], each: &mut impl FnMut(Part, &[u8])) -> Result<Fed, BodyFault> {
+    fn follow(
+        &mut self,
+        bytes: &[u8],
+        data_bytes_max: usize,
+        each: &mut impl FnMut(Part, &[u8]),
+    ) -> Result<Fed, BodyFault> {
+        let data_bytes = bytes.len().min(data_bytes_max);
         let fed = match &mut self.0 {
             State::Done => Fed { used: 0, done: true },
             State::UntilClose => {
-                each(Part::Data, bytes);
-                Fed { used: bytes.len(), done: false }
+                each(Part::Data, &bytes[..data_bytes]);
+                Fed { used: data_bytes, done: false }
             }
             State::Length(left) => {
-                let used = (bytes.len() as u64).min(*left) as usize;
+                let used = (data_bytes as u64).min(*left) as usize;
                 each(Part::Data, &bytes[..used]);
                 *left -= used as u64;
                 Fed { used, done: *left == 0 }
             }
-            State::Chunked(reader) => reader.follow(bytes, each)?,
+            State::Chunked(reader) => reader.follow(bytes, data_bytes_max, each)?,
         };
         if fed.done {
             self.0 = State::Done;
@@ -211,12 +228,19 @@ impl ChunkReader {
         ChunkReader { trailers: TrailerReader::of_answer(), ..ChunkReader::default() }
     }
 
-    fn follow(&mut self, bytes: &[u8], each: &mut impl FnMut(Part, &[u8])) -> Result<Fed, BodyFault> {
+    fn follow(
+        &mut self,
+        bytes: &[u8],
+        mut data_bytes_max: usize,
+        each: &mut impl FnMut(Part, &[u8]),
+    ) -> Result<Fed, BodyFault> {
         let mut at = 0;
         while at < bytes.len() {
             match self.place {
+                Place::Data if data_bytes_max == 0 => break,
                 Place::Data => {
-                    let piece = (self.left).min((bytes.len() - at) as u64) as usize;
+                    let piece = (self.left).min((bytes.len() - at).min(data_bytes_max) as u64) as usize;
+                    data_bytes_max -= piece;
                     each(Part::Data, &bytes[at..at + piece]);
                     self.left -= piece as u64;
                     at += piece;

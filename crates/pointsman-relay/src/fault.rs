@@ -90,6 +90,8 @@ pub(crate) enum ServerFault {
     BodyTimeout,
     /// It closed before its answer, or in it.
     Closed,
+    /// It said that it has not looked at the request.
+    Unread,
     /// Its answer is not HTTP, or breaks a limit.
     Protocol,
 }
@@ -128,6 +130,7 @@ impl Fault {
                 | ServerFault::Connect
                 | ServerFault::Tls(_)
                 | ServerFault::Closed
+                | ServerFault::Unread
                 | ServerFault::Protocol => 502,
                 ServerFault::ConnectTimeout
                 | ServerFault::TlsTimeout
@@ -181,6 +184,7 @@ impl Fault {
                 ServerFault::ResponseTimeout => "no answer from the server in time",
                 ServerFault::BodyTimeout => "the server's answer stopped in its body",
                 ServerFault::Closed => "the server closed the connection",
+                ServerFault::Unread => "the server did not look at the request",
                 ServerFault::Protocol => "the server's answer is not valid",
             },
         }
@@ -233,7 +237,7 @@ fn tls_sentence(fault: TlsFault) -> &'static str {
         TlsFault::Malformed => "TLS with the server: what it said is broken",
         TlsFault::NoSharedVersion => "TLS with the server: no version in common",
         TlsFault::NoSharedCipher => "TLS with the server: no cipher in common",
-        TlsFault::NoSharedProtocol => "TLS with the server: it does not speak HTTP/1.1",
+        TlsFault::NoSharedProtocol => "TLS with the server: it does not speak the protocol of its pool",
         TlsFault::Alert => "TLS with the server: it broke off with an alert",
         TlsFault::Closed => "TLS with the server: it closed the connection in the handshake",
         TlsFault::Other => "TLS with the server: it failed",
@@ -244,8 +248,18 @@ impl ServerFault {
     /// What a read from a server came to that brought nothing.
     pub(crate) fn of_read(read: &io::Result<usize>) -> ServerFault {
         match read {
-            Err(error) => TlsFault::of_tls(error).map_or(ServerFault::Closed, ServerFault::Tls),
+            Err(error) => ServerFault::of_io(error),
             Ok(_) => ServerFault::Closed,
+        }
+    }
+
+    /// What an error of its connection, or of a stream on it, comes to.
+    pub(crate) fn of_io(error: &io::Error) -> ServerFault {
+        match (TlsFault::of_tls(error), error.kind()) {
+            (Some(fault), _) => ServerFault::Tls(fault),
+            (None, io::ErrorKind::ConnectionRefused) => ServerFault::Unread,
+            (None, io::ErrorKind::InvalidData) => ServerFault::Protocol,
+            (None, _) => ServerFault::Closed,
         }
     }
 
@@ -269,7 +283,7 @@ impl ServerFault {
             | ServerFault::WriteTimeout
             | ServerFault::ResponseTimeout
             | ServerFault::BodyTimeout => ServerFailure::Timeout,
-            ServerFault::Closed => ServerFailure::Closed,
+            ServerFault::Closed | ServerFault::Unread => ServerFailure::Closed,
             ServerFault::Protocol => ServerFailure::Protocol,
         }
     }

@@ -9,7 +9,7 @@ use pointsman_http::AnswerTo;
 use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
-use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Trust};
+use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
 
 use crate::decide::Forward;
@@ -120,6 +120,17 @@ fn failed(fault: ServerFault, again: bool) -> Tried {
     Tried::Failed { fault, again }
 }
 
+/// Whether a request that failed so may be sent again.
+fn repeats(fault: ServerFault, exchange: &Exchange) -> bool {
+    match fault {
+        // What the server has against our certificate it says before it looks at a request.
+        ServerFault::Unread | ServerFault::Tls(TlsFault::OurCertificate) => true,
+        // It has answered.
+        ServerFault::Protocol => false,
+        _ => exchange.may_repeat(),
+    }
+}
+
 impl<C: Transport> Session<C> {
     /// Brings a request to a server of its target.
     ///
@@ -143,14 +154,21 @@ impl<C: Transport> Session<C> {
                 Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
-            // A kept connection that its server has closed says nothing about the server.
-            let stale = exchange.reused == Some(true) && tried == ServerFault::Closed && again;
-            // Nor does what the switch itself is short of.
-            if !stale && tried != ServerFault::Shortage {
+            let is_last = !again || exchange.tries >= server.limits.tries_max;
+            let says_nothing = match tried {
+                // A kept connection that its server has closed says nothing about the server.
+                ServerFault::Closed => exchange.reused == Some(true) && again,
+                // Nor does one that it ends, or that has too many requests.
+                ServerFault::Unread => !is_last,
+                // Nor does what the switch itself is short of.
+                ServerFault::Shortage => true,
+                _ => false,
+            };
+            if !says_nothing {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
                 forward.choice.exclude(&server);
             }
-            if !again || exchange.tries >= server.limits.tries_max {
+            if is_last {
                 return Err(fault);
             }
         }
@@ -221,14 +239,18 @@ impl<C: Transport> Session<C> {
             return Err(Tried::GivenUp(Fault::Memory));
         }
         exchange.is_connected(self);
-        let may_repeat = exchange.may_repeat();
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
             let write = write_all(&mut io, &forward.message, &mut sent);
             match self.deadline.within(stall.look_ms(), write).await {
                 Ok(Ok(())) => break,
-                Ok(Err(_)) => {
-                    return Err(failed(ServerFault::Closed, sent == 0 || may_repeat));
+                // The answer to it is there.
+                Ok(Err(error)) if io.is_stream() && error.kind() == ErrorKind::BrokenPipe && sent > 0 => {
+                    break;
+                }
+                Ok(Err(error)) => {
+                    let fault = if io.is_stream() { ServerFault::of_io(&error) } else { ServerFault::Closed };
+                    return Err(failed(fault, sent == 0 || repeats(fault, exchange)));
                 }
                 // Slowly, but it takes it.
                 Err(_) if stall.goes_on(io.taken_bytes()) => {}
@@ -244,10 +266,7 @@ impl<C: Transport> Session<C> {
                 Ok(Ok(1..)) => exchange.has_first_byte(self),
                 Ok(read) => {
                     let fault = ServerFault::of_read(&read);
-                    // What the server has against our certificate it says before it looks at a request.
-                    let is_refused = read.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
-                    let is_unread = is_refused || fault == ServerFault::Tls(TlsFault::OurCertificate);
-                    return Err(failed(fault, may_repeat || is_unread));
+                    return Err(failed(fault, repeats(fault, exchange)));
                 }
                 Err(_) => return Err(failed(ServerFault::ResponseTimeout, false)),
             }
@@ -319,7 +338,7 @@ impl<C: Transport> Session<C> {
         let place = server.place(self.owner);
         let shard = self.shard.clone();
         loop {
-            let Some(_opening) = shard.multiplexed.begin_opening(place) else {
+            let Some(opening) = shard.multiplexed.begin_opening(place) else {
                 self.opened(server, place).await?;
                 if let Some(stream) = shard.multiplexed.take(place) {
                     exchange.reused = Some(true);
@@ -334,7 +353,12 @@ impl<C: Transport> Session<C> {
             let Some(booked) = shard.with_room(|| shard.buffers.http2()) else {
                 return Err(Tried::GivenUp(Fault::Memory));
             };
-            let shared = shard.multiplexed.share(place, connection, server.sharing(), booked).await;
+            let (recorder, metrics) = (shard.recorder.clone(), server.metrics.clone());
+            let on_rest = Box::new(move |rest| match rest {
+                Rest::Begins => recorder.hear(&Event::IdleAdded(&metrics)),
+                Rest::Ends => recorder.hear(&Event::IdleRemoved(&metrics)),
+            });
+            let shared = opening.share(connection, server.sharing(), booked, on_rest).await;
             return shared.map_err(|_| failed(ServerFault::Closed, true));
         }
     }

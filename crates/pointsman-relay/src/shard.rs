@@ -26,6 +26,8 @@ use crate::shortage::{Lack, LastDescriptors, ShortageCounts, Use};
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
+/// Ticks that servers have at the end to take the last word of HTTP/2.
+const TICKS_LEAVING_MAX: u32 = 8;
 
 /// What all threads share: the live plan, and what the control thread asks of each.
 ///
@@ -151,6 +153,8 @@ pub(crate) struct Shard {
     owners: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
     ticks: Cell<u32>,
+    /// Ticks since nothing but connections to servers was left.
+    ticks_leaving: Cell<u32>,
     /// What is open has been told that the drain is over.
     has_cut: Cell<bool>,
     /// When tunnels are to end, on the thread's clock, once it drains.
@@ -246,6 +250,7 @@ impl Shard {
             owners: Cell::new(0),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
+            ticks_leaving: Cell::new(0),
             has_cut: Cell::new(false),
             tunnels_until_us: Cell::new(None),
             ends_tunnels: Cell::new(false),
@@ -370,7 +375,14 @@ impl Shard {
         if self.is_stopping() {
             self.timers.wake_all();
         }
-        if has_cut || Rc::strong_count(self) == 1 {
+        if has_cut || Rc::strong_count(self) == 1 { self.leave_servers() } else { ControlFlow::Continue(()) }
+    }
+
+    /// Ends connections of HTTP/2 to servers, which are told so before the thread ends, as far as they listen.
+    fn leave_servers(&self) -> ControlFlow<()> {
+        let ticks = self.ticks_leaving.get();
+        self.ticks_leaving.set(ticks + 1);
+        if self.multiplexed.close_all() == 0 || ticks >= TICKS_LEAVING_MAX {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

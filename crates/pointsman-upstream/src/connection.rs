@@ -8,7 +8,7 @@ use pointsman_net::{Booking, PooledBuffer, Presence, Tcp};
 use pointsman_tls::ServerStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::multiplexed::{OnStream, poll_read_stream};
+use crate::multiplexed::OnStream;
 
 /// A connection to a server.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl Connection {
         match self {
             Connection::Plain(tcp) => tcp.poll_read_into(context, buffer),
             Connection::Tls(secured) => pointsman_net::poll_read_into(&mut secured.stream, context, buffer),
-            Connection::Stream(on) => poll_read_stream(on.stream(), context, buffer),
+            Connection::Stream(on) => on.poll_read_into(context, buffer),
         }
     }
 }
@@ -227,7 +227,7 @@ impl AsyncWrite for Connection {
         match self.get_mut() {
             Connection::Plain(tcp) => Pin::new(tcp).poll_write(context, bytes),
             Connection::Tls(secured) => Pin::new(&mut secured.stream).poll_write(context, bytes),
-            Connection::Stream(on) => on.stream().poll_write(context, bytes),
+            Connection::Stream(on) => on.poll_write(context, bytes),
         }
     }
 

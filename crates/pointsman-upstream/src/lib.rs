@@ -6,8 +6,9 @@ mod connect;
 mod connection;
 mod idle;
 mod multiplexed;
+mod traffic;
 
 pub use connect::{ConnectFault, Securing, connect};
 pub use connection::{Connection, Secured};
 pub use idle::{Check, IdleConnections, IdleLimits, Owner, PROBATION_MS, Place, ServerId, Trust};
-pub use multiplexed::{Multiplexed, OnStream, Opening, Sharing};
+pub use multiplexed::{Multiplexed, OnStream, Opening, Rest, Sharing};

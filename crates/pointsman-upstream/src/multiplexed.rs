@@ -2,33 +2,53 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use pointsman_h2::{Requests, ServerLimits, ServerStream};
-use pointsman_net::{Booking, spawn};
+use pointsman_h2::{Requests, ServerConnection, ServerLimits, ServerStream};
+use pointsman_net::{Booking, PooledBuffer, spawn};
 
+use crate::traffic::{Metered, OVERHEAD_BYTES_A_SECOND, Traffic};
 use crate::{Connection, Owner, Place, ServerId};
 
 /// The HTTP/2 connections of one thread.
 #[derive(Debug, Default)]
 pub struct Multiplexed {
-    open: RefCell<HashMap<Place, Vec<Rc<Shared>>>>,
+    open: Rc<Open>,
     /// Places to which a connection is being opened, and who waits for it.
-    opening: RefCell<HashMap<Place, Vec<Waker>>>,
+    opening: Rc<RefCell<HashMap<Place, Vec<Waker>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    places: RefCell<HashMap<Place, Vec<Rc<Shared>>>>,
+    /// Connections that have not ended, also where no more requests are to begin on them.
+    count: Cell<usize>,
 }
 
 /// A connection that requests share.
-#[derive(Debug)]
 struct Shared {
     requests: RefCell<Requests>,
     streams: Cell<u32>,
     streams_max: u32,
+    stream_window_bytes: u32,
     idle_since_ms: Cell<u64>,
+    traffic: Rc<Traffic>,
+    on_rest: Box<dyn Fn(Rest)>,
     /// What the connection takes of the memory.
     _booked: Booking,
+}
+
+/// That no request is on a connection, for whoever counts those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The last request is over.
+    Begins,
+    /// Another one begins, or the connection closes.
+    Ends,
 }
 
 /// How a connection is shared.
@@ -51,17 +71,18 @@ pub struct OnStream {
 
 /// Whoever opens a connection holds this until it is open, or cannot be.
 #[derive(Debug)]
-pub struct Opening<'a> {
-    all: &'a Multiplexed,
+pub struct Opening {
+    open: Rc<Open>,
+    all: Rc<RefCell<HashMap<Place, Vec<Waker>>>>,
     place: Place,
 }
 
 impl Multiplexed {
     /// A stream on an open connection that has room for one more.
     pub fn take(&self, place: Place) -> Option<Connection> {
-        let mut open = self.open.borrow_mut();
+        let mut open = self.open.places.borrow_mut();
         let shared = open.get_mut(&place)?;
-        shared.retain(|shared| shared.requests.borrow_mut().is_open());
+        shared.retain(|shared| shared.is_open());
         // The fullest that has room, so that the others can become idle and go.
         let fullest =
             shared.iter().filter(|shared| shared.has_room()).max_by_key(|shared| shared.streams.get());
@@ -73,13 +94,13 @@ impl Multiplexed {
     }
 
     /// Lets the caller open a connection, unless somebody does so already.
-    pub fn begin_opening(&self, place: Place) -> Option<Opening<'_>> {
+    pub fn begin_opening(&self, place: Place) -> Option<Opening> {
         let mut opening = self.opening.borrow_mut();
         if opening.contains_key(&place) {
             return None;
         }
         opening.insert(place, Vec::new());
-        Some(Opening { all: self, place })
+        Some(Opening { open: self.open.clone(), all: self.opening.clone(), place })
     }
 
     /// Waits until nobody opens a connection there.
@@ -95,52 +116,84 @@ impl Multiplexed {
         }
     }
 
-    /// Shares a connection from now on, and gives the first stream on it. `booked` is given back when it closes.
-    ///
-    /// # Errors
-    /// It broke at once.
-    pub async fn share(
-        &self,
-        place: Place,
-        connection: Connection,
-        sharing: Sharing,
-        booked: Booking,
-    ) -> io::Result<Connection> {
-        let is_https = connection.plain().is_none();
-        let opened = pointsman_h2::open(connection, is_https, &sharing.limits).await;
-        let (requests, mut driven) = opened.map_err(io::Error::other)?;
-        spawn(async move {
-            // However it ends, its streams say so.
-            let (Ok(()) | Err(_)) = poll_fn(|context| driven.poll_run(context)).await;
-        });
-        let shared = Rc::new(Shared {
-            requests: RefCell::new(requests),
-            streams: Cell::new(0),
-            streams_max: sharing.streams_max,
-            idle_since_ms: Cell::new(0),
-            _booked: booked,
-        });
-        let first = Shared::begin(&shared).ok_or(io::ErrorKind::ConnectionReset)?;
-        self.open.borrow_mut().entry(place).or_default().push(shared);
-        Ok(first)
-    }
-
-    /// Closes what has had no request for as long as `idle_ms_max` says for its server, and what belongs to servers
-    /// for which it says nothing.
+    /// Closes what has had no request for as long as `idle_ms_max` says for its server, what belongs to servers for
+    /// which it says nothing, and what has ended. To be called once a second.
     pub fn sweep(&self, now_ms: u64, idle_ms_max: impl Fn(ServerId) -> Option<u32>) {
-        self.open.borrow_mut().retain(|place, shared| {
+        self.open.places.borrow_mut().retain(|place, shared| {
             let max = idle_ms_max(place.server);
-            shared.retain(|shared| max.is_some_and(|max| !shared.is_idle_at(now_ms, max)));
+            shared.retain(|shared| {
+                shared.traffic.allow(OVERHEAD_BYTES_A_SECOND);
+                shared.is_open() && max.is_some_and(|max| !shared.is_idle_at(now_ms, max))
+            });
             !shared.is_empty()
         });
     }
 
     /// Closes what is for that client alone, behind the requests that are on it.
     pub fn close_owned(&self, owner: Owner) {
-        if !self.open.borrow().is_empty() {
-            self.open.borrow_mut().retain(|place, _| place.owner != Some(owner));
+        if !self.open.places.borrow().is_empty() {
+            self.open.places.borrow_mut().retain(|place, _| place.owner != Some(owner));
         }
     }
+
+    /// Closes all, behind the requests that are on them. Says how many have not ended yet.
+    pub fn close_all(&self) -> usize {
+        self.open.places.borrow_mut().clear();
+        self.open.count.get()
+    }
+}
+
+impl Opening {
+    /// Shares a connection from now on, and gives the first stream on it. Others get theirs when the server has said
+    /// how many it takes. `on_rest` hears when no request is on it; `booked` is given back when it closes.
+    ///
+    /// # Errors
+    /// It broke at once.
+    pub async fn share(
+        self,
+        connection: Connection,
+        sharing: Sharing,
+        booked: Booking,
+        on_rest: Box<dyn Fn(Rest)>,
+    ) -> io::Result<Connection> {
+        let is_https = connection.plain().is_none();
+        let traffic = Rc::new(Traffic::default());
+        let metered = Metered { connection, traffic: traffic.clone() };
+        let opened = pointsman_h2::open(metered, is_https, &sharing.limits).await;
+        let (mut requests, driven) = opened.map_err(io::Error::other)?;
+        let stream = requests.begin().ok_or(io::ErrorKind::ConnectionReset)?;
+        let shared = Rc::new(Shared {
+            requests: RefCell::new(requests),
+            streams: Cell::new(0),
+            streams_max: sharing.streams_max,
+            stream_window_bytes: sharing.limits.stream_window_bytes,
+            idle_since_ms: Cell::new(0),
+            traffic,
+            on_rest,
+            _booked: booked,
+        });
+        let first = Shared::on(&shared, stream);
+        self.open.places.borrow_mut().entry(self.place).or_default().push(shared.clone());
+        spawn(drive(driven, Rc::downgrade(&shared), self));
+        Ok(first)
+    }
+}
+
+/// Drives a connection to its end. Who waits for it goes on when its server has said how many streams it takes.
+async fn drive(mut driven: ServerConnection<Metered>, shared: Weak<Shared>, opening: Opening) {
+    let open = opening.open.clone();
+    open.count.set(open.count.get() + 1);
+    let mut opening = Some(opening);
+    // However it ends, its streams say so.
+    let (Ok(()) | Err(_)) = poll_fn(|context| {
+        let ended = driven.poll_run(context);
+        if shared.upgrade().is_none_or(|shared| shared.requests.borrow().has_settings()) {
+            opening = None;
+        }
+        ended
+    })
+    .await;
+    open.count.set(open.count.get() - 1);
 }
 
 impl Shared {
@@ -149,12 +202,23 @@ impl Shared {
         (self.streams.get() as usize) < max
     }
 
+    fn is_open(&self) -> bool {
+        self.requests.borrow_mut().is_open()
+    }
+
     fn begin(shared: &Rc<Shared>) -> Option<Connection> {
         let stream = shared.requests.borrow_mut().begin()?;
+        if shared.streams.get() == 0 {
+            (shared.on_rest)(Rest::Ends);
+        }
+        Some(Shared::on(shared, stream))
+    }
+
+    fn on(shared: &Rc<Shared>, stream: ServerStream) -> Connection {
         shared.streams.set(shared.streams.get() + 1);
         shared.idle_since_ms.set(0);
         let on = OnStream { stream, shared: shared.clone(), in_use: None };
-        Some(Connection::Stream(Box::new(on)))
+        Connection::Stream(Box::new(on))
     }
 
     /// Whether nothing has been on it for so long. The time begins when it is first found idle.
@@ -172,30 +236,67 @@ impl Shared {
     }
 }
 
+/// It closes only when no request is on it.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        (self.on_rest)(Rest::Ends);
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("streams", &self.streams).finish_non_exhaustive()
+    }
+}
+
 impl OnStream {
-    pub(crate) fn stream(&mut self) -> &mut ServerStream {
-        &mut self.stream
+    /// Reads some of the answer.
+    pub(crate) fn poll_read_into(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut PooledBuffer,
+    ) -> Poll<io::Result<usize>> {
+        let read = poll_read_stream(&mut self.stream, context, buffer);
+        if let Poll::Ready(Ok(bytes)) = read {
+            self.shared.traffic.is_useful(bytes);
+        }
+        read
+    }
+
+    /// Writes some of the request.
+    pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = self.stream.poll_write(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.shared.traffic.is_useful(bytes);
+        }
+        written
     }
 }
 
 impl Drop for OnStream {
     fn drop(&mut self) {
-        self.shared.streams.set(self.shared.streams.get() - 1);
+        let Shared { streams, traffic, stream_window_bytes, on_rest, .. } = &*self.shared;
+        // What is still on its way of an answer that nobody wants any more is no fault of the server.
+        traffic.allow(u64::from(*stream_window_bytes));
+        streams.set(streams.get() - 1);
+        if streams.get() == 0 {
+            on_rest(Rest::Begins);
+        }
     }
 }
 
-impl Drop for Opening<'_> {
+impl Drop for Opening {
     fn drop(&mut self) {
-        let waiting = self.all.opening.borrow_mut().remove(&self.place);
+        let waiting = self.all.borrow_mut().remove(&self.place);
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
 }
 
 /// Reads from a stream into room that is made for it.
-pub(crate) fn poll_read_stream(
+fn poll_read_stream(
     stream: &mut ServerStream,
     context: &mut Context<'_>,
-    buffer: &mut pointsman_net::PooledBuffer,
+    buffer: &mut PooledBuffer,
 ) -> Poll<io::Result<usize>> {
     let room = match stream.poll_room(context) {
         Poll::Ready(room) => room?,

@@ -5,7 +5,6 @@ mod crowds;
 mod descriptors;
 mod dying_servers;
 mod framed;
-mod h2_floods;
 mod http2_floods;
 mod http2_holds;
 mod large_bodies;

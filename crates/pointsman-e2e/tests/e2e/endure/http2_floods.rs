@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
 use pointsman_e2e::{
-    Bound, Field, Frame, H2Client, Origin, Outcome, PATIENCE, RawOrigin, Switch, Unit, figure, scale,
+    Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, PATIENCE, RawOrigin, Switch,
+    TlsClient, Unit, figure, scale, until,
 };
 
 use super::{is_served, modest, returns_to_rest};
 
-pointsman_e2e::for_threads!(floods, resets_behind_the_first_byte);
+pointsman_e2e::for_threads!(floods, floods_that_hear_nothing, resets_behind_the_first_byte);
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -75,6 +76,13 @@ fn all() -> Vec<Flood> {
             Frame::settings(&[(setting::INITIAL_WINDOW_SIZE, size)]).bytes()
         })
         .after(&waiting),
+        Flood::new("SETTINGS that move the table", calm, |stream| {
+            Frame::settings(&[
+                (setting::HEADER_TABLE_SIZE, stream % 4096),
+                (setting::INITIAL_WINDOW_SIZE, stream % 65_535),
+            ])
+            .bytes()
+        }),
         Flood::new("empty DATA", calm, |_| Frame::data(1, 0, []).bytes()).after(&upload),
         Flood::new("DATA of a byte", content, |_| Frame::data(1, 0, *b"a").bytes()).after(&upload),
         Flood::new("padding", content, |_| padding()).after(&upload),
@@ -94,6 +102,9 @@ fn all() -> Vec<Flood> {
             .after(&block),
         Flood::new("CONTINUATION", blocks, |_| continuation()).after(&block),
         Flood::new("rapid reset", calm, |stream| [get(stream, "/"), cancel(stream)].concat()),
+        Flood::new("malformed streams", calm, |stream| {
+            Frame::headers(stream, flag::END_STREAM, &[(b"connection".to_vec(), b"close".to_vec())]).bytes()
+        }),
         Flood::new("more streams than allowed", calm, |stream| get(stream, "/held")),
         Flood::new("one entry of the table, thousands of times", calm, |stream| {
             Frame::new(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, bomb()).bytes()
@@ -229,6 +240,62 @@ fn floods(threads: usize) {
         Unit::Bytes("resident at its peak"),
         Bound::AtMost(96 * MIB),
     );
+    until("no descriptor left behind", || (switch.descriptors() < 100).then_some(()));
+}
+
+/// Those that cost most, plain and under TLS, from clients that read nothing of what is said to them until they can
+/// send no more.
+fn floods_that_hear_nothing(threads: usize) {
+    let authority = Authority::new("test CA");
+    let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
+    let setup = modest(threads).rules("if (path == \"/held\") { routeTo(held); }");
+    let setup = setup.pool("standard", &[&origin]).pool_at("held", "", &[("h", held.address())]);
+    let setup =
+        setup.listener_alike("tls").default_pool("standard").tls(&authority.server(&["shop.example"]), "");
+    let switch = setup.start();
+    let trust = TlsClient::new(&authority).alpn(&["h2"]);
+    let rest = returns_to_rest(&switch, threads);
+    for flood in all() {
+        if !["PING", "SETTINGS", "CONTINUATION", "rapid reset", "malformed streams"].contains(&flood.name) {
+            continue;
+        }
+        for listener in ["shop", "tls"] {
+            let fault =
+                format!("HTTP/2 flood that hears nothing: {}, {listener}, {threads} threads", flood.name);
+            let refused_before = switch.metric("pointsman_refusals_total", &[("reason", "http2")]);
+            let address = switch.address(listener);
+            let client = match listener {
+                "tls" => Client::tls(address, &trust, "shop.example").expect("a handshake"),
+                _ => Client::plain(address),
+            };
+            let (taken, served) = meanwhile(&switch, || send_unheard(&flood, client));
+            figure(&fault, taken, Unit::Bytes("taken before it was ended"), Bound::AtMost(TAKEN_MAX));
+            figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));
+            until("its connection ended", || {
+                let refused = switch.metric("pointsman_refusals_total", &[("reason", "http2")]);
+                (refused > refused_before).then_some(())
+            });
+            rest(&fault);
+        }
+    }
+    let peak = switch.peak_resident_bytes();
+    let fault = format!("HTTP/2 floods that hear nothing, {threads} threads");
+    figure(&fault, peak, Unit::Bytes("resident at its peak"), Bound::AtMost(96 * MIB));
+}
+
+/// Sends a flood until nothing more is taken. Says how much was.
+fn send_unheard(flood: &Flood, mut client: Client) -> u64 {
+    let (mut taken_bytes, mut stream) = (0, 1001);
+    let mut piece = flood.start.clone();
+    while taken_bytes < scale(4, 16) * TAKEN_MAX && client.try_send(&piece).is_ok() {
+        taken_bytes += piece.len() as u64;
+        piece.clear();
+        while piece.len() < PIECE_BYTES {
+            piece.extend((flood.again)(stream));
+            stream += 2;
+        }
+    }
+    taken_bytes
 }
 
 /// Streams that are reset when their answer has begun cost a server each: most of them may not be.

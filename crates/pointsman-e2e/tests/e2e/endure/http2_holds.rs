@@ -4,19 +4,21 @@ use std::io::Write;
 
 use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
 use pointsman_e2e::{
-    Bound, Client, Field, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, Unit, figure,
-    read_head, scale, until,
+    Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, TlsClient,
+    Unit, figure, read_head, scale, until,
 };
 
 use super::{crowd, each_at_most, is_served, modest, resident_each, returns_to_rest};
 
 pointsman_e2e::for_threads!(
     answers_without_a_window,
+    large_answers_without_a_window,
     nothing_is_read,
     waiting_streams,
     slow_heads,
     slow_bodies,
     large_tables,
+    handshakes_that_stop,
     connections_of_an_address
 );
 
@@ -64,16 +66,22 @@ fn serving(bytes: usize) -> RawOrigin {
     })
 }
 
+/// A switch that soon gives up clients that take nothing of answers of so many bytes, and its servers.
+fn before_large_answers(threads: usize, bytes: u64) -> ((Origin, RawOrigin), Switch) {
+    let (origin, large) = (Origin::new("origin"), serving(bytes.try_into().expect("small")));
+    let setup = Setup::new(threads).top("buffer_bytes_max = 268435456").limits("write_ms_max = 3000");
+    let setup = setup.rules("if (path == \"/large\") { routeTo(large); }").pool("standard", &[&origin]);
+    let switch = setup.pool_at("large", "", &[("l", large.address())]).start();
+    ((origin, large), switch)
+}
+
 /// Answers that are whole, and that their clients give no leave to send: they are booked, and thrown away in time,
 /// whatever else the clients say.
 fn answers_without_a_window(threads: usize) {
     let (connections, bytes) = (scale(3_u32, 12), 60 * KIB);
     let fault =
         format!("{connections} HTTP/2 clients without a window, {STREAMS} answers each, {threads} threads");
-    let (origin, large) = (Origin::new("origin"), serving(bytes.try_into().expect("small")));
-    let setup = Setup::new(threads).top("buffer_bytes_max = 268435456").limits("write_ms_max = 3000");
-    let setup = setup.rules("if (path == \"/large\") { routeTo(large); }").pool("standard", &[&origin]);
-    let switch = setup.pool_at("large", "", &[("l", large.address())]).start();
+    let (_servers, switch) = before_large_answers(threads, bytes);
     let mut other = switch.client();
     assert!(is_served(&mut other));
     let rest = returns_to_rest(&switch, threads);
@@ -121,10 +129,7 @@ fn nothing_is_read(threads: usize) {
     let (count, bytes) = (scale(3_u32, 12), 60 * KIB);
     let fault =
         format!("{count} HTTP/2 clients that read nothing, {STREAMS} answers each, {threads} threads");
-    let (origin, large) = (Origin::new("origin"), serving(bytes.try_into().expect("small")));
-    let setup = Setup::new(threads).top("buffer_bytes_max = 268435456").limits("write_ms_max = 3000");
-    let setup = setup.rules("if (path == \"/large\") { routeTo(large); }").pool("standard", &[&origin]);
-    let switch = setup.pool_at("large", "", &[("l", large.address())]).start();
+    let (_servers, switch) = before_large_answers(threads, bytes);
     let mut other = switch.client();
     assert!(is_served(&mut other));
     let rest = returns_to_rest(&switch, threads);
@@ -148,6 +153,37 @@ fn nothing_is_read(threads: usize) {
     rest(&fault);
     assert!(refused(&switch, "write_timeout") > 0.0, "{fault}");
     assert!(is_served(&mut other));
+}
+
+/// Clients that ask for much and give no room for it: what waits for them is bounded, and they are let go in time.
+fn large_answers_without_a_window(threads: usize) {
+    let count = scale(10, 100);
+    let body = "x".repeat(1 << 20);
+    let origin = Origin::answering("origin", move |exchange| exchange.answer("200 OK", &body));
+    let limits = format!("write_ms_max = {}", scale(2000, 10_000));
+    let switch = Setup::new(threads).limits(&limits).pool("standard", &[&origin]).start();
+    let mut other = switch.client();
+    let before = switch.allocated_bytes();
+    let mut clients: Vec<_> = (0..count)
+        .map(|_| {
+            let mut client = without_window(switch.client());
+            ask_all(&mut client, "/large");
+            client
+        })
+        .collect();
+    let wanted = count * STREAMS as usize;
+    until("every request at its server", || (origin.count() >= wanted).then_some(()));
+    let mut most = 0;
+    for _ in 0..20 {
+        assert!(other.ask("HEAD", "/large", "").status() == 200);
+        most = most.max(switch.allocated_bytes());
+    }
+    let fault = format!("{count} clients with {STREAMS} closed windows each, {threads} threads");
+    let each = most.saturating_sub(before) / wanted as u64;
+    figure(&fault, each, Unit::Bytes("resident memory each stream"), Bound::AtMost(96 * 1024));
+    let is_let_go = |client: &mut H2Client| !matches!(client.outcome(1), Ok(Outcome::Answer(_)) | Err(_));
+    let let_go = clients.iter_mut().filter_map(|client| is_let_go(client).then_some(()));
+    figure(&fault, let_go.count() as u64, Unit::Count("clients let go"), Bound::Exactly(count as u64));
 }
 
 /// Streams that wait for their server: what they cost, and that they are all over when their clients leave.
@@ -294,6 +330,38 @@ fn large_tables(threads: usize) {
     }
     let each = resident_each(&switch, &mut other, before, connections);
     figure(&fault, each, EACH, each_at_most(64 * KIB, connections, threads));
+}
+
+/// Clients that offer HTTP/2 in a whole hello, and then say nothing: closed in time, while others are served.
+fn handshakes_that_stop(threads: usize) {
+    let count = crowd(300, 5000, 1);
+    let fault = format!("{count} handshakes for HTTP/2 that stop behind the hello, {threads} threads");
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let setup = super::for_crowds(threads).tls(&authority.server(&["shop.example"]), "");
+    let setup = setup.limits(&format!("handshake_ms_max = {}", scale(3000, 10_000)));
+    let switch = setup.pool("standard", &[&origin]).start();
+    let trust = TlsClient::new(&authority).alpn(&["h2"]);
+    let mut other = H2Client::begin(switch.tls_client(&trust, "shop.example").expect("a handshake"));
+    assert_eq!(other.fetch(1, "/other").status(), 200);
+    let hello = trust.hello("shop.example");
+    let mut stopped: Vec<_> = (0..count)
+        .map(|_| {
+            let mut client = switch.client();
+            client.send(&hello);
+            client
+        })
+        .collect();
+    let closed = until("every handshake given up", || {
+        let mut next = H2Client::begin(switch.tls_client(&trust, "shop.example").expect("a handshake"));
+        assert_eq!(next.fetch(1, "/other").status(), 200);
+        let given_up = refused(&switch, "handshake_timeout");
+        (given_up >= whole(count)).then_some(given_up)
+    });
+    assert_eq!(format!("{closed}"), format!("{count}"));
+    figure(&fault, count as u64, Unit::Count("given up in time"), Bound::Exactly(count as u64));
+    // A TLS record is what the last of them is told, no HTTP/2.
+    assert!(stopped.iter_mut().all(|client| !client.everything().contains("HTTP/")));
+    assert_eq!(other.fetch(3, "/other").status(), 200);
 }
 
 /// One address has so many connections, and hears of it before it has said a word.

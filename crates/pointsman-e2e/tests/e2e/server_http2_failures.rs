@@ -1,0 +1,216 @@
+//! Servers of HTTP/2 that refuse, break off and go: what is sent again, and what clients see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pointsman_e2e::h2_wire::{flag, setting};
+use pointsman_e2e::{Client, Frame, H2Origin, H2Peer, Setup, until};
+
+use crate::http2::begin;
+use crate::server_http2::{H2, before};
+
+pointsman_e2e::for_threads!(
+    refused_streams_are_sent_again,
+    refused_amid_a_body,
+    always_refused,
+    behind_the_last_stream,
+    the_last_streams_end,
+    resets_amid_an_answer,
+    a_connection_that_dies,
+    an_answer_before_the_request_ends,
+);
+
+/// RFC 9113 section 7.
+const INTERNAL_ERROR: u32 = 2;
+const REFUSED_STREAM: u32 = 7;
+
+fn post(client: &mut Client, path: &str) -> u16 {
+    client.send(format!("POST {path} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\n\r\nbody"));
+    client.response().status()
+}
+
+/// Whatever the method: the server has not looked at it. It may be the only one.
+fn refused_streams_are_sent_again(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        let mut refused = 0;
+        while let Some(request) = peer.next_whole() {
+            if refused < 2 {
+                refused += 1;
+                peer.send(&Frame::rst_stream(request.stream, REFUSED_STREAM));
+            } else {
+                peer.answer(request.stream, "200", &[], b"fine");
+            }
+        }
+    });
+    let switch = before(threads, "tries_max = 3", &server).start();
+    assert_eq!(post(&mut switch.client(), "/once"), 200);
+    let entry = switch.log_of("/once");
+    assert!(entry["tries"] == 3 && entry["error"].is_null(), "{entry}");
+    let paths: Vec<_> =
+        server.requests().iter().map(|request| (request.path(), request.body.len())).collect();
+    assert_eq!(paths, [(); 3].map(|()| ("/once".to_owned(), 4)));
+    let retries = switch.metric("pointsman_server_retries_total", &[]);
+    assert!((retries - 2.0).abs() < 0.5, "{retries}");
+    assert!(switch.metric("pointsman_server_failures_total", &[]) < 0.5, "no failure of the server");
+}
+
+/// A refusal that comes while the body waits for room is one all the same.
+fn refused_amid_a_body(threads: usize) {
+    let heads = AtomicUsize::new(0);
+    let server = H2Origin::serving(&[(setting::INITIAL_WINDOW_SIZE, 0)], move |peer| {
+        while let Some(request) = peer.next_head() {
+            if heads.fetch_add(1, Ordering::SeqCst) == 0 {
+                peer.send(&Frame::rst_stream(request.stream, REFUSED_STREAM));
+            } else {
+                peer.send(&Frame::window_update(request.stream, 100));
+                peer.wait(|peer| peer.request(request.stream).is_whole);
+                peer.answer(request.stream, "200", &[], b"fine");
+            }
+        }
+    });
+    let switch = before(threads, "", &server).start();
+    assert_eq!(post(&mut switch.client(), "/"), 200);
+    assert_eq!(switch.log_of("/")["tries"], 2);
+}
+
+/// As often as `tries_max` says; then it is 502.
+fn always_refused(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        while let Some(request) = peer.next_whole() {
+            peer.send(&Frame::rst_stream(request.stream, REFUSED_STREAM));
+        }
+    });
+    let switch = before(threads, "tries_max = 4", &server).start();
+    assert_eq!(post(&mut switch.client(), "/"), 502);
+    assert_eq!(server.requests().len(), 4);
+    assert_eq!(switch.log_of("/")["error"], "the server did not look at the request");
+    assert!((switch.metric("pointsman_server_failures_total", &[("kind", "closed")]) - 1.0).abs() < 0.5);
+}
+
+/// What a GOAWAY leaves out was not looked at: it goes over another connection, a POST, too.
+fn behind_the_last_stream(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        if peer.number > 0 {
+            return peer.echo();
+        }
+        let Some(request) = peer.next_whole() else { return };
+        // Codes are not asked for: whatever was the cause, the stream was left out.
+        peer.send_goaway(request.stream - 1, INTERNAL_ERROR);
+    });
+    let switch = before(threads, "", &server).start();
+    let mut client = switch.client();
+    assert_eq!(post(&mut client, "/left-out"), 200);
+    assert_eq!(switch.log_of("/left-out")["tries"], 2);
+    assert_eq!((server.connections(), server.requests().len()), (2, 2));
+    // The first is not used again.
+    assert_eq!((post(&mut client, "/next"), server.connections()), (200, 2));
+}
+
+/// A server that goes serves what it has begun; what comes goes elsewhere, and nothing is lost.
+fn the_last_streams_end(threads: usize) {
+    let go = Arc::new(AtomicBool::new(false));
+    let may_end = go.clone();
+    let server = H2Origin::serving(&[], move |peer| {
+        if peer.number > 0 {
+            return peer.echo();
+        }
+        let Some(first) = peer.next_whole() else { return };
+        peer.send_goaway(first.stream, 0);
+        peer.head(first.stream, "200", &[("content-length", "8")]);
+        peer.content(first.stream, b"half", 0);
+        until("leave to end", || may_end.load(Ordering::SeqCst).then_some(()));
+        peer.content(first.stream, b"half", flag::END_STREAM);
+    });
+    let switch = before(threads, "", &server).start();
+    let mut slow = begin(&switch);
+    slow.ask(1, "GET", "/slow", &[]);
+    slow.wait("half an answer", |client| client.seen(1).text() == "half");
+    let mut other = switch.client();
+    for _ in 0..3 {
+        assert_eq!(other.get("/other").text(), "/other");
+    }
+    assert!(server.requests()[1..].iter().all(|request| request.connection > 0));
+    go.store(true, Ordering::SeqCst);
+    assert_eq!(slow.answer(1).text(), "halfhalf");
+    server.wait_for_end(0);
+}
+
+/// Nobody takes half an answer for a whole one.
+fn resets_amid_an_answer(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        while let Some(request) = peer.next_whole() {
+            let (stream, path) = (request.stream, request.path());
+            let head: &[_] = if path == "/length" { &[("content-length", "9")] } else { &[] };
+            peer.head(stream, "200", head);
+            peer.content(stream, b"half", 0);
+            peer.send(&Frame::rst_stream(stream, INTERNAL_ERROR));
+        }
+    });
+    let switch = before(threads, "", &server).start();
+    for (path, stream) in [("/length", 1), ("/chunks", 3)] {
+        let mut first = switch.client();
+        first.send(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
+        assert!(first.try_response().is_err(), "{path}: half an answer looks whole");
+        let mut second = begin(&switch);
+        second.ask(stream, "GET", path, &[]);
+        second.reset(stream);
+        assert!(!second.seen(stream).is_whole);
+        assert_eq!(switch.log_of(path)["error"], "the server closed the connection");
+    }
+    assert!(server.connections() <= threads, "the connection goes on");
+}
+
+/// Before its answer: a GET is sent again, a POST is 502. Amid it: the client's answer breaks off.
+fn a_connection_that_dies(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        while let Some(request) = peer.next_whole() {
+            if peer.number > 0 && request.path() == "/get" {
+                peer.answer(request.stream, "200", &[], b"again");
+                continue;
+            }
+            if request.path() == "/amid" {
+                peer.head(request.stream, "200", &[]);
+                peer.content(request.stream, b"half", 0);
+            }
+            return peer.cut();
+        }
+    });
+    let switch = before(threads, "", &server).start();
+    let second = [("other", H2Origin::serving(&[], H2Peer::echo))];
+    assert_eq!(switch.get("/get").status(), 502, "it was the only server");
+    assert_eq!(post(&mut switch.client(), "/post"), 502);
+    let mut client = switch.client();
+    client.send("GET /amid HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    assert!(client.try_response().is_err());
+    let both = [("server", server.address()), ("other", second[0].1.address())];
+    let switch = Setup::new(threads).pool_at("standard", H2, &both).start();
+    for _ in 0..4 {
+        assert_eq!(switch.get("/get").status(), 200);
+    }
+}
+
+/// A server that answers before it has the body, and takes no more of it.
+fn an_answer_before_the_request_ends(threads: usize) {
+    let server = H2Origin::serving(&[(setting::INITIAL_WINDOW_SIZE, 10)], |peer| {
+        peer.give_no_window();
+        while let Some(request) = peer.next_head() {
+            peer.answer(request.stream, "413", &[], b"too much");
+            peer.send(&Frame::rst_stream(request.stream, 0));
+        }
+    });
+    let switch = before(threads, "", &server).start();
+    let mut client = switch.client();
+    client
+        .send("POST /short HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 20\r\n\r\ntwenty bytes of body");
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.text().as_str()), (413, "too much"));
+    let mut client = switch.client();
+    client.send("POST /long HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 3000000\r\n\r\n");
+    drop(client.try_send(vec![b'x'; 200_000]));
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.text().as_str()), (413, "too much"));
+    let mut second = begin(&switch);
+    second.post(1, "/second", &[]);
+    drop(second.send_content(1, 0, &[b'x'; 20_000]));
+    assert_eq!(second.answer(1).status(), 413);
+}

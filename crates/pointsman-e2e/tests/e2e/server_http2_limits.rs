@@ -1,0 +1,157 @@
+//! What HTTP/2 servers may take of the switch, and what one client may take of another's connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pointsman_e2e::h2_wire::{fields, flag, kind};
+use pointsman_e2e::{Client, Frame, H2Origin, Setup};
+
+use crate::server_http2::{H2, before};
+
+pointsman_e2e::for_threads!(a_client_that_does_not_read, floods, long_lived_pings);
+
+const MIB: u64 = 1024 * 1024;
+const LARGE: usize = 8 * 1024 * 1024;
+
+/// Its answer waits, and those of others on the same connection do not.
+fn a_client_that_does_not_read(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        let large = vec![b'a'; LARGE];
+        let mut slow = None;
+        while let Some(request) = peer.next_whole() {
+            if request.path() == "/slow" {
+                // As much as there is room for; the rest comes when somebody wants it.
+                peer.head(request.stream, "200", &[("content-length", &LARGE.to_string())]);
+                let sent = peer.room(request.stream).min(LARGE);
+                peer.content(request.stream, &large[..sent], 0);
+                slow = Some((request.stream, sent));
+            } else if request.path() == "/rest" {
+                peer.answer(request.stream, "200", &[], b"soon");
+                let (stream, sent) = slow.take().expect("it was asked");
+                peer.content(stream, &large[sent..], flag::END_STREAM);
+            } else {
+                peer.answer(request.stream, "200", &[], &large[..256 * 1024]);
+            }
+        }
+    });
+    let switch = before(1, "http2_streams_max = 8", &server).start();
+    let mut slow = Client::cramped(switch.address("shop"), 16 * 1024);
+    slow.send("GET /slow HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    server.wait_for_requests(1);
+    let mut others: Vec<_> = (0..4).map(|_| switch.client()).collect();
+    for _ in 0..5 {
+        for other in &mut others {
+            assert_eq!(other.get("/other").body.bytes.len(), 256 * 1024);
+        }
+    }
+    assert_eq!(server.connections(), 1, "{threads}");
+    assert_eq!(others[0].get("/rest").text(), "soon");
+    assert_eq!(slow.response().body.bytes.len(), LARGE);
+}
+
+/// Frames of a flood on a stream.
+type Again = fn(u32) -> Vec<u8>;
+
+/// Frames about nothing, again and again, for a stream that was asked for.
+const FLOODS: &[(&str, Again)] = &[
+    ("PING", |_| Frame::ping(*b"flooding").bytes()),
+    ("PING acknowledgments", |_| Frame::new(kind::PING, flag::ACK, 0, *b"flooding").bytes()),
+    ("SETTINGS", |_| Frame::settings(&[]).bytes()),
+    ("empty DATA", |stream| Frame::data(stream, 0, []).bytes()),
+    ("padding", |stream| {
+        Frame::new(kind::DATA, flag::PADDED, stream, [&[255][..], &[0; 255]].concat()).bytes()
+    }),
+    ("WINDOW_UPDATE", |_| Frame::window_update(0, 1).bytes()),
+    ("RST_STREAM", |stream| Frame::rst_stream(stream, 8).bytes()),
+    ("PRIORITY", |stream| Frame::new(kind::PRIORITY, 0, stream, [0, 0, 0, 0, 16]).bytes()),
+    ("unknown frames", |_| Frame::new(0xbb, 0, 0, [0; 64]).bytes()),
+    ("interim answers", |stream| {
+        Frame::headers(stream, 0, &fields(&[(":status", "103"), ("x", "y")])).bytes()
+    }),
+    ("CONTINUATION", |stream| Frame::new(kind::CONTINUATION, 0, stream, [0; 64]).bytes()),
+];
+
+/// A server that floods is cut, whatever with; memory stays where it is, and others are served.
+fn floods(threads: usize) {
+    let taken = Arc::new(AtomicU64::new(0));
+    let taken_bytes = taken.clone();
+    let server = H2Origin::serving(&[], move |peer| {
+        while let Some(request) = peer.next_whole() {
+            let flood = request.field("x-flood").and_then(|flood| flood.parse::<usize>().ok());
+            let Some(flood) = flood else {
+                peer.answer(request.stream, "200", &[], b"fine");
+                continue;
+            };
+            let (name, again) = FLOODS[flood];
+            if name.contains("DATA") || name == "padding" {
+                peer.head(request.stream, "200", &[]);
+            }
+            if name == "CONTINUATION" {
+                peer.send(&Frame::new(kind::HEADERS, 0, request.stream, []));
+            }
+            let piece: Vec<u8> = (0..1000).flat_map(|_| again(request.stream)).collect();
+            taken_bytes.store(0, Ordering::SeqCst);
+            // It has an end, so that a switch that takes all of it fails and does not hang.
+            while taken_bytes.load(Ordering::SeqCst) < 200 * MIB && peer.send_bytes(&piece) {
+                taken_bytes.fetch_add(piece.len() as u64, Ordering::SeqCst);
+            }
+            return;
+        }
+    });
+    let honest = H2Origin::echoing(&[]);
+    let setup = before(threads, "", &server).rules("if (path == \"/honest\") { routeTo(honest); }");
+    let switch =
+        setup.pool_at("honest", H2, &[("honest", honest.address())]).default_pool("standard").start();
+    assert_eq!((switch.get("/").text(), switch.get("/honest").text()), ("fine".into(), "/honest".into()));
+    let before = switch.allocated_bytes();
+    for (number, (name, _)) in FLOODS.iter().enumerate() {
+        let connections = server.connections();
+        let mut client = switch.client();
+        client.send(format!(
+            "POST /flood HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\nX-Flood: {number}\r\n\r\n"
+        ));
+        let mut other = switch.client();
+        for _ in 0..20 {
+            assert_eq!(other.get("/honest").text(), "/honest", "{name}");
+        }
+        let answer = client.try_response();
+        assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 502), "{name}");
+        for connection in 0..connections {
+            // Only those of threads that were not asked go on.
+            if server
+                .requests()
+                .iter()
+                .any(|request| request.connection == connection && request.field("x-flood").is_some())
+            {
+                server.wait_for_end(connection);
+            }
+        }
+        assert!(taken.load(Ordering::SeqCst) < 24 * MIB, "{name}: {} bytes", taken.load(Ordering::SeqCst));
+        let grown = switch.allocated_bytes().saturating_sub(before);
+        assert!(grown < 32 * MIB, "{name}: {grown} bytes of memory");
+    }
+    assert_eq!(switch.get("/").text(), "fine");
+}
+
+/// What a server says in its time is no flood: pings between requests, and answers that nobody wanted to the end.
+fn long_lived_pings(threads: usize) {
+    let server = H2Origin::serving(&[], |peer| {
+        while let Some(request) = peer.next_whole() {
+            for _ in 0..20 {
+                peer.turn();
+            }
+            peer.answer(request.stream, "200", &[], &[b'a'; 100_000]);
+        }
+    });
+    let setup = Setup::new(threads).pool_at("standard", H2, &[("server", server.address())]);
+    let switch = setup.start();
+    for _ in 0..40 {
+        let mut client = switch.client();
+        client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+        client.head();
+        // It has seen enough.
+        client.reset();
+    }
+    assert_eq!(switch.get("/").body.bytes.len(), 100_000);
+    assert!(server.connections() <= threads, "{} connections", server.connections());
+}
