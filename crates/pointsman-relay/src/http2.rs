@@ -47,6 +47,13 @@ enum Waiting {
     End,
 }
 
+/// The next look at what the client takes.
+struct Look {
+    stall: Stall,
+    /// When it is, once something may wait for that.
+    at_us: Option<u64>,
+}
+
 /// What came of a wait.
 enum Heard {
     Stream(Stream),
@@ -128,10 +135,10 @@ struct Serving<'a, C> {
 impl<C: Transport + AsyncRead> Serving<'_, C> {
     /// Drives the connection until it ends. Returns what went wrong, if it was that.
     async fn run(&mut self, deadline: &mut Deadline) -> Option<Fault> {
-        let mut stall = Stall::new(self.limits.write_ms_max);
+        let mut look = Look { stall: Stall::new(self.limits.write_ms_max), at_us: None };
         loop {
             let waiting = self.waiting();
-            let ms = self.ms(waiting, &stall);
+            let ms = self.ms(waiting, &mut look);
             let is_idle = !self.is_ending;
             let heard = poll_fn(|context| self.poll(context, waiting));
             // Once it is ending nobody needs to tell it.
@@ -142,15 +149,19 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
             match heard {
                 Ok(Heard::Stream(stream)) => self.begin(stream),
                 Ok(Heard::Ended(fault)) => return fault,
-                Ok(Heard::Other) => stall = Stall::new(self.limits.write_ms_max),
+                Ok(Heard::Other) => {}
                 Err(Elapsed::Ended) if self.client.is_ending() => self.end(),
                 // Some other listener was removed.
                 Err(Elapsed::Ended) => {}
                 Err(Elapsed::Time) => match waiting {
                     Waiting::Request => self.end(),
-                    Waiting::Streams => self.look(),
-                    Waiting::Room if stall.goes_on(self.h2.with_io(|wire| wire.io.taken_bytes())) => {}
-                    Waiting::Room | Waiting::Preface | Waiting::End => return None,
+                    Waiting::Streams | Waiting::Room if self.takes_some(waiting, &mut look) => {}
+                    Waiting::Streams | Waiting::Room => {
+                        let Client { shard, listener, .. } = &self.client;
+                        shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::WriteTimeout));
+                        return None;
+                    }
+                    Waiting::Preface | Waiting::End => return None,
                 },
             }
         }
@@ -186,25 +197,39 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         }
     }
 
-    fn ms(&self, waiting: Waiting, stall: &Stall) -> u32 {
+    fn ms(&self, waiting: Waiting, look: &mut Look) -> u32 {
+        let shard = &self.client.shard;
+        if !matches!(waiting, Waiting::Streams | Waiting::Room) {
+            look.at_us = None;
+        }
         match waiting {
             Waiting::Preface => {
                 let until_us = self.began_us + u64::from(self.limits.head_ms_max) * 1000;
-                self.client.shard.ms_until(until_us)
+                shard.ms_until(until_us)
             }
             Waiting::Request => self.limits.idle_ms_max,
-            Waiting::Streams | Waiting::Room => stall.look_ms(),
+            // Whatever is heard meanwhile: a client that asks for more takes no more by that.
+            Waiting::Streams | Waiting::Room => {
+                let ms = look.stall.look_ms();
+                shard.ms_until(*look.at_us.get_or_insert_with(|| shard.after_ms(ms)))
+            }
             Waiting::End => LAST_WORDS_MS,
         }
     }
 
-    /// Tells the streams what the client takes, where that is what they wait for.
-    fn look(&self) {
-        if self.h2.is_held_up()
-            && let Some(bytes) = self.h2.with_io(|wire| wire.io.taken_bytes())
-        {
+    /// Whether the client takes something, where something waits for that. Streams hear of it, which wait for it, too.
+    fn takes_some(&self, waiting: Waiting, look: &mut Look) -> bool {
+        look.at_us = None;
+        let is_held_up = self.h2.is_held_up();
+        if waiting == Waiting::Streams && !is_held_up && self.streams.unsent.get() == 0 {
+            look.stall = Stall::new(self.limits.write_ms_max);
+            return true;
+        }
+        let taken_bytes = self.h2.with_io(|wire| wire.io.taken_bytes());
+        if is_held_up && let Some(bytes) = taken_bytes {
             self.streams.taken_bytes.set(bytes);
         }
+        look.stall.goes_on(taken_bytes)
     }
 
     /// Lets a session serve a stream.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use pointsman_h2::Stream;
-use pointsman_net::{PooledBuffer, Presence, Tcp};
+use pointsman_net::{Booking, PooledBuffer, Presence, Tcp};
 use pointsman_telemetry::{Event, Refusal};
 use tokio::io::AsyncWrite;
 
@@ -32,6 +32,8 @@ pub(crate) struct Streams {
     pub(crate) reset: Cell<u64>,
     /// Bytes of requests and answers.
     pub(crate) useful_bytes: Cell<u64>,
+    /// Those that are over and of whose answers something is held.
+    pub(crate) unsent: Cell<u32>,
     /// Bytes that the client had taken at the last look, where more was waiting for it.
     pub(crate) taken_bytes: Cell<u64>,
 }
@@ -60,6 +62,29 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.streams.open.set(self.streams.open.get() - 1);
         self.shard.shared.streams.ended(self.shard.thread);
+    }
+}
+
+/// What an answer has booked, for as long as something of it is held.
+struct Unsent {
+    streams: Rc<Streams>,
+    booked: Option<Booking>,
+}
+
+impl Unsent {
+    fn begin(streams: Rc<Streams>, booked: Option<Booking>) -> Unsent {
+        streams.unsent.set(streams.unsent.get() + 1);
+        Unsent { streams, booked }
+    }
+
+    fn end(mut self) -> Option<Booking> {
+        self.booked.take()
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        self.streams.unsent.set(self.streams.unsent.get() - 1);
     }
 }
 
@@ -190,10 +215,12 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     drop(exchange);
     // All of the answer is within the client's windows, or it would not have been taken: whether the client reads is
     // looked at for the connection as a whole.
-    let Err(booked) = session.io.stream.finish_with(booked) else {
+    let unsent = Unsent::begin(session.io.place.streams.clone(), booked);
+    let Err(unsent) = session.io.stream.finish_with(unsent) else {
         session.is_amid_answer = false;
         return;
     };
+    let booked = unsent.end();
     if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();
