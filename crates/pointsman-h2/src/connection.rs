@@ -171,6 +171,11 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
         self.io.holds_some()
     }
 
+    /// Bytes of content that its streams have sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.get()
+    }
+
     /// Uses what the connection talks through.
     pub fn with_io<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         self.io.with(use_it)

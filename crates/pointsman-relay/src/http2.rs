@@ -76,7 +76,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         local.live.listener(session.listener_id).is_some_and(|(listener, _)| !listener.upgrades.is_empty());
     drop(local);
     let Session { io, listener_id, listener, connection, owner, deadline, early, limits, .. } = &mut *session;
-    let wire = Wire { early: early.take(), read_bytes: 0, io };
+    let wire = Wire { early: early.take(), read_bytes: 0, written_bytes: 0, io };
     let client = Client {
         shard,
         id: *listener_id,
@@ -84,8 +84,10 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         connection: connection.clone(),
         owner: *owner,
     };
+    let h2_limits = h2_limits(limits, allows_tunnels);
     let mut serving = Serving {
-        h2: Connection::new(wire, &h2_limits(limits, allows_tunnels)),
+        h2: Connection::new(wire, &h2_limits),
+        window_bytes: h2_limits.connection_window_bytes.into(),
         began_us: client.shard.clock.round_us(),
         client,
         limits: *limits,
@@ -129,6 +131,8 @@ struct Serving<'a, C> {
     is_ending: bool,
     /// Because it asks for too much.
     is_calmed: bool,
+    /// Bytes of requests' bodies that may have come and not been read, of all streams together.
+    window_bytes: u64,
     began_us: u64,
 }
 
@@ -220,16 +224,21 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
     /// Whether the client takes something, where something waits for that. Streams hear of it, which wait for it, too.
     fn takes_some(&self, waiting: Waiting, look: &mut Look) -> bool {
         look.at_us = None;
-        let is_held_up = self.h2.is_held_up();
-        if waiting == Waiting::Streams && !is_held_up && self.streams.unsent.get() == 0 {
-            look.stall = Stall::new(self.limits.write_ms_max);
-            return true;
+        if !self.h2.is_held_up() {
+            if waiting == Waiting::Streams && self.streams.unsent.get() == 0 {
+                look.stall = Stall::new(self.limits.write_ms_max);
+                return true;
+            }
+            // It is its windows that hold answers back: what else it takes is no sign that it wants any.
+            return look.stall.goes_on(Some(self.h2.sent_bytes()));
         }
-        let taken_bytes = self.h2.with_io(|wire| wire.io.taken_bytes());
-        if is_held_up && let Some(bytes) = taken_bytes {
+        // Where the system does not say what it has taken, what was written tells at least that there was room.
+        let (taken_bytes, written_bytes) =
+            self.h2.with_io(|wire| (wire.io.taken_bytes(), wire.written_bytes));
+        if let Some(bytes) = taken_bytes {
             self.streams.taken_bytes.set(bytes);
         }
-        look.stall.goes_on(taken_bytes)
+        look.stall.goes_on(taken_bytes.or(Some(written_bytes)))
     }
 
     /// Lets a session serve a stream.
@@ -258,12 +267,14 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
     /// Whether the client makes work beyond what it asks for: frames that are about no request, or requests that it
     /// takes back (CVE-2023-44487).
     fn is_abused(&self) -> bool {
-        let Streams { begun, reset, useful_bytes, .. } = &*self.streams;
+        let Streams { open, begun, reset, useful_bytes, .. } = &*self.streams;
         if reset.get() > RESETS_MIN && reset.get() > begun.get() / 2 {
             return true;
         }
         let seconds = (self.client.shard.clock.round_us() - self.began_us) / 1_000_000;
-        let free_bytes = OVERHEAD_BYTES_MIN + seconds * OVERHEAD_BYTES_A_SECOND;
+        let unread_bytes = u64::from(open.get()) * u64::from(self.limits.http2_stream_window_bytes);
+        let unread_bytes = unread_bytes.min(self.window_bytes);
+        let free_bytes = OVERHEAD_BYTES_MIN + unread_bytes + seconds * OVERHEAD_BYTES_A_SECOND;
         self.h2.with_io(|wire| wire.read_bytes) > free_bytes + OVERHEAD_FACTOR * useful_bytes.get()
     }
 
@@ -290,6 +301,7 @@ impl Client {
 struct Wire<'a, C> {
     early: Option<PooledBuffer>,
     read_bytes: u64,
+    written_bytes: u64,
     io: &'a mut C,
 }
 
@@ -299,7 +311,7 @@ impl<C: Transport + AsyncRead> AsyncRead for Wire<'_, C> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Wire { early, read_bytes, io } = self.get_mut();
+        let Wire { early, read_bytes, io, .. } = self.get_mut();
         let before = buffer.filled().len();
         let read = match early {
             None => Pin::new(&mut **io).poll_read(context, buffer),
@@ -318,7 +330,12 @@ impl<C: Transport + AsyncRead> AsyncRead for Wire<'_, C> {
 
 impl<C: Transport> AsyncWrite for Wire<'_, C> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.get_mut().io).poll_write(context, bytes)
+        let Wire { io, written_bytes, .. } = self.get_mut();
+        let written = Pin::new(&mut **io).poll_write(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = written {
+            *written_bytes += bytes as u64;
+        }
+        written
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

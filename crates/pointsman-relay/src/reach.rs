@@ -77,6 +77,13 @@ impl Drop for CountedIdle {
 }
 
 impl Reached {
+    /// Lets a shared connection hear what became of a request on it.
+    pub(crate) fn hear_of(&self, fault: Fault) {
+        if let Fault::Server(ServerFault::ResponseTimeout | ServerFault::WriteTimeout) = fault {
+            self.server.io.is_given_up();
+        }
+    }
+
     /// Keeps the connection for the next request, if it can serve one.
     pub(crate) fn settle(self, shard: &Shard, exchange: &Exchange, client: Owner) {
         // With urgent data a byte of what it said is missing.
@@ -254,7 +261,10 @@ impl<C: Transport> Session<C> {
                 }
                 // Slowly, but it takes it.
                 Err(_) if stall.goes_on(io.taken_bytes()) => {}
-                Err(_) => return Err(failed(ServerFault::WriteTimeout, false)),
+                Err(_) => {
+                    io.is_given_up();
+                    return Err(failed(ServerFault::WriteTimeout, false));
+                }
             }
         }
         let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
@@ -268,7 +278,10 @@ impl<C: Transport> Session<C> {
                     let fault = ServerFault::of_read(&read);
                     return Err(failed(fault, repeats(fault, exchange)));
                 }
-                Err(_) => return Err(failed(ServerFault::ResponseTimeout, false)),
+                Err(_) => {
+                    io.is_given_up();
+                    return Err(failed(ServerFault::ResponseTimeout, false));
+                }
             }
         }
         let server = ServerConnection { io, in_flight };

@@ -161,11 +161,12 @@ impl<C: Transport> Session<C> {
                 // It is not sent again: what it holds serves for the answer.
                 forward.message.release();
                 let after = match exchange.has_whole_request {
-                    true => self.relay_answer(&mut reached, exchange).await?,
+                    true => self.relay_answer(&mut reached, exchange).await,
                     // On the heap: most requests come in one piece, and an idle connection has no room to
                     // spare.
-                    false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await?,
+                    false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await,
                 };
+                let after = after.inspect_err(|fault| reached.hear_of(*fault))?;
                 reached.settle(&self.shard, exchange, self.owner);
                 Ok(after)
             }

@@ -73,6 +73,13 @@ impl Connection {
         matches!(self, Connection::Stream(_))
     }
 
+    /// Says that a request has waited for as long as it may.
+    pub fn is_given_up(&self) {
+        if let Connection::Stream(stream) = self {
+            stream.is_given_up();
+        }
+    }
+
     /// Whether HTTP/2 was agreed on in the TLS handshake; `None` where it is plain.
     pub fn agrees_on_http2(&self) -> Option<bool> {
         match self {

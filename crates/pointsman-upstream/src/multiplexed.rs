@@ -9,10 +9,13 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use pointsman_h2::{Requests, ServerConnection, ServerLimits, ServerStream};
-use pointsman_net::{Booking, PooledBuffer, spawn};
+use pointsman_net::{Booking, PooledBuffer, Task, spawn};
 
 use crate::traffic::{Metered, OVERHEAD_BYTES_A_SECOND, Traffic};
 use crate::{Connection, Owner, Place, ServerId};
+
+/// How long a connection that nobody shares any more has for what is still to be sent.
+const LAST_WORDS_MS: u64 = 2000;
 
 /// The HTTP/2 connections of one thread.
 #[derive(Debug, Default)]
@@ -26,7 +29,18 @@ pub struct Multiplexed {
 struct Open {
     places: RefCell<HashMap<Place, Vec<Rc<Shared>>>>,
     /// Connections that have not ended, also where no more requests are to begin on them.
-    count: Cell<usize>,
+    driven: RefCell<HashMap<u64, Driven>>,
+    /// How many there have been, to tell them apart.
+    begun: Cell<u64>,
+}
+
+/// A connection that has not ended.
+#[derive(Debug)]
+struct Driven {
+    task: Task,
+    shared: Weak<Shared>,
+    /// Since when nobody shares it any more; 0: it is shared.
+    left_since_ms: u64,
 }
 
 /// A connection that requests share.
@@ -38,8 +52,8 @@ struct Shared {
     idle_since_ms: Cell<u64>,
     traffic: Rc<Traffic>,
     on_rest: Box<dyn Fn(Rest)>,
-    /// What the connection takes of the memory.
-    _booked: Booking,
+    /// Whether its server has kept silent for longer than a request may take: it may be gone.
+    is_silent: Cell<bool>,
 }
 
 /// That no request is on a connection, for whoever counts those.
@@ -65,6 +79,8 @@ pub struct Sharing {
 pub struct OnStream {
     stream: ServerStream,
     shared: Rc<Shared>,
+    /// What had come on the connection when the request began.
+    heard_bytes: u64,
     /// What the request takes of the memory.
     pub(crate) in_use: Option<Booking>,
 }
@@ -82,7 +98,7 @@ impl Multiplexed {
     pub fn take(&self, place: Place) -> Option<Connection> {
         let mut open = self.open.places.borrow_mut();
         let shared = open.get_mut(&place)?;
-        shared.retain(|shared| shared.is_open());
+        shared.retain(|shared| shared.is_open() && !shared.is_silent.get());
         // The fullest that has room, so that the others can become idle and go.
         let fullest =
             shared.iter().filter(|shared| shared.has_room()).max_by_key(|shared| shared.streams.get());
@@ -127,6 +143,10 @@ impl Multiplexed {
             });
             !shared.is_empty()
         });
+        // A server that does not read takes no farewell either.
+        let silent: Vec<_> =
+            self.open.driven.borrow_mut().extract_if(|_, driven| driven.has_left(now_ms)).collect();
+        silent.into_iter().for_each(|(_, driven)| driven.task.abort());
     }
 
     /// Closes what is for that client alone, behind the requests that are on it.
@@ -139,7 +159,7 @@ impl Multiplexed {
     /// Closes all, behind the requests that are on them. Says how many have not ended yet.
     pub fn close_all(&self) -> usize {
         self.open.places.borrow_mut().clear();
-        self.open.count.get()
+        self.open.driven.borrow().len()
     }
 }
 
@@ -170,19 +190,42 @@ impl Opening {
             idle_since_ms: Cell::new(0),
             traffic,
             on_rest,
-            _booked: booked,
+            is_silent: Cell::new(false),
         });
         let first = Shared::on(&shared, stream);
-        self.open.places.borrow_mut().entry(self.place).or_default().push(shared.clone());
-        spawn(drive(driven, Rc::downgrade(&shared), self));
+        let open = self.open.clone();
+        open.places.borrow_mut().entry(self.place).or_default().push(shared.clone());
+        let number = open.begun.get();
+        open.begun.set(number + 1);
+        let shared = Rc::downgrade(&shared);
+        let task = spawn(drive(driven, shared.clone(), self, (number, booked)));
+        open.driven.borrow_mut().insert(number, Driven { task, shared, left_since_ms: 0 });
         Ok(first)
     }
 }
 
-/// Drives a connection to its end. Who waits for it goes on when its server has said how many streams it takes.
-async fn drive(mut driven: ServerConnection<Metered>, shared: Weak<Shared>, opening: Opening) {
+impl Driven {
+    /// Whether nobody has shared it for as long as its last words may take.
+    fn has_left(&mut self, now_ms: u64) -> bool {
+        if self.shared.strong_count() > 0 {
+            return false;
+        }
+        if self.left_since_ms == 0 {
+            self.left_since_ms = now_ms.max(1);
+        }
+        now_ms.saturating_sub(self.left_since_ms) >= LAST_WORDS_MS
+    }
+}
+
+/// Drives a connection to its end. Who waits for it goes on when its server has said how many streams it takes. What it
+/// has booked is given back then.
+async fn drive(
+    mut driven: ServerConnection<Metered>,
+    shared: Weak<Shared>,
+    opening: Opening,
+    (number, _booked): (u64, Booking),
+) {
     let open = opening.open.clone();
-    open.count.set(open.count.get() + 1);
     let mut opening = Some(opening);
     // However it ends, its streams say so.
     let (Ok(()) | Err(_)) = poll_fn(|context| {
@@ -193,7 +236,7 @@ async fn drive(mut driven: ServerConnection<Metered>, shared: Weak<Shared>, open
         ended
     })
     .await;
-    open.count.set(open.count.get() - 1);
+    open.driven.borrow_mut().remove(&number);
 }
 
 impl Shared {
@@ -217,7 +260,10 @@ impl Shared {
     fn on(shared: &Rc<Shared>, stream: ServerStream) -> Connection {
         shared.streams.set(shared.streams.get() + 1);
         shared.idle_since_ms.set(0);
-        let on = OnStream { stream, shared: shared.clone(), in_use: None };
+        // So much of its answer may come that nobody has read, or wants any more.
+        shared.traffic.allow(u64::from(shared.stream_window_bytes));
+        let heard_bytes = shared.traffic.read_bytes();
+        let on = OnStream { stream, shared: shared.clone(), heard_bytes, in_use: None };
         Connection::Stream(Box::new(on))
     }
 
@@ -250,6 +296,13 @@ impl fmt::Debug for Shared {
 }
 
 impl OnStream {
+    /// Says that the request has waited for as long as it may. Where nothing at all has come meanwhile, no more requests
+    /// begin on the connection.
+    pub(crate) fn is_given_up(&self) {
+        let Shared { traffic, is_silent, .. } = &*self.shared;
+        is_silent.set(is_silent.get() || traffic.read_bytes() == self.heard_bytes);
+    }
+
     /// Reads some of the answer.
     pub(crate) fn poll_read_into(
         &mut self,
@@ -275,9 +328,7 @@ impl OnStream {
 
 impl Drop for OnStream {
     fn drop(&mut self) {
-        let Shared { streams, traffic, stream_window_bytes, on_rest, .. } = &*self.shared;
-        // What is still on its way of an answer that nobody wants any more is no fault of the server.
-        traffic.allow(u64::from(*stream_window_bytes));
+        let Shared { streams, on_rest, .. } = &*self.shared;
         streams.set(streams.get() - 1);
         if streams.get() == 0 {
             on_rest(Rest::Begins);

@@ -35,6 +35,11 @@ impl Traffic {
         self.allowed_bytes.set(self.allowed_bytes.get() + bytes);
     }
 
+    /// Bytes that have come.
+    pub(crate) fn read_bytes(&self) -> u64 {
+        self.read_bytes.get()
+    }
+
     fn is_flood(&self) -> bool {
         let useful = OVERHEAD_FACTOR * self.useful_bytes.get();
         self.read_bytes.get() > OVERHEAD_BYTES_MIN + self.allowed_bytes.get() + useful
@@ -56,7 +61,8 @@ impl AsyncRead for Metered {
     ) -> Poll<io::Result<()>> {
         let Metered { connection, traffic } = self.get_mut();
         if traffic.is_flood() {
-            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            // It says nothing of the answers that were on their way.
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         let before = buffer.filled().len();
         let read = Pin::new(connection).poll_read(context, buffer);

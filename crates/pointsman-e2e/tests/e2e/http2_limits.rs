@@ -1,7 +1,7 @@
 //! Limits of a stream are those of a request, and end it alone.
 
 use pointsman_e2e::h2_wire::{Frame, kind, setting};
-use pointsman_e2e::{H2Client, Origin, Outcome, Setup, Then, ok};
+use pointsman_e2e::{Client, H2Client, Origin, Outcome, Setup, Then, ok, until};
 
 use crate::drain::held;
 use crate::http2::{begin, figure};
@@ -13,6 +13,7 @@ pointsman_e2e::for_threads!(
     body_ms_max,
     response_ms_max,
     write_ms_max,
+    windows_that_are_taken_back,
     many_resets
 );
 
@@ -156,4 +157,35 @@ fn many_resets(threads: usize) {
     drop(go);
     let mut next = H2Client::begin(switch.client());
     assert_eq!(next.fetch(1, "/").status(), 200);
+}
+
+/// Answers are whole and held, and then the client takes their windows back: what else it takes is no sign that it wants
+/// them.
+fn windows_that_are_taken_back(threads: usize) {
+    const STREAMS: u32 = 60;
+    let body = "x".repeat(60 * 1024);
+    let origin = Origin::answering("origin", move |exchange| exchange.answer("200 OK", &body));
+    let setup = Setup::new(threads).limits("write_ms_max = 1000").pool("standard", &[&origin]);
+    let switch = setup.start();
+    let mut client = H2Client::begin(Client::cramped(switch.address("shop"), 16 * 1024));
+    for stream in (1..).step_by(2).take(STREAMS as usize) {
+        client.ask(stream, "GET", "/", &[]);
+    }
+    until("answers that are whole", || {
+        let of = |name| switch.metric(name, &[]);
+        let is_done = of("pointsman_requests_total") > f64::from(STREAMS) - 0.5;
+        (is_done && of("pointsman_server_in_flight_requests") < 0.5).then_some(())
+    });
+    client.send(&Frame::settings(&[(setting::INITIAL_WINDOW_SIZE, 0)])).expect("the switch reads");
+    let mut number = 0_u64;
+    while client.send(&Frame::ping(number.to_be_bytes())).is_ok() {
+        number += 1;
+        match client.frame() {
+            Ok(Some(frame)) => client.take(frame).expect("HTTP/2"),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    assert_eq!(client.goaway(), None, "not for what it sent");
+    let refused = || switch.metric("pointsman_refusals_total", &[("reason", "write_timeout")]);
+    until("a client that was given up", || (refused() > 0.5).then_some(()));
 }

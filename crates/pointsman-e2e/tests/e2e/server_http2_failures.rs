@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pointsman_e2e::h2_wire::{flag, setting};
-use pointsman_e2e::{Client, Frame, H2Origin, H2Peer, Setup, until};
+use pointsman_e2e::{Client, Frame, H2Client, H2Origin, H2Peer, Setup, until};
 
 use crate::http2::begin;
 use crate::server_http2::{H2, before};
@@ -213,4 +213,82 @@ fn an_answer_before_the_request_ends(threads: usize) {
     second.post(1, "/second", &[]);
     drop(second.send_content(1, 0, &[b'x'; 20_000]));
     assert_eq!(second.answer(1).status(), 413);
+}
+
+/// Answers that their clients do not take yet are no flood: others on the same connection go on.
+#[test]
+fn clients_that_take_nothing() {
+    const LARGE: usize = 24;
+    let large = vec![b'x'; 200 * 1024];
+    let server = H2Origin::serving(&[], move |peer| {
+        let mut waiting = None;
+        while let Some(request) = peer.next_whole() {
+            match request.path().as_str() {
+                "/slow" => waiting = Some(request.stream),
+                "/go" => {
+                    peer.answer(request.stream, "200", &[], b"gone");
+                    peer.answer(waiting.expect("asked for before"), "200", &[], b"fine");
+                }
+                _ => drop(peer.answer(request.stream, "200", &[], &large)),
+            }
+        }
+    });
+    // On one thread: all of them share its connection.
+    let switch = before(1, "", &server).start();
+    let mut victim = switch.client();
+    victim.send("GET /slow HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    server.wait_for_requests(1);
+    let mut greedy = H2Client::begin_with_window(switch.client(), 0);
+    for stream in (1..).step_by(2).take(LARGE) {
+        greedy.ask(stream, "GET", "/large", &[]);
+    }
+    server.wait_for_requests(1 + LARGE);
+    assert_eq!(switch.get("/go").text(), "gone");
+    assert_eq!(victim.response().text(), "fine");
+    assert_eq!(server.connections(), 1);
+}
+
+/// A server that says nothing at all for as long as a request may take may be gone: the next one goes elsewhere.
+#[test]
+fn a_connection_that_keeps_silent() {
+    let connections = AtomicUsize::new(0);
+    let server = H2Origin::serving(&[], move |peer| {
+        let is_first = connections.fetch_add(1, Ordering::SeqCst) == 0;
+        while let Some(request) = peer.next_whole() {
+            if !is_first {
+                peer.answer(request.stream, "200", &[], b"fine");
+            }
+        }
+    });
+    let switch = before(1, "response_ms_max = 300", &server).start();
+    // Its settings come while the first waits.
+    assert_eq!([(); 2].map(|()| switch.get("/silent").status()), [504, 504]);
+    assert_eq!(switch.get("/next").text(), "fine");
+    assert_eq!(server.connections(), 2);
+}
+
+/// A server that reads nothing takes no farewell: its connection is closed all the same, and what it took is given back.
+#[test]
+fn a_connection_that_is_never_read() {
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let is_done = std::sync::Mutex::new(is_done);
+    let server = H2Origin::serving(&[(setting::INITIAL_WINDOW_SIZE, (1 << 31) - 1)], move |peer| {
+        peer.send(&Frame::window_update(0, (1 << 31) - 1 - 65_535));
+        peer.next_head();
+        // Until the test ends.
+        is_done.lock().expect("no panic under the lock").recv().unwrap_or_default();
+    });
+    let keys = "write_ms_max = 500\nidle_ms_max = 1000";
+    let switch = before(1, keys, &server).start();
+    let mut client = switch.client();
+    client.send("POST /much HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 30000000\r\n\r\n");
+    let piece = vec![b'x'; 1 << 20];
+    while client.try_send(&piece).is_ok() && switch.metric("pointsman_server_failures_total", &[]) < 0.5 {}
+    drop(client);
+    let is_zero = |name| (switch.metric(name, &[]) < 0.5).then_some(());
+    until("the client's end", || is_zero("pointsman_connections_open"));
+    let open = switch.descriptors();
+    until("the end of its socket", || (switch.descriptors() < open).then_some(()));
+    is_zero("pointsman_server_idle_connections").expect("nobody shares it");
+    drop(done);
 }
