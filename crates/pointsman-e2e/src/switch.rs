@@ -188,6 +188,15 @@ impl Switch {
         self.log_entry(&format!("an entry of {path}"), |entry| entry["path"] == path)
     }
 
+    /// Waits for as many access-log entries; there are no more.
+    ///
+    /// # Panics
+    /// When there are more, or fewer come.
+    pub fn expect_log_lines(&self, count: usize) {
+        until("access-log entries", || (self.log_lines() >= count).then_some(()));
+        assert_eq!(self.log_lines(), count, "{}", self.stdout.text());
+    }
+
     /// How many access-log entries there are by now.
     #[must_use]
     pub fn log_lines(&self) -> usize {

@@ -251,7 +251,7 @@ fn the_log_and_the_metrics(threads: usize) {
     figure(&switch, "pointsman_server_requests_total", &[("server", "origin")], 10.0);
     drop(client);
     figure(&switch, "pointsman_connections_open", &shop, 0.0);
-    assert_eq!(switch.log_lines(), 11);
+    switch.expect_log_lines(11);
 }
 
 /// Waits for a metric: threads hand their figures over from time to time.

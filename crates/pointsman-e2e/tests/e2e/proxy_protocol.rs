@@ -139,7 +139,7 @@ fn slow_and_silent(threads: usize) {
     looks.finish_sending();
     assert!(looks.closes());
     assert_eq!(refusals(&switch, "proxy_header"), 3.0);
-    assert_eq!(switch.log_lines(), 2, "who says nothing leaves no line");
+    switch.expect_log_lines(2);
 }
 
 fn over_tls(threads: usize) {

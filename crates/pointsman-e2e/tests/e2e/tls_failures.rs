@@ -92,5 +92,5 @@ fn no_word_no_line(threads: usize) {
     let mut client = switch.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
     assert_eq!(client.get("/").status(), 200);
     assert_eq!(switch.log_of("/")["status"], 200);
-    assert_eq!(switch.log_lines(), 1);
+    switch.expect_log_lines(1);
 }

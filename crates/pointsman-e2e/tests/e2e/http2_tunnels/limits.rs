@@ -48,7 +48,7 @@ fn is_counted_and_logged(threads: usize) {
     assert_eq!(shown, ["2", "GET", "/chat", "shop.example", "s"], "{line}");
     assert_eq!((&line["status"], line.get("error")), (&101.into(), None), "{line}");
     assert!(line["response_bytes"].as_u64() > Some(5000), "{line}");
-    assert_eq!(switch.log_lines(), 3);
+    switch.expect_log_lines(3);
 }
 
 /// It takes one of `http2_streams_max` for as long as it is open.

@@ -45,7 +45,7 @@ fn answers_come_in_order(threads: usize) {
             (&entry["status"], &entry["server"], entry.get("error")),
             (&200.into(), &"b".into(), None)
         );
-        pointsman_e2e::until("a line for each", || (shop.switch.log_lines() == 6).then_some(()));
+        shop.switch.expect_log_lines(6);
     }
 }
 
@@ -181,7 +181,7 @@ fn the_last_request_is_the_last(threads: usize) {
         assert!(client.closes());
         assert!(!shop.stage.has("GET /c/3"));
         assert_eq!(shop.switch.log_of("/b/2")["status"], 200);
-        assert_eq!(shop.switch.log_lines(), 2);
+        shop.switch.expect_log_lines(2);
     }
 }
 

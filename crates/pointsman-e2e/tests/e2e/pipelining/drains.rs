@@ -62,7 +62,7 @@ fn what_was_taken_is_answered_whole(threads: usize) {
             assert!(client.closes(), "{}", sent.mode);
             assert!(!shop.stage.has("GET /b/5"), "{}", sent.mode);
             assert_eq!(shop.switch.wait_for_exit(), Some(0), "{}", sent.mode);
-            assert_eq!(shop.switch.log_lines(), sent.taken.len() + 1, "{}", sent.mode);
+            shop.switch.expect_log_lines(sent.taken.len() + 1);
         }
     }
 }
@@ -90,7 +90,7 @@ fn nothing_looks_whole_that_is_cut(threads: usize) {
                 assert_eq!(entry["error"], "cut off: the drain was over", "{entry}");
                 assert_eq!(entry.get("status").is_some(), *target == BIG, "{entry}");
             }
-            assert_eq!(shop.switch.log_lines(), sent.taken.len(), "{} {over:?}", sent.mode);
+            shop.switch.expect_log_lines(sent.taken.len());
             assert!(!shop.stage.has("GET /c/4"), "{} {over:?}", sent.mode);
         }
     }
