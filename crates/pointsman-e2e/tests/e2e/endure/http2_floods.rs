@@ -248,7 +248,8 @@ fn floods(threads: usize) {
 fn floods_that_hear_nothing(threads: usize) {
     let authority = Authority::new("test CA");
     let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
-    let setup = modest(threads).rules("if (path == \"/held\") { routeTo(held); }");
+    let setup =
+        modest(threads).limits("write_ms_max = 3000").rules("if (path == \"/held\") { routeTo(held); }");
     let setup = setup.pool("standard", &[&origin]).pool_at("held", "", &[("h", held.address())]);
     let setup =
         setup.listener_alike("tls").default_pool("standard").tls(&authority.server(&["shop.example"]), "");
@@ -262,7 +263,7 @@ fn floods_that_hear_nothing(threads: usize) {
         for listener in ["shop", "tls"] {
             let fault =
                 format!("HTTP/2 flood that hears nothing: {}, {listener}, {threads} threads", flood.name);
-            let refused_before = switch.metric("pointsman_refusals_total", &[("reason", "http2")]);
+            let ended_before = ended_for_it(&switch);
             let address = switch.address(listener);
             let client = match listener {
                 "tls" => Client::tls(address, &trust, "shop.example").expect("a handshake"),
@@ -271,16 +272,19 @@ fn floods_that_hear_nothing(threads: usize) {
             let (taken, served) = meanwhile(&switch, || send_unheard(&flood, client));
             figure(&fault, taken, Unit::Bytes("taken before it was ended"), Bound::AtMost(TAKEN_MAX));
             figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));
-            until("its connection ended", || {
-                let refused = switch.metric("pointsman_refusals_total", &[("reason", "http2")]);
-                (refused > refused_before).then_some(())
-            });
+            until("its connection ended", || (ended_for_it(&switch) > ended_before).then_some(()));
             rest(&fault);
         }
     }
     let peak = switch.peak_resident_bytes();
     let fault = format!("HTTP/2 floods that hear nothing, {threads} threads");
     figure(&fault, peak, Unit::Bytes("resident at its peak"), Bound::AtMost(96 * MIB));
+}
+
+/// Connections that ended for what they sent, or for not taking what is said to it: nothing more is read meanwhile.
+fn ended_for_it(switch: &Switch) -> f64 {
+    let ended = |reason| switch.metric("pointsman_refusals_total", &[("reason", reason)]);
+    ended("http2") + ended("write_timeout")
 }
 
 /// Sends a flood until nothing more is taken. Says how much was.

@@ -8,7 +8,7 @@ use pointsman_e2e::{
     Unit, figure, read_head, scale, until,
 };
 
-use super::{crowd, each_at_most, is_served, modest, resident_each, returns_to_rest};
+use super::{crowd, each_at_most, for_crowds, is_served, modest, resident_each, returns_to_rest};
 
 pointsman_e2e::for_threads!(
     answers_without_a_window,
@@ -157,7 +157,8 @@ fn nothing_is_read(threads: usize) {
 
 /// Clients that ask for much and give no room for it: what waits for them is bounded, and they are let go in time.
 fn large_answers_without_a_window(threads: usize) {
-    let count = scale(10, 100);
+    // An origin has three descriptors of each.
+    let count = crowd(1000, 5000, 3) / STREAMS as usize;
     let body = "x".repeat(1 << 20);
     let origin = Origin::answering("origin", move |exchange| exchange.answer("200 OK", &body));
     let limits = format!("write_ms_max = {}", scale(2000, 10_000));
@@ -225,7 +226,7 @@ fn slow_heads(threads: usize) {
     let fault = format!("{} slow HTTP/2 heads, {threads} threads", 5 * each);
     let origin = Origin::new("origin");
     let limits = "head_ms_max = 2000\nidle_ms_max = 2000";
-    let switch = modest(threads).limits(limits).pool("standard", &[&origin]).start();
+    let switch = for_crowds(threads).limits(limits).pool("standard", &[&origin]).start();
     let rest = returns_to_rest(&switch, threads);
     let mut other = switch.client();
     assert!(is_served(&mut other));
@@ -337,7 +338,7 @@ fn handshakes_that_stop(threads: usize) {
     let count = crowd(300, 5000, 1);
     let fault = format!("{count} handshakes for HTTP/2 that stop behind the hello, {threads} threads");
     let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
-    let setup = super::for_crowds(threads).tls(&authority.server(&["shop.example"]), "");
+    let setup = for_crowds(threads).tls(&authority.server(&["shop.example"]), "");
     let setup = setup.limits(&format!("handshake_ms_max = {}", scale(3000, 10_000)));
     let switch = setup.pool("standard", &[&origin]).start();
     let trust = TlsClient::new(&authority).alpn(&["h2"]);
