@@ -18,12 +18,14 @@ pub mod heads;
 mod held;
 mod incoming;
 mod outgoing;
+mod overhead;
 mod request;
 mod server;
 mod server_stream;
 mod stream;
 
 pub use connection::{Connection, Fault, Limits, PREFACE};
+pub use overhead::overhead_bytes_max;
 pub use request::Oddity;
 pub use server::{Requests, ServerConnection, ServerLimits, open};
 pub use server_stream::ServerStream;

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use h2::ext::Protocol;
 use http::header::{CONTENT_LENGTH, COOKIE, HOST, SEC_WEBSOCKET_KEY, TE};
 use http::request::Parts;
@@ -26,7 +27,6 @@ const CHUNKED_LINE: &[u8] = b"Transfer-Encoding: chunked\r\n";
 const UPGRADE_BYTES: usize = "Connection: Upgrade\r\nUpgrade: \r\nSec-WebSocket-Key: \r\n".len() + KEY_BYTES;
 /// A key of a WebSocket handshake: 16 bytes in Base64 (RFC 6455 section 4.1).
 const KEY_BYTES: usize = 24;
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Room that a head takes, at most.
 pub(crate) fn bytes_max(parts: &Parts) -> usize {
@@ -105,21 +105,18 @@ fn write_upgrade(protocol: &str, out: &mut Vec<u8>) -> bool {
     if protocol.eq_ignore_ascii_case("websocket") {
         // The client has none (RFC 8441 section 5.1), and a server of HTTP/1.1 wants one.
         let keys = RandomState::new();
-        write_line(b"Sec-WebSocket-Key", &base64(keys.hash_one(0), keys.hash_one(1)), out);
+        write_line(b"Sec-WebSocket-Key", &key_of(keys.hash_one(0), keys.hash_one(1)), out);
     }
     true
 }
 
-/// 16 bytes in Base64 (RFC 4648 section 4).
-fn base64(high: u64, low: u64) -> [u8; KEY_BYTES] {
-    let bits = u128::from(high) << 64 | u128::from(low);
-    let digit = |bits: u128| BASE64[(bits % 64) as usize];
-    let mut text = [b'='; KEY_BYTES];
-    for (at, place) in text.iter_mut().take(21).enumerate() {
-        *place = digit(bits >> (122 - 6 * at));
-    }
-    text[21] = digit(bits << 4);
-    text
+/// A key of so many bits.
+fn key_of(high: u64, low: u64) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    let bytes = u128::from(high) << 64 | u128::from(low);
+    let written = BASE64_STANDARD.encode_slice(bytes.to_be_bytes(), &mut key);
+    debug_assert_eq!(written, Ok(KEY_BYTES), "sixteen bytes");
+    key
 }
 
 fn write_fields(
@@ -244,7 +241,7 @@ mod tests {
     #[test]
     fn keys_are_base64() {
         let (high, low) = (u64::from_be_bytes(*b"the samp"), u64::from_be_bytes(*b"le nonce"));
-        assert_eq!(&base64(high, low), b"dGhlIHNhbXBsZSBub25jZQ==");
-        assert_eq!(&base64(u64::MAX, u64::MAX), b"/////////////////////w==");
+        assert_eq!(&key_of(high, low), b"dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(&key_of(u64::MAX, u64::MAX), b"/////////////////////w==");
     }
 }

@@ -21,7 +21,6 @@ mod odd_name;
 mod refusal;
 mod request;
 mod response;
-mod sha1;
 mod sixteen;
 mod target;
 mod trailer;

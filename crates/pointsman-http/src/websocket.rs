@@ -1,11 +1,16 @@
 //! The keys of WebSocket handshakes (RFC 6455 section 4).
 
-use crate::sha1::sha1;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use sha1::{Digest, Sha1};
 
 /// Appended to a key before it is hashed.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// What the last digit says beyond the sixteen bytes has no meaning, and there are clients that set it.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// What `Sec-WebSocket-Accept` must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,19 +19,14 @@ pub(crate) struct Accept([u8; 28]);
 impl Accept {
     /// The answer to a key; `None` where that is not 16 bytes in Base64.
     pub(crate) fn of_key(key: &[u8]) -> Option<Accept> {
-        let (digits, padding) = key.split_at_checked(22)?;
-        if padding != b"==" || !digits.iter().all(|digit| BASE64.contains(digit)) {
+        let bytes = BASE64.decode_slice(key, &mut [0; 18]);
+        if bytes != Ok(16) {
             return None;
         }
-        let hash = sha1(&[key, GUID].concat());
-        let mut text = [b'='; 28];
-        for (four, three) in text.chunks_mut(4).zip(hash.chunks(3)) {
-            let bits =
-                three.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-            for (at, digit) in four.iter_mut().take(three.len() + 1).enumerate() {
-                *digit = BASE64[(bits >> (18 - 6 * at)) as usize % 64];
-            }
-        }
+        let hash = Sha1::new_with_prefix(key).chain_update(GUID).finalize();
+        let mut text = [0; 28];
+        let written = BASE64.encode_slice(hash, &mut text);
+        debug_assert_eq!(written, Ok(text.len()), "twenty bytes");
         Some(Accept(text))
     }
 
@@ -57,6 +57,7 @@ mod tests {
             "dGhlIHNhbXBsZSBub25j==",
             "dGhlIHNhbXBsZSBub25-ZQ==",
             "dGhlIHNhbXBsZSBub25jZQ= ",
+            "dGhlIHNhbXBsZSBub25jZQAAAAAAAAAAAAAA",
         ];
         assert!(bad.iter().all(|key| Accept::of_key(key.as_bytes()).is_none()));
     }

@@ -81,8 +81,7 @@ async fn accept_all(shard: Rc<Shard>, socket: SocketId, acceptor: Rc<Acceptor>) 
 /// Begins with a connection that came by a socket.
 pub(crate) fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let local = shard.local();
-    let Some(&id) = local.live.sockets.get(&socket) else { return };
-    let Some((listener, live)) = local.live.listener(id) else { return };
+    let Some((id, listener, live)) = local.live.listener_of(socket) else { return };
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
     let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);

@@ -92,6 +92,8 @@ pub(crate) enum ServerFault {
     Closed,
     /// It said that it has not looked at the request.
     Unread,
+    /// It said that it takes no requests for now.
+    TakesNone,
     /// Its answer is not HTTP, or breaks a limit.
     Protocol,
 }
@@ -124,7 +126,7 @@ impl Fault {
             Fault::Unknown(cause) => cause.status(),
             Fault::Memory | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
-                ServerFault::Shortage => 503,
+                ServerFault::Shortage | ServerFault::TakesNone => 503,
                 ServerFault::Refused
                 | ServerFault::Unreachable
                 | ServerFault::Connect
@@ -185,6 +187,7 @@ impl Fault {
                 ServerFault::BodyTimeout => "the server's answer stopped in its body",
                 ServerFault::Closed => "the server closed the connection",
                 ServerFault::Unread => "the server did not look at the request",
+                ServerFault::TakesNone => "the server takes no requests for now",
                 ServerFault::Protocol => "the server's answer is not valid",
             },
         }
@@ -269,7 +272,8 @@ impl ServerFault {
             ServerFault::Refused
             | ServerFault::Unreachable
             | ServerFault::Connect
-            | ServerFault::Shortage => ServerFailure::Connect,
+            | ServerFault::Shortage
+            | ServerFault::TakesNone => ServerFailure::Connect,
             ServerFault::Tls(fault) => match fault {
                 TlsFault::Untrusted => ServerFailure::TlsUntrusted,
                 TlsFault::WrongName => ServerFailure::TlsWrongName,

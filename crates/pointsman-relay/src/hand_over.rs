@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use pointsman_net::{Accepted, Arrivals, Received, SocketSender, Task, Tcp, spawn};
 use pointsman_telemetry::{Event, OwnLines, Refusal};
@@ -24,25 +24,47 @@ const STREAMS_MIN: u32 = 64;
 pub(crate) const HANDS_OVER_MIN: usize = 3;
 
 /// The open HTTP/2 streams of each thread, which alone writes there.
-pub(crate) struct StreamCounts(Box<[OwnLines<AtomicU32>]>);
+pub(crate) struct StreamCounts {
+    by_thread: Box<[OwnLines<AtomicU32>]>,
+    /// Threads that are handing a connection over.
+    sending: AtomicU32,
+}
+
+/// A thread is handing a connection over.
+struct Sending<'a>(&'a AtomicU32);
 
 impl StreamCounts {
     pub(crate) fn new(threads: usize) -> StreamCounts {
-        StreamCounts((0..threads).map(|_| OwnLines::default()).collect())
+        let by_thread = (0..threads).map(|_| OwnLines::default()).collect();
+        StreamCounts { by_thread, sending: AtomicU32::new(0) }
     }
 
     /// One more is open on a thread, which calls this.
     pub(crate) fn begun(&self, thread: usize) {
-        self.0[thread].store(self.of(thread) + 1, Ordering::Relaxed);
+        self.by_thread[thread].store(self.of(thread) + 1, Ordering::Relaxed);
     }
 
     /// One has ended on a thread, which calls this.
     pub(crate) fn ended(&self, thread: usize) {
-        self.0[thread].store(self.of(thread) - 1, Ordering::Relaxed);
+        self.by_thread[thread].store(self.of(thread) - 1, Ordering::Relaxed);
     }
 
     fn of(&self, thread: usize) -> u32 {
-        self.0[thread].load(Ordering::Relaxed)
+        self.by_thread[thread].load(Ordering::Relaxed)
+    }
+
+    /// Whoever is to hand a connection over says so first, and then looks whether the switch drains.
+    fn begin_sending(&self) -> Sending<'_> {
+        self.sending.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        Sending(&self.sending)
+    }
+
+    /// Whether nobody is handing a connection over. For a thread that has seen that the switch drains: from then on
+    /// nobody begins with it either.
+    fn is_nobody_sending(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.sending.load(Ordering::Acquire) == 0
     }
 
     /// Who is to serve a new connection in place of a thread that has more than twice the mean of streams: by
@@ -54,7 +76,7 @@ impl StreamCounts {
         if own < STREAMS_MIN {
             return None;
         }
-        let threads = self.0.len();
+        let threads = self.by_thread.len();
         let scaled = |streams: u32| u64::from(streams) * threads as u64;
         let sum = (0..threads).map(|thread| u64::from(self.of(thread))).sum::<u64>();
         if scaled(own) <= 2 * sum {
@@ -63,6 +85,12 @@ impl StreamCounts {
         let first = (chance % threads as u64) as usize;
         let mut others = (0..threads).map(|step| (first + step) % threads).filter(|&other| other != thread);
         others.find(|&other| scaled(self.of(other)) <= sum)
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -93,14 +121,17 @@ impl HandOver {
         self.taking.replace(Some(taking));
     }
 
-    /// Takes what is here, and from now on nothing without being asked: the shard is not held any more.
-    pub(crate) fn end(&self, shard: &Rc<Shard>) {
+    /// Takes what is here, and from now on nothing without being asked: the shard is not held any more. False while more
+    /// may be on its way.
+    pub(crate) fn end(&self, shard: &Rc<Shard>) -> bool {
+        let is_all = shard.shared.streams.is_nobody_sending();
         if let Some(taking) = self.taking.take() {
             taking.abort();
         }
         while let Some(received) = self.arrivals.take_waiting() {
             take(shard, received);
         }
+        is_all
     }
 }
 
@@ -110,15 +141,15 @@ impl HandOver {
 /// When it cannot be kept: the system is out of memory for it.
 pub(crate) fn keep(shard: &Shard, socket: SocketId, accepted: Accepted) -> io::Result<Option<Tcp>> {
     let streams = &shard.shared.streams;
-    let other = streams.instead_of(shard.thread, shard.random()).filter(|_| !shard.is_draining());
-    let peer = other.and_then(|other| shard.hand_over.as_ref()?.peers.get(other));
+    let other = streams.instead_of(shard.thread, shard.random());
+    let _sending = other.map(|_| streams.begin_sending());
+    let peer = other.filter(|_| !shard.is_draining());
+    let peer = peer.and_then(|other| shard.hand_over.as_ref()?.peers.get(other));
     // Where too many are under way it stays.
     if let Some(peer) = peer
         && peer.send(socket.0, &accepted).is_ok()
     {
-        let local = shard.local();
-        let listener = local.live.sockets.get(&socket).and_then(|id| local.live.listener(*id));
-        if let Some((_, live)) = listener {
+        if let Some((_, _, live)) = shard.local().live.listener_of(socket) {
             shard.recorder.hear(&Event::HandedOver(&live.state.metrics));
         }
         return Ok(None);
@@ -136,9 +167,7 @@ fn take(shard: &Rc<Shard>, Received { number, socket }: Received) {
     if let Some(lack) = Lack::of(&error) {
         shard.makes_room(Use::Client, lack);
     }
-    let local = shard.local();
-    let listener = local.live.sockets.get(&number).and_then(|id| local.live.listener(*id));
-    if let Some((_, live)) = listener {
+    if let Some((_, _, live)) = shard.local().live.listener_of(number) {
         shard.recorder.hear(&Event::Refused(&live.state.metrics, Refusal::Descriptors));
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use pointsman_config::ListenerLimits;
-use pointsman_h2::{Connection, Fault, Limits, Stream};
+use pointsman_h2::{Connection, Fault, Limits, Stream, overhead_bytes_max};
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, spawn};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_upstream::Owner;
@@ -26,12 +26,6 @@ use crate::transport::Transport;
 const LAST_WORDS_MS: u32 = 2000;
 /// Streams that a client may reset unanswered before it is looked at whether these are most of them.
 const RESETS_MIN: u64 = 100;
-/// Bytes that frames may take which are no part of a request or answer: so many in any case, so many for each second,
-/// and so many times as many as are.
-const OVERHEAD_BYTES_MIN: u64 = 1024 * 1024;
-const OVERHEAD_BYTES_A_SECOND: u64 = 1024;
-const OVERHEAD_FACTOR: u64 = 8;
-
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
@@ -274,8 +268,8 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         let seconds = (self.client.shard.clock.round_us() - self.began_us) / 1_000_000;
         let unread_bytes = u64::from(open.get()) * u64::from(self.limits.http2_stream_window_bytes);
         let unread_bytes = unread_bytes.min(self.window_bytes);
-        let free_bytes = OVERHEAD_BYTES_MIN + unread_bytes + seconds * OVERHEAD_BYTES_A_SECOND;
-        self.h2.with_io(|wire| wire.read_bytes) > free_bytes + OVERHEAD_FACTOR * useful_bytes.get()
+        self.h2.with_io(|wire| wire.read_bytes)
+            > unread_bytes + overhead_bytes_max(useful_bytes.get(), seconds)
     }
 
     /// Tells what the client did wrong, if it did.

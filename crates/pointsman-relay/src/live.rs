@@ -77,6 +77,12 @@ impl Live {
         Some((&self.plan.listeners[index], &self.listeners[index]))
     }
 
+    /// The listener that a socket belongs to, as long as it is there.
+    pub(crate) fn listener_of(&self, socket: SocketId) -> Option<(ListenerId, &Listener, &LiveListener)> {
+        let id = *self.sockets.get(&socket)?;
+        self.listener(id).map(|(listener, live)| (id, listener, live))
+    }
+
     pub(crate) fn listeners(&self) -> impl Iterator<Item = (&Listener, &LiveListener)> {
         self.plan.listeners.iter().zip(&self.listeners)
     }

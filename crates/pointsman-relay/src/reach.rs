@@ -351,6 +351,9 @@ impl<C: Transport> Session<C> {
         let place = server.place(self.owner);
         let shard = self.shard.clone();
         loop {
+            if shard.multiplexed.takes_none(place) {
+                return Err(failed(ServerFault::TakesNone, true));
+            }
             let Some(opening) = shard.multiplexed.begin_opening(place) else {
                 self.opened(server, place).await?;
                 if let Some(stream) = shard.multiplexed.take(place) {

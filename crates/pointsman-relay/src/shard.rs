@@ -365,9 +365,7 @@ impl Shard {
             return ControlFlow::Continue(());
         }
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
-        if let Some(hand_over) = &self.hand_over {
-            hand_over.end(self);
-        }
+        let has_all = self.hand_over.as_ref().is_none_or(|hand_over| hand_over.end(self));
         self.timers.end_idle_waits();
         self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms_max);
         // What is cut has a turn to say so in the log.
@@ -375,7 +373,11 @@ impl Shard {
         if self.is_stopping() {
             self.timers.wake_all();
         }
-        if has_cut || Rc::strong_count(self) == 1 { self.leave_servers() } else { ControlFlow::Continue(()) }
+        if has_cut || (has_all && Rc::strong_count(self) == 1) {
+            self.leave_servers()
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     /// Ends connections of HTTP/2 to servers, which are told so before the thread ends, as far as they listen.

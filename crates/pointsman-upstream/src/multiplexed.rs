@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use pointsman_h2::{Requests, ServerConnection, ServerLimits, ServerStream};
 use pointsman_net::{Booking, PooledBuffer, Task, spawn};
 
-use crate::traffic::{Metered, OVERHEAD_BYTES_A_SECOND, Traffic};
+use crate::traffic::{Metered, Traffic};
 use crate::{Connection, Owner, Place, ServerId};
 
 /// How long a connection that nobody shares any more has for what is still to be sent.
@@ -109,6 +109,13 @@ impl Multiplexed {
         stream
     }
 
+    /// Whether the server has said, on a connection that is open, that it takes no requests at all for now (RFC 9113
+    /// section 6.5.2). Another connection would hear the same.
+    pub fn takes_none(&self, place: Place) -> bool {
+        let open = self.open.places.borrow();
+        open.get(&place).is_some_and(|shared| shared.iter().any(|shared| shared.takes_none()))
+    }
+
     /// Lets the caller open a connection, unless somebody does so already.
     pub fn begin_opening(&self, place: Place) -> Option<Opening> {
         let mut opening = self.opening.borrow_mut();
@@ -138,7 +145,7 @@ impl Multiplexed {
         self.open.places.borrow_mut().retain(|place, shared| {
             let max = idle_ms_max(place.server);
             shared.retain(|shared| {
-                shared.traffic.allow(OVERHEAD_BYTES_A_SECOND);
+                shared.traffic.is_older();
                 shared.is_open() && max.is_some_and(|max| !shared.is_idle_at(now_ms, max))
             });
             !shared.is_empty()
@@ -243,6 +250,10 @@ impl Shared {
     fn has_room(&self) -> bool {
         let max = (self.streams_max as usize).min(self.requests.borrow().streams_max());
         (self.streams.get() as usize) < max
+    }
+
+    fn takes_none(&self) -> bool {
+        self.requests.borrow().streams_max() == 0
     }
 
     fn is_open(&self) -> bool {

@@ -6,15 +6,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use pointsman_h2::overhead_bytes_max;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Connection;
-
-/// Bytes that frames may take which are no part of a request or answer: so many in any case, so many for each second,
-/// and so many times as many as are.
-const OVERHEAD_BYTES_MIN: u64 = 1024 * 1024;
-pub(crate) const OVERHEAD_BYTES_A_SECOND: u64 = 1024;
-const OVERHEAD_FACTOR: u64 = 8;
 
 /// Counts what comes.
 #[derive(Debug, Default)]
@@ -22,6 +17,7 @@ pub(crate) struct Traffic {
     read_bytes: Cell<u64>,
     useful_bytes: Cell<u64>,
     allowed_bytes: Cell<u64>,
+    seconds: Cell<u64>,
 }
 
 impl Traffic {
@@ -35,14 +31,19 @@ impl Traffic {
         self.allowed_bytes.set(self.allowed_bytes.get() + bytes);
     }
 
+    /// Another second is over.
+    pub(crate) fn is_older(&self) {
+        self.seconds.set(self.seconds.get() + 1);
+    }
+
     /// Bytes that have come.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.read_bytes.get()
     }
 
     fn is_flood(&self) -> bool {
-        let useful = OVERHEAD_FACTOR * self.useful_bytes.get();
-        self.read_bytes.get() > OVERHEAD_BYTES_MIN + self.allowed_bytes.get() + useful
+        let overhead_bytes_max = overhead_bytes_max(self.useful_bytes.get(), self.seconds.get());
+        self.read_bytes.get() > self.allowed_bytes.get() + overhead_bytes_max
     }
 }
 

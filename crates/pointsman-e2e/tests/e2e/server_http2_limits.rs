@@ -1,14 +1,20 @@
 //! What HTTP/2 servers may take of the switch, and what one client may take of another's connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
-use pointsman_e2e::h2_wire::{fields, flag, kind};
-use pointsman_e2e::{Client, Frame, H2Origin, Setup};
+use pointsman_e2e::h2_wire::{fields, flag, kind, setting};
+use pointsman_e2e::{Client, Frame, H2Origin, H2Peer, Setup, until};
 
 use crate::server_http2::{H2, before};
 
-pointsman_e2e::for_threads!(a_client_that_does_not_read, floods, long_lived_pings);
+pointsman_e2e::for_threads!(
+    a_client_that_does_not_read,
+    floods,
+    long_lived_pings,
+    a_server_that_takes_none,
+    others_take_what_one_does_not
+);
 
 const MIB: u64 = 1024 * 1024;
 const LARGE: usize = 8 * 1024 * 1024;
@@ -154,4 +160,59 @@ fn long_lived_pings(threads: usize) {
     }
     assert_eq!(switch.get("/").body.bytes.len(), 100_000);
     assert!(server.connections() <= threads, "{} connections", server.connections());
+}
+
+const REFUSED_STREAM: u32 = 7;
+const NONE: &[(u16, u32)] = &[(setting::MAX_CONCURRENT_STREAMS, 0)];
+
+/// What was sent before the settings had come is not looked at.
+fn refuse_one(peer: &mut H2Peer) {
+    if let Some(request) = peer.next_head() {
+        peer.send(&Frame::rst_stream(request.stream, REFUSED_STREAM));
+    }
+}
+
+/// It is asked once more by nobody until it takes requests again, and nobody opens another connection to hear the same
+/// (RFC 9113 section 6.5.2).
+fn a_server_that_takes_none(threads: usize) {
+    let (go, goes) = mpsc::channel();
+    let goes = Mutex::new(goes);
+    let server = H2Origin::serving(NONE, move |peer| {
+        refuse_one(peer);
+        goes.lock().expect("no panic under the lock").recv().expect("it is told");
+        peer.send(&Frame::settings(&[(setting::MAX_CONCURRENT_STREAMS, 10)]));
+        peer.echo();
+    });
+    let switch = before(threads, "", &server).start();
+    let mut client = switch.client();
+    for _ in 0..20 {
+        let answer = client.get("/");
+        assert_eq!(
+            (answer.status(), answer.text().as_str()),
+            (503, "the server takes no requests for now\n")
+        );
+    }
+    assert_eq!((server.connections(), server.requests().len()), (1, 1));
+    let tries = switch.log_of("/")["tries"].as_u64();
+    assert_eq!(tries, Some(2));
+    go.send(()).expect("it waits");
+    until("an answer", || (client.get("/later").status() == 200).then_some(()));
+    assert_eq!(server.connections(), 1);
+}
+
+/// They are asked in its place.
+fn others_take_what_one_does_not(threads: usize) {
+    let (none, other) = (
+        H2Origin::serving(NONE, |peer| {
+            refuse_one(peer);
+            peer.echo();
+        }),
+        H2Origin::echoing(&[]),
+    );
+    let servers = [("none", none.address()), ("other", other.address())];
+    let switch = Setup::new(threads).pool_at("standard", H2, &servers).start();
+    for _ in 0..20 {
+        assert_eq!(switch.get("/").text(), "/");
+    }
+    assert_eq!(other.requests().len(), 20);
 }
