@@ -137,10 +137,6 @@ impl Transport for ClientStream {
         false
     }
 
-    fn hold(&mut self, _: &[u8]) -> bool {
-        false
-    }
-
     fn of_http2(&self) -> Option<OfHttp2<'_>> {
         Some(OfHttp2 {
             scheme: self.stream.scheme(),
@@ -153,8 +149,6 @@ impl Transport for ClientStream {
     fn ends_with(&mut self, trailers: &[u8]) {
         self.stream.ends_with(trailers);
     }
-
-    fn set_unsent_bytes_max(&mut self, _: usize) {}
 
     fn poll_read_into(
         &mut self,

@@ -50,8 +50,10 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
         false
     }
 
-    /// Takes all of `bytes`, to go out with the farewell; false where it takes none.
-    fn hold(&mut self, bytes: &[u8]) -> bool;
+    /// Takes all of these bytes, to go out with the farewell; false where it takes none.
+    fn hold(&mut self, _: &[u8]) -> bool {
+        false
+    }
 
     /// What is known of it as a stream of HTTP/2, if it is one.
     fn of_http2(&self) -> Option<OfHttp2<'_>> {
@@ -63,11 +65,11 @@ pub(crate) trait Transport: AsyncWrite + Unpin {
         self.of_http2().is_some()
     }
 
-    /// Says that what is written next is the end of its message, and that `trailers`, whole lines, follow it.
-    fn ends_with(&mut self, trailers: &[u8]);
+    /// Says that what is written next is the end of its message, and that trailers, whole lines, follow it.
+    fn ends_with(&mut self, _: &[u8]) {}
 
     /// Sets how much it may hold that the peer has not yet taken, where it holds anything.
-    fn set_unsent_bytes_max(&mut self, bytes_max: usize);
+    fn set_unsent_bytes_max(&mut self, _: usize) {}
 
     /// Appends what can be read to `buffer`; 0 is the end. An empty buffer holds no room while it waits. Where
     /// something came and there is no memory for it, the error is [`io::ErrorKind::OutOfMemory`], and part of it
@@ -110,14 +112,6 @@ impl Transport for Tcp {
         Tcp::has_news(self)
     }
 
-    fn hold(&mut self, _: &[u8]) -> bool {
-        false
-    }
-
-    fn ends_with(&mut self, _: &[u8]) {}
-
-    fn set_unsent_bytes_max(&mut self, _: usize) {}
-
     #[inline]
     fn poll_read_into(
         &mut self,
@@ -152,8 +146,6 @@ impl Transport for TlsStream<Tcp> {
     fn hold(&mut self, bytes: &[u8]) -> bool {
         TlsStream::hold(self, bytes)
     }
-
-    fn ends_with(&mut self, _: &[u8]) {}
 
     fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
         TlsStream::set_unsent_bytes_max(self, bytes_max);
@@ -192,8 +184,6 @@ impl Transport for Connection {
     fn hold(&mut self, bytes: &[u8]) -> bool {
         Connection::hold(self, bytes)
     }
-
-    fn ends_with(&mut self, _: &[u8]) {}
 
     fn set_unsent_bytes_max(&mut self, bytes_max: usize) {
         Connection::set_unsent_bytes_max(self, bytes_max);

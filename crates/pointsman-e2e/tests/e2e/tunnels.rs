@@ -143,15 +143,18 @@ fn carries_much_down(threads: usize) {
     }
 }
 
+/// A server that looks at what comes, and says at its end how much it was.
+pub(crate) fn counts(socket: &mut TcpStream) {
+    let (mut pattern, mut space) = (Pattern::default(), vec![0; 64 * 1024]);
+    while let Ok(count @ 1..) = read_some(socket, &mut space) {
+        pattern.expect(&space[..count]);
+    }
+    // The test may have ended.
+    socket.write_all(format!("{} bytes", pattern.position()).as_bytes()).unwrap_or_default();
+}
+
 fn carries_much_up(threads: usize) {
-    let server = tunnelled(|socket| {
-        let (mut pattern, mut space) = (Pattern::default(), vec![0; 64 * 1024]);
-        while let Ok(count @ 1..) = read_some(socket, &mut space) {
-            pattern.expect(&space[..count]);
-        }
-        // The test may have ended.
-        socket.write_all(format!("{} bytes", pattern.position()).as_bytes()).unwrap_or_default();
-    });
+    let server = tunnelled(counts);
     let authority = Authority::new("test CA");
     let plain = setup(threads, &server).start();
     let over_tls = setup(threads, &server).tls(&authority.server(&["shop.example"]), "").start();

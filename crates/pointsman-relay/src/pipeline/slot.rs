@@ -250,19 +250,11 @@ impl Transport for Slot {
         false
     }
 
-    fn hold(&mut self, _: &[u8]) -> bool {
-        false
-    }
-
     fn is_part(&self) -> bool {
         true
     }
 
     /// Bytes of HTTP/1 say themselves where they end.
-    fn ends_with(&mut self, _: &[u8]) {}
-
-    fn set_unsent_bytes_max(&mut self, _: usize) {}
-
     fn is_last(&self) -> bool {
         self.place.is_last.get()
     }

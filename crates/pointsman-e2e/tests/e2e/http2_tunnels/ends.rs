@@ -85,40 +85,37 @@ fn both_end_without_a_word(threads: usize) {
     assert!(log_of_tunnel(&switch)["error"].is_null());
 }
 
-/// Its server is reset, and other streams are not.
+/// Its server is reset.
 fn the_client_resets(threads: usize) {
-    let (server, handed) = handed_over();
-    let switch = setup(threads, &server).start();
-    let mut client = begin(&switch);
-    open(&mut client, 1);
-    let mut socket = next(&handed);
-    open(&mut client, 3);
-    let other = next(&handed);
-    client.send(&Frame::rst_stream(1, CANCEL)).expect("the switch reads");
-    let error = socket.read(&mut [0]).expect_err("broken off");
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    let line = log_of_tunnel(&switch);
-    assert_eq!(line["error"], "the client closed the connection", "{line}");
-    say(&mut client, 3, b"still here");
-    expect(&other, b"still here");
-    assert_eq!(client.goaway(), None);
+    one_of_two(threads, "the client closed the connection", |client, mut socket| {
+        client.send(&Frame::rst_stream(1, CANCEL)).expect("the switch reads");
+        let error = socket.read(&mut [0]).expect_err("broken off");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    });
 }
 
 fn the_server_resets(threads: usize) {
+    one_of_two(threads, "the server closed the connection", |client, mut socket| {
+        socket.write_all(b"said before").expect("open");
+        hears(client, 1, b"said before");
+        socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO)).expect("an open socket");
+        drop(socket);
+        assert_eq!(client.reset(1), CANCEL);
+    });
+}
+
+/// Breaks the tunnel of stream 1 off, which leaves the other one as it is.
+fn one_of_two(threads: usize, error: &str, breaks_off: impl FnOnce(&mut H2Client, TcpStream)) {
     let (server, handed) = handed_over();
     let switch = setup(threads, &server).start();
     let mut client = begin(&switch);
     open(&mut client, 1);
-    let mut socket = next(&handed);
+    let socket = next(&handed);
     open(&mut client, 3);
     let other = next(&handed);
-    socket.write_all(b"said before").expect("open");
-    hears(&mut client, 1, b"said before");
-    socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO)).expect("an open socket");
-    drop(socket);
-    assert_eq!(client.reset(1), CANCEL);
+    breaks_off(&mut client, socket);
     let line = log_of_tunnel(&switch);
-    assert_eq!(line["error"], "the server closed the connection", "{line}");
+    assert_eq!(line["error"], error, "{line}");
     say(&mut client, 3, b"still here");
     expect(&other, b"still here");
     assert_eq!(client.goaway(), None);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pointsman_e2e::h2_wire::{flag, kind};
-use pointsman_e2e::{Authority, Frame, H2Client, Origin, Pattern, RawOrigin, Setup, Switch, ok, read_some};
+use pointsman_e2e::{Authority, Frame, H2Client, Origin, Pattern, RawOrigin, Setup, Switch, ok};
 
 use super::{begin_tls, expect, open, say, setup};
 use crate::http2::{begin, figure};
-use crate::tunnels::{handed_over, log_of_tunnel, next, tunnelled};
+use crate::tunnels::{counts, handed_over, log_of_tunnel, next, tunnelled};
 
 pointsman_e2e::for_threads!(
     a_client_that_takes_nothing,
@@ -184,14 +184,7 @@ fn carries_much_down(threads: usize) {
 }
 
 fn carries_much_up(threads: usize) {
-    let server = tunnelled(|socket| {
-        let (mut pattern, mut space) = (Pattern::default(), vec![0; 64 * 1024]);
-        while let Ok(count @ 1..) = read_some(socket, &mut space) {
-            pattern.expect(&space[..count]);
-        }
-        // The test may have ended.
-        socket.write_all(format!("{} bytes", pattern.position()).as_bytes()).unwrap_or_default();
-    });
+    let server = tunnelled(counts);
     both(threads, &server, |switch, mut client| {
         open(&mut client, 1);
         let mut sent = Pattern::default();
