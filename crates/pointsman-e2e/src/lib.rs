@@ -46,7 +46,7 @@ pub use lines::Lines;
 pub use nginx::{Nginx, installed_nginx_passes};
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
-pub use peer::{Peer, peers_installed, run_peer};
+pub use peer::{Peer, peers_installed, run_peer, without_netlink};
 pub use process::{descriptors_of, descriptors_of_this_process};
 pub use raw_origin::{RawOrigin, read_head};
 pub use setup::Setup;

@@ -99,9 +99,21 @@ pub fn peers_installed() -> bool {
     found
 }
 
-fn command(script: &str) -> Command {
-    let mut command = if script.ends_with(".js") { Command::new("node") } else { Command::new(python()) };
-    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script));
+/// A line of shell that begins the switch in a sandbox without netlink sockets, for [`Setup::after`](crate::Setup::after).
+#[must_use]
+pub fn without_netlink() -> String {
+    let script = script("without_netlink.py");
+    format!("exec '{}' '{}' \"$0\" \"$@\"", python().display(), script.display())
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
+}
+
+fn command(script_name: &str) -> Command {
+    let is_node = script_name.ends_with(".js");
+    let mut command = if is_node { Command::new("node") } else { Command::new(python()) };
+    command.arg(script(script_name));
     command.env("NODE_PATH", folder().join("node/node_modules"));
     // Nothing of a run stays in the sources.
     command.env("PYTHONDONTWRITEBYTECODE", "1");

@@ -115,6 +115,9 @@ impl Exchange {
     pub(crate) fn tell<C: Transport>(&mut self, session: &Session<C>) {
         let shard = &session.shard;
         let listener = &*session.listener.metrics;
+        if self.fault == Some(Fault::Client(ClientFault::Closed)) {
+            self.fault = session.io.cut().or(self.fault);
+        }
         if let Some(reason) = self.fault.and_then(Fault::refusal) {
             shard.recorder.hear(&Event::Refused(listener, reason));
         }

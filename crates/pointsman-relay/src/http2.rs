@@ -155,8 +155,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                     Waiting::Request => self.end(),
                     Waiting::Streams | Waiting::Room if self.takes_some(waiting, &mut look) => {}
                     Waiting::Streams | Waiting::Room => {
-                        let Client { shard, listener, .. } = &self.client;
-                        shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::WriteTimeout));
+                        self.has_stalled();
                         return None;
                     }
                     Waiting::Preface | Waiting::End => return None,
@@ -233,6 +232,15 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
             self.streams.taken_bytes.set(bytes);
         }
         look.stall.goes_on(taken_bytes.or(Some(written_bytes)))
+    }
+
+    /// Its open streams are told why it ends, and say so; where there are none it is said here.
+    fn has_stalled(&self) {
+        let Client { shard, listener, .. } = &self.client;
+        self.streams.has_stalled.set(true);
+        if self.streams.open.get() == 0 {
+            shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::WriteTimeout));
+        }
     }
 
     /// Lets a session serve a stream.

@@ -12,6 +12,7 @@ use pointsman_telemetry::{Event, Refusal};
 use tokio::io::AsyncWrite;
 
 use crate::exchange::Exchange;
+use crate::fault::{ClientFault, Fault};
 use crate::session::{After, Session};
 use crate::shard::Shard;
 use crate::transport::{OfHttp2, Transport};
@@ -36,6 +37,8 @@ pub(crate) struct Streams {
     pub(crate) unsent: Cell<u32>,
     /// Bytes that the client had taken at the last look, where more was waiting for it.
     pub(crate) taken_bytes: Cell<u64>,
+    /// The connection ended because the client took nothing in time.
+    pub(crate) has_stalled: Cell<bool>,
 }
 
 /// Counts a stream for as long as it lives.
@@ -135,6 +138,10 @@ impl Transport for ClientStream {
     /// Nothing follows a request on its stream.
     fn has_news(&mut self) -> bool {
         false
+    }
+
+    fn cut(&self) -> Option<Fault> {
+        self.place.streams.has_stalled.get().then_some(Fault::Client(ClientFault::Stalled))
     }
 
     fn of_http2(&self) -> Option<OfHttp2<'_>> {

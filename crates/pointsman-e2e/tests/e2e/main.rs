@@ -34,6 +34,7 @@ mod pipelining;
 mod proxy_protocol;
 mod refusals;
 mod reload;
+mod sandboxes;
 mod server_http2;
 mod server_http2_answers;
 mod server_http2_ends;

@@ -22,13 +22,13 @@ pointsman_e2e::for_threads!(
 );
 
 /// Longer than what the kernel holds for a client.
-const LENGTH: usize = 6 * 1024 * 1024;
+pub(crate) const LENGTH: usize = 6 * 1024 * 1024;
 /// The room of a client for what it has not read.
-const ROOM: usize = 16 * 1024;
+pub(crate) const ROOM: usize = 16 * 1024;
 const WRITE_MS_MAX: u32 = 1000;
 
 /// Answers `/length` by length, which is spliced over plain connections, and everything else in one chunk.
-fn large() -> Origin {
+pub(crate) fn large() -> Origin {
     Origin::answering("large", |exchange| {
         let body = vec![b'a'; LENGTH];
         if exchange.target() == "/length" {
@@ -43,7 +43,7 @@ fn large() -> Origin {
     })
 }
 
-fn setup(threads: usize, large: &Origin, other: &Origin) -> Setup {
+pub(crate) fn setup(threads: usize, large: &Origin, other: &Origin) -> Setup {
     let setup = Setup::new(threads).rules("if (path == \"/other\") { routeTo(quick); }");
     let setup = setup.limits(&format!("write_ms_max = {WRITE_MS_MAX}"));
     setup.pool("standard", &[large]).pool("quick", &[other])
