@@ -98,6 +98,11 @@ fn text(value: Value<'_>, fold_case: bool, holds: impl FnOnce(&[u8]) -> bool) ->
     if let (Value::Text(text), false) = (value, fold_case) {
         return holds(text).into();
     }
+    match value {
+        Value::Nothing => return Truth::False,
+        Value::Unknown(cause) => return Truth::Unknown(cause),
+        _ => {}
+    }
     let mut room = TextRoom::default();
     let text = if fold_case { value.folded_text(&mut room) } else { value.text(&mut room) };
     holds(text).into()
@@ -109,6 +114,8 @@ fn number(value: Value<'_>, literal: &Decimal, holds: impl FnOnce(Ordering) -> b
         Value::Integer(integer) => Ok(literal.cmp_integer(integer)),
         Value::Text(text) => literal.cmp_text(text),
         Value::Ip(_) | Value::Boolean(_) => return Truth::Unknown(Cause::NotANumber),
+        Value::Nothing => return Truth::False,
+        Value::Unknown(cause) => return Truth::Unknown(cause),
     };
     match found {
         Ok(literal_to_value) => holds(literal_to_value.reverse()).into(),
@@ -262,6 +269,19 @@ mod tests {
         check(&addresses, ip("10.0.0.9"), true);
         check(&addresses, ip("10.0.0.10"), false);
         check(&addresses, ip("::a00:5"), false);
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_there() {
+        let text_ops = [Op::TextEquals(bytes("")), Op::TextDiffers(bytes("x")), Op::Contains(bytes("")), Op::IsFalse];
+        let numbers = [Op::NumberDiffers(decimal("5")), Op::NumberOrder(Order::Less, decimal("5"))];
+        let list = Op::In(vec![Entry::Text(bytes("")), Entry::Number(decimal("0"))]);
+        for op in text_ops.iter().chain(&numbers).chain([&list]) {
+            check(op, Value::Nothing, false);
+            check(op, Value::Unknown(Cause::Unread), Truth::Unknown(Cause::Unread));
+        }
+        check(&Op::Exists, Value::Nothing, true);
+        check(&Op::Exists, Value::Unknown(Cause::Limit), true);
     }
 
     proptest! {

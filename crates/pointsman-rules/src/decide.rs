@@ -49,6 +49,8 @@ pub enum Outcome<'r> {
     Refused(Cause),
     /// No rule decided: the listener's default pool takes it.
     DefaultPool,
+    /// Nothing is decided yet: the rule's condition is [`Cause::Unread`]. Ask again when more of the subject is known.
+    Waits,
 }
 
 impl<'r> DecidedBy<'r> {
@@ -137,6 +139,7 @@ impl Program {
 
     fn step<'r>(&self, rule: &'r Rule, truth: Truth) -> Step<'r> {
         match (truth, self.on_unknown) {
+            (Truth::Unknown(Cause::Unread), _) => Step::Settle(Outcome::Waits),
             (Truth::True, _) => Step::Run(&rule.then),
             (Truth::False, _) => Step::Run(&rule.otherwise),
             (Truth::Unknown(_), OnUnknown::Skip) => Step::Skip,
@@ -220,6 +223,7 @@ mod tests {
         let block = match rule.condition.eval(subject) {
             Truth::True => &rule.then,
             Truth::False => &rule.otherwise,
+            Truth::Unknown(Cause::Unread) => return decided(Outcome::Waits),
             Truth::Unknown(cause) => {
                 return match program.on_unknown {
                     OnUnknown::Skip => go_on(from + 1),

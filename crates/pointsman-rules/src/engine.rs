@@ -136,7 +136,9 @@ impl Engine {
         let mut result = Truth::True;
         let mut cause_place = u32::MAX;
         let mut and = |truth: Truth, place: u32| {
-            if matches!(truth, Truth::Unknown(_)) && place < cause_place {
+            // One that passes is kept before any that does not.
+            let place = if truth.is_unread() { 0 } else { place };
+            if matches!(truth, Truth::Unknown(_)) && (place < cause_place || truth.is_unread()) {
                 (result, cause_place) = (truth, place);
             }
             truth == Truth::False

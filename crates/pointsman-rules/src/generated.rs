@@ -28,6 +28,8 @@ pub(crate) enum MadeUpValue {
     Integer(u64),
     Ip(IpAddr),
     Boolean(bool),
+    Nothing,
+    Unknown(Cause),
 }
 
 impl MadeUpSubject {
@@ -48,6 +50,8 @@ impl MadeUpValue {
             MadeUpValue::Integer(integer) => Value::Integer(*integer),
             MadeUpValue::Ip(ip) => Value::Ip(*ip),
             MadeUpValue::Boolean(boolean) => Value::Boolean(*boolean),
+            MadeUpValue::Nothing => Value::Nothing,
+            MadeUpValue::Unknown(cause) => Value::Unknown(*cause),
         }
     }
 }
@@ -78,7 +82,7 @@ pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
         }
         (field, values)
     });
-    let causes = select(vec![Cause::Limit, Cause::Malformed, Cause::Encoding]);
+    let causes = select(vec![Cause::Limit, Cause::Malformed, Cause::Encoding, Cause::Unread]);
     let unsettled = vec((select(fields()), causes), 0..3);
     (vec(one_field, 0..6), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
 }
@@ -89,6 +93,8 @@ fn values() -> impl Strategy<Value = MadeUpValue> {
         2 => (0u64..4).prop_map(MadeUpValue::Integer),
         2 => addresses().prop_map(MadeUpValue::Ip),
         1 => any::<bool>().prop_map(MadeUpValue::Boolean),
+        1 => select(vec![Cause::Limit, Cause::Unread]).prop_map(MadeUpValue::Unknown),
+        1 => (0..1).prop_map(|_| MadeUpValue::Nothing),
         1 => vec(any::<u8>(), 0..6).prop_map(MadeUpValue::Text),
     ]
 }

@@ -1,4 +1,94 @@
-//! Whether an `xml.` or `json.` path is one.
+//! Fields of the body: where in it their values stand.
+
+use std::fmt;
+
+/// A field of the body, by the name rules give it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Payload {
+    /// As the rules spell it.
+    pub spelling: Box<str>,
+    /// Where its values stand.
+    pub place: Place,
+}
+
+/// Where values stand in a body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `xml.PATH`
+    Xml(XmlPath),
+    /// `json.PATH`
+    Json(Box<[JsonStep]>),
+    /// `form["name"]`
+    Form(Box<str>),
+    /// `body.size`: its bytes, without what carries them.
+    Size,
+}
+
+/// A path into an XML document, from its root.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XmlPath {
+    /// The elements on the way; none where an attribute of any element is meant.
+    pub steps: Box<[XmlStep]>,
+    /// The attribute at its end, and whether it may be at any depth below the last step.
+    pub attribute: Option<(XmlName, bool)>,
+}
+
+/// One element on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XmlStep {
+    /// At any depth below the element before it (`//`), not only its child.
+    pub is_any_depth: bool,
+    /// What it is called.
+    pub name: XmlName,
+    /// Which of its parent's elements of that name, from 1.
+    pub position: Option<u32>,
+}
+
+/// The name of an element or attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct XmlName {
+    /// The URI of its namespace; `None`: of any or none.
+    pub namespace: Option<Box<str>>,
+    /// Without a prefix.
+    pub local: Box<str>,
+}
+
+/// One step into a JSON document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum JsonStep {
+    /// `.name`, `["name"]`
+    Member(Box<str>),
+    /// `[0]`
+    Index(u32),
+    /// `[*]`: every element.
+    Each,
+}
+
+impl Payload {
+    /// Whether a body can have several values of it.
+    pub(crate) fn is_many_valued(&self) -> bool {
+        match &self.place {
+            Place::Xml(path) => !path.is_one(),
+            Place::Json(steps) => steps.contains(&JsonStep::Each),
+            Place::Form(_) => true,
+            Place::Size => false,
+        }
+    }
+}
+
+impl XmlPath {
+    /// Whether there is one place for it: a document has one root, and a position one element.
+    fn is_one(&self) -> bool {
+        let is_one = |(at, step): (usize, &XmlStep)| !step.is_any_depth && (at == 0 || step.position.is_some());
+        self.steps.iter().enumerate().all(is_one) && self.attribute.as_ref().is_none_or(|(_, any)| !any)
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spelling)
+    }
+}
 
 /// What is wrong with a path, and where in it.
 #[derive(Debug)]
@@ -11,93 +101,127 @@ pub(crate) struct Fault {
 const XML_HELP: &str =
     "an XML path is `xml.purchase/item[2]/@id`; `//` is any depth, and an unusual name stands in quotes";
 const JSON_HELP: &str = "a JSON path is `json.order.items[0].price`; `[*]` is every element";
+const PREFIX_HELP: &str = "a prefix is declared at the top of the file: `namespace p = \"uri\";`";
 
-/// Reads a path as the lexer cuts it.
-pub(crate) fn check(path: &str) -> Result<(), Fault> {
-    let mut walk = Walk { path, at: 0 };
+/// Reads a path as the lexer cuts it. `namespace` knows the URI of a prefix.
+pub(crate) fn read(path: &str, namespace: impl Fn(&str) -> Option<Box<str>>) -> Result<Place, Fault> {
+    let mut walk = Walk { path, at: 0, namespace };
     if let Some(steps) = path.strip_prefix("xml.") {
         walk.at = path.len() - steps.len();
-        return walk.xml();
+        return walk.xml().map(Place::Xml);
     }
     walk.at = "json".len();
-    walk.json()
+    walk.json().map(Place::Json)
 }
 
-struct Walk<'a> {
+/// Whether it is one, whatever its prefixes mean.
+pub(crate) fn check(path: &str) -> Result<(), Fault> {
+    read(path, |_| Some("".into())).map(drop)
+}
+
+struct Walk<'a, N> {
     path: &'a str,
     at: usize,
+    namespace: N,
 }
 
-impl Walk<'_> {
+impl<'a, N: Fn(&str) -> Option<Box<str>>> Walk<'a, N> {
     /// `step ("/" step | "//" step)*`, perhaps with `//` at its head.
-    fn xml(&mut self) -> Result<(), Fault> {
-        self.eat("//");
+    fn xml(&mut self) -> Result<XmlPath, Fault> {
+        let mut steps = Vec::new();
+        let mut is_any_depth = self.eat("//");
         loop {
-            let attribute = self.eat("@");
-            self.name(XML_HELP)?;
-            if self.eat(":") {
-                self.name(XML_HELP)?;
+            if steps.is_empty() && !is_any_depth && self.rest().starts_with('@') {
+                return Err(self.fault("an attribute belongs to an element", XML_HELP));
             }
-            if !attribute && self.eat("[") {
-                self.index(1, XML_HELP)?;
+            let is_attribute = self.eat("@");
+            let name = self.xml_name()?;
+            if is_attribute {
+                return match self.done() {
+                    true => Ok(XmlPath { steps: steps.into(), attribute: Some((name, is_any_depth)) }),
+                    false => Err(self.fault("nothing follows an attribute", XML_HELP)),
+                };
             }
+            let position = if self.eat("[") { Some(self.index(1, XML_HELP)?) } else { None };
+            steps.push(XmlStep { is_any_depth, name, position });
             if self.done() {
-                return Ok(());
+                return Ok(XmlPath { steps: steps.into(), attribute: None });
             }
-            if attribute {
-                return Err(self.fault("nothing follows an attribute", XML_HELP));
-            }
-            if !self.eat("//") && !self.eat("/") {
+            is_any_depth = self.eat("//");
+            if !is_any_depth && !self.eat("/") {
                 return Err(self.fault("expected `/`", XML_HELP));
             }
         }
     }
 
+    /// `name` or `prefix:name`.
+    fn xml_name(&mut self) -> Result<XmlName, Fault> {
+        let start = self.at;
+        let name = self.name(XML_HELP)?;
+        if !self.eat(":") {
+            return Ok(XmlName { namespace: None, local: name.into() });
+        }
+        let end = self.at;
+        let local = self.name(XML_HELP)?;
+        let Some(uri) = (self.namespace)(name) else {
+            let message = format!("the prefix `{name}` is not declared");
+            return Err(Fault { at: (narrow(start), narrow(end)), message, help: PREFIX_HELP });
+        };
+        Ok(XmlName { namespace: Some(uri), local: local.into() })
+    }
+
     /// `.name`, `["name"]`, `[0]` and `[*]`, at least one.
-    fn json(&mut self) -> Result<(), Fault> {
+    fn json(&mut self) -> Result<Box<[JsonStep]>, Fault> {
+        let mut steps = Vec::new();
         while !self.done() {
-            if self.eat(".") {
-                self.name(JSON_HELP)?;
+            steps.push(if self.eat(".") {
+                JsonStep::Member(self.name(JSON_HELP)?.into())
             } else if self.eat("[") {
-                if self.path[self.at..].starts_with('"') {
-                    self.name(JSON_HELP)?;
+                if self.rest().starts_with('"') {
+                    let name = self.name(JSON_HELP)?.into();
                     self.close(JSON_HELP)?;
+                    JsonStep::Member(name)
                 } else if self.eat("*") {
                     self.close(JSON_HELP)?;
+                    JsonStep::Each
                 } else {
-                    self.index(0, JSON_HELP)?;
+                    JsonStep::Index(self.index(0, JSON_HELP)?)
                 }
             } else {
                 return Err(self.fault("expected `.` or `[`", JSON_HELP));
-            }
+            });
         }
-        Ok(())
+        Ok(steps.into())
     }
 
-    fn name(&mut self, help: &'static str) -> Result<(), Fault> {
-        let rest = &self.path[self.at..];
-        let quoted = rest.strip_prefix('"').and_then(|inner| inner.find('"'));
-        let len = match quoted {
-            Some(inner) => inner + 2,
-            None => rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len()),
-        };
-        if len == 0 || quoted == Some(0) {
+    /// A name, without its quotes.
+    fn name(&mut self, help: &'static str) -> Result<&'a str, Fault> {
+        let rest = self.rest();
+        if let Some(inner) = rest.strip_prefix('"')
+            && let Some(length @ 1..) = inner.find('"')
+        {
+            self.at += length + 2;
+            return Ok(&inner[..length]);
+        }
+        let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len());
+        if length == 0 {
             return Err(self.fault("expected a name", help));
         }
-        self.at += len;
-        Ok(())
+        self.at += length;
+        Ok(&rest[..length])
     }
 
-    fn index(&mut self, least: u32, help: &'static str) -> Result<(), Fault> {
-        let rest = &self.path[self.at..];
-        let len = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        match rest[..len].parse::<u32>() {
-            Ok(index) if index >= least => {}
+    fn index(&mut self, least: u32, help: &'static str) -> Result<u32, Fault> {
+        let rest = self.rest();
+        let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let index = match rest[..length].parse::<u32>() {
+            Ok(index) if index >= least => index,
             Ok(_) => return Err(self.fault("positions count from 1", help)),
             Err(_) => return Err(self.fault("expected a position", help)),
-        }
-        self.at += len;
-        self.close(help)
+        };
+        self.at += length;
+        self.close(help)?;
+        Ok(index)
     }
 
     fn close(&mut self, help: &'static str) -> Result<(), Fault> {
@@ -105,9 +229,13 @@ impl Walk<'_> {
     }
 
     fn eat(&mut self, text: &str) -> bool {
-        let there = self.path[self.at..].starts_with(text);
+        let there = self.rest().starts_with(text);
         self.at += if there { text.len() } else { 0 };
         there
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.path[self.at..]
     }
 
     fn done(&self) -> bool {
@@ -115,9 +243,78 @@ impl Walk<'_> {
     }
 
     fn fault(&self, message: &str, help: &'static str) -> Fault {
-        let len = self.path[self.at..].chars().next().map_or(0, char::len_utf8);
-        // Paths are parts of files whose length fits.
-        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Fault { at: (narrow(self.at), narrow(self.at + len)), message: message.to_owned(), help }
+        let length = self.rest().chars().next().map_or(0, char::len_utf8);
+        Fault { at: (narrow(self.at), narrow(self.at + length)), message: message.to_owned(), help }
+    }
+}
+
+/// Paths are parts of files whose length fits.
+fn narrow(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(path: &str) -> String {
+        let place = read(path, |prefix| (prefix == "p").then(|| "urn:p".into()));
+        let name = |name: &XmlName| match &name.namespace {
+            Some(uri) => format!("{{{uri}}}{}", name.local),
+            None => name.local.to_string(),
+        };
+        match place {
+            Ok(Place::Xml(path)) => {
+                let one = if path.is_one() { "one " } else { "" };
+                let steps = path.steps.iter().map(|step| {
+                    let depth = if step.is_any_depth { "//" } else { "/" };
+                    let position = step.position.map(|position| format!("[{position}]")).unwrap_or_default();
+                    format!("{depth}{}{position}", name(&step.name))
+                });
+                let attribute = path.attribute.iter().map(|(attribute, any)| {
+                    format!("{}@{}", if *any { "//" } else { "/" }, name(attribute))
+                });
+                one.to_owned() + &steps.chain(attribute).collect::<String>()
+            }
+            Ok(Place::Json(steps)) => steps
+                .iter()
+                .map(|step| match step {
+                    JsonStep::Member(name) => format!("[{name:?}]"),
+                    JsonStep::Index(index) => format!("[{index}]"),
+                    JsonStep::Each => "[*]".to_owned(),
+                })
+                .collect(),
+            Ok(other) => format!("{other:?}"),
+            Err(fault) => format!("{}..{}: {}", fault.at.0, fault.at.1, fault.message),
+        }
+    }
+
+    #[test]
+    fn paths_and_what_is_none() {
+        for (path, expected) in [
+            ("xml.purchase/totalAmount", "/purchase/totalAmount"),
+            ("xml.purchase", "one /purchase"),
+            ("xml.purchase/totalAmount[1]", "one /purchase/totalAmount[1]"),
+            ("xml.purchase[1]/subTotal[2]/@id", "one /purchase[1]/subTotal[2]/@id"),
+            ("xml.//item", "//item"),
+            ("xml.a//b[2]/c", "/a//b[2]/c"),
+            ("xml.a//@id", "/a//@id"),
+            ("xml.//@id", "//@id"),
+            ("xml.p:a/p:b/@p:c", "/{urn:p}a/{urn:p}b/@{urn:p}c"),
+            ("xml.a/\"b.c\"", "/a/b.c"),
+            ("xml.q:a", "4..6: the prefix `q` is not declared"),
+            ("xml.@id", "4..5: an attribute belongs to an element"),
+            ("xml.a/@id/b", "9..10: nothing follows an attribute"),
+            ("xml.a[0]", "6..7: positions count from 1"),
+            ("xml.a/", "6..6: expected a name"),
+            ("xml.a/\"\"", "6..7: expected a name"),
+            ("json.a[0].b[*]", "[\"a\"][0][\"b\"][*]"),
+            ("json[\"unit price\"][4294967295]", "[\"unit price\"][4294967295]"),
+            ("json[\"unit price\"][4294967296]", "19..20: expected a position"),
+            ("json.a..b", "7..8: expected a name"),
+            ("json.a[x]", "7..8: expected a position"),
+        ] {
+            assert_eq!(shown(path), expected, "{path}");
+        }
     }
 }

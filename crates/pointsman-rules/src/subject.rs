@@ -20,6 +20,10 @@ pub enum Value<'a> {
     Ip(IpAddr),
     /// True or false.
     Boolean(bool),
+    /// It is there, and no comparison holds for it: JSON's `null`, an object or an array.
+    Nothing,
+    /// It is there, and what a comparison with it comes to cannot be said.
+    Unknown(Cause),
 }
 
 /// Something rules can decide about: an HTTP request, later a mail envelope.
@@ -39,7 +43,8 @@ pub trait Subject {
 pub(crate) struct TextRoom(SmallVec<[u8; 128]>);
 
 impl Value<'_> {
-    /// The value as bytes: of an address, number or truth value its canonical spelling.
+    /// The value as bytes: of an address, number or truth value its canonical spelling. Without any where there is
+    /// nothing to compare.
     pub(crate) fn text<'s>(&'s self, room: &'s mut TextRoom) -> &'s [u8] {
         match self {
             Value::Text(text) => return text,
@@ -51,6 +56,7 @@ impl Value<'_> {
             Value::Ip(ip) => write!(room, "{}", ip.to_canonical()).unwrap_or_default(),
             Value::Boolean(true) => return b"true",
             Value::Boolean(false) => return b"false",
+            Value::Nothing | Value::Unknown(_) => {}
         }
         &room.0
     }

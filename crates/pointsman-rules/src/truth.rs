@@ -1,4 +1,5 @@
-//! Three-valued logic: true, false, or unknown for a stated cause.
+//! Three-valued logic: true, false, or unknown for a stated cause. One of the causes passes: that something has not
+//! been read yet.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ pub enum Truth {
     False,
     /// It holds.
     True,
-    /// It cannot be said, and never will be for this subject.
+    /// It cannot be said: not yet, if the cause is [`Cause::Unread`], otherwise never for this subject.
     Unknown(Cause),
 }
 
@@ -28,6 +29,8 @@ pub enum Cause {
     Encoding,
     /// What would settle it lies beyond a limit.
     Limit,
+    /// What would settle it has not been read yet. No condition ends so.
+    Unread,
 }
 
 impl Cause {
@@ -37,7 +40,11 @@ impl Cause {
         match self {
             Cause::Limit => 413,
             Cause::Encoding => 415,
-            Cause::NotANumber | Cause::Duplicate | Cause::DuplicateKey | Cause::Malformed => 400,
+            Cause::NotANumber
+            | Cause::Duplicate
+            | Cause::DuplicateKey
+            | Cause::Malformed
+            | Cause::Unread => 400,
         }
     }
 }
@@ -51,6 +58,7 @@ impl fmt::Display for Cause {
             Cause::Malformed => "malformed",
             Cause::Encoding => "encoding",
             Cause::Limit => "limit",
+            Cause::Unread => "not read yet",
         })
     }
 }
@@ -85,22 +93,28 @@ impl std::ops::Not for Truth {
 }
 
 impl Truth {
-    /// Kleene's and; of two causes the left one is kept.
+    /// Whether it may yet become another one.
+    #[must_use]
+    pub fn is_unread(self) -> bool {
+        self == Truth::Unknown(Cause::Unread)
+    }
+
+    /// Kleene's and. Of two causes the left one is kept, but one that passes is kept before any that does not.
     #[must_use]
     pub fn and(self, other: Truth) -> Truth {
         match (self, other) {
             (Truth::False, _) | (_, Truth::False) => Truth::False,
-            (Truth::True, right) => right,
+            (Truth::True, right) | (Truth::Unknown(_), right @ Truth::Unknown(Cause::Unread)) => right,
             (left @ Truth::Unknown(_), _) => left,
         }
     }
 
-    /// Kleene's or; of two causes the left one is kept.
+    /// Kleene's or; of two causes one is kept as by [`Truth::and`].
     #[must_use]
     pub fn or(self, other: Truth) -> Truth {
         match (self, other) {
             (Truth::True, _) | (_, Truth::True) => Truth::True,
-            (Truth::False, right) => right,
+            (Truth::False, right) | (Truth::Unknown(_), right @ Truth::Unknown(Cause::Unread)) => right,
             (left @ Truth::Unknown(_), _) => left,
         }
     }
@@ -110,8 +124,13 @@ impl Truth {
 mod tests {
     use super::{Cause, Truth};
 
-    const ALL: [Truth; 4] =
-        [Truth::False, Truth::True, Truth::Unknown(Cause::Limit), Truth::Unknown(Cause::NotANumber)];
+    const ALL: [Truth; 5] = [
+        Truth::False,
+        Truth::True,
+        Truth::Unknown(Cause::Limit),
+        Truth::Unknown(Cause::NotANumber),
+        Truth::Unknown(Cause::Unread),
+    ];
 
     /// The laws speak of three values; the cause is only reported.
     fn rank(truth: Truth) -> i8 {
@@ -153,8 +172,27 @@ mod tests {
 
     #[test]
     fn the_left_cause_is_reported() {
-        let [_, _, left, right] = ALL;
+        let [_, _, left, right, _] = ALL;
         assert_eq!(left.and(right), left);
         assert_eq!(left.or(right), left);
+    }
+
+    /// Whatever the unread part comes to: what is said of the whole before stays true, or was said to be unread.
+    #[test]
+    fn what_is_said_before_all_is_read_stays_so() {
+        let unread = Truth::Unknown(Cause::Unread);
+        for other in ALL {
+            for (before, combine) in [
+                (unread.and(other), Truth::and as fn(Truth, Truth) -> Truth),
+                (other.and(unread), |read, other| other.and(read)),
+                (unread.or(other), Truth::or),
+                (other.or(unread), |read, other| other.or(read)),
+            ] {
+                let after: Vec<_> = ALL.map(|read| combine(read, other)).into();
+                let is_settled = after.iter().all(|truth| *truth == after[0]);
+                assert_eq!(before.is_unread(), !is_settled || other.is_unread(), "{other}: {after:?}");
+                assert!(before.is_unread() || before == after[0], "{other}");
+            }
+        }
     }
 }

@@ -100,14 +100,23 @@ impl Group {
 
     /// What each of its tests comes to. A field that may yet have values makes unknown what is not true.
     pub(super) fn decide<S: Subject + ?Sized>(&self, subject: &S, truths: &mut [Option<Truth>]) {
-        truths.fill(Some(subject.unsettled(&self.field).map_or(Truth::False, Truth::Unknown)));
+        truths.fill(Some(Truth::False));
+        let mut unless_true = Truth::False;
         subject.each(&self.field, &mut |value| {
             match value {
                 Value::Text(text) => self.see(text, truths),
+                Value::Nothing => {}
+                Value::Unknown(cause) => unless_true = unless_true.or(Truth::Unknown(cause)),
                 other => self.see(other.text(&mut TextRoom::default()), truths),
             }
             ControlFlow::Continue(())
         });
+        if let Some(cause) = subject.unsettled(&self.field) {
+            unless_true = unless_true.or(Truth::Unknown(cause));
+        }
+        if unless_true != Truth::False {
+            truths.iter_mut().filter(|truth| **truth == Some(Truth::False)).for_each(|truth| *truth = Some(unless_true));
+        }
     }
 
     fn see(&self, value: &[u8], truths: &mut [Option<Truth>]) {
