@@ -66,6 +66,8 @@ struct Compiler<'a> {
     scope: Scope,
     /// Where each label is, and which rule it calls.
     labels: HashMap<&'a str, (RuleIndex, Span)>,
+    /// The URIs of prefixes that paths into XML use.
+    namespaces: HashMap<Box<str>, Box<str>>,
     /// Each regex is built once, however many rules name it; `None` is one that is none.
     regexes: HashMap<Box<str>, Option<Matcher>>,
     on_unknown: OnUnknown,
@@ -80,6 +82,7 @@ impl<'a> Compiler<'a> {
             targets: TargetTable::new(targets),
             scope,
             labels: HashMap::new(),
+            namespaces: HashMap::new(),
             regexes: HashMap::new(),
             on_unknown: OnUnknown::default(),
         }
@@ -183,7 +186,10 @@ impl<'a> Compiler<'a> {
                     "on_unknown".to_owned()
                 }
                 SettingKind::ValidateStream | SettingKind::ValidateFull => "validate".to_owned(),
-                SettingKind::Namespace(prefix, _) => format!("namespace {}", shorten(&prefix.text)),
+                SettingKind::Namespace(prefix, uri) => {
+                    self.namespaces.insert((*prefix.text).into(), (*uri.text).into());
+                    format!("namespace {}", shorten(&prefix.text))
+                }
             };
             if let Some(first) = seen.get(&what) {
                 let line = self.line(*first);
@@ -263,7 +269,8 @@ impl<'a> Compiler<'a> {
     /// The same, or what is wrong with the name.
     fn resolved(&self, named: &FieldRef) -> Result<Field, Diagnostic> {
         let key = named.key.as_ref().map(|key| &*key.text);
-        let field = schema::resolve(&named.name, key)
+        let namespace = |prefix: &str| self.namespaces.get(prefix).cloned();
+        let field = schema::resolve(&named.name, key, namespace)
             .map_err(|why| no_field(named, &why, self.findings.suggestions()))?;
         self.in_scope(named, field)
     }
@@ -323,8 +330,10 @@ fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagn
             Diagnostic::error(span, format!("`{}` cannot be the name of a {name}", shorten(key)))
                 .help("names are letters, digits and a few signs such as `-`, without white space")
         }
-        NoField::Payload => error(format!("payload fields are not evaluated yet, and `{name}` is one"))
-            .help("a rule set that names one is refused; decide by the head of the request"),
+        NoField::Path(fault) => {
+            let (start, end) = (named.span.start + fault.at.0, named.span.start + fault.at.1);
+            Diagnostic::error(Span { start, end }, fault.message.clone()).help(fault.help)
+        }
         NoField::Mail => error(format!("mail fields are not evaluated yet, and `{name}` is one"))
             .help("a rule set that names one is refused; there are no mail listeners yet"),
     }

@@ -1,5 +1,7 @@
 //! The fields that a condition can name, with their types.
 
+use crate::Payload;
+
 /// A field of a request, by the name rules give it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
@@ -57,8 +59,8 @@ pub enum Field {
     ContentLength,
     /// `upgrade`: the protocols that the request asks to change to, lower case.
     Upgrade,
-    /// A value inside the body. Parsed, and not yet evaluated.
-    Payload(Box<str>),
+    /// A value inside the body.
+    Payload(Box<Payload>),
 }
 
 /// What a field's values are.

@@ -48,6 +48,7 @@ pub use named::NamedHeaders;
 pub use network::unmapped;
 pub use parser::{SOURCE_BYTES_MAX, parse};
 pub use pattern::Matcher;
+pub use payload::{JsonStep, Payload, Place, XmlName, XmlPath, XmlStep};
 pub use program::*;
 pub use rewrite::{BadPath, REWRITTEN_PATH_BYTES_MAX, rewrite_path};
 pub use subject::{Subject, Value};

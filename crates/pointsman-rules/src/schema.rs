@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::payload::{self, Fault, Payload, Place};
 use crate::{Field, FieldType};
 
 /// Whether a name takes a key in brackets, as `header["host"]` does.
@@ -25,14 +26,14 @@ pub(crate) struct Entry {
 pub(crate) enum Group {
     /// Evaluated.
     Head,
-    /// Parsed only: it needs the body.
+    /// Evaluated as the body is read.
     Payload,
     /// Parsed only: it needs a mail listener.
     Mail,
 }
 
 /// Why a name and a key do not make a field.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum NoField {
     /// No field has this name.
     Unknown,
@@ -42,8 +43,8 @@ pub(crate) enum NoField {
     KeyUnexpected,
     /// The key cannot be a name of that kind, so nothing could ever be there.
     KeyInvalid,
-    /// It needs the body.
-    Payload,
+    /// It is no path, or a prefix in it is not declared.
+    Path(Fault),
     /// It needs a mail listener.
     Mail,
 }
@@ -101,10 +102,15 @@ pub(crate) const ENTRIES: &[Entry] = &[
     mail("scan.verdict", Key::None),
 ];
 
-/// The field that a name and a key spell.
-pub(crate) fn resolve(name: &str, key: Option<&str>) -> Result<Field, NoField> {
+/// The field that a name and a key spell. `namespace` knows the URI of a prefix.
+pub(crate) fn resolve(
+    name: &str,
+    key: Option<&str>,
+    namespace: impl Fn(&str) -> Option<Box<str>>,
+) -> Result<Field, NoField> {
     if ["xml.", "json.", "json["].iter().any(|head| name.starts_with(head)) {
-        return Err(NoField::Payload);
+        let place = payload::read(name, namespace).map_err(NoField::Path)?;
+        return Ok(of_body(name.into(), place));
     }
     let entry = ENTRIES.iter().find(|e| e.name == name).ok_or(NoField::Unknown)?;
     match (entry.key, key) {
@@ -112,12 +118,12 @@ pub(crate) fn resolve(name: &str, key: Option<&str>) -> Result<Field, NoField> {
         (Key::Required, None) => return Err(NoField::KeyMissing),
         _ => {}
     }
-    match entry.group {
-        Group::Payload => return Err(NoField::Payload),
-        Group::Mail => return Err(NoField::Mail),
-        Group::Head => {}
+    if entry.group == Group::Mail {
+        return Err(NoField::Mail);
     }
     match (name, key) {
+        ("form", Some(key)) => Ok(of_body(format!("form[\"{key}\"]").into(), Place::Form(key.into()))),
+        ("body.size", None) => Ok(of_body(name.into(), Place::Size)),
         ("header", Some(key)) => {
             if !is_token(key) {
                 return Err(NoField::KeyInvalid);
@@ -133,6 +139,10 @@ pub(crate) fn resolve(name: &str, key: Option<&str>) -> Result<Field, NoField> {
         ("query", Some(key)) => Ok(Field::QueryParam(key.as_bytes().into())),
         _ => plain(name).ok_or(NoField::Unknown),
     }
+}
+
+fn of_body(spelling: Box<str>, place: Place) -> Field {
+    Field::Payload(Box::new(Payload { spelling, place }))
 }
 
 fn plain(name: &str) -> Option<Field> {
@@ -182,21 +192,24 @@ impl Field {
             Field::SrcIp | Field::DstIp | Field::ClientIp => FieldType::Ip,
             Field::SrcPort | Field::DstPort | Field::ContentLength => FieldType::Integer,
             Field::TlsResumed => FieldType::Boolean,
+            Field::Payload(payload) if payload.place == Place::Size => FieldType::Integer,
             _ => FieldType::Text,
         }
     }
 
     /// Whether a request can have several values of it.
     pub(crate) fn is_many_valued(&self) -> bool {
-        matches!(
-            self,
-            Field::TlsClientSan
-                | Field::QueryParam(_)
-                | Field::Header(_)
-                | Field::Cookie(_)
-                | Field::Upgrade
-                | Field::Payload(_)
-        )
+        match self {
+            Field::Payload(payload) => payload.is_many_valued(),
+            _ => matches!(
+                self,
+                Field::TlsClientSan
+                    | Field::QueryParam(_)
+                    | Field::Header(_)
+                    | Field::Cookie(_)
+                    | Field::Upgrade
+            ),
+        }
     }
 
     /// Whether a request can have no value of it.
@@ -264,7 +277,7 @@ impl fmt::Display for Field {
             Field::ContentType => "content_type",
             Field::ContentLength => "content_length",
             Field::Upgrade => "upgrade",
-            Field::Payload(path) => path,
+            Field::Payload(payload) => &payload.spelling,
         };
         f.write_str(name)
     }

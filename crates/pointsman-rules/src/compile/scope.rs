@@ -9,9 +9,11 @@ use super::Compiler;
 /// What a rule set is asked about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// HTTP requests.
+    /// Heads of HTTP requests.
     #[default]
     Requests,
+    /// HTTP requests with their bodies.
+    Bodies,
     /// Connections whose bytes nobody looks into: their addresses.
     Connections,
     /// Connections of which the ClientHello of TLS is read, and nothing else.
@@ -28,13 +30,18 @@ impl Scope {
             | Field::Proto
             | Field::ClientIp => true,
             Field::TlsSni | Field::TlsVersion | Field::TlsAlpn => self != Scope::Connections,
-            _ => self == Scope::Requests,
+            Field::Payload(_) => self == Scope::Bodies,
+            _ => self.has_requests(),
         }
+    }
+
+    fn has_requests(self) -> bool {
+        matches!(self, Scope::Requests | Scope::Bodies)
     }
 
     fn fields(self) -> &'static str {
         match self {
-            Scope::Requests => "every field is known",
+            Scope::Requests | Scope::Bodies => "every field is known",
             Scope::Connections => "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto` and `clientip`",
             Scope::Hellos => {
                 "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto`, `clientip`, `tls.sni`, `tls.version` and \
@@ -50,13 +57,18 @@ impl Compiler<'_> {
         if self.scope.has(&field) {
             return Ok(field);
         }
+        if self.scope == Scope::Requests {
+            let message = format!("payload fields are not evaluated yet, and `{}` is one", shorten(&named.name));
+            let help = "a rule set that names one is refused; decide by the head of the request";
+            return Err(Diagnostic::error(named.span, message).help(help));
+        }
         let message = format!("`{}` is not known here: no request is read", shorten(&named.name));
         Err(Diagnostic::error(named.span, message).help(self.scope.fields()))
     }
 
     /// Says what an action cannot do where there is no request, and whether it can.
     pub(super) fn check_scope(&mut self, action: &Action) -> Option<()> {
-        if self.scope == Scope::Requests {
+        if self.scope.has_requests() {
             return Some(());
         }
         match &action.kind {
