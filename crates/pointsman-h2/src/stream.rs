@@ -122,6 +122,12 @@ impl Stream {
     /// The stream was reset, or its connection has ended.
     pub fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         let before = out.len();
+        if let Input::Head(..) = self.input
+            && self.poll_reset(context).is_ready()
+        {
+            // Whether it has a body is not known any more.
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         if let Input::Head(parts, body) = &mut self.input {
             if let Some(body) = body
                 && request::announces_nothing(parts)
@@ -224,7 +230,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Bytes of content that all streams of the connection have sent.
+    /// Bytes of content that it has sent.
     pub fn sent_bytes(&self) -> u64 {
         self.held.sent_bytes()
     }

@@ -24,12 +24,16 @@ pub(crate) struct ClientStream {
     window_bytes: u32,
 }
 
+/// Who takes back what it asked for makes more work than it may have at a time. Behind so many microseconds it has
+/// waited: a deadline of its own is over.
+const RESET_AT_ONCE_US: u64 = 50_000;
+
 /// What the streams of a connection are counted by.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     pub(crate) open: Cell<u32>,
     pub(crate) begun: Cell<u64>,
-    /// Those that the client reset before they were answered.
+    /// Those that the client reset before they were answered, at once.
     pub(crate) reset: Cell<u64>,
     /// Bytes of requests and answers.
     pub(crate) useful_bytes: Cell<u64>,
@@ -45,6 +49,7 @@ pub(crate) struct Streams {
 struct Place {
     streams: Rc<Streams>,
     shard: Rc<Shard>,
+    began_us: u64,
     is_reset: bool,
 }
 
@@ -53,7 +58,8 @@ impl Place {
         streams.open.set(streams.open.get() + 1);
         streams.begun.set(streams.begun.get() + 1);
         shard.shared.streams.begun(shard.thread);
-        Place { streams, shard, is_reset: false }
+        let began_us = shard.clock.round_us();
+        Place { streams, shard, began_us, is_reset: false }
     }
 
     fn count(&self, bytes: usize) {
@@ -109,8 +115,9 @@ impl ClientStream {
         }
         let is_answered = self.stream.is_answered() || self.stream.is_tunnel();
         if !is_answered && !std::mem::replace(&mut self.place.is_reset, true) {
-            let streams = &self.place.streams;
-            streams.reset.set(streams.reset.get() + 1);
+            let Place { streams, shard, began_us, .. } = &self.place;
+            let is_at_once = shard.clock.round_us() - began_us < RESET_AT_ONCE_US;
+            streams.reset.set(streams.reset.get() + u64::from(is_at_once));
         }
         true
     }
@@ -126,7 +133,7 @@ impl Transport for ClientStream {
         if self.has_ended(context) { Presence::Broken } else { Presence::Open }
     }
 
-    /// Of whichever stream. Where its windows hold everything back, what else it takes is no sign that it wants any.
+    /// Its own content that has left; where nothing leaves because the client reads too little, what that reads.
     fn taken_bytes(&self) -> Option<u64> {
         Some(self.stream.sent_bytes() + self.place.streams.taken_bytes.get())
     }
