@@ -101,7 +101,7 @@ impl Options {
         }
         if !self.alpn.is_empty() {
             let message =
-                "`--alpn` is for a connection without a request; over TLS a request is one of `http/1.1`";
+                "`--alpn` is for a connection without a request; over TLS the version of a request says it";
             return Err(message.into());
         }
         match self.tls {
