@@ -6,6 +6,7 @@ mod table;
 
 use crate::limits::LISTENER_LIMIT_KEYS;
 use pool::POOL;
+pub(crate) use pool::POOL_HEADER;
 
 /// A table of the configuration.
 #[derive(Debug)]

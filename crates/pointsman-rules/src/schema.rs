@@ -225,6 +225,7 @@ impl Field {
                 | Field::ContentType
                 | Field::Proto
                 | Field::Scheme
+                | Field::TlsSni
                 | Field::TlsClientFingerprint
                 | Field::Upgrade
         )

@@ -8,6 +8,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
 use crate::certificate::{Concern, Loaded};
+use crate::hello::without_last_dot;
 
 /// Certificates by name. An exact name is preferred to a wildcard, which stands for exactly one label; a
 /// client without a name, or with an unknown one, is shown the first certificate.
@@ -76,7 +77,7 @@ impl ByName {
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.candidates(hello.server_name()).choose(hello.signature_schemes())
+        self.candidates(hello.server_name().map(without_last_dot)).choose(hello.signature_schemes())
     }
 }
 
