@@ -9,7 +9,9 @@
 mod fault;
 mod limits;
 mod sink;
+mod xml;
 
 pub use fault::{Cause, Fault};
 pub use limits::Limits;
 pub use sink::{PathId, Sink, Value};
+pub use xml::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlReader, XmlStep};
