@@ -30,7 +30,7 @@ pub use paths::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlStep};
 ///
 /// Beside [`Limits`] there are 256 namespace declarations that hold at one place, 4096 bytes of a namespace's name, and
 /// 1024 bytes of the XML declaration. What is held is at most the names of the open elements and their values at paths,
-/// one tag's attributes without the values that nobody asks for, and the namespaces.
+/// one tag's attributes without the values that nobody asks for, the namespaces, and a few bytes for each path.
 #[derive(Debug)]
 pub struct XmlReader {
     paths: Arc<XmlPaths>,

@@ -18,6 +18,7 @@ pub(super) struct Name {
 pub(super) type NameFault = (Cause, usize, &'static str);
 
 pub(super) const TOO_LONG: &str = "a name that is too long";
+const COLON: &str = "a colon that does not stand between two names";
 const NO_START: &str = "a character that no name begins with";
 
 impl Name {
@@ -46,11 +47,15 @@ impl Name {
             let is_first = bytes == 0 || (self.prefix_bytes != 0 && bytes == self.prefix_bytes + 1);
             if character == ':' {
                 if is_first || self.prefix_bytes != 0 {
-                    return Err((Cause::Malformed, end, "a colon that does not stand between two names"));
+                    return Err((Cause::Malformed, end, COLON));
                 }
                 self.prefix_bytes = bytes;
             } else if !is_in_name(character) || (is_first && !is_name_start(character)) {
-                return if is_first { Err((Cause::Malformed, end, NO_START)) } else { Ok(Some(end)) };
+                return match (is_first, bytes) {
+                    (false, _) => Ok(Some(end)),
+                    (true, 0) => Err((Cause::Malformed, end, NO_START)),
+                    (true, _) => Err((Cause::Malformed, end, COLON)),
+                };
             }
             if bytes + character.len_utf8() > bytes_max {
                 return Err((Cause::Limit, end, TOO_LONG));
