@@ -156,3 +156,11 @@ pub(crate) fn path(text: &str) -> XmlPath {
     }
     path
 }
+
+/// Paths are shared by threads, and a reader may go from one to another.
+#[test]
+fn readers_go_where_their_connections_go() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<XmlPaths>();
+    is_shared::<XmlReader>();
+}

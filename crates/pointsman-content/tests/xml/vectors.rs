@@ -148,6 +148,8 @@ const TAKEN_BY_ROXMLTREE: &[&str] = &[
     "[17] PITarget: xml in other letters",
     "NS 7: a colon in an instruction's name",
     "NS 4: a colon first",
+    "NS 4: a colon first in an end tag",
+    "NS 4: a colon last in an instruction's name",
     "NS 4: a colon first in an attribute",
     "NS 3: a prefix declared as nothing",
     "NS 3: the prefix xmlns, declared",
