@@ -3,7 +3,8 @@
 use super::tree::{SourceFile, Tree};
 use super::{Finding, dependencies};
 
-const PURE: &[&str] = &["pointsman-rules", "pointsman-http", "pointsman-balance", "pointsman-view"];
+const PURE: &[&str] =
+    &["pointsman-rules", "pointsman-http", "pointsman-balance", "pointsman-view", "pointsman-content"];
 
 /// Dependencies that bring a runtime, sockets, TLS, randomness or files.
 const CRATES: &[&str] =

@@ -1,0 +1,17 @@
+//! Values by path out of XML, JSON and form bytes, pushed in chunks, within limits.
+//!
+//! A body comes as it comes: readers are fed pieces of any size and keep nothing of what they have read but where they
+//! are. What a document is given to does not depend on how it was cut.
+//!
+//! Invariant: what a reader holds has a bound that its [`Limits`] give, whatever it is fed, and its time grows with the
+//! bytes that it was fed and nothing else. Nothing here knows HTTP, rules, a clock or a socket.
+
+mod fault;
+mod limits;
+mod sink;
+mod xml;
+
+pub use fault::{Cause, Fault};
+pub use limits::Limits;
+pub use sink::{PathId, Sink, Value};
+pub use xml::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlReader, XmlStep};
