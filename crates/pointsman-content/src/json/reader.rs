@@ -2,7 +2,7 @@
 
 use super::malformed;
 use super::nest::Nest;
-use super::number::{Literal, Part};
+use super::number::{Literal, Part, end_of_short_number};
 use super::scan::{behind_white_space, up_to_string_mark};
 use super::standing::{Kind, Standing};
 use super::string::{Escape, read_string};
@@ -35,6 +35,8 @@ enum Place {
     Value,
     /// Behind `[`: an element or the end.
     FirstElement,
+    /// Behind a comma in an array.
+    Element,
     /// Behind `{`: a name or the end.
     FirstName,
     /// Behind a comma in an object.
@@ -74,8 +76,8 @@ struct Piece<'a, S> {
     sink: &'a mut S,
 }
 
-/// Where it goes on, or nothing where the piece ends.
-type Next = Result<Option<usize>, Fault>;
+/// Where it goes on, or nothing where the piece ends or a fault was noted.
+type Next = Option<usize>;
 
 impl JsonReader {
     /// Before the first byte.
@@ -102,9 +104,12 @@ impl JsonReader {
             self.has_begun = true;
             self.standing = Standing::at_top(paths);
         }
-        let read = self.read(&mut Piece { paths, text, sink });
+        let mut piece = Piece { paths, text, sink };
+        if let Some(at) = self.read_cut(&mut piece) {
+            self.read(&mut piece, at);
+        }
         self.before += text.len() as u64;
-        read.inspect_err(|fault| self.fault = Some(*fault))
+        self.fault.map_or(Ok(()), Err)
     }
 
     /// The document ends here.
@@ -132,45 +137,84 @@ impl JsonReader {
         Err(fault)
     }
 
-    fn read<S: Sink>(&mut self, piece: &mut Piece<'_, S>) -> Result<(), Fault> {
+    /// Reads from `at` on, where no token is open, to the end of the piece or a fault.
+    fn read<S: Sink>(&mut self, piece: &mut Piece<'_, S>, mut at: usize) {
         let bytes = piece.text.as_bytes();
-        let mut next = self.read_cut(piece)?;
-        while let Some(at) = next {
-            let at = behind_white_space(bytes, at);
-            let Some(&byte) = bytes.get(at) else { return Ok(()) };
-            next = match (self.place, byte) {
-                (Place::Name | Place::FirstName, b'"') => self.read_name(piece, at)?,
-                (Place::Colon, b':') => {
-                    self.place = Place::Value;
-                    Some(at + 1)
+        let mut place = self.place;
+        // What often stands in a row is read in one turn.
+        while let Some(mut byte) = next_byte(bytes, &mut at) {
+            if place == Place::Behind && byte == b',' {
+                place = if self.nest.is_object() { Place::Name } else { Place::Element };
+                at += 1;
+                let Some(behind) = next_byte(bytes, &mut at) else { break };
+                byte = behind;
+            }
+            if matches!(place, Place::Name | Place::FirstName) && byte == b'"' {
+                place = Place::Colon;
+                let Some(end) = self.read_name(piece, at) else { break };
+                at = end;
+                let Some(behind) = next_byte(bytes, &mut at) else { break };
+                byte = behind;
+            }
+            if place == Place::Colon && byte == b':' {
+                place = Place::Value;
+                at += 1;
+                let Some(behind) = next_byte(bytes, &mut at) else { break };
+                byte = behind;
+            }
+            match place {
+                Place::FirstElement if byte == b']' => place = self.close(piece),
+                Place::FirstName if byte == b'}' => place = self.close(piece),
+                Place::Behind if byte == if self.nest.is_object() { b'}' } else { b']' } => {
+                    place = self.close(piece);
                 }
-                (Place::Behind, b',') => {
-                    self.place = if self.nest.is_object() { Place::Name } else { self.next_element(piece) };
-                    Some(at + 1)
+                Place::Value | Place::Element | Place::FirstElement => {
+                    if place != Place::Value && self.is_on_a_path() {
+                        self.standing.element(piece.paths);
+                    }
+                    if byte == b'{' || byte == b'[' {
+                        let Some(inside) = self.open(piece, byte == b'{', at) else { break };
+                        place = inside;
+                    } else {
+                        place = self.behind_value();
+                        let Some(end) = self.read_scalar(piece, byte, at) else { break };
+                        at = end;
+                        continue;
+                    }
                 }
-                (Place::Behind, b'}') if self.nest.is_object() => self.close(piece, at),
-                (Place::Behind, b']') if !self.nest.is_object() => self.close(piece, at),
-                (Place::FirstName, b'}') | (Place::FirstElement, b']') => self.close(piece, at),
-                (Place::FirstElement, _) => {
-                    self.next_element(piece);
-                    self.read_value(piece, byte, at)?
+                _ => {
+                    self.refuse(at, place.expected());
+                    break;
                 }
-                (Place::Value, _) => self.read_value(piece, byte, at)?,
-                (place, _) => return Err(malformed(self.before + at as u64, place.expected())),
-            };
+            }
+            at += 1;
         }
-        Ok(())
+        self.place = place;
     }
 
     /// Reads what is left of the token in which the last piece ended.
     fn read_cut<S: Sink>(&mut self, piece: &mut Piece<'_, S>) -> Next {
         match std::mem::replace(&mut self.cut, Cut::None) {
-            Cut::None => Ok(Some(0)),
+            Cut::None => Some(0),
             Cut::Name { escape, at } => self.read_name_on(piece, escape, at, 0),
             Cut::Text(escape) => self.read_text_on(piece, escape, 0),
-            Cut::Number(part) => self.read_number_on(piece, part, 0, 0),
+            Cut::Number(mut part) => {
+                let end = part.read_on(piece.text.as_bytes(), 0);
+                self.end_number(piece, part, 0, end)
+            }
             Cut::Literal(literal) => self.read_literal_on(piece, literal, 0),
         }
+    }
+
+    #[cold]
+    fn refuse(&mut self, at: usize, what: &'static str) -> Next {
+        self.note(malformed(self.before + at as u64, what))
+    }
+
+    #[cold]
+    fn note(&mut self, fault: Fault) -> Next {
+        self.fault = Some(fault);
+        None
     }
 
     /// Whether paths go into the innermost container.
@@ -180,32 +224,37 @@ impl JsonReader {
     }
 
     #[inline]
-    fn next_element<S>(&mut self, piece: &Piece<'_, S>) -> Place {
-        if self.is_on_a_path() {
-            self.standing.element(piece.paths);
-        }
-        Place::Value
-    }
-
-    #[inline]
-    fn close<S: Sink>(&mut self, piece: &mut Piece<'_, S>, at: usize) -> Option<usize> {
-        if self.is_on_a_path() {
-            self.standing.close(piece.paths, piece.sink);
-        }
-        self.nest.close();
-        self.place = self.behind_value();
-        Some(at + 1)
-    }
-
-    #[inline]
     fn behind_value(&self) -> Place {
         if self.nest.depth() == 0 { Place::End } else { Place::Behind }
     }
 
-    /// Reads a name whose quote stands here.
+    /// An object or array begins at `at`. What may come in it, or nothing where that is one level too many.
+    #[inline]
+    fn open<S: Sink>(&mut self, piece: &mut Piece<'_, S>, is_object: bool, at: usize) -> Option<Place> {
+        let at = self.before + at as u64;
+        if !self.nest.open(is_object) {
+            self.note(Fault { cause: Cause::Limit, at, what: "too many levels" });
+            return None;
+        }
+        if self.standing.is_sought() {
+            self.standing.open(piece.paths, is_object, at, piece.sink);
+        }
+        Some(if is_object { Place::FirstName } else { Place::FirstElement })
+    }
+
+    /// The innermost container ends. What may come behind it.
+    #[inline]
+    fn close<S: Sink>(&mut self, piece: &mut Piece<'_, S>) -> Place {
+        if self.is_on_a_path() {
+            self.standing.close(piece.paths, piece.sink);
+        }
+        self.nest.close();
+        self.behind_value()
+    }
+
+    /// Reads a name whose quote stands at `at`.
     #[inline]
     fn read_name<S: Sink>(&mut self, piece: &mut Piece<'_, S>, at: usize) -> Next {
-        self.place = Place::Colon;
         let (start, end) = (at + 1, up_to_string_mark(piece.text.as_bytes(), at + 1));
         let name_at = self.before + at as u64;
         if piece.text.as_bytes().get(end) != Some(&b'"') {
@@ -215,12 +264,13 @@ impl JsonReader {
         if self.is_on_a_path() {
             let name = piece.text.get(start..end).unwrap_or_default();
             if !self.standing.member(piece.paths, name) {
-                return Err(repeated(name_at));
+                return self.note(repeated(name_at));
             }
         }
-        Ok(Some(end + 1))
+        Some(end + 1)
     }
 
+    /// Reads on in a name that is escaped or cut.
     #[cold]
     fn read_name_on<S: Sink>(
         &mut self,
@@ -229,51 +279,48 @@ impl JsonReader {
         name_at: u64,
         at: usize,
     ) -> Next {
-        let name_bytes_max = if self.is_on_a_path() { piece.paths.name_bytes_max() } else { 0 };
-        let end = read_string(&mut escape, piece.text, at, self.before, |decoded| {
+        let is_on_a_path = self.is_on_a_path();
+        let name_bytes_max = if is_on_a_path { piece.paths.name_bytes_max() } else { 0 };
+        let read = read_string(&mut escape, piece.text, at, self.before, |decoded| {
             self.carry.push(decoded, name_bytes_max);
-        })?;
-        if end.is_none() {
-            self.cut = Cut::Name { escape, at: name_at };
-        } else if self.is_on_a_path()
-            && !self.carry.is_over
-            && !self.standing.member(piece.paths, &self.carry.text)
-        {
-            return Err(repeated(name_at));
+        });
+        match read {
+            Err(fault) => self.note(fault),
+            Ok(None) => {
+                self.cut = Cut::Name { escape, at: name_at };
+                None
+            }
+            Ok(end) => {
+                let is_looked_for = is_on_a_path && !self.carry.is_over;
+                if is_looked_for && !self.standing.member(piece.paths, &self.carry.text) {
+                    return self.note(repeated(name_at));
+                }
+                end
+            }
         }
-        Ok(end)
     }
 
+    /// Reads a value that begins with this byte at `at`, and is neither object nor array.
     #[inline]
-    fn read_value<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
-        let is_object = byte == b'{';
-        if is_object || byte == b'[' {
-            let open_at = self.before + at as u64;
-            if !self.nest.open(is_object) {
-                return Err(Fault { cause: Cause::Limit, at: open_at, what: "too many levels" });
-            }
-            if self.standing.is_sought() {
-                self.standing.open(piece.paths, is_object, open_at, piece.sink);
-            }
-            self.place = if is_object { Place::FirstName } else { Place::FirstElement };
-            return Ok(Some(at + 1));
+    fn read_scalar<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
+        let is_number = byte == b'-' || byte.is_ascii_digit();
+        if byte != b'"' && !is_number && Literal::first(byte).is_none() {
+            return self.refuse(at, Place::Value.expected());
         }
-        let (part, literal) = (Part::first(byte), Literal::first(byte));
-        if byte != b'"' && part.is_none() && literal.is_none() {
-            return Err(malformed(self.before + at as u64, Place::Value.expected()));
-        }
-        self.place = self.behind_value();
         if self.standing.is_sought() {
             self.standing.begin(piece.paths, Kind::Scalar, piece.sink);
             self.carry.clear();
         }
-        match (part, literal) {
-            (Some(part), _) => self.read_number_on(piece, part, at, at + 1),
-            (_, Some(literal)) => self.read_literal_on(piece, literal, at + 1),
-            _ => self.read_text(piece, at + 1),
+        if byte == b'"' {
+            self.read_text(piece, at + 1)
+        } else if is_number {
+            self.read_number(piece, byte, at)
+        } else {
+            self.read_literal_on(piece, Literal::first(byte)?, at + 1)
         }
     }
 
+    /// Reads a string behind its quote.
     #[inline]
     fn read_text<S: Sink>(&mut self, piece: &mut Piece<'_, S>, at: usize) -> Next {
         let end = up_to_string_mark(piece.text.as_bytes(), at);
@@ -285,65 +332,79 @@ impl JsonReader {
             let value = if self.fits(text) { Value::Text(text) } else { Value::TooLong };
             self.standing.settle(piece.paths, value, piece.sink);
         }
-        Ok(Some(end + 1))
+        Some(end + 1)
     }
 
-    #[cold]
+    /// Reads on in a string that is escaped or cut.
+    #[inline(never)]
     fn read_text_on<S: Sink>(&mut self, piece: &mut Piece<'_, S>, mut escape: Escape, at: usize) -> Next {
         let value_bytes_max = self.limits.value_bytes_max as usize;
-        let end = read_string(&mut escape, piece.text, at, self.before, |decoded| {
+        let read = read_string(&mut escape, piece.text, at, self.before, |decoded| {
             if self.standing.is_sought() && !self.carry.push(decoded, value_bytes_max) {
                 self.standing.settle(piece.paths, Value::TooLong, piece.sink);
             }
-        })?;
-        if end.is_none() {
-            self.cut = Cut::Text(escape);
-        } else if self.standing.is_sought() {
-            self.standing.settle(piece.paths, Value::Text(&self.carry.text), piece.sink);
+        });
+        match read {
+            Err(fault) => self.note(fault),
+            Ok(None) => {
+                self.cut = Cut::Text(escape);
+                None
+            }
+            Ok(end) => {
+                if self.standing.is_sought() {
+                    self.standing.settle(piece.paths, Value::Text(&self.carry.text), piece.sink);
+                }
+                end
+            }
         }
-        Ok(end)
     }
 
-    /// Reads a number of which `from` is the first byte here, on from `at`.
     #[inline]
-    fn read_number_on<S: Sink>(
-        &mut self,
-        piece: &mut Piece<'_, S>,
-        mut part: Part,
-        from: usize,
-        at: usize,
-    ) -> Next {
+    fn read_number<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
         let bytes = piece.text.as_bytes();
-        let end = part.read_on(bytes, at);
-        let byte = bytes.get(end);
-        if self.standing.is_sought() {
-            let text = piece.text.get(from..end).unwrap_or_default();
-            let is_whole = byte.is_some() && self.carry.text.is_empty();
-            if if is_whole {
-                !self.fits(text)
+        if let Some(end) = end_of_short_number(bytes, at) {
+            return if self.standing.is_sought() {
+                self.end_number(piece, Part::Integer, at, end)
             } else {
-                !self.carry.push(text, self.limits.value_bytes_max as usize)
-            } {
+                Some(end)
+            };
+        }
+        let mut part = Part::first(byte)?;
+        let end = part.read_on(bytes, at + 1);
+        self.end_number(piece, part, at, end)
+    }
+
+    /// A number of which `from` is the first byte here ends at `end`, with the piece, with a fault or behind this part.
+    fn end_number<S: Sink>(&mut self, piece: &mut Piece<'_, S>, part: Part, from: usize, end: usize) -> Next {
+        let byte = piece.text.as_bytes().get(end);
+        let text = piece.text.get(from..end).unwrap_or_default();
+        if self.standing.is_sought() {
+            let is_whole = byte.is_some() && self.carry.text.is_empty();
+            let fits = if is_whole {
+                self.fits(text)
+            } else {
+                self.carry.push(text, self.limits.value_bytes_max as usize)
+            };
+            if !fits {
                 self.standing.settle(piece.paths, Value::TooLong, piece.sink);
             }
         }
         let Some(byte) = byte else {
             self.cut = Cut::Number(part);
-            return Ok(None);
+            return None;
         };
-        // What cannot end here is seen before anybody hears of a number.
         if !part.may_end() {
-            return Err(malformed(self.before + end as u64, "an unfinished number"));
-        }
-        if self.standing.is_sought() && !b" \t\n\r,]}".contains(byte) {
-            return Err(malformed(self.before + end as u64, self.place.expected()));
+            return self.refuse(end, "an unfinished number");
         }
         if self.standing.is_sought() {
-            let text = piece.text.get(from..end).unwrap_or_default();
+            // What cannot stand behind a number is seen before anybody hears of the number.
+            if !b" \t\n\r,]}".contains(byte) {
+                return self.refuse(end, self.behind_value().expected());
+            }
             let text = if self.carry.text.is_empty() { text } else { &self.carry.text };
             self.standing.settle(piece.paths, Value::Number(text), piece.sink);
         }
-        Ok(Some(end))
+        Some(end)
     }
 
     #[inline]
@@ -356,20 +417,31 @@ impl JsonReader {
         let end = literal.read_on(piece.text.as_bytes(), at);
         if !literal.left.is_empty() {
             if end < piece.text.len() {
-                return Err(malformed(self.before + end as u64, "neither `true`, `false` nor `null`"));
+                return self.refuse(end, "neither `true`, `false` nor `null`");
             }
             self.cut = Cut::Literal(literal);
-            return Ok(None);
+            return None;
         }
         if self.standing.is_sought() {
             self.standing.settle(piece.paths, literal.value, piece.sink);
         }
-        Ok(Some(end))
+        Some(end)
     }
 
     fn fits(&self, value: &str) -> bool {
         value.len() <= self.limits.value_bytes_max as usize
     }
+}
+
+/// The next byte that is no white space. Nearly always it is the first one.
+#[inline]
+fn next_byte(bytes: &[u8], at: &mut usize) -> Option<u8> {
+    let byte = *bytes.get(*at)?;
+    if byte > b' ' {
+        return Some(byte);
+    }
+    *at = behind_white_space(bytes, *at);
+    bytes.get(*at).copied()
 }
 
 impl Carry {
@@ -392,7 +464,7 @@ impl Place {
     /// What is said of anything else.
     fn expected(self) -> &'static str {
         match self {
-            Place::Value | Place::FirstElement => "a value is expected",
+            Place::Value | Place::FirstElement | Place::Element => "a value is expected",
             Place::FirstName => "a name or `}` is expected",
             Place::Name => "a name is expected",
             Place::Colon => "`:` is expected",

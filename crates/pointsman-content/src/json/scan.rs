@@ -6,9 +6,26 @@ const WIDTH: usize = 16;
 
 /// The first `"`, `\` or control from `at` on, or the end.
 #[inline]
-pub(super) fn up_to_string_mark(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn up_to_string_mark(bytes: &[u8], at: usize) -> usize {
+    first(bytes, at, |bytes| {
+        let quotes = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
+        quotes | bytes.simd_le(u8x16::splat(0x1f))
+    })
+}
+
+/// The first byte from `at` on that is no white space (RFC 8259 section 2), or the end.
+pub(super) fn behind_white_space(bytes: &[u8], at: usize) -> usize {
+    first(bytes, at, |bytes| {
+        let one_of = |one, other| bytes.simd_eq(u8x16::splat(one)) | bytes.simd_eq(u8x16::splat(other));
+        !(one_of(b' ', b'\n') | one_of(b'\t', b'\r'))
+    })
+}
+
+/// The first byte from `at` on that `marks` sets bits for, or the end.
+#[inline]
+fn first(bytes: &[u8], mut at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        match string_marks(*chunk) {
+        match marks(u8x16::new(*chunk)).to_bitmask() {
             0 => at += WIDTH,
             found => return at + found.trailing_zeros() as usize,
         }
@@ -19,24 +36,31 @@ pub(super) fn up_to_string_mark(bytes: &[u8], mut at: usize) -> usize {
         padded.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
         padded
     });
-    let found = string_marks(last) >> at.saturating_sub(bytes.len().saturating_sub(WIDTH)).min(WIDTH);
+    let seen = at.saturating_sub(bytes.len().saturating_sub(WIDTH)).min(WIDTH);
+    let found = marks(u8x16::new(last)).to_bitmask() >> seen;
     bytes.len().min(at + found.trailing_zeros() as usize)
 }
 
-#[inline]
-fn string_marks(bytes: [u8; WIDTH]) -> u32 {
-    let bytes = u8x16::new(bytes);
-    let quotes = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
-    (quotes | bytes.simd_le(u8x16::splat(0x1f))).to_bitmask()
+/// Sixteen bytes of which some may be a number's, a bit for each of a kind.
+pub(super) struct NumberMarks {
+    pub(super) digits: u32,
+    pub(super) points: u32,
+    /// `e` and `E`.
+    pub(super) marks: u32,
+    pub(super) signs: u32,
 }
 
-/// The first byte from `at` on that is no white space (RFC 8259 section 2), or the end.
+/// What stands at `at`, if there are sixteen bytes.
 #[inline]
-pub(super) fn behind_white_space(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
-        at += 1;
-    }
-    at
+pub(super) fn number_marks(bytes: &[u8], at: usize) -> Option<NumberMarks> {
+    let bytes = u8x16::new(*bytes.get(at..)?.first_chunk()?);
+    let are = |byte| bytes.simd_eq(u8x16::splat(byte));
+    Some(NumberMarks {
+        digits: (bytes - u8x16::splat(b'0')).simd_le(u8x16::splat(9)).to_bitmask(),
+        points: are(b'.').to_bitmask(),
+        marks: (are(b'e') | are(b'E')).to_bitmask(),
+        signs: (are(b'+') | are(b'-')).to_bitmask(),
+    })
 }
 
 /// The first byte from `at` on that is no digit, or the end.

@@ -92,7 +92,12 @@ impl Standing {
         for place in container.first..self.value {
             let Some(&node) = self.nodes.get(place) else { break };
             let node = paths.node(node);
-            self.nodes.extend(node.element(container.elements).into_iter().chain(node.every()));
+            if let Some(child) = node.element(container.elements) {
+                self.nodes.push(child);
+            }
+            if let Some(child) = node.every() {
+                self.nodes.push(child);
+            }
         }
         container.elements += 1;
     }

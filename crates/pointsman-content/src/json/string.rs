@@ -46,11 +46,44 @@ pub(super) fn read_string(
         match text.as_bytes().get(end) {
             None => return Ok(None),
             Some(b'"') => return Ok(Some(end + 1)),
-            Some(b'\\') => *escape = Escape::Begun,
+            Some(b'\\') => {
+                let behind = text.as_bytes().get(end + 1..).unwrap_or_default();
+                if let Some((decoded, bytes)) = whole(behind) {
+                    take(decoded.encode_utf8(&mut [0; 4]));
+                    at = end + 1 + bytes;
+                    continue;
+                }
+                *escape = Escape::Begun;
+            }
             Some(_) => return Err(malformed(before + end as u64, "a control character in a string")),
         }
         at = end + 1;
     }
+}
+
+/// The character of an escape whose `\` stands before these bytes, and how many of them are its, if it is all there and
+/// right.
+#[inline]
+fn whole(behind: &[u8]) -> Option<(char, usize)> {
+    let [letter, behind @ ..] = behind else { return None };
+    if *letter != b'u' {
+        return Some((plain(*letter)?, 1));
+    }
+    let first = unit(behind)?;
+    if let Some(decoded) = char::from_u32(u32::from(first)) {
+        return Some((decoded, r"u0000".len()));
+    }
+    let second = unit(behind.get(4..)?.strip_prefix(br"\u")?)?;
+    let decoded = char::decode_utf16([first, second]).next()?.ok()?;
+    Some((decoded, r"uD800\uDC00".len()))
+}
+
+/// Four digits.
+#[inline]
+fn unit(digits: &[u8]) -> Option<u16> {
+    let digits: &[u8; 4] = digits.first_chunk()?;
+    let digit = |unit: u32, byte: &u8| Some(unit << 4 | (*byte as char).to_digit(16)?);
+    digits.iter().try_fold(0, digit).map(|unit| unit as u16)
 }
 
 impl Escape {

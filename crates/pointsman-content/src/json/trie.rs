@@ -150,12 +150,17 @@ impl Node {
     }
 
     /// The element with this index by itself.
+    #[inline]
     pub(super) fn element(&self, index: u64) -> Option<NodeId> {
+        if self.elements.is_empty() {
+            return None;
+        }
         let place = self.elements.binary_search_by(|&(known, _)| u64::from(known).cmp(&index)).ok()?;
         self.elements.get(place).map(|&(_, child)| child)
     }
 
     /// The element with any index.
+    #[inline]
     pub(super) fn every(&self) -> Option<NodeId> {
         self.every
     }
