@@ -93,8 +93,18 @@ pub(super) struct Literal {
 }
 
 impl Literal {
-    /// The one that begins with this byte.
+    /// The one that stands whole at `at`: where it ends, and what it means.
     #[inline]
+    pub(super) fn whole(bytes: &[u8], at: usize) -> Option<(usize, Value<'static>)> {
+        match bytes.get(at..)? {
+            [b't', b'r', b'u', b'e', ..] => Some((at + 4, Value::Boolean(true))),
+            [b'f', b'a', b'l', b's', b'e', ..] => Some((at + 5, Value::Boolean(false))),
+            [b'n', b'u', b'l', b'l', ..] => Some((at + 4, Value::Other)),
+            _ => None,
+        }
+    }
+
+    /// The one that begins with this byte.
     pub(super) fn first(byte: u8) -> Option<Literal> {
         match byte {
             b't' => Some(Literal { left: b"rue", value: Value::Boolean(true) }),
@@ -105,15 +115,8 @@ impl Literal {
     }
 
     /// Reads on from `at`, up to the first byte that is not its.
-    #[inline]
     pub(super) fn read_on(&mut self, bytes: &[u8], at: usize) -> usize {
         let rest = bytes.get(at..).unwrap_or_default();
-        if let Some(left) = rest.get(..self.left.len())
-            && left == self.left
-        {
-            self.left = b"";
-            return at + left.len();
-        }
         let read = rest.iter().zip(self.left).take_while(|(one, other)| one == other).count();
         self.left = self.left.get(read..).unwrap_or_default();
         at + read

@@ -262,7 +262,7 @@ impl JsonReader {
             return self.read_name_on(piece, Escape::None, name_at, start);
         }
         if self.is_on_a_path() {
-            let name = piece.text.get(start..end).unwrap_or_default();
+            let name = piece.text.as_bytes().get(start..end).unwrap_or_default();
             if !self.standing.member(piece.paths, name) {
                 return self.note(repeated(name_at));
             }
@@ -292,7 +292,7 @@ impl JsonReader {
             }
             Ok(end) => {
                 let is_looked_for = is_on_a_path && !self.carry.is_over;
-                if is_looked_for && !self.standing.member(piece.paths, &self.carry.text) {
+                if is_looked_for && !self.standing.member(piece.paths, self.carry.text.as_bytes()) {
                     return self.note(repeated(name_at));
                 }
                 end
@@ -303,20 +303,15 @@ impl JsonReader {
     /// Reads a value that begins with this byte at `at`, and is neither object nor array.
     #[inline]
     fn read_scalar<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
-        let is_number = byte == b'-' || byte.is_ascii_digit();
-        if byte != b'"' && !is_number && Literal::first(byte).is_none() {
-            return self.refuse(at, Place::Value.expected());
-        }
-        if self.standing.is_sought() {
+        if self.standing.is_sought() && matches!(byte, b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
             self.standing.begin(piece.paths, Kind::Scalar, piece.sink);
             self.carry.clear();
         }
-        if byte == b'"' {
-            self.read_text(piece, at + 1)
-        } else if is_number {
-            self.read_number(piece, byte, at)
-        } else {
-            self.read_literal_on(piece, Literal::first(byte)?, at + 1)
+        match byte {
+            b'"' => self.read_text(piece, at + 1),
+            b'-' | b'0'..=b'9' => self.read_number(piece, byte, at),
+            b't' | b'f' | b'n' => self.read_literal(piece, byte, at),
+            _ => self.refuse(at, Place::Value.expected()),
         }
     }
 
@@ -398,7 +393,7 @@ impl JsonReader {
         }
         if self.standing.is_sought() {
             // What cannot stand behind a number is seen before anybody hears of the number.
-            if !b" \t\n\r,]}".contains(byte) {
+            if !matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\t' | b'\r') {
                 return self.refuse(end, self.behind_value().expected());
             }
             let text = if self.carry.text.is_empty() { text } else { &self.carry.text };
@@ -408,6 +403,18 @@ impl JsonReader {
     }
 
     #[inline]
+    fn read_literal<S: Sink>(&mut self, piece: &mut Piece<'_, S>, byte: u8, at: usize) -> Next {
+        let Some((end, value)) = Literal::whole(piece.text.as_bytes(), at) else {
+            return self.read_literal_on(piece, Literal::first(byte)?, at + 1);
+        };
+        if self.standing.is_sought() {
+            self.standing.settle(piece.paths, value, piece.sink);
+        }
+        Some(end)
+    }
+
+    /// Reads on in a literal that is cut or wrong.
+    #[cold]
     fn read_literal_on<S: Sink>(
         &mut self,
         piece: &mut Piece<'_, S>,

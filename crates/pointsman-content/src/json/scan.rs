@@ -30,7 +30,12 @@ fn first(bytes: &[u8], mut at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
             found => return at + found.trailing_zeros() as usize,
         }
     }
-    // Fewer are left: some before them are looked at once more, and not told.
+    first_of_few(bytes, at, marks)
+}
+
+/// The same where fewer than sixteen are left: some before them are looked at once more, and not told.
+#[cold]
+fn first_of_few(bytes: &[u8], at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
     let last = bytes.last_chunk().copied().unwrap_or_else(|| {
         let mut padded = [0; WIDTH];
         padded.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);

@@ -1,6 +1,6 @@
 //! Where a reader stands in the trie, and what it has told.
 
-use super::trie::{JsonPaths, NodeId};
+use super::trie::{JsonPaths, NodeId, length_bit};
 use crate::{PathId, Sink, Value};
 
 /// What a value shows by its first byte.
@@ -31,6 +31,8 @@ pub(super) struct Standing {
 struct Container {
     /// Its first node.
     first: usize,
+    /// One bit for each length of a name that is looked for in it.
+    lengths: u64,
     /// How many elements have begun.
     elements: u64,
     /// Where it stands, counted from 1.
@@ -69,7 +71,15 @@ impl Standing {
     /// The next value is the member with this name of the innermost container. Whether it has had none before, as far
     /// as a path names it.
     #[inline]
-    pub(super) fn member(&mut self, paths: &JsonPaths, name: &str) -> bool {
+    pub(super) fn member(&mut self, paths: &JsonPaths, name: &[u8]) -> bool {
+        match self.containers.last() {
+            Some(container) if container.lengths & length_bit(name) != 0 => self.look_for_member(paths, name),
+            _ => true,
+        }
+    }
+
+    #[inline(never)]
+    fn look_for_member(&mut self, paths: &JsonPaths, name: &[u8]) -> bool {
         let Some(container) = self.containers.last() else { return true };
         for place in container.first..self.value {
             let Some(&node) = self.nodes.get(place) else { break };
@@ -103,6 +113,7 @@ impl Standing {
     }
 
     /// The value at hand begins. Tells of it, and what cannot come any more.
+    #[inline(never)]
     pub(super) fn begin(&mut self, paths: &JsonPaths, kind: Kind, sink: &mut impl Sink) {
         let mut is_named = false;
         for &node in self.nodes.get(self.value..).unwrap_or_default() {
@@ -128,6 +139,7 @@ impl Standing {
     }
 
     /// The value at hand is known.
+    #[inline(never)]
     pub(super) fn settle(&mut self, paths: &JsonPaths, value: Value<'_>, sink: &mut impl Sink) {
         self.tell(paths, value, sink);
         self.nodes.truncate(self.value);
@@ -147,26 +159,29 @@ impl Standing {
     }
 
     /// The value at hand is an object or array that stands `at` there. It is one of those here if paths go into it.
+    #[inline(never)]
     pub(super) fn open(&mut self, paths: &JsonPaths, is_object: bool, at: u64, sink: &mut impl Sink) {
         self.begin(paths, if is_object { Kind::Object } else { Kind::Array }, sink);
         self.tell(paths, Value::Other, sink);
-        let mut kept = self.value;
+        let (mut kept, mut lengths) = (self.value, 0);
         for place in self.value..self.nodes.len() {
             let Some(&node) = self.nodes.get(place) else { break };
             let goes_on = paths.node(node);
             if if is_object { goes_on.has_members() } else { goes_on.has_elements() } {
+                lengths |= goes_on.lengths;
                 self.nodes.swap(kept, place);
                 kept += 1;
             }
         }
         self.nodes.truncate(kept);
         if kept > self.value {
-            self.containers.push(Container { first: self.value, elements: 0, place: at + 1 });
+            self.containers.push(Container { first: self.value, lengths, elements: 0, place: at + 1 });
             self.value = kept;
         }
     }
 
     /// The innermost container ends, and with it what only it could hold.
+    #[inline(never)]
     pub(super) fn close(&mut self, paths: &JsonPaths, sink: &mut impl Sink) {
         let Some(container) = self.containers.pop() else { return };
         for &node in self.nodes.get(container.first..self.value).unwrap_or_default() {

@@ -43,7 +43,7 @@ pub(super) struct Node {
     /// By length, then by bytes.
     members: Vec<(Box<str>, NodeId)>,
     /// One bit for each length of a name among them.
-    lengths: u64,
+    pub(super) lengths: u64,
     /// By index.
     elements: Vec<(u32, NodeId)>,
     every: Option<NodeId>,
@@ -74,7 +74,7 @@ impl JsonPaths {
         growing.close(ordered.len());
         let mut nodes = growing.nodes;
         for node in &mut nodes {
-            node.members.sort_unstable_by(|(one, _), (other, _)| by_length(one, other));
+            node.members.sort_unstable_by(|(one, _), (other, _)| by_length(one.as_bytes(), other.as_bytes()));
         }
         let names = nodes.iter().flat_map(|node| &node.members);
         let name_bytes_max = names.map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -141,11 +141,8 @@ impl Node {
     }
 
     #[inline]
-    pub(super) fn member(&self, name: &str) -> Option<NodeId> {
-        if self.lengths & length_bit(name) == 0 {
-            return None;
-        }
-        let place = self.members.binary_search_by(|(known, _)| by_length(known, name)).ok()?;
+    pub(super) fn member(&self, name: &[u8]) -> Option<NodeId> {
+        let place = self.members.binary_search_by(|(known, _)| by_length(known.as_bytes(), name)).ok()?;
         self.members.get(place).map(|&(_, child)| child)
     }
 
@@ -167,13 +164,13 @@ impl Node {
 }
 
 #[inline]
-fn by_length(one: &str, other: &str) -> Ordering {
+fn by_length(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
 /// Names of 63 bytes and more share a bit.
 #[inline]
-fn length_bit(name: &str) -> u64 {
+pub(super) fn length_bit(name: &[u8]) -> u64 {
     1 << name.len().min(63)
 }
 
@@ -198,7 +195,7 @@ impl Growing {
         }
         match step {
             JsonStep::Member(name) => {
-                parent.lengths |= length_bit(name);
+                parent.lengths |= length_bit(name.as_bytes());
                 parent.members.push((name.clone(), child));
             }
             JsonStep::Index(index) => parent.elements.push((*index, child)),
@@ -249,7 +246,7 @@ mod tests {
         let mut node = of.node(TOP);
         for step in &path(steps).steps {
             let child = match step {
-                JsonStep::Member(name) => node.member(name),
+                JsonStep::Member(name) => node.member(name.as_bytes()),
                 JsonStep::Index(index) => node.element(u64::from(*index)),
                 JsonStep::Every => node.every(),
             };
@@ -288,10 +285,10 @@ mod tests {
         let trie = JsonPaths::new(&listed);
         let top = trie.node(TOP);
         for name in &names {
-            assert!(top.member(name).is_some(), "{name}");
-            assert!(top.member(&format!("{name}c")).is_none(), "{name}");
+            assert!(top.member(name.as_bytes()).is_some(), "{name}");
+            assert!(top.member(format!("{name}c").as_bytes()).is_none(), "{name}");
         }
         assert!(JsonPaths::new(&[]).is_empty() && !trie.is_empty());
-        assert!(JsonPaths::new(&[]).node(TOP).member("").is_none());
+        assert!(JsonPaths::new(&[]).node(TOP).member(b"").is_none());
     }
 }
