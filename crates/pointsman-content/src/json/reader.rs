@@ -12,7 +12,8 @@ use crate::{Cause, Fault, Limits, Sink, Value};
 /// Reads one JSON document (RFC 8259), and tells of the values at the paths that are looked for.
 ///
 /// It keeps a value at such a path, or a name, only while a piece ends within it, and a bit for each object and array
-/// that is open: [`Limits::value_bytes_max`] and [`Limits::depth_max`] bound both. Of other values it keeps nothing.
+/// that is open: [`Limits::value_bytes_max`] and [`Limits::depth_max`] bound both. Of other values it keeps nothing. The
+/// paths cost it a few numbers each.
 ///
 /// A lone surrogate in an escape is malformed everywhere; a member that is named again only where a path names it.
 #[derive(Debug)]
@@ -334,11 +335,15 @@ impl JsonReader {
     #[inline(never)]
     fn read_text_on<S: Sink>(&mut self, piece: &mut Piece<'_, S>, mut escape: Escape, at: usize) -> Next {
         let value_bytes_max = self.limits.value_bytes_max as usize;
-        let read = read_string(&mut escape, piece.text, at, self.before, |decoded| {
-            if self.standing.is_sought() && !self.carry.push(decoded, value_bytes_max) {
-                self.standing.settle(piece.paths, Value::TooLong, piece.sink);
-            }
-        });
+        let read = if self.standing.is_sought() {
+            read_string(&mut escape, piece.text, at, self.before, |decoded| {
+                if self.standing.is_sought() && !self.carry.push(decoded, value_bytes_max) {
+                    self.standing.settle(piece.paths, Value::TooLong, piece.sink);
+                }
+            })
+        } else {
+            read_string(&mut escape, piece.text, at, self.before, |_| {})
+        };
         match read {
             Err(fault) => self.note(fault),
             Ok(None) => {

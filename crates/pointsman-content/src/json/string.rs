@@ -39,7 +39,9 @@ pub(super) fn read_string(
             }
             at += 1;
         }
-        let end = up_to_string_mark(text.as_bytes(), at);
+        // Escapes often stand side by side.
+        let is_escape = text.as_bytes().get(at) == Some(&b'\\');
+        let end = if is_escape { at } else { up_to_string_mark(text.as_bytes(), at) };
         if end > at {
             take(text.get(at..end).unwrap_or_default());
         }

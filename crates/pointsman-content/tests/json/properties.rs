@@ -260,8 +260,15 @@ proptest! {
                 prop_assert!(is_same(found, expected, limits), "{found:?} is not {expected} in {text}");
             }
         }
-        assert_same(&whole, &read(&paths, limits, characters(&text)));
+        let one_by_one = read(&paths, limits, characters(&text));
+        assert_same(&whole, &one_by_one);
         assert_same(&whole, &read(&paths, limits, pieces(&text, &lengths)));
+        for (path, id) in paths.iter().zip((0..).map(PathId)) {
+            let is_single = !path.steps.contains(&JsonStep::Every);
+            if is_single && !one_by_one.values(id).is_empty() {
+                prop_assert!(one_by_one.ends_with_its_value(id), "{:?} in {}", path, text);
+            }
+        }
     }
 
     #[test]

@@ -74,6 +74,19 @@ impl Heard {
         self.outcome == Some(Ok(()))
     }
 
+    /// Whether a path ended with the byte that its last value was told by.
+    pub(crate) fn ends_with_its_value(&self, of: PathId) -> bool {
+        let mut value_fed = None;
+        for (fed, told) in &self.told {
+            match told {
+                Told::Value(path, ..) if *path == of => value_fed = Some(*fed),
+                Told::Ends(path) if *path == of => return value_fed == Some(*fed),
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// The values of a path, in their order.
     pub(crate) fn values(&self, of: PathId) -> Vec<&Found> {
         let value = |(_, told): &'_ (usize, Told)| matches!(told, Told::Value(path, ..) if *path == of);
