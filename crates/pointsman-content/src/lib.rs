@@ -7,11 +7,13 @@
 //! bytes that it was fed and nothing else. Nothing here knows HTTP, rules, a clock or a socket.
 
 mod fault;
+mod json;
 mod limits;
 mod sink;
 mod xml;
 
 pub use fault::{Cause, Fault};
+pub use json::{JsonPath, JsonPaths, JsonReader, JsonStep};
 pub use limits::Limits;
 pub use sink::{PathId, Sink, Value};
 pub use xml::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlReader, XmlStep};
