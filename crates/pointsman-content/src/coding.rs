@@ -53,9 +53,9 @@ impl Coding {
             + match self {
                 // The window of 32 KiB, and tables.
                 Coding::Gzip | Coding::Deflate => 64 * KIB,
-                // The window, and Huffman tables of 256 types of each kind.
-                Coding::Brotli => 16 * KIB * KIB + 4 * KIB * KIB,
-                // The window as a ring that may be twice as long, grown by copying; a block, its literals and sequences.
+                // The window, grown by copying half of it; Huffman tables for 256 types of each kind of block.
+                Coding::Brotli => 24 * KIB * KIB + 4 * KIB * KIB,
+                // The window in a ring twice as long, grown by copying half of it; a block, its literals and sequences.
                 Coding::Zstd => 24 * KIB * KIB + 4 * KIB * KIB,
             }
     }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use ruzstd::decoding::errors::FrameDecoderError;
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use ruzstd::io::Read;
+use ruzstd::{
+    decoding::{BlockDecodingStrategy, FrameDecoder, errors::FrameDecoderError},
+    io::Read,
+};
 
 use super::{TRAILING, Wrong, collect};
 use crate::Cause;

@@ -49,10 +49,10 @@ impl Fields {
     pub(super) fn name(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
         let Text { utf8, kept, kept_bytes_max, .. } = &mut self.text;
         utf8.feed(bytes, &mut |text| {
-            kept.push_str(text);
-            if kept.len() > *kept_bytes_max {
+            if kept.len() + text.len() > *kept_bytes_max {
                 return Err(Wrong(Cause::Limit, "a long name of a field"));
             }
+            kept.push_str(text);
             Ok(())
         })
     }

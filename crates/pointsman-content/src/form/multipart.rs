@@ -1,4 +1,4 @@
-//! `multipart/form-data`.
+//! Forms as `multipart/form-data`.
 
 use super::delimiter::{Before, Delimiter, Found};
 use super::fields::Fields;

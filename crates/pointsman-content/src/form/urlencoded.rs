@@ -1,4 +1,4 @@
-//! `application/x-www-form-urlencoded`.
+//! Forms as `application/x-www-form-urlencoded`.
 
 use super::fields::Fields;
 use super::{FormNames, Wrong};

@@ -23,10 +23,10 @@ fn cause((_, read): &Outcome) -> Result<(), Cause> {
 }
 
 #[test]
-fn more_fields_than_anybody_sends() {
+fn a_million_fields() {
     let names = FormNames::new(["a", "b"]);
     let many = Limits { parameters_max: u32::MAX, ..Limits::default() };
-    for (body, expected) in [(b"a&".repeat(300_000), 300_000), (b"x=1&".repeat(300_000), 0)] {
+    for (body, expected) in [(b"a&".repeat(1_000_000), 1_000_000), (b"x=1&".repeat(1_000_000), 0)] {
         let (heard, read) = timed("fields", || urlencoded(&names, None, &many, [&body[..]]));
         assert_eq!((heard.values.get(&0).map_or(0, Vec::len), read), (expected, Ok(())));
         let outcome = urlencoded(&names, None, &Limits::default(), [&body[..]]);
