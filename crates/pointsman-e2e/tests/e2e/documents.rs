@@ -221,7 +221,8 @@ fn grpc_example() {
     let answer = ask("services", "/shop.Cart/Add", &call).expect("curl is there");
     assert!(answer.starts_with("HTTP/2 200"), "{answer}");
     assert_eq!((services.last().path().as_str(), services.connections()), ("/shop.Cart/Add", 1));
-    assert!(ask("services", "/other", &call).is_some_and(|answer| answer.starts_with("HTTP/2 404")));
+    // Without content: this curl takes it for a failure that its stream ends before it has sent any.
+    assert!(ask("services", "/other", &[]).is_some_and(|answer| answer.starts_with("HTTP/2 404")));
 }
 
 #[test]
