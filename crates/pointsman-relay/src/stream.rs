@@ -1,6 +1,7 @@
 //! A stream of an HTTP/2 connection as what a session talks through.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -208,6 +209,22 @@ impl AsyncWrite for ClientStream {
     }
 }
 
+/// How long the rest of a request is waited for that was answered before its end.
+const REST_MS_MAX: u32 = 1000;
+
+impl Session<ClientStream> {
+    /// Lets the client say all of its request, for a little while. Its answer is on its way.
+    async fn rest_of_request(&mut self) {
+        let Session { io, shard, deadline, .. } = self;
+        let rest = poll_fn(|context| match shard.is_stopping() {
+            true => Poll::Ready(()),
+            false => io.stream.poll_rest(context),
+        });
+        // Whether it has come makes no difference to what follows.
+        let (Ok(()) | Err(_)) = deadline.within(REST_MS_MAX, rest).await;
+    }
+}
+
 /// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when
 /// nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
@@ -220,18 +237,24 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
         return;
     }
     let booked = exchange.booked.take();
+    // What came too late is not waited for once more.
+    let is_late = matches!(exchange.fault, Some(Fault::BodyTimeout | Fault::HeadTimeout));
     drop(exchange);
     // All of the answer is within the client's windows, or it would not have been taken: whether the client reads is
     // looked at for the connection as a whole.
     let unsent = Unsent::begin(session.io.place.streams.clone(), booked);
     let Err(unsent) = session.io.stream.finish_with(unsent) else {
         session.is_amid_answer = false;
+        if !is_late {
+            session.rest_of_request().await;
+        }
         return;
     };
     let booked = unsent.end();
     if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();
+        session.rest_of_request().await;
     } else {
         let shard = &session.shard;
         shard.recorder.hear(&Event::Refused(&session.listener.metrics, Refusal::WriteTimeout));

@@ -14,6 +14,7 @@ pointsman_e2e::for_threads!(
     write_ms_max_of_each_stream,
     resets_behind_a_deadline_are_no_flood,
     refused_content_is_no_flood,
+    what_is_refused_may_be_said_to_its_end,
     a_stream_that_failed_asks_for_nothing
 );
 
@@ -162,6 +163,31 @@ fn refused_content_is_no_flood(threads: usize) {
         assert_eq!(client.fetch(stream + 2, "/").status(), 200);
     }
     assert_eq!(client.goaway(), None);
+}
+
+/// A client that reads of its stream's end before it has sent a little content may take the answer for none: it has a
+/// second for that.
+fn what_is_refused_may_be_said_to_its_end(threads: usize) {
+    let origin = Origin::new("origin");
+    let setup = Setup::new(threads).rules("if (path == \"/refused\") { reject(403); }");
+    let switch = setup.pool("standard", &[&origin]).start();
+    let mut client = begin(&switch);
+    client.turn();
+    client.post(1, "/refused", &[("content-length", "4")]);
+    assert_eq!(client.answer(1).status(), 403);
+    client.turn();
+    client.send_content(1, flag::END_STREAM, b"body").expect("there is leave");
+    client.turn();
+    assert_eq!(client.seen(1).reset, None);
+    // No more of it comes, or more than a little.
+    client.post(3, "/refused", &[("content-length", "4")]);
+    client.post(5, "/refused", &[]);
+    assert_eq!((client.answer(3).status(), client.answer(5).status()), (403, 403));
+    client.send_content(5, 0, &[7; 100_000]).expect("there is leave");
+    for stream in [5, 3] {
+        client.wait("a reset", |client| client.seen(stream).reset == Some(0));
+    }
+    assert_eq!((client.fetch(7, "/").status(), client.goaway()), (200, None));
 }
 
 /// A request without content may be broken off before anybody has read that it has none: it is no request with content
