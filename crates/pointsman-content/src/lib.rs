@@ -12,6 +12,7 @@ mod form;
 mod json;
 mod limits;
 mod sink;
+mod sixteen;
 mod text;
 mod utf8;
 mod xml;

@@ -2,7 +2,7 @@
 
 use wide::u8x16;
 
-const WIDTH: usize = 16;
+use crate::sixteen::first;
 
 /// The first `"`, `\` or control from `at` on, or the end.
 #[inline]
@@ -19,31 +19,6 @@ pub(super) fn behind_white_space(bytes: &[u8], at: usize) -> usize {
         let one_of = |one, other| bytes.simd_eq(u8x16::splat(one)) | bytes.simd_eq(u8x16::splat(other));
         !(one_of(b' ', b'\n') | one_of(b'\t', b'\r'))
     })
-}
-
-/// The first byte from `at` on that `marks` sets bits for, or the end.
-#[inline]
-fn first(bytes: &[u8], mut at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        match marks(u8x16::new(*chunk)).to_bitmask() {
-            0 => at += WIDTH,
-            found => return at + found.trailing_zeros() as usize,
-        }
-    }
-    first_of_few(bytes, at, marks)
-}
-
-/// The same where fewer than sixteen are left: some before them are looked at once more, and not told.
-#[cold]
-fn first_of_few(bytes: &[u8], at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
-    let last = bytes.last_chunk().copied().unwrap_or_else(|| {
-        let mut padded = [0; WIDTH];
-        padded.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-        padded
-    });
-    let seen = at.saturating_sub(bytes.len().saturating_sub(WIDTH)).min(WIDTH);
-    let found = marks(u8x16::new(last)).to_bitmask() >> seen;
-    bytes.len().min(at + found.trailing_zeros() as usize)
 }
 
 /// Sixteen bytes of which some may be a number's, a bit for each of a kind.

@@ -5,7 +5,8 @@
 
 use wide::u8x16;
 
-const WIDTH: usize = 16;
+use crate::sixteen::first;
+
 /// The first byte of U+F000 to U+FFFF.
 pub(super) const HIGH: u8 = 0xef;
 
@@ -64,25 +65,6 @@ fn is(bytes: u8x16, byte: u8) -> u8x16 {
 #[inline]
 fn among(bytes: u8x16, from: u8, to: u8) -> u8x16 {
     (bytes - u8x16::splat(from)).simd_le(u8x16::splat(to - from))
-}
-
-/// The first byte from `at` on that `marks` sets bits for, or the end.
-#[inline]
-fn first(bytes: &[u8], mut at: usize, marks: impl Fn(u8x16) -> u8x16) -> usize {
-    while let Some(some) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        match marks(u8x16::new(*some)).to_bitmask() {
-            0 => at += WIDTH,
-            found => return at + found.trailing_zeros() as usize,
-        }
-    }
-    // Fewer are left: they are looked at with zeros behind them, which are not told.
-    let rest = bytes.get(at..).unwrap_or_default();
-    let mut padded = [0; WIDTH];
-    for (to, from) in padded.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    let found = marks(u8x16::new(padded)).to_bitmask();
-    bytes.len().min(at + found.trailing_zeros() as usize)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::h2_wire::{Frame, PREFACE, fields, flag, kind};
-use pointsman_e2e::{Field, H2Client, Origin, PATIENCE, RawOrigin, Setup, Then, ok};
+use pointsman_e2e::h2_wire::{Frame, PREFACE, flag, kind, request};
+use pointsman_e2e::{H2Client, Origin, PATIENCE, RawOrigin, Setup, Then, ok};
 
 use crate::http2::{begin, figure};
 
@@ -19,10 +19,6 @@ pointsman_e2e::for_threads!(
 );
 
 const CANCEL: u32 = 8;
-
-fn request(method: &str, path: &str) -> Vec<Field> {
-    fields(&[(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)])
-}
 
 /// Says nothing more to the end of the connection.
 fn ends_unheard(client: &mut H2Client) {

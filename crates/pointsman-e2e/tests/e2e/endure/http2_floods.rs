@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
+use pointsman_e2e::h2_wire::{PREFACE, flag, kind, request, setting};
 use pointsman_e2e::{
     Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, PATIENCE, RawOrigin, Switch,
     TlsClient, Unit, figure, scale, until,
@@ -146,11 +146,6 @@ fn continuation() -> Vec<u8> {
 fn padding() -> Vec<u8> {
     let payload = [&[255, b'a'][..], &[0; 255]].concat();
     Frame::new(kind::DATA, flag::PADDED, 1, payload).bytes()
-}
-
-fn request(method: &str, path: &str) -> Vec<Field> {
-    let pairs = [(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)];
-    pairs.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
 }
 
 fn get(stream: u32, path: &str) -> Vec<u8> {

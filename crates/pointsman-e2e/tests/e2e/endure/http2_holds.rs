@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
+use pointsman_e2e::h2_wire::{PREFACE, flag, kind, request, setting};
 use pointsman_e2e::{
-    Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, TlsClient,
-    Unit, figure, read_head, scale, until,
+    Authority, Bound, Client, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, TlsClient, Unit,
+    figure, read_head, scale, until,
 };
 
 use super::{
@@ -28,11 +28,6 @@ const KIB: u64 = 1024;
 const EACH: Unit = Unit::Bytes("resident memory each");
 /// Streams that a connection may have by default.
 const STREAMS: u32 = 100;
-
-fn request(method: &str, path: &str) -> Vec<Field> {
-    let pairs = [(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)];
-    pairs.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
-}
 
 /// As many requests as a connection may have at a time.
 fn ask_all(client: &mut H2Client, path: &str) {
