@@ -6,6 +6,7 @@ mod table;
 
 use crate::limits::LISTENER_LIMIT_KEYS;
 use pool::POOL;
+pub(crate) use pool::POOL_HEADER;
 
 /// A table of the configuration.
 #[derive(Debug)]
@@ -92,8 +93,9 @@ pub(crate) static ROOT: Table = Table {
             name: "tunnel_drain_ms_max",
             kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
             default: Default::Integer(20_000),
-            doc: "How long open tunnels go on after SIGTERM. Then they are closed in order, when nothing is on its \
-                  way in them, until `drain_ms_max` is over.",
+            doc: "How long open tunnels go on after SIGTERM, and no longer than until a quarter of `drain_ms_max`, at \
+                  most 2,000 ms of it, is left. Then they are closed in order, when nothing is on its way in them, \
+                  until `drain_ms_max` is over.",
         },
         Key {
             name: "watch_ms",

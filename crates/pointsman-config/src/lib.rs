@@ -8,6 +8,7 @@
 
 mod binds;
 mod findings;
+mod idle_keys;
 mod keys;
 mod limits;
 mod load;

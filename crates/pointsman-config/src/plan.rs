@@ -17,7 +17,7 @@ pub struct Plan {
     pub threads: Option<usize>,
     /// How long open exchanges may take to end after SIGTERM.
     pub drain_ms_max: u64,
-    /// How long open tunnels go on after SIGTERM before they are closed.
+    /// How long open tunnels go on after SIGTERM, if [`Plan::tunnel_drain_ms`] lets them.
     pub tunnel_drain_ms_max: u64,
     /// How often the files are looked at for changes; 0: never.
     pub watch_ms: u64,
@@ -265,7 +265,17 @@ pub enum Pipeline {
     Latest,
 }
 
+/// What a drain keeps, at most, for closing tunnels in order.
+const LAST_WORDS_MS_MAX: u64 = 2000;
+
 impl Plan {
+    /// How long open tunnels go on after SIGTERM before they are closed: as long as is written, but a part of the drain
+    /// is left to close them in order.
+    pub fn tunnel_drain_ms(&self) -> u64 {
+        let last_words_ms = (self.drain_ms_max / 4).min(LAST_WORDS_MS_MAX);
+        self.tunnel_drain_ms_max.min(self.drain_ms_max - last_words_ms)
+    }
+
     /// The pool at a position that this plan gave out.
     pub fn pool(&self, index: PoolIndex) -> &Pool {
         &self.pools[index.0 as usize]

@@ -18,8 +18,17 @@ pub enum Protocol {
 }
 
 /// Keys of a listener that are about requests, or about TLS that is ended here.
-const KEYS_OF_HTTP: &[&str] =
-    &["tls", "http2", "upgrades", "x_forwarded", "forwarded", "encoded_slash", "merge_slashes", "odd_names"];
+const KEYS_OF_HTTP: &[&str] = &[
+    "tls",
+    "http2",
+    "pipeline",
+    "upgrades",
+    "x_forwarded",
+    "forwarded",
+    "encoded_slash",
+    "merge_slashes",
+    "odd_names",
+];
 
 /// The limits that hold for connections, whatever they carry.
 const LIMITS_OF_CONNECTIONS: &[&str] = &[

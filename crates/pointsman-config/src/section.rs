@@ -1,11 +1,13 @@
 //! A table of the source, read by its key table: unknown keys, wrong types, numbers out of range and missing
 //! keys are found here, once for all keys.
 
+use std::borrow::Cow;
+
 use pointsman_rules::Span;
 use toml::de::{DeTable, DeValue};
 
 use crate::findings::{Findings, Spanned, span};
-use crate::keys::{Default, Key, Kind, ROOT, Table};
+use crate::keys::{Default, Key, Kind, POOL_HEADER, ROOT, Table};
 use crate::notation::Refusal;
 
 /// A value of the source.
@@ -290,7 +292,7 @@ impl<'t> Section<'t> {
     fn wrong_type(&self, key: &'static Key, value: &Value<'_>) {
         let message =
             format!("`{}` must be {}, and this is {}", key.name, key.kind.expected(), called(value));
-        self.findings.error(span(value.span()), message, wrong_type_help(&key.kind, value.get_ref()));
+        self.findings.error(span(value.span()), message, wrong_type_help(key, value.get_ref()));
     }
 }
 
@@ -315,8 +317,16 @@ impl Kind {
 }
 
 /// Quotation marks are what people most often put where none belong, or leave out.
-fn wrong_type_help(kind: &Kind, value: &DeValue<'_>) -> &'static str {
-    match (kind, value) {
+fn wrong_type_help(key: &Key, value: &DeValue<'_>) -> Cow<'static, str> {
+    let help = match (&key.kind, value) {
+        (Kind::Word(words), DeValue::Boolean(flag)) => {
+            let word = if *flag { "on" } else { "off" };
+            return if words.contains(&word) { format!("write `\"{word}\"`").into() } else { "".into() };
+        }
+        (Kind::Table(table), DeValue::Boolean(true)) if table.may_be_empty() => {
+            return format!("write `{} = {{}}`", key.name).into();
+        }
+        (Kind::Table(_), DeValue::Boolean(false)) => "leave it out",
         (Kind::Integer { .. }, DeValue::String(text)) if text.parse::<u64>().is_ok() => LEAVE_OUT_QUOTES,
         (Kind::Boolean, DeValue::String(text)) if text.parse::<bool>().is_ok() => LEAVE_OUT_QUOTES,
         (Kind::Text(_) | Kind::Word(_), DeValue::Integer(_) | DeValue::Float(_)) => {
@@ -324,7 +334,8 @@ fn wrong_type_help(kind: &Kind, value: &DeValue<'_>) -> &'static str {
         }
         (Kind::Texts(_) | Kind::TextsOrTables(..), DeValue::String(_)) => "put square brackets around it",
         _ => "",
-    }
+    };
+    help.into()
 }
 
 const LEAVE_OUT_QUOTES: &str = "leave out the quotation marks";
@@ -343,6 +354,9 @@ fn key_names(table: &Table) -> String {
 fn unknown_key_help(schema: &'static Table, written: &str, findings: &Findings<'_>) -> String {
     if findings.overflowed() {
         return String::new();
+    }
+    if (schema.header, written) == (POOL_HEADER, "http2") {
+        return "servers are spoken HTTP/2 to with `protocol = \"h2\"`".to_owned();
     }
     let tables = ROOT.with_descendants();
     let owners: Vec<&str> =

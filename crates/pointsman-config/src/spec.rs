@@ -10,6 +10,7 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
+use crate::idle_keys;
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
@@ -180,9 +181,7 @@ impl ListenerSpec {
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
-        if let (Pipeline::Hold, Some(limits)) = (spec.pipeline, &limits) {
-            note_idle_limits(limits);
-        }
+        idle_keys::of_listener(section, limits.as_ref(), (protocol, http2, spec.pipeline));
         spec.look_at_proxies(section);
         if !section.has("rules") && !section.has("pool") {
             section.missing(
@@ -302,6 +301,7 @@ impl PoolSpec {
             "h2" => ServerProtocol::Http2,
             _ => ServerProtocol::Http1,
         };
+        idle_keys::of_pool(&section, protocol);
         let limits = PoolLimits::read(&section);
         Self { name, algorithm, servers, tls, proxy_protocol, protocol, limits }
     }
@@ -339,15 +339,6 @@ fn pipeline(word: &str) -> Pipeline {
         "concurrent" => Pipeline::Concurrent,
         "latest" => Pipeline::Latest,
         _ => Pipeline::Hold,
-    }
-}
-
-/// Warns of limits on requests that overlap, where none does.
-fn note_idle_limits(limits: &Section<'_>) {
-    for name in ["pipeline_requests_max", "pipeline_bytes_max"].into_iter().filter(|name| limits.has(name)) {
-        let message = format!("`{name}` has no effect while `pipeline` is `hold`");
-        let help = "set `pipeline` to `concurrent` or `latest`";
-        limits.findings().warning(limits.place(name), message, help);
     }
 }
 

@@ -47,7 +47,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.trusted_proxies, ["10.0.0.0/8".parse()?, "192.168.0.1/32".parse()?, "::1/128".parse()?]);
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
-    assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::Only));
+    assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::On));
     assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
     assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
@@ -57,7 +57,8 @@ fn every_key_arrives() -> TestResult {
     let target =
         |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
-    assert_eq!(plan.listener_named("back").ok_or("no listener `back`")?.default_pool, None);
+    let back = plan.listener_named("back").ok_or("no listener `back`")?;
+    assert_eq!((back.default_pool, back.http2), (None, Http2::Only));
 
     let standard = plan.pool(PoolIndex(0));
     assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));

@@ -6,10 +6,22 @@
 //! Invariant: what a reader holds has a bound that its [`Limits`] give, whatever it is fed, and its time grows with the
 //! bytes that it was fed and nothing else. Nothing here knows HTTP, rules, a clock or a socket.
 
+mod coding;
 mod fault;
+mod form;
+mod json;
 mod limits;
 mod sink;
+mod sixteen;
+mod text;
+mod utf8;
+mod xml;
 
+pub use coding::{Coding, ContentDecoder};
 pub use fault::{Cause, Fault};
+pub use form::{FormNames, MultipartReader, UrlencodedReader};
+pub use json::{JsonPath, JsonPaths, JsonReader, JsonStep};
 pub use limits::Limits;
 pub use sink::{PathId, Sink, Value};
+pub use text::{TextKind, TextReader};
+pub use xml::{XmlAttribute, XmlAxis, XmlName, XmlPath, XmlPaths, XmlReader, XmlStep};

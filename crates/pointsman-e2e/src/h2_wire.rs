@@ -438,6 +438,12 @@ pub fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
     pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
+/// The fields of a plain request to the tests' usual host.
+#[must_use]
+pub fn request(method: &str, path: &str) -> Vec<Field> {
+    fields(&[(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)])
+}
+
 /// Fields in so many frames as they need.
 pub(crate) fn section(stream: u32, flags: u8, fields: &[Field]) -> Vec<u8> {
     let block = literal(fields);

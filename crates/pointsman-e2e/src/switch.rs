@@ -176,7 +176,12 @@ impl Switch {
 
     /// The first access-log entry of which this holds.
     pub fn log_entry(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        self.stdout.wait_for(what, |line| {
+        self.log_entry_after(0, what, holds)
+    }
+
+    /// The same behind the first `skip` entries: an address may come back.
+    pub fn log_entry_after(&self, skip: usize, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.stdout.wait_after(skip, what, |line| {
             let entry: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             holds(&entry).then_some(entry)
         })

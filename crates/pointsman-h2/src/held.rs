@@ -11,8 +11,9 @@ use bytes::{Buf, Bytes};
 #[derive(Default)]
 pub(crate) struct Held {
     bytes: Cell<usize>,
-    /// Bytes of all streams of the connection that have left.
-    sent_bytes: Rc<Cell<u64>>,
+    /// Bytes of the stream that have left, and of all streams of the connection.
+    sent_bytes: Cell<u64>,
+    all_sent_bytes: Rc<Cell<u64>>,
     waiting: Cell<Option<Waker>>,
     /// What goes when nothing is held any more.
     companion: Cell<Option<Box<dyn Any>>>,
@@ -20,8 +21,8 @@ pub(crate) struct Held {
 
 impl Held {
     /// Nothing yet, of a connection whose streams have sent so much together.
-    pub(crate) fn new(sent_bytes: Rc<Cell<u64>>) -> Rc<Held> {
-        Rc::new(Held { sent_bytes, ..Held::default() })
+    pub(crate) fn new(all_sent_bytes: Rc<Cell<u64>>) -> Rc<Held> {
+        Rc::new(Held { all_sent_bytes, ..Held::default() })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -83,7 +84,9 @@ impl Buf for Piece {
 
     fn advance(&mut self, bytes: usize) {
         self.data.advance(bytes);
-        self.held.sent_bytes.set(self.held.sent_bytes.get() + bytes as u64);
+        for count in [&self.held.sent_bytes, &*self.held.all_sent_bytes] {
+            count.set(count.get() + bytes as u64);
+        }
         self.held.give_up(bytes);
     }
 }
@@ -106,7 +109,7 @@ mod tests {
         let (mut first, second) = (Piece::new(b"first", &held), Piece::new(b"second", &held));
         first.advance(2);
         Piece::new(b"third", &other).advance(5);
-        assert_eq!((held.sent_bytes(), sent_bytes.get(), first.chunk()), (7, 7, &b"rst"[..]));
+        assert_eq!((held.sent_bytes(), sent_bytes.get(), first.chunk()), (2, 7, &b"rst"[..]));
         drop(second);
         assert!(held.poll_empty(&context).is_pending() && other.is_empty());
         drop(first);

@@ -14,6 +14,9 @@ pub(crate) const CHUNK_OVERHEAD_BYTES: usize = "ffffffffffffffff\r\n\r\n".len();
 /// Trailers larger than this are not passed on.
 const TRAILER_BYTES_MAX: usize = 8 * 1024;
 
+/// Of a body that nobody wants so many bytes may come before its stream is ended.
+const REST_BYTES_MAX: usize = 64 * 1024;
+
 /// How a body is framed in the HTTP/1.1 message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -48,6 +51,22 @@ enum State {
     Broken,
 }
 
+/// Nothing of it is granted again, so that no more than its window comes.
+pub(crate) fn poll_rest(body: &mut RecvStream, context: &mut Context<'_>) -> Poll<()> {
+    while !body.is_end_stream() {
+        match ready!(body.poll_data(context)) {
+            Some(Ok(_)) if body.flow_control().used_capacity() <= REST_BYTES_MAX => {}
+            Some(_) => break,
+            // Behind the last of it there may be trailers.
+            None => {
+                let (Ok(_) | Err(_)) = ready!(body.poll_trailers(context));
+                break;
+            }
+        }
+    }
+    Poll::Ready(())
+}
+
 impl Incoming {
     pub(crate) fn new(body: RecvStream, framing: Framing) -> Incoming {
         let state = if framing == Framing::Not { State::Over } else { State::Data };
@@ -57,6 +76,11 @@ impl Incoming {
     /// What comes is no body from here on, and not framed.
     pub(crate) fn becomes_tunnel(&mut self) {
         (self.framing, self.state) = (Framing::Raw, State::Data);
+    }
+
+    /// Throws away what still comes. Ready at its end, and as soon as too much has come.
+    pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        poll_rest(&mut self.body, context)
     }
 
     /// Appends what has come to `out`, within its room; 0 is the end.

@@ -13,6 +13,7 @@
 mod answer;
 mod connection;
 mod fields;
+mod frames;
 mod gather;
 pub mod heads;
 mod held;
@@ -25,6 +26,7 @@ mod server_stream;
 mod stream;
 
 pub use connection::{Connection, Fault, Limits, PREFACE};
+pub use frames::Frames;
 pub use overhead::overhead_bytes_max;
 pub use request::Oddity;
 pub use server::{Requests, ServerConnection, ServerLimits, open};

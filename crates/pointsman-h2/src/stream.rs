@@ -16,7 +16,7 @@ use http::{HeaderMap, Request, Response, StatusCode, uri::Scheme};
 use crate::answer;
 use crate::fields::{broken, read_lines};
 use crate::held::{Held, Piece};
-use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming};
+use crate::incoming::{CHUNK_OVERHEAD_BYTES, Incoming, poll_rest};
 use crate::outgoing::{poll_leave, with_head};
 use crate::request::{self, Oddity};
 
@@ -122,6 +122,12 @@ impl Stream {
     /// The stream was reset, or its connection has ended.
     pub fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
         let before = out.len();
+        if let Input::Head(..) = self.input
+            && self.poll_reset(context).is_ready()
+        {
+            // Whether it has a body is not known any more.
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         if let Input::Head(parts, body) = &mut self.input {
             if let Some(body) = body
                 && request::announces_nothing(parts)
@@ -224,7 +230,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Bytes of content that all streams of the connection have sent.
+    /// Throws away what still comes of the request: a client that reads of the stream's end before it has sent all may
+    /// take a whole answer for none. Ready when all has come, or too much.
+    pub fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.input {
+            _ if self.tunnel == Tunnel::Open => Poll::Ready(()),
+            Input::Head(_, None) => Poll::Ready(()),
+            Input::Head(_, Some(body)) => poll_rest(body, context),
+            Input::Body(incoming) => incoming.poll_rest(context),
+        }
+    }
+
+    /// Bytes of content that it has sent.
     pub fn sent_bytes(&self) -> u64 {
         self.held.sent_bytes()
     }

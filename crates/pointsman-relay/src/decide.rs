@@ -401,7 +401,7 @@ fn check_stream(
     let mut scratch = [0; HOST_BYTES_MAX];
     let host = normal_host(head.authority(received), &mut scratch);
     let host = host.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default();
-    match acceptor.serves_alike(tls.sni.as_deref(), host) {
+    match acceptor.serves(tls.sni.as_deref(), host) {
         true => Ok(()),
         false => Err(Refusal::Misdirected),
     }

@@ -92,6 +92,8 @@ pub(crate) enum ServerFault {
     Closed,
     /// It said that it has not looked at the request.
     Unread,
+    /// It speaks HTTP/1 where HTTP/2 is expected.
+    NotHttp2,
     /// It said that it takes no requests for now.
     TakesNone,
     /// Its answer is not HTTP, or breaks a limit.
@@ -133,6 +135,7 @@ impl Fault {
                 | ServerFault::Tls(_)
                 | ServerFault::Closed
                 | ServerFault::Unread
+                | ServerFault::NotHttp2
                 | ServerFault::Protocol => 502,
                 ServerFault::ConnectTimeout
                 | ServerFault::TlsTimeout
@@ -187,6 +190,7 @@ impl Fault {
                 ServerFault::BodyTimeout => "the server's answer stopped in its body",
                 ServerFault::Closed => "the server closed the connection",
                 ServerFault::Unread => "the server did not look at the request",
+                ServerFault::NotHttp2 => "the server does not speak HTTP/2",
                 ServerFault::TakesNone => "the server takes no requests for now",
                 ServerFault::Protocol => "the server's answer is not valid",
             },
@@ -261,6 +265,7 @@ impl ServerFault {
         match (TlsFault::of_tls(error), error.kind()) {
             (Some(fault), _) => ServerFault::Tls(fault),
             (None, io::ErrorKind::ConnectionRefused) => ServerFault::Unread,
+            (None, io::ErrorKind::Unsupported) => ServerFault::NotHttp2,
             (None, io::ErrorKind::InvalidData) => ServerFault::Protocol,
             (None, _) => ServerFault::Closed,
         }
@@ -288,7 +293,7 @@ impl ServerFault {
             | ServerFault::ResponseTimeout
             | ServerFault::BodyTimeout => ServerFailure::Timeout,
             ServerFault::Closed | ServerFault::Unread => ServerFailure::Closed,
-            ServerFault::Protocol => ServerFailure::Protocol,
+            ServerFault::Protocol | ServerFault::NotHttp2 => ServerFailure::Protocol,
         }
     }
 }

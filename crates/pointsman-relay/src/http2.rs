@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use pointsman_config::ListenerLimits;
-use pointsman_h2::{Connection, Fault, Limits, Stream, overhead_bytes_max};
+use pointsman_h2::{Connection, Fault, Frames, Limits, Stream, overhead_bytes_max};
 use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, spawn};
 use pointsman_telemetry::{Event, Refusal};
 use pointsman_upstream::Owner;
@@ -48,6 +48,13 @@ struct Look {
     at_us: Option<u64>,
 }
 
+/// Something that the client has begun to say, and by when it has to be whole.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    number: u64,
+    until_us: u64,
+}
+
 /// What came of a wait.
 enum Heard {
     Stream(Stream),
@@ -70,7 +77,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         local.live.listener(session.listener_id).is_some_and(|(listener, _)| !listener.upgrades.is_empty());
     drop(local);
     let Session { io, listener_id, listener, connection, owner, deadline, early, limits, .. } = &mut *session;
-    let wire = Wire { early: early.take(), read_bytes: 0, written_bytes: 0, io };
+    let wire = Wire { early: early.take(), frames: Frames::default(), read_bytes: 0, written_bytes: 0, io };
     let client = Client {
         shard,
         id: *listener_id,
@@ -81,7 +88,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
     let h2_limits = h2_limits(limits, allows_tunnels);
     let mut serving = Serving {
         h2: Connection::new(wire, &h2_limits),
-        window_bytes: h2_limits.connection_window_bytes.into(),
+        begun: None,
         began_us: client.shard.clock.round_us(),
         client,
         limits: *limits,
@@ -125,8 +132,7 @@ struct Serving<'a, C> {
     is_ending: bool,
     /// Because it asks for too much.
     is_calmed: bool,
-    /// Bytes of requests' bodies that may have come and not been read, of all streams together.
-    window_bytes: u64,
+    begun: Option<Begun>,
     began_us: u64,
 }
 
@@ -151,14 +157,19 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 Err(Elapsed::Ended) if self.client.is_ending() => self.end(),
                 // Some other listener was removed.
                 Err(Elapsed::Ended) => {}
+                Err(Elapsed::Time) if self.is_begun_too_long() => {
+                    self.is_too_slow();
+                    return None;
+                }
                 Err(Elapsed::Time) => match waiting {
+                    Waiting::Preface => {}
                     Waiting::Request => self.end(),
                     Waiting::Streams | Waiting::Room if self.takes_some(waiting, &mut look) => {}
                     Waiting::Streams | Waiting::Room => {
                         self.has_stalled();
                         return None;
                     }
-                    Waiting::Preface | Waiting::End => return None,
+                    Waiting::End => return None,
                 },
             }
         }
@@ -178,7 +189,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            Poll::Pending if self.waiting() != waiting => Poll::Ready(Heard::Other),
+            Poll::Pending if self.look_at_begun() || self.waiting() != waiting => Poll::Ready(Heard::Other),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -199,11 +210,8 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         if !matches!(waiting, Waiting::Streams | Waiting::Room) {
             look.at_us = None;
         }
-        match waiting {
-            Waiting::Preface => {
-                let until_us = self.began_us + u64::from(self.limits.head_ms_max) * 1000;
-                shard.ms_until(until_us)
-            }
+        let ms = match waiting {
+            Waiting::Preface => u32::MAX,
             Waiting::Request => self.limits.idle_ms_max,
             // Whatever is heard meanwhile: a client that asks for more takes no more by that.
             Waiting::Streams | Waiting::Room => {
@@ -211,6 +219,35 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
                 shard.ms_until(*look.at_us.get_or_insert_with(|| shard.after_ms(ms)))
             }
             Waiting::End => LAST_WORDS_MS,
+        };
+        self.begun.map_or(ms, |begun| ms.min(shard.ms_until(begun.until_us)))
+    }
+
+    /// Notes what the client has begun to say. Whether that is something new, or nothing any more.
+    fn look_at_begun(&mut self) -> bool {
+        let open = self.h2.with_io(|wire| wire.frames.open());
+        if open == self.begun.map(|begun| begun.number) {
+            return false;
+        }
+        let until_us = self.client.shard.after_ms(self.limits.head_ms_max);
+        self.begun = open.map(|number| Begun { number, until_us });
+        true
+    }
+
+    fn is_begun_too_long(&self) -> bool {
+        self.begun.is_some_and(|begun| self.client.shard.ms_until(begun.until_us) == 0)
+    }
+
+    /// The client does not go on with what it has begun. One that never said a word is not worth one.
+    fn is_too_slow(&self) {
+        let Client { shard, listener, connection, .. } = &self.client;
+        if self.h2.with_io(|wire| wire.read_bytes) == 0 {
+            return;
+        }
+        shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::HeadTimeout));
+        if shard.recorder.is_logging() {
+            let error = "HTTP/2: the head did not arrive in time";
+            log_no_request(shard, (&listener.metrics, connection, self.began_us), error);
         }
     }
 
@@ -269,15 +306,14 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
     /// Whether the client makes work beyond what it asks for: frames that are about no request, or requests that it
     /// takes back (CVE-2023-44487).
     fn is_abused(&self) -> bool {
-        let Streams { open, begun, reset, useful_bytes, .. } = &*self.streams;
+        let Streams { begun, reset, useful_bytes, .. } = &*self.streams;
         if reset.get() > RESETS_MIN && reset.get() > begun.get() / 2 {
             return true;
         }
         let seconds = (self.client.shard.clock.round_us() - self.began_us) / 1_000_000;
-        let unread_bytes = u64::from(open.get()) * u64::from(self.limits.http2_stream_window_bytes);
-        let unread_bytes = unread_bytes.min(self.window_bytes);
-        self.h2.with_io(|wire| wire.read_bytes)
-            > unread_bytes + overhead_bytes_max(useful_bytes.get(), seconds)
+        // Content that nobody reads is within the windows that were given for it, and may come.
+        let beside_bytes = self.h2.with_io(|wire| wire.read_bytes - wire.frames.content_bytes());
+        beside_bytes > overhead_bytes_max(useful_bytes.get(), seconds)
     }
 
     /// Tells what the client did wrong, if it did.
@@ -286,7 +322,10 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         let Some(fault) = fault.filter(|fault| fault.is_clients()) else { return };
         shard.recorder.hear(&Event::Refused(&listener.metrics, Refusal::Http2));
         if shard.recorder.is_logging() {
-            let error = format!("HTTP/2: {fault}");
+            let error = match self.h2.with_io(|wire| wire.frames.has_other_preface()) {
+                true => "HTTP/2: it does not begin with the preface".to_owned(),
+                false => format!("HTTP/2: {fault}"),
+            };
             log_no_request(shard, (&listener.metrics, connection, self.began_us), &error);
         }
     }
@@ -302,6 +341,7 @@ impl Client {
 /// What the connection talks through, what was read ahead first.
 struct Wire<'a, C> {
     early: Option<PooledBuffer>,
+    frames: Frames,
     read_bytes: u64,
     written_bytes: u64,
     io: &'a mut C,
@@ -313,7 +353,7 @@ impl<C: Transport + AsyncRead> AsyncRead for Wire<'_, C> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Wire { early, read_bytes, io, .. } = self.get_mut();
+        let Wire { early, frames, read_bytes, io, .. } = self.get_mut();
         let before = buffer.filled().len();
         let read = match early {
             None => Pin::new(&mut **io).poll_read(context, buffer),
@@ -325,7 +365,9 @@ impl<C: Transport + AsyncRead> AsyncRead for Wire<'_, C> {
                 Poll::Ready(Ok(()))
             }
         };
-        *read_bytes += (buffer.filled().len() - before) as u64;
+        let came = &buffer.filled()[before..];
+        frames.see(came);
+        *read_bytes += came.len() as u64;
         read
     }
 }

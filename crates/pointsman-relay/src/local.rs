@@ -130,12 +130,19 @@ impl LocalServer {
         Place { server: self.id, owner: self.proxy_protocol.map(|_| client) }
     }
 
-    /// How its connections are shared where it speaks HTTP/2.
-    pub(crate) fn sharing(&self) -> Sharing {
+    /// How its connections are shared where it speaks HTTP/2. `keeps_idle`: whether the thread keeps any idle one.
+    pub(crate) fn sharing(&self, keeps_idle: bool) -> Sharing {
         const WINDOW_BYTES_MAX: u32 = (1 << 31) - 1;
-        let PoolLimits { http2_streams_max, http2_stream_window_bytes, head_bytes_max, .. } = self.limits;
+        let PoolLimits {
+            http2_streams_max,
+            http2_stream_window_bytes,
+            head_bytes_max,
+            idle_connections_max,
+            ..
+        } = self.limits;
         Sharing {
             streams_max: http2_streams_max,
+            keeps_idle: keeps_idle && idle_connections_max > 0,
             limits: ServerLimits {
                 head_bytes_max,
                 stream_window_bytes: http2_stream_window_bytes,

@@ -374,7 +374,8 @@ impl<C: Transport> Session<C> {
                 Rest::Begins => recorder.hear(&Event::IdleAdded(&metrics)),
                 Rest::Ends => recorder.hear(&Event::IdleRemoved(&metrics)),
             });
-            let shared = opening.share(connection, server.sharing(), booked, on_rest).await;
+            let shared =
+                opening.share(connection, server.sharing(shard.idle.keeps_any()), booked, on_rest).await;
             return shared.map_err(|_| failed(ServerFault::Closed, true));
         }
     }

@@ -192,6 +192,8 @@ impl<C: Transport> Session<C> {
         exchange.came_early = self.early.is_some() && !was_awaited;
         let received = match self.early.take() {
             Some(early) => Ok(early),
+            // Its head has come, and what it is to wait for is no new request.
+            None if self.io.of_http2().is_some() => self.head_of_stream(exchange).await,
             None => self.wait_for_bytes().await,
         };
         exchange.started_us = self.shard.clock.round_us();
@@ -217,6 +219,12 @@ impl<C: Transport> Session<C> {
                 Err(_) => return Err(Fault::Client(ClientFault::Closed)),
             }
         }
+    }
+
+    async fn head_of_stream(&mut self, exchange: &mut Exchange) -> Result<PooledBuffer, Fault> {
+        let mut received = self.shard.buffers.request();
+        exchange.started_us = self.shard.clock.round_us();
+        self.more_of_head(&mut received, exchange).await.map(|()| received)
     }
 
     /// Waits for more of a head that is not whole.

@@ -300,9 +300,9 @@ impl Shard {
     }
 
     /// Lets tunnels end when they have had their time of the drain.
-    fn end_tunnels_in_time(&self, tunnel_drain_ms_max: u64) {
+    fn end_tunnels_in_time(&self, tunnel_drain_ms: u64) {
         let now_us = self.clock.now_us();
-        let until_us = self.tunnels_until_us.get().unwrap_or(now_us + tunnel_drain_ms_max * 1000);
+        let until_us = self.tunnels_until_us.get().unwrap_or(now_us + tunnel_drain_ms * 1000);
         self.tunnels_until_us.set(Some(until_us));
         if now_us >= until_us && !self.ends_tunnels.replace(true) {
             self.timers.wake_all();
@@ -367,7 +367,7 @@ impl Shard {
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
         let has_all = self.hand_over.as_ref().is_none_or(|hand_over| hand_over.end(self));
         self.timers.end_idle_waits();
-        self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms_max);
+        self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);
         if self.is_stopping() {

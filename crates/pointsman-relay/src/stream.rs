@@ -1,6 +1,7 @@
 //! A stream of an HTTP/2 connection as what a session talks through.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -24,12 +25,16 @@ pub(crate) struct ClientStream {
     window_bytes: u32,
 }
 
+/// Who takes back what it asked for makes more work than it may have at a time. Behind so many microseconds it has
+/// waited: a deadline of its own is over.
+const RESET_AT_ONCE_US: u64 = 50_000;
+
 /// What the streams of a connection are counted by.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     pub(crate) open: Cell<u32>,
     pub(crate) begun: Cell<u64>,
-    /// Those that the client reset before they were answered.
+    /// Those that the client reset before they were answered, at once.
     pub(crate) reset: Cell<u64>,
     /// Bytes of requests and answers.
     pub(crate) useful_bytes: Cell<u64>,
@@ -45,6 +50,7 @@ pub(crate) struct Streams {
 struct Place {
     streams: Rc<Streams>,
     shard: Rc<Shard>,
+    began_us: u64,
     is_reset: bool,
 }
 
@@ -53,7 +59,8 @@ impl Place {
         streams.open.set(streams.open.get() + 1);
         streams.begun.set(streams.begun.get() + 1);
         shard.shared.streams.begun(shard.thread);
-        Place { streams, shard, is_reset: false }
+        let began_us = shard.clock.round_us();
+        Place { streams, shard, began_us, is_reset: false }
     }
 
     fn count(&self, bytes: usize) {
@@ -109,8 +116,9 @@ impl ClientStream {
         }
         let is_answered = self.stream.is_answered() || self.stream.is_tunnel();
         if !is_answered && !std::mem::replace(&mut self.place.is_reset, true) {
-            let streams = &self.place.streams;
-            streams.reset.set(streams.reset.get() + 1);
+            let Place { streams, shard, began_us, .. } = &self.place;
+            let is_at_once = shard.clock.round_us() - began_us < RESET_AT_ONCE_US;
+            streams.reset.set(streams.reset.get() + u64::from(is_at_once));
         }
         true
     }
@@ -126,7 +134,7 @@ impl Transport for ClientStream {
         if self.has_ended(context) { Presence::Broken } else { Presence::Open }
     }
 
-    /// Of whichever stream. Where its windows hold everything back, what else it takes is no sign that it wants any.
+    /// Its own content that has left; where nothing leaves because the client reads too little, what that reads.
     fn taken_bytes(&self) -> Option<u64> {
         Some(self.stream.sent_bytes() + self.place.streams.taken_bytes.get())
     }
@@ -201,6 +209,22 @@ impl AsyncWrite for ClientStream {
     }
 }
 
+/// How long the rest of a request is waited for that was answered before its end.
+const REST_MS_MAX: u32 = 1000;
+
+impl Session<ClientStream> {
+    /// Lets the client say all of its request, for a little while. Its answer is on its way.
+    async fn rest_of_request(&mut self) {
+        let Session { io, shard, deadline, .. } = self;
+        let rest = poll_fn(|context| match shard.is_stopping() {
+            true => Poll::Ready(()),
+            false => io.stream.poll_rest(context),
+        });
+        // Whether it has come makes no difference to what follows.
+        let (Ok(()) | Err(_)) = deadline.within(REST_MS_MAX, rest).await;
+    }
+}
+
 /// Serves the one exchange that a stream is, and the tunnel that it may become. What it has booked is given back when
 /// nothing of its answer is held.
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
@@ -213,18 +237,24 @@ pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
         return;
     }
     let booked = exchange.booked.take();
+    // What came too late is not waited for once more.
+    let is_late = matches!(exchange.fault, Some(Fault::BodyTimeout | Fault::HeadTimeout));
     drop(exchange);
     // All of the answer is within the client's windows, or it would not have been taken: whether the client reads is
     // looked at for the connection as a whole.
     let unsent = Unsent::begin(session.io.place.streams.clone(), booked);
     let Err(unsent) = session.io.stream.finish_with(unsent) else {
         session.is_amid_answer = false;
+        if !is_late {
+            session.rest_of_request().await;
+        }
         return;
     };
     let booked = unsent.end();
     if session.end_our_side().await {
         // Its end was announced with its last bytes.
         session.is_amid_answer = !session.io.stream.is_answered();
+        session.rest_of_request().await;
     } else {
         let shard = &session.shard;
         shard.recorder.hear(&Event::Refused(&session.listener.metrics, Refusal::WriteTimeout));

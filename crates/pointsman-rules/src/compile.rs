@@ -8,6 +8,7 @@ mod review;
 mod scope;
 mod targets;
 mod texts;
+mod values;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

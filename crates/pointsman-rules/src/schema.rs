@@ -238,6 +238,7 @@ impl Field {
                 | Field::ContentType
                 | Field::Proto
                 | Field::Scheme
+                | Field::TlsSni
                 | Field::TlsClientFingerprint
                 | Field::Upgrade
         )

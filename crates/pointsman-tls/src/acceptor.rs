@@ -77,10 +77,11 @@ impl Acceptor {
     }
 
     /// Whether a client that was let in as `name`, the server name of its handshake, may ask for `host`, in lower
-    /// case, on the same connection: it was shown the same certificate as it would be for that (RFC 9113 section
-    /// 9.1.1). Client certificates are asked for alike for all hosts of an acceptor.
-    pub fn serves_alike(&self, name: Option<&str>, host: &str) -> bool {
-        self.0.certificates.len() < 2 || self.0.by_name.shows_alike(name, host)
+    /// case, on the same connection: that is what it came for, or the certificate that it was shown is for it and is
+    /// the one that it would be shown for it (RFC 9113 section 9.1.1). Who named nobody came for whatever has no
+    /// certificate of its own. Client certificates are asked for alike for all hosts of an acceptor.
+    pub fn serves(&self, name: Option<&str>, host: &str) -> bool {
+        self.0.by_name.serves(name, host)
     }
 
     /// The certificates, in the order of the configuration.

@@ -11,7 +11,7 @@ pub enum HandshakeFault {
     NotTls,
     /// A message that is broken, or came out of turn.
     Malformed,
-    /// No version that both sides speak.
+    /// No version that both sides speak: the hello offers none, or names no signature scheme, as those before 1.2.
     NoSharedVersion,
     /// No cipher suite, key exchange or signature scheme that both sides know.
     NoSharedCipher,
@@ -89,7 +89,9 @@ fn of_library(error: &Error) -> HandshakeFault {
             | PeerIncompatible::ServerDoesNotSupportTls12Or13
             | PeerIncompatible::SupportedVersionsExtensionRequired
             | PeerIncompatible::Tls12NotOffered
-            | PeerIncompatible::Tls12NotOfferedOrEnabled,
+            | PeerIncompatible::Tls12NotOfferedOrEnabled
+            // Clients name them from 1.2 on (RFC 5246 section 7.4.1.4.1); it is looked at before the version.
+            | PeerIncompatible::SignatureAlgorithmsExtensionRequired,
         ) => HandshakeFault::NoSharedVersion,
         Error::PeerIncompatible(_) => HandshakeFault::NoSharedCipher,
         Error::NoApplicationProtocol => HandshakeFault::NoSharedProtocol,

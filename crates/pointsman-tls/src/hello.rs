@@ -3,6 +3,8 @@
 //!
 //! Invariant: nothing here needs keys, certificates or a library; what is read is public.
 
+use std::net::IpAddr;
+
 /// Bytes of the longest hello that is read: its message, without the heads of the records that it comes in.
 pub const HELLO_BYTES_MAX: usize = 64 * 1024;
 
@@ -25,7 +27,8 @@ const SUPPORTED_VERSIONS: u16 = 43;
 /// What a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHello {
-    /// The server name, in lower case; with an encrypted hello (ECH) the outer one, which is what is seen.
+    /// The server name, in lower case and without a dot at its end; with an encrypted hello (ECH) the outer one,
+    /// which is what is seen. An address is none.
     pub sni: Option<String>,
     /// The application protocols, in the client's order.
     pub alpn: Vec<Vec<u8>>,
@@ -189,7 +192,7 @@ fn read_message(body: &[u8]) -> Option<ClientHello> {
         }
         seen.push(kind);
         match kind {
-            SERVER_NAME => hello.sni = Some(server_name(value)?),
+            SERVER_NAME => hello.sni = server_name(value)?,
             ALPN => hello.alpn = protocols(value)?,
             SUPPORTED_VERSIONS => hello.version = highest_version(value)?,
             _ => {}
@@ -198,15 +201,25 @@ fn read_message(body: &[u8]) -> Option<ClientHello> {
     Some(hello)
 }
 
-/// The one name there may be (RFC 6066 section 3): a DNS name as it is looked up.
-fn server_name(value: &[u8]) -> Option<String> {
+/// The one name there may be (RFC 6066 section 3): a DNS name as it is looked up. That section allows neither an
+/// address nor a dot at the end; clients send them, and TLS that is ended here takes them, too.
+fn server_name(value: &[u8]) -> Option<Option<String>> {
     let mut value = Reader(value);
     let mut names = Reader(value.vector()?);
-    let (kind, name) = (names.u8()?, names.vector()?);
-    if kind != 0 || !names.is_empty() || !value.is_empty() || !is_dns_name(name) {
+    let (kind, name) = (names.u8()?, std::str::from_utf8(names.vector()?).ok()?);
+    if kind != 0 || !names.is_empty() || !value.is_empty() {
         return None;
     }
-    Some(String::from_utf8_lossy(name).to_ascii_lowercase())
+    if name.parse::<IpAddr>().is_ok() {
+        return Some(None);
+    }
+    let name = without_last_dot(name);
+    is_dns_name(name.as_bytes()).then(|| Some(name.to_ascii_lowercase()))
+}
+
+/// The name of a server without the dot that says that it is whole.
+pub fn without_last_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
 }
 
 /// Whether a hello may ask for a name: letters, digits, `-` and `_` in labels, at most 253 bytes, without a dot at the end;
@@ -376,6 +389,19 @@ mod tests {
     }
 
     #[test]
+    fn names_that_clients_should_not_send_are_read() {
+        for (sent, expected) in [
+            (&b"Shop.Example."[..], Some("shop.example")),
+            (b"example.", Some("example")),
+            (b"192.0.2.1", None),
+            (b"2001:db8::1", None),
+        ] {
+            let hello = read(&[sni(sent)]).expect("a good hello").expect("a whole one");
+            assert_eq!(hello.sni.as_deref(), expected, "{sent:?}");
+        }
+    }
+
+    #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
         let names =
             |kind: u8, name: &[u8]| extension(SERVER_NAME, &vector(&[&[kind][..], &vector(name)].concat()));
@@ -390,13 +416,16 @@ mod tests {
                 vec![extension(SERVER_NAME, &[vector(b"\0\0\x01a"), vec![0]].concat())],
             ),
             ("an empty name", vec![sni(b"")]),
-            ("a dot at the end", vec![sni(b"a.example.")]),
+            ("a dot alone", vec![sni(b".")]),
+            ("two dots at the end", vec![sni(b"a.example..")]),
             ("an empty label", vec![sni(b"a..example")]),
             ("a zero byte", vec![sni(b"a.example\0.evil")]),
             ("white space", vec![sni(b"a example")]),
             ("a port", vec![sni(b"a.example:443")]),
             ("letters beyond ASCII", vec![sni("gr\u{f6}\u{df}e.example".as_bytes())]),
-            ("an address", vec![sni(b"192.0.2.1")]),
+            ("an address and a dot", vec![sni(b"192.0.2.1.")]),
+            ("an address in brackets", vec![sni(b"[::1]")]),
+            ("half an address", vec![sni(b"192.0.2")]),
             ("a label of 64 bytes", vec![sni(&[b'a'; 64])]),
             ("a name of 255 bytes", vec![sni(&b"a.".repeat(128)[..255])]),
             ("no protocol", vec![extension(ALPN, &vector(b""))]),

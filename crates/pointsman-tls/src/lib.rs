@@ -37,7 +37,7 @@ pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
 pub use hello::{
     Alert, ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
-    is_dns_name,
+    is_dns_name, without_last_dot,
 };
 pub use identity::ClientIdentity;
 pub use server_fault::ServerHandshakeFault;

@@ -8,6 +8,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
 use crate::certificate::{Concern, Loaded};
+use crate::hello::without_last_dot;
 
 /// Certificates by name. An exact name is preferred to a wildcard, which stands for exactly one label; a
 /// client without a name, or with an unknown one, is shown the first certificate.
@@ -42,16 +43,25 @@ impl ByName {
         by_name
     }
 
-    /// Whether whoever asked for `name` was shown what one who asks for `host` would be.
-    pub(crate) fn shows_alike(&self, name: Option<&str>, host: &str) -> bool {
-        let (shown, wanted) = (self.candidates(name), self.candidates(Some(host)));
-        shown.0.iter().all(|one| wanted.0.iter().any(|other| Arc::ptr_eq(one, other)))
+    /// Whether whoever asked for `name` may ask for `host`, in lower case, as well.
+    pub(crate) fn serves(&self, name: Option<&str>, host: &str) -> bool {
+        if name.is_some_and(|name| name.eq_ignore_ascii_case(host)) {
+            return true;
+        }
+        let wanted = match (self.named(host), name) {
+            (Some(wanted), _) => wanted,
+            (None, Some(_)) => return false,
+            (None, None) => &self.default,
+        };
+        self.candidates(name).0.iter().all(|one| wanted.0.iter().any(|other| Arc::ptr_eq(one, other)))
     }
 
     fn candidates(&self, name: Option<&str>) -> &Candidates {
-        let Some(name) = name else {
-            return &self.default;
-        };
+        name.and_then(|name| self.named(name)).unwrap_or(&self.default)
+    }
+
+    /// Those that are for a name.
+    fn named(&self, name: &str) -> Option<&Candidates> {
         let lower_case;
         let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
             true => {
@@ -61,13 +71,13 @@ impl ByName {
             false => name,
         };
         let by_wildcard = || self.wildcard.get(name.split_once('.')?.1);
-        self.exact.get(name).or_else(by_wildcard).unwrap_or(&self.default)
+        self.exact.get(name).or_else(by_wildcard)
     }
 }
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.candidates(hello.server_name()).choose(hello.signature_schemes())
+        self.candidates(hello.server_name().map(without_last_dot)).choose(hello.signature_schemes())
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::hello::without_last_dot;
 use crate::identity::ClientIdentity;
 
 /// The clear side of a TLS connection.
@@ -30,7 +31,7 @@ pub(crate) const HELD_BYTES_MAX: usize = 16 * 1024;
 /// What a handshake agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerFacts {
-    /// The server name the client asked for, in lower case.
+    /// The server name the client asked for, in lower case and without a dot at its end.
     pub sni: Option<String>,
     /// `1.2` or `1.3`.
     pub version: &'static str,
@@ -64,7 +65,7 @@ impl<S> TlsStream<S> {
     pub fn facts(&self) -> PeerFacts {
         let connection = self.inner.get_ref().1;
         PeerFacts {
-            sni: connection.server_name().map(str::to_owned),
+            sni: connection.server_name().map(|name| without_last_dot(name).to_owned()),
             version: version_name(connection.protocol_version()),
             cipher: connection.negotiated_cipher_suite().map_or("", |suite| iana_name(suite.suite())),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),

@@ -90,6 +90,11 @@ impl<T> IdleConnections<T> {
         IdleConnections { lists: RefCell::new(lists), count: Cell::new(0), count_max }
     }
 
+    /// Whether any is kept.
+    pub fn keeps_any(&self) -> bool {
+        self.count_max > 0
+    }
+
     /// The connection of that place that was used last, if it is still open and silent.
     ///
     /// The last used is the likeliest to be alive, and lets the others grow old and go.

@@ -48,12 +48,14 @@ struct Shared {
     requests: RefCell<Requests>,
     streams: Cell<u32>,
     streams_max: u32,
+    keeps_idle: bool,
     stream_window_bytes: u32,
     idle_since_ms: Cell<u64>,
     traffic: Rc<Traffic>,
     on_rest: Box<dyn Fn(Rest)>,
-    /// Whether its server has kept silent for longer than a request may take: it may be gone.
-    is_silent: Cell<bool>,
+    /// Whether no more requests begin on it: its server has kept silent for longer than one may take, and may be gone;
+    /// or it has none and is not kept.
+    is_leaving: Cell<bool>,
 }
 
 /// That no request is on a connection, for whoever counts those.
@@ -70,6 +72,8 @@ pub enum Rest {
 pub struct Sharing {
     /// Requests at a time, if the server takes so many.
     pub streams_max: u32,
+    /// Whether it stays open without a request.
+    pub keeps_idle: bool,
     /// What its server may take.
     pub limits: ServerLimits,
 }
@@ -98,7 +102,7 @@ impl Multiplexed {
     pub fn take(&self, place: Place) -> Option<Connection> {
         let mut open = self.open.places.borrow_mut();
         let shared = open.get_mut(&place)?;
-        shared.retain(|shared| shared.is_open() && !shared.is_silent.get());
+        shared.retain(|shared| shared.is_open() && !shared.is_leaving.get());
         // The fullest that has room, so that the others can become idle and go.
         let fullest =
             shared.iter().filter(|shared| shared.has_room()).max_by_key(|shared| shared.streams.get());
@@ -146,7 +150,9 @@ impl Multiplexed {
             let max = idle_ms_max(place.server);
             shared.retain(|shared| {
                 shared.traffic.is_older();
-                shared.is_open() && max.is_some_and(|max| !shared.is_idle_at(now_ms, max))
+                shared.is_open()
+                    && !shared.is_leaving.get()
+                    && max.is_some_and(|max| !shared.is_idle_at(now_ms, max))
             });
             !shared.is_empty()
         });
@@ -193,11 +199,12 @@ impl Opening {
             requests: RefCell::new(requests),
             streams: Cell::new(0),
             streams_max: sharing.streams_max,
+            keeps_idle: sharing.keeps_idle,
             stream_window_bytes: sharing.limits.stream_window_bytes,
             idle_since_ms: Cell::new(0),
             traffic,
             on_rest,
-            is_silent: Cell::new(false),
+            is_leaving: Cell::new(false),
         });
         let first = Shared::on(&shared, stream);
         let open = self.open.clone();
@@ -310,8 +317,8 @@ impl OnStream {
     /// Says that the request has waited for as long as it may. Where nothing at all has come meanwhile, no more requests
     /// begin on the connection.
     pub(crate) fn is_given_up(&self) {
-        let Shared { traffic, is_silent, .. } = &*self.shared;
-        is_silent.set(is_silent.get() || traffic.read_bytes() == self.heard_bytes);
+        let Shared { traffic, is_leaving, .. } = &*self.shared;
+        is_leaving.set(is_leaving.get() || traffic.read_bytes() == self.heard_bytes);
     }
 
     /// Reads some of the answer.
@@ -339,10 +346,11 @@ impl OnStream {
 
 impl Drop for OnStream {
     fn drop(&mut self) {
-        let Shared { streams, on_rest, .. } = &*self.shared;
+        let Shared { streams, on_rest, keeps_idle, is_leaving, .. } = &*self.shared;
         streams.set(streams.get() - 1);
         if streams.get() == 0 {
             on_rest(Rest::Begins);
+            is_leaving.set(is_leaving.get() || !keeps_idle);
         }
     }
 }

@@ -11,6 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::Connection;
 
+/// How a server that speaks another version answers.
+const HTTP1: &[u8] = b"HTTP/1.";
+
 /// Counts what comes.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
@@ -47,7 +50,8 @@ impl Traffic {
     }
 }
 
-/// A connection whose bytes are counted. It breaks where its server floods it.
+/// A connection whose bytes are counted. It breaks where its server floods it, or does not speak HTTP/2: the error is
+/// [`io::ErrorKind::Unsupported`] then.
 #[derive(Debug)]
 pub(crate) struct Metered {
     pub(crate) connection: Connection,
@@ -67,7 +71,11 @@ impl AsyncRead for Metered {
         }
         let before = buffer.filled().len();
         let read = Pin::new(connection).poll_read(context, buffer);
-        let bytes = buffer.filled().len() - before;
+        let came = &buffer.filled()[before..];
+        if traffic.read_bytes.get() == 0 && came.starts_with(HTTP1) {
+            return Poll::Ready(Err(io::ErrorKind::Unsupported.into()));
+        }
+        let bytes = came.len();
         traffic.read_bytes.set(traffic.read_bytes.get() + bytes as u64);
         read
     }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pointsman_config::Protocol;
+use pointsman_http::Version;
 use pointsman_rules::{Colour, Subject};
 use pointsman_view::{Connection, ConnectionView, HelloFacts, Proxied, RequestView, TlsFacts, normal_form};
 
@@ -33,7 +34,8 @@ pointsman explain RULES REQUEST [OPTION...]
 pointsman explain RULES [OPTION...]     a connection of a listener that reads no requests
 
     RULES                  a rule set, or a configuration (.toml) with the rules of a listener
-    REQUEST                a file with the bytes of an HTTP request (`-`: standard input)
+    REQUEST                a file with the bytes of an HTTP request (`-`: standard input); of HTTP/2 where its first
+                           line ends in `HTTP/2`
     --listener NAME        which listener of a configuration; the first one where none is named
     --srcip, --srcport     where the client is; 127.0.0.1 and 40000 (`--src` is `--srcip`)
     --proxied IP           the client that a PROXY header names
@@ -102,8 +104,14 @@ fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, S
             return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
         }
     };
-    let connection =
+    place.check_version(request.head.version())?;
+    let mut connection =
         connection(options, place, || request.host_name(), place.is_tls || options.sni.is_some());
+    if let (Version::Http2, Some(tls)) =
+        (request.head.version(), connection.tls.as_mut().and_then(Arc::get_mut))
+    {
+        tls.alpn = Some(b"h2".to_vec());
+    }
     let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);

@@ -5,8 +5,11 @@ use pointsman_balance::Algorithm;
 use super::{Default, Key, Kind, Table};
 use crate::limits::POOL_LIMIT_KEYS;
 
+/// The header of a pool's table.
+pub(crate) const POOL_HEADER: &str = "[pool.NAME]";
+
 pub(super) static POOL: Table = Table {
-    header: "[pool.NAME]",
+    header: POOL_HEADER,
     doc: "Servers that stand in for each other. The name is made of letters, digits, `-` and `_`; rules and \
           listeners call the pool by it.",
     groups: &[
@@ -83,7 +86,7 @@ static POOL_SERVERS: Table = Table {
 
 static POOL_TLS: Table = Table {
     header: "[pool.NAME.tls]",
-    doc: "TLS to the servers of the pool, 1.2 or 1.3, with `http/1.1` offered by ALPN and sessions resumed. All files \
+    doc: "TLS to the servers of the pool, 1.2 or 1.3, with what its `protocol` says offered by ALPN and sessions resumed. All files \
           are PEM. The handshake is part of `connect_ms_max`.",
     groups: &[&[
         Key {

@@ -1,6 +1,6 @@
 //! Looking into the tables of keys.
 
-use super::{Key, Kind, Table};
+use super::{Default, Key, Kind, Table};
 
 impl Table {
     /// Its keys, in order.
@@ -11,6 +11,11 @@ impl Table {
     /// The key of that name.
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
+    }
+
+    /// Whether it says something without any of its keys.
+    pub(crate) fn may_be_empty(&self) -> bool {
+        !self.keys().any(|key| matches!(key.default, Default::Required))
     }
 
     /// Where its keys stand, as a phrase.
@@ -50,7 +55,7 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Default, ROOT};
+    use super::super::ROOT;
     use super::*;
 
     #[test]

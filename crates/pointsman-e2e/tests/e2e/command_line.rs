@@ -205,6 +205,47 @@ fn explain_upgrades() {
     );
 }
 
+/// The first line of the request says that it is one of HTTP/2, and TLS agreed on that.
+#[test]
+fn explain_http2() {
+    let rules = "R1: if (version == \"2\" && tls.alpn == \"h2\") { routeTo(both); }\n\
+                 R2: if (version == \"2\" && upgrade == \"websocket\") { routeTo(chat); }\n\
+                 R3: if (version == \"2\") { routeTo(plain); }\n\
+                 else: routeTo(old);\n";
+    let configuration = |word: &str| {
+        format!(
+            "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\npool = \"old\"\nhttp2 = \"{word}\"\n[pool.old]\nservers = [\"127.0.0.1:1\"]\n"
+        )
+    };
+    let [off, only] = ["off", "only"].map(configuration);
+    let socket = "GET / HTTP/2\nHost: a.example\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\n\
+                  Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\n\n";
+    let folder = folder(&[
+        ("a.rules", rules),
+        ("off.toml", &off),
+        ("only.toml", &only),
+        ("2.http", "GET / HTTP/2\r\nHost: a.example\r\n\r\n"),
+        ("1.http", "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"),
+        ("socket.http", socket),
+        ("absolute.http", "GET http://a.example/ HTTP/2\r\nHost: a.example\r\n\r\n"),
+    ]);
+    let rows: [(&str, i32, &[&str]); 9] = [
+        ("a.rules 2.http --tls 1.3", 0, &["GET / HTTP/2\n", "R1: routeTo(both)"]),
+        ("a.rules 2.http", 0, &["R3: routeTo(plain)"]),
+        ("a.rules socket.http", 0, &["R2: routeTo(chat)"]),
+        ("a.rules 1.http --tls 1.3", 0, &["GET / HTTP/1.1\n", "routeTo(old)"]),
+        ("a.rules absolute.http", 1, &["400"]),
+        ("off.toml 2.http", 2, &["the listener `shop`", "its `http2` is `off`", "help: "]),
+        ("off.toml 1.http", 0, &["`old`"]),
+        ("only.toml 1.http", 2, &["its `http2` is `only`", "help: "]),
+        ("only.toml 2.http", 0, &["`old`"]),
+    ];
+    for (words, code, said) in rows {
+        let words: Vec<_> = ["explain"].into_iter().chain(words.split(' ')).collect();
+        ends(folder.path(), &words, code, said);
+    }
+}
+
 /// Two listeners that read no requests, and one that does.
 const THROUGH: &str = r#"
 [[listener]]

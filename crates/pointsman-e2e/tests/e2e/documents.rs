@@ -4,7 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use pointsman_e2e::{
-    Authority, Client, Finished, Origin, Switch, TlsClient, pointsman, program, tool, until, workspace,
+    Authority, Client, Finished, H2Origin, Origin, Switch, TlsClient, pointsman, program, tool, until,
+    workspace,
 };
 use tempfile::TempDir;
 
@@ -155,7 +156,7 @@ fn every_example_is_known() {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    assert_eq!(names, ["passthrough", "plain", "shop"]);
+    assert_eq!(names, ["grpc", "passthrough", "plain", "shop"]);
 }
 
 #[test]
@@ -186,6 +187,42 @@ fn passthrough_example() {
     until("the mail is reached", || origins.iter().find(reached));
     drop(mail);
     switch.log_entry("the mail", |line| line["listener"] == "mail" && line["pool"] == "mail");
+}
+
+/// Pages and the chat by rules over either version, and the services over HTTP/2 from end to end.
+#[test]
+fn grpc_example() {
+    let Some((folder, _origins)) = example("grpc") else { return };
+    let services = H2Origin::echoing(&[]);
+    let path = folder.path().join("pointsman.toml");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let text = text.replace("127.0.0.1:9101", &services.address().to_string());
+    std::fs::write(path, text).expect("a writable folder");
+    let switch = Switch::run(folder);
+    let ask = |listener: &str, path: &str, words: &[&str]| {
+        let address = switch.address(listener);
+        let resolve = format!("shop.example:{}:{}", address.port(), address.ip());
+        let url = format!("https://shop.example:{}{path}", address.port());
+        let usual = ["-sSi", "--max-time", "10", "--cacert", "shop.crt", "--resolve", &resolve, &url];
+        let finished = tool(switch.folder(), "curl", &[&usual, words].concat())?;
+        assert_eq!(finished.code, 0, "{}", finished.output());
+        Some(finished.stdout)
+    };
+    let Some(page) = ask("web", "/", &[]) else { return };
+    assert!(page.contains("HTTP/2 200") && page.contains("x-server: 900"), "{page}");
+    let handshake = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    let fields: Vec<_> = handshake.split("\r\n").flat_map(|field| ["-H", field]).collect();
+    let chat = ask("web", "/chat", &[&["--http1.1"], &fields[..]].concat()).expect("curl is there");
+    let chat = chat.to_ascii_lowercase();
+    assert!(["x-server: 9003", "x-server: 9004"].iter().any(|server| chat.contains(server)), "{chat}");
+    assert!(ask("web", "/chat", &[]).is_some_and(|answer| answer.starts_with("HTTP/2 404")));
+    let call = ["-H", "content-type: application/grpc", "-H", "te: trailers", "--data-binary", "call"];
+    let answer = ask("services", "/shop.Cart/Add", &call).expect("curl is there");
+    assert!(answer.starts_with("HTTP/2 200"), "{answer}");
+    assert_eq!((services.last().path().as_str(), services.connections()), ("/shop.Cart/Add", 1));
+    // Without content: this curl takes it for a failure that its stream ends before it has sent any.
+    assert!(ask("services", "/other", &[]).is_some_and(|answer| answer.starts_with("HTTP/2 404")));
 }
 
 #[test]

@@ -15,8 +15,12 @@ mod reloads;
 mod tunnels;
 
 use std::io::Write;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-use pointsman_e2e::{Bound, Client, Setup, Switch, descriptors_of_this_process, scale, until};
+use pointsman_e2e::{
+    Bound, Client, Exchange, Setup, Switch, Then, Unit, descriptors_of_this_process, figure, ok, scale, until,
+};
 
 /// Descriptors of a test process that are for nobody of a crowd.
 const OTHER_DESCRIPTORS: u64 = 600;
@@ -50,6 +54,11 @@ fn clients(switch: &Switch, count: usize) -> Vec<Client> {
     (0..count).map(|_| switch.client()).collect()
 }
 
+/// As metrics say it.
+fn whole(count: usize) -> f64 {
+    count.to_string().parse().expect("a number")
+}
+
 /// Whether its next request is answered.
 fn is_served(client: &mut Client) -> bool {
     let sent = client.try_send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
@@ -61,14 +70,56 @@ fn each_at_most(bytes: u64, count: usize, threads: usize) -> Bound {
     Bound::AtMost(bytes + (threads * 4 * 1024 * 1024 / count) as u64)
 }
 
-/// What each of a crowd costs: the most that is resident while somebody else is served all the time.
-fn resident_each(switch: &Switch, other: &mut Client, before: u64, count: usize) -> u64 {
-    let mut most = 0;
-    for _ in 0..50 {
-        assert_eq!(other.get("/other").status(), 200);
-        most = most.max(switch.allocated_bytes());
+/// Milliseconds of a clock tick (`USER_HZ` is 100 wherever Linux runs).
+const TICK_MS: u64 = 10;
+
+/// What a switch had used of processors and of memory, to be held against what it has used later.
+struct Costs<'s> {
+    switch: &'s Switch,
+    cpu_ticks: u64,
+    allocated_bytes: u64,
+}
+
+impl<'s> Costs<'s> {
+    fn since(switch: &'s Switch) -> Self {
+        Self { switch, cpu_ticks: switch.cpu_ticks(), allocated_bytes: switch.allocated_bytes() }
     }
-    most.saturating_sub(before) / count as u64
+
+    /// What each of a crowd has of memory: the most that is resident while somebody else is served all the time.
+    fn resident_each(&self, other: &mut Client, count: usize) -> u64 {
+        let mut most = 0;
+        for _ in 0..50 {
+            assert_eq!(other.get("/other").status(), 200);
+            most = most.max(self.switch.allocated_bytes());
+        }
+        most.saturating_sub(self.allocated_bytes) / count as u64
+    }
+
+    /// So much of all processors, at the most. Those who are served meanwhile are in it.
+    fn cpu(&self, fault: &str, ms_max: u64) {
+        let ms = (self.switch.cpu_ticks() - self.cpu_ticks) * TICK_MS;
+        figure(fault, ms, Unit::Count("milliseconds of CPU, others' with it"), Bound::AtMost(ms_max));
+    }
+
+    /// The same where each of a crowd may cost so much, on top of those who are served meanwhile.
+    fn cpu_of(&self, fault: &str, count: usize, us_each_max: u64) {
+        const OTHERS_MS: u64 = 100;
+        self.cpu(fault, OTHERS_MS + count as u64 * us_each_max / 1000);
+    }
+
+    /// So much more memory, at the most.
+    fn memory(&self, fault: &str, bytes_max: u64) {
+        let grown = self.switch.allocated_bytes().saturating_sub(self.allocated_bytes);
+        figure(fault, grown, Unit::Bytes("memory more than before"), Bound::AtMost(bytes_max));
+    }
+}
+
+/// The answer of a server that takes its time: whoever asks it again and again costs the switch little.
+fn unhurried(exchange: &mut Exchange<'_>) -> Then {
+    const TIME: Duration = Duration::from_millis(5);
+    let (_silent, nothing) = channel::<()>();
+    nothing.recv_timeout(TIME).unwrap_or_default();
+    ok(exchange)
 }
 
 /// A setup with so little memory for clients that what is not given back shows.

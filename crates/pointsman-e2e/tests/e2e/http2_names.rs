@@ -60,8 +60,8 @@ fn several_certificates(threads: usize) {
         (None, "www.shop.example", 200),
         (None, "127.0.0.1", 200),
         (None, "other.example", 421),
-        (Some("shop.example"), "127.0.0.1", 200),
-        (Some("shop.example"), "nobody.example", 200),
+        (Some("shop.example"), "127.0.0.1", 421),
+        (Some("shop.example"), "nobody.example", 421),
         (Some("other.example"), "127.0.0.1", 421),
         (Some("other.example"), "[::1]", 421),
     ] {
@@ -70,16 +70,19 @@ fn several_certificates(threads: usize) {
     assert_eq!(switch.log_entry("a refusal", |entry| entry["status"] == 421)["version"], "2");
 }
 
-/// Where there is one certificate, no other connection could do better.
+/// What it is not for is asked for on a connection of its own, by its name or by none.
 fn one_certificate(threads: usize) {
     let (authority, origin) = (Authority::new("test CA"), Origin::answering("origin", ok));
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
     let switch = setup.pool("standard", &[&origin]).start();
     let asks = Asks { switch: &switch, authority: &authority };
-    for (name, host) in
-        [(Some("shop.example"), "other.example"), (None, "10.0.0.1"), (None, "other.example:1")]
-    {
-        assert_eq!(asks.status(name, host), 200, "{host}");
+    for (name, host, status) in [
+        (Some("shop.example"), "Shop.Example:1", 200),
+        (Some("shop.example"), "other.example", 421),
+        (None, "10.0.0.1", 200),
+        (None, "other.example:1", 200),
+    ] {
+        assert_eq!(asks.status(name, host), status, "{host} on a connection to {name:?}");
     }
 }
 

@@ -19,6 +19,7 @@ mod h2_tools;
 mod hand_over;
 mod heads;
 mod http2;
+mod http2_deadlines;
 mod http2_ends;
 mod http2_failures;
 mod http2_limits;

@@ -3,6 +3,7 @@
 mod concurrent;
 mod drains;
 mod failures;
+mod hold;
 mod latest;
 mod programs;
 
@@ -178,6 +179,9 @@ if (path == "/refused") { reject(403, "no"); }
 if (path == "/discarded") { discard(); }
 "#;
 
+/// No mode is written.
+const BY_DEFAULT: &str = "";
+
 /// Longer than any test may take.
 const PATIENT: &str = "response_ms_max = 600000\nbody_ms_max = 600000";
 
@@ -203,7 +207,10 @@ impl Shop {
     fn setup(threads: usize, mode: &str, over: Over) -> (Setup, Stage, [RawOrigin; 3], Option<Authority>) {
         let stage = Stage::default();
         let servers = ["a", "b", "c"].map(|name| stage.server(name));
-        let mut setup = Setup::new(threads).listener(&format!("pipeline = \"{mode}\"")).rules(RULES);
+        let mut setup = Setup::new(threads).rules(RULES);
+        if mode != BY_DEFAULT {
+            setup = setup.listener(&format!("pipeline = \"{mode}\""));
+        }
         for (name, server) in ["a", "b", "c"].into_iter().zip(&servers) {
             setup = setup.pool_at(&format!("of_{name}"), PATIENT, &[(name, server.address())]);
         }

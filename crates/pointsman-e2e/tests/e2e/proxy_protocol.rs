@@ -63,6 +63,7 @@ fn check_rows(threads: usize, send: impl Fn(&mut Client, &[u8])) {
     let switch = required(threads, "\"127.0.0.1\", \"10.0.0.0/8\"").rules(SHOWS_CLIENT).start();
     let mut cut = 0.0;
     for (outcome, what, bytes) in rows() {
+        let lines = switch.log_lines();
         let mut client = switch.client();
         let request = b"GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.99\r\n\r\n";
         send(&mut client, &[&bytes, &request[..]].concat());
@@ -80,7 +81,9 @@ fn check_rows(threads: usize, send: impl Fn(&mut Client, &[u8])) {
             "checksum" => "its checksum is wrong",
             other => panic!("{what}: no outcome `{other}`"),
         };
-        let entry = line_of(&switch, client.local());
+        let local = client.local().to_string();
+        let is_its = |entry: &serde_json::Value| entry["client"] == local && entry["error"].is_string();
+        let entry = switch.log_entry_after(lines, "a line of the connection", is_its);
         assert_eq!(entry["error"], format!("PROXY header: {sentence}"), "{what}");
     }
     assert_eq!(refusals(&switch, "proxy_header"), cut);

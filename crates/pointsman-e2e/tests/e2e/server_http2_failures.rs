@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pointsman_e2e::h2_wire::{flag, setting};
-use pointsman_e2e::{Client, Frame, H2Client, H2Origin, H2Peer, Setup, until};
+use pointsman_e2e::{Client, Frame, H2Client, H2Origin, H2Peer, Origin, Setup, until};
 
 use crate::http2::begin;
 use crate::server_http2::{H2, before};
@@ -18,6 +18,7 @@ pointsman_e2e::for_threads!(
     resets_amid_an_answer,
     a_connection_that_dies,
     an_answer_before_the_request_ends,
+    a_server_of_http1
 );
 
 /// RFC 9113 section 7.
@@ -291,4 +292,13 @@ fn a_connection_that_is_never_read() {
     let open = switch.descriptors();
     until("the end of its socket", || (switch.descriptors() < open).then_some(()));
     drop(done);
+}
+
+/// It answers what it does not understand in its own version, and is not asked again by that.
+fn a_server_of_http1(threads: usize) {
+    let server = Origin::new("old");
+    let switch = Setup::new(threads).pool_at("standard", H2, &[("s", server.address())]).start();
+    let answer = switch.get("/");
+    assert_eq!((answer.status(), answer.text().as_str()), (502, "the server does not speak HTTP/2\n"));
+    assert_eq!(switch.log_of("/")["error"], "the server does not speak HTTP/2");
 }

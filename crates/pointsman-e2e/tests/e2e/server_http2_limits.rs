@@ -13,7 +13,8 @@ pointsman_e2e::for_threads!(
     floods,
     long_lived_pings,
     a_server_that_takes_none,
-    others_take_what_one_does_not
+    others_take_what_one_does_not,
+    idle_connections_max_of_none
 );
 
 const MIB: u64 = 1024 * 1024;
@@ -215,4 +216,18 @@ fn others_take_what_one_does_not(threads: usize) {
         assert_eq!(switch.get("/").text(), "/");
     }
     assert_eq!(other.requests().len(), 20);
+}
+
+/// None is kept without a request.
+fn idle_connections_max_of_none(threads: usize) {
+    for (pool, top) in [("idle_connections_max = 0", ""), ("", "upstream_idle_connections_max = 0")] {
+        let server = H2Origin::echoing(&[]);
+        let switch = before(threads, pool, &server).top(top).start();
+        let mut client = switch.client();
+        for connection in 0..3 {
+            assert_eq!(client.get("/").text(), "/");
+            server.wait_for_end(connection);
+        }
+        assert_eq!(server.connections(), 3, "{pool} {top}");
+    }
 }

@@ -10,6 +10,11 @@ const OLD_CIPHER: &[u8] = b"\x16\x03\x01\x00\x49\x01\x00\x00\x45\x03\x03\
     01234567890123456789012345678901\x00\x00\x02\x00\x2f\x01\x00\
     \x00\x1a\x00\x0a\x00\x04\x00\x02\x00\x1d\x00\x0b\x00\x02\x01\x00\x00\x0d\x00\x04\x00\x02\x04\x03\x00\x17\x00\x00";
 
+/// A hello of TLS 1.1, which no listener speaks.
+const OLD_VERSION: &[u8] = b"\x16\x03\x01\x00\x41\x01\x00\x00\x3d\x03\x02\
+    01234567890123456789012345678901\x00\x00\x02\x00\x2f\x01\x00\
+    \x00\x12\x00\x0a\x00\x04\x00\x02\x00\x1d\x00\x0b\x00\x02\x01\x00\x00\x17\x00\x00";
+
 /// A whole hello of one byte.
 const BROKEN: &[u8] = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00";
 
@@ -56,6 +61,7 @@ fn reasons_of_a_failure(threads: usize) {
     let setup = Setup::new(threads).tls(&authority.server(&["shop.example"]), "");
     let old = setup.limits("handshake_ms_max = 200").pool("standard", &[&origin]).start();
     check(&old, "no_shared_cipher", || says(&old, OLD_CIPHER));
+    check(&old, "no_shared_version", || says(&old, OLD_VERSION));
     check(&old, "timeout", || says(&old, &OLD_CIPHER[..20]));
     // None of them was a request.
     for switch in [&new, &old] {

@@ -1,8 +1,8 @@
 //! Rules over the fields of a TLS connection.
 
-use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, sha256_hex};
+use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, installed, sha256_hex, tool};
 
-pointsman_e2e::for_threads!(of_the_session, of_the_client, on_plain_connections);
+pointsman_e2e::for_threads!(of_the_session, of_the_client, names_with_a_dot, on_plain_connections);
 
 /// Each field is put into a header, so that the origin tells what a rule saw.
 const SHOWN: &str = r#"
@@ -45,6 +45,28 @@ fn of_the_session(threads: usize) {
         let head = origin.last().head;
         assert_eq!((head.field("x-sni"), head.field("x-alpn")), (None, None));
     }
+}
+
+/// A dot at the end says only that the name is whole: the certificate and the field are those of the name without it.
+fn names_with_a_dot(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let keys = "certificates = [{ certificate = \"second.crt\", key = \"second.key\" }]";
+    let setup = Setup::new(threads).tls(&authority.server(&["first.example"]), keys).rules(SHOWN);
+    let setup = setup.pair("second", &authority.server(&["shop.example"])).file("ca.pem", &authority.pem());
+    let switch = setup.pool("standard", &[&origin]).start();
+    if !installed("openssl") {
+        return;
+    }
+    let client = "openssl s_client -quiet -verify_quiet -CAfile ca.pem -verify_return_error -verify_hostname shop.example";
+    let request = "GET / HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n";
+    let line = format!(
+        "printf '{request}' | {client} -connect {} -servername Shop.Example.",
+        switch.address("shop")
+    );
+    let finished = tool(switch.folder(), "sh", &["-c", &line]).expect("a shell");
+    assert!(finished.stdout.starts_with("HTTP/1.1 200"), "{}", finished.output());
+    assert_eq!(origin.last().head.field("x-sni"), Some("shop.example"));
+    assert_eq!(switch.log_of("/")["sni"], "shop.example");
 }
 
 fn of_the_client(threads: usize) {

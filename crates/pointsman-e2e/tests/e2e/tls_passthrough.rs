@@ -54,6 +54,14 @@ fn hello(name: &str, protocols: &[&str]) -> Vec<u8> {
     TlsClient::new(&Authority::new("test CA")).alpn(protocols).hello(name)
 }
 
+/// A hello with a name that no library would send.
+fn renamed(name: &str, other: &str) -> Vec<u8> {
+    let mut wire = hello(name, &[]);
+    let at = wire.windows(name.len()).position(|part| part == name.as_bytes()).expect("the name");
+    wire[at..at + name.len()].copy_from_slice(other.as_bytes());
+    wire
+}
+
 /// Sends a hello, and expects a server to say its name and have all of it.
 fn reaches(switch: &Switch, server: &str, hello: &[u8]) {
     let mut client = raw(switch);
@@ -109,6 +117,8 @@ fn by_name_and_protocol(threads: usize) {
     reaches(&switch, "acme", &hello("one.example", &["h2", "acme-tls/1"]));
     let nameless = TlsClient::new(&Authority::new("test CA")).without_sni().hello("one.example");
     reaches(&switch, "nameless", &nameless);
+    reaches(&switch, "nameless", &renamed("a.example", "127.0.0.1"));
+    reaches(&switch, "one", &renamed("one.example1", "one.example."));
 }
 
 /// The same message in records of so many bytes.
@@ -164,6 +174,7 @@ fn broken_hellos(threads: usize) {
         ("a long record", b"\x16\x03\x01\xff\xff".to_vec(), "malformed", 50),
         ("a long message", b"\x16\x03\x01\x00\x04\x01\xff\xff\xff".to_vec(), "malformed", 50),
         ("a long session", edited(43, 33), "malformed", 50),
+        ("a name with a zero byte", renamed("one.example", "one\0example"), "malformed", 50),
     ];
     for (lines, (what, wire, reason, alert)) in rows.iter().enumerate() {
         let count = || switch.metric("pointsman_tls_handshake_failures_total", &[("reason", reason)]);

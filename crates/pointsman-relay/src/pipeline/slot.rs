@@ -254,7 +254,6 @@ impl Transport for Slot {
         true
     }
 
-    /// Bytes of HTTP/1 say themselves where they end.
     fn is_last(&self) -> bool {
         self.place.is_last.get()
     }

@@ -8,6 +8,7 @@ use crate::{Condition, Entry, Field, FieldType, Op, Order, Over, Span, Test};
 use super::Compiler;
 use super::literals::Typed;
 use super::paths::Part;
+use super::values::Share;
 
 /// The left side of a comparison, resolved.
 pub(super) struct Left<'o> {
@@ -70,6 +71,7 @@ impl Compiler<'_> {
         let field = self.field(&operand.field)?;
         let left = Left { operand, field };
         self.check_fold(&left)?;
+        self.check_hidden(&left);
         let op = self.predicate(&left, comparison)?;
         Some(Test {
             span: comparison.span,
@@ -103,11 +105,13 @@ impl Compiler<'_> {
                 let value = self.typed(left, literal)?;
                 Some(match value {
                     Typed::Text(text) => {
-                        self.check_case(left, literal.span, &text);
-                        self.check_path(left, literal.span, &text, Part::Whole);
+                        self.check_whole(left, literal.span, &text);
                         Op::TextEquals(text)
                     }
-                    Typed::Number(number) => Op::NumberEquals(number),
+                    Typed::Number(number) => {
+                        self.check_number(left, literal.span, &number);
+                        Op::NumberEquals(number)
+                    }
                     Typed::Network(network) => Op::IpIn(network),
                     Typed::Boolean(true) => Op::IsTrue,
                     Typed::Boolean(false) => Op::IsFalse,
@@ -115,10 +119,14 @@ impl Compiler<'_> {
             }
             Predicate::Differs(literal) => Some(match self.typed(left, literal)? {
                 Typed::Text(text) => {
+                    self.check_value(left, literal.span, &text, Share::Whole);
                     self.check_path(left, literal.span, &text, Part::Whole);
                     Op::TextDiffers(text)
                 }
-                Typed::Number(number) => Op::NumberDiffers(number),
+                Typed::Number(number) => {
+                    self.check_number(left, literal.span, &number);
+                    Op::NumberDiffers(number)
+                }
                 Typed::Network(network) => Op::IpNotIn(network),
                 Typed::Boolean(true) => Op::IsFalse,
                 Typed::Boolean(false) => Op::IsTrue,
@@ -173,7 +181,9 @@ impl Compiler<'_> {
             return None;
         }
         let bytes: Box<[u8]> = text.text.as_bytes().into();
-        if operator != TextOperator::Matches {
+        let is_never =
+            Share::of(operator).is_some_and(|share| self.check_value(left, text.span, &bytes, share));
+        if operator != TextOperator::Matches && !is_never {
             self.check_case(left, text.span, &bytes);
         }
         // What is no path to be under is an error, below.
@@ -213,11 +223,13 @@ impl Compiler<'_> {
         match entry {
             ast::Entry::Value(literal) => match self.typed(left, literal)? {
                 Typed::Text(text) => {
-                    self.check_case(left, literal.span, &text);
-                    self.check_path(left, literal.span, &text, Part::Whole);
+                    self.check_whole(left, literal.span, &text);
                     Some(Entry::Text(text))
                 }
-                Typed::Number(number) => Some(Entry::Number(number)),
+                Typed::Number(number) => {
+                    self.check_number(left, literal.span, &number);
+                    Some(Entry::Number(number))
+                }
                 Typed::Network(network) => Some(Entry::Network(network)),
                 Typed::Boolean(_) => {
                     self.error(literal.span, "true and false do not stand in lists", "compare with `==`");
@@ -229,6 +241,14 @@ impl Compiler<'_> {
                 self.range(*span, low?, high?, *exclusive)
             }
         }
+    }
+
+    /// Looks at a text that a whole value is compared with.
+    fn check_whole(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
+        if !self.check_value(left, at, text, Share::Whole) {
+            self.check_case(left, at, text);
+        }
+        self.check_path(left, at, text, Part::Whole);
     }
 
     /// Folded and lower-case values never equal a text with capitals, nor a host one with a port.

@@ -63,6 +63,11 @@ impl<'a> TargetTable<'a> {
         TargetTable { known, pools_of_server, named: Vec::new(), ids: HashMap::new() }
     }
 
+    /// Whether the rules stand without a configuration.
+    pub(super) fn are_any(&self) -> bool {
+        self.known.is_none()
+    }
+
     pub(super) fn take_named(&mut self) -> Vec<TargetName> {
         std::mem::take(&mut self.named)
     }

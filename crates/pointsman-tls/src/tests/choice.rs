@@ -38,6 +38,38 @@ async fn certificates_are_chosen_by_name() {
     }
 }
 
+/// What it came for, and what its certificate is for, unless that has one of its own.
+#[test]
+fn one_connection_serves_some_hosts() {
+    let site = Site::new();
+    let first = site.issue("first", &["first.example", "www.first.example"]);
+    let second = site.issue("second", &["second.example", "*.second.example"]);
+    let exact = site.issue("exact", &["www.second.example"]);
+    let one = Acceptor::build(&settings(&[&first]), None).unwrap();
+    let three = Acceptor::build(&settings(&[&first, &second, &exact]), None).unwrap();
+    for (name, host, by_one, by_three) in [
+        (Some("first.example"), "first.example", true, true),
+        (Some("First.EXAMPLE"), "first.example", true, true),
+        (Some("first.example"), "www.first.example", true, true),
+        (Some("first.example"), "second.example", false, false),
+        (Some("first.example"), "unknown.example", false, false),
+        (Some("first.example"), "127.0.0.1", false, false),
+        (Some("second.example"), "a.second.example", false, true),
+        (Some("second.example"), "www.second.example", false, false),
+        (Some("second.example"), "unknown.example", false, false),
+        (Some("unknown.example"), "unknown.example", true, true),
+        (Some("unknown.example"), "first.example", true, true),
+        (Some("unknown.example"), "second.example", false, false),
+        (None, "first.example", true, true),
+        (None, "unknown.example", true, true),
+        (None, "127.0.0.1", true, true),
+        (None, "second.example", true, false),
+    ] {
+        let served = (one.serves(name, host), three.serves(name, host));
+        assert_eq!(served, (by_one, by_three), "{host} on a connection to {name:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_kind_of_key_is_chosen_by_what_the_client_verifies() {
     let site = Site::new();

@@ -74,7 +74,11 @@ impl Asked {
 impl AskedRequest {
     pub(super) fn new(request: &Request, connection: &Connection) -> AskedRequest {
         let (head, bytes) = (&request.head, &request.bytes);
-        let version = if head.version() == Version::Http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+        let version = match head.version() {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
+        };
         let host = head.authority(bytes);
         AskedRequest {
             line: format!("{} {} {version}", shown(head.method_name(bytes)), shown(head.target(bytes))),

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use lexopt::{Arg, Parser, ValueExt};
 use pointsman_rules::unmapped;
-use pointsman_tls::is_dns_name;
+use pointsman_tls::{is_dns_name, without_last_dot};
 
 use crate::check::input;
 
@@ -52,7 +52,10 @@ impl Options {
                 Arg::Long("tls") => {
                     options.tls = Some(value::<TlsVersion>(&mut parser, "--tls", TLS_VERSION)?.0)
                 }
-                Arg::Long("sni") => options.sni = Some(parser.value()?.string()?.to_ascii_lowercase()),
+                Arg::Long("sni") => {
+                    let name = parser.value()?.string()?.to_ascii_lowercase();
+                    options.sni = Some(without_last_dot(&name).to_owned());
+                }
                 Arg::Long("alpn") => {
                     options.alpn.push(value::<AlpnName>(&mut parser, "--alpn", ALPN_NAME)?.0)
                 }
@@ -98,7 +101,7 @@ impl Options {
         }
         if !self.alpn.is_empty() {
             let message =
-                "`--alpn` is for a connection without a request; over TLS a request is one of `http/1.1`";
+                "`--alpn` is for a connection without a request; over TLS the version of a request says it";
             return Err(message.into());
         }
         match self.tls {
@@ -220,7 +223,7 @@ mod tests {
             "--src",
             "10.0.0.1",
             "--sni",
-            "A.example",
+            "A.example.",
             "--alpn",
             "h2",
             "--alpn",

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_config::{Bind, Listener, OddNames, Plan, Protocol};
-use pointsman_http::HeadLimits;
+use pointsman_config::{Bind, Http2, Listener, OddNames, Plan, Protocol};
+use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 use pointsman_view::{EncodedSlash, PathOptions, TrustedProxies};
 
@@ -16,6 +16,7 @@ use crate::check::input;
 pub(super) struct Place {
     /// What is read of a connection.
     pub(super) protocol: Protocol,
+    http2: Http2,
     /// The listener's name; empty where the rules stand alone.
     pub(super) listener: Arc<str>,
     /// Absent where a listener has no rules.
@@ -69,6 +70,7 @@ impl Place {
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
         Ok(Place {
             protocol: Protocol::Http,
+            http2: Http2::On,
             listener: "".into(),
             program: Some(Arc::new(compiled.program)),
             limits: HeadLimits::default(),
@@ -109,6 +111,7 @@ impl Place {
         trusted_proxies.extend(&options.trusted_proxies);
         Ok(Place {
             protocol: listener.protocol,
+            http2: listener.http2,
             listener: listener.name.clone(),
             program: listener.program.clone(),
             limits: HeadLimits {
@@ -135,6 +138,21 @@ impl Place {
     /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
     pub(super) fn trusted_proxies(&self) -> TrustedProxies<'_> {
         TrustedProxies { networks: &self.trusted_proxies, unix: false }
+    }
+
+    /// Whether the listener speaks a version; the error is a text for people.
+    pub(super) fn check_version(&self, version: Version) -> Result<(), String> {
+        let (word, help) = match (self.http2, version) {
+            (Http2::Off, Version::Http2) => ("off", "end the first line of the request in `HTTP/1.1`"),
+            (Http2::Only, Version::Http10 | Version::Http11) => {
+                ("only", "end the first line of the request in `HTTP/2`")
+            }
+            _ => return Ok(()),
+        };
+        let name = &self.listener;
+        Err(format!(
+            "error: the listener `{name}` does not take such a request: its `http2` is `{word}`\nhelp: {help}\n"
+        ))
     }
 
     /// What becomes of odd names, as the codec has it.

@@ -30,8 +30,12 @@ impl Request {
         odd_names: OddNames<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Request, NoRequest> {
+        let (bytes, is_http2) = as_http1(bytes);
         let mut request = Request::mended(bytes, limits, notes)?;
         let Request { bytes, head } = &mut request;
+        if is_http2 {
+            head.is_of_http2().map_err(NoRequest::Refused)?;
+        }
         head.settle_odd_names(bytes, odd_names).map_err(NoRequest::Refused)?;
         let is_taken_away = |line: &&HeaderLine| line.kind == HeaderKind::Odd && line.hidden;
         for line in head.lines().iter().filter(is_taken_away) {
@@ -107,6 +111,17 @@ impl Request {
     }
 }
 
+/// A request of HTTP/2 as HTTP/1.1 writes it, where its first line ends in `HTTP/2`; and whether it does.
+fn as_http1(mut bytes: Vec<u8>) -> (Vec<u8>, bool) {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    if !line.ends_with(b" HTTP/2") {
+        return (bytes, false);
+    }
+    let end = line.len();
+    bytes.splice(end - b"2".len()..end, *b"1.1");
+    (bytes, true)
+}
+
 /// The same with CRLF in the head, if every line of the head ends in LF alone. A mixture is left as it is:
 /// it may be what somebody wants to have explained.
 fn with_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -129,6 +144,8 @@ fn with_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_http::Version;
+
     use super::*;
 
     fn read(text: &str) -> (Result<String, NoRequest>, usize) {
@@ -157,6 +174,19 @@ mod tests {
         assert_eq!(read("GET / HTTP/1.1\r\n"), (Err(NoRequest::Refused(Refusal::Host)), 1));
         assert_eq!(read("").0, Err(NoRequest::Incomplete));
         assert_eq!(read("GET / HTTP/1.1\r\nHost").0, Err(NoRequest::Incomplete));
+    }
+
+    #[test]
+    fn http2_is_written_as_http1() {
+        let read = |text: &str| {
+            Request::read(text.into(), &HeadLimits::default(), OddNames::Drop, &mut Vec::new())
+                .map(|request| request.head.version())
+        };
+        assert_eq!(read("GET / HTTP/2\nHost: a\n\n"), Ok(Version::Http2));
+        assert_eq!(read("GET / HTTP/2\r\nHost: a\r\n\r\n"), Ok(Version::Http2));
+        assert_eq!(read("GET / HTTP/1.1\nHost: a\nX: HTTP/2\n\n"), Ok(Version::Http11));
+        assert_eq!(read("GET http://a/ HTTP/2\nHost: a\n\n"), Err(NoRequest::Refused(Refusal::Target)));
+        assert!(read("GET / HTTP/3\nHost: a\n\n").is_err());
     }
 
     #[test]

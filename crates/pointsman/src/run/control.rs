@@ -279,7 +279,10 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
     switch.borrow_mut().drain();
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
-    if ended(switch, waits, drain_max, true).await {
+    let has_ended = ended(switch, waits, drain_max, true).await
+        // Nobody is cut: the threads have last words for servers.
+        || (switch.borrow().open_connections() == 0 && ended(switch, waits, STOP_MAX, true).await);
+    if has_ended {
         notice("drained");
         return ExitCode::SUCCESS;
     }

@@ -8,7 +8,7 @@ use pointsman_e2e::{
     scale, until,
 };
 
-use super::{clients, crowd, each_at_most, for_crowds, resident_each, tell};
+use super::{Costs, clients, crowd, each_at_most, for_crowds, tell};
 
 pointsman_e2e::for_threads!(idle, slow_heads, slow_bodies, slow_readers, half_open_handshakes);
 
@@ -22,12 +22,12 @@ fn idle(threads: usize) {
     let switch = for_crowds(threads).limits("idle_ms_max = 600000").pool("standard", &[&origin]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/").status(), 200);
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut idle = clients(&switch, count);
     for client in &mut idle {
         assert_eq!(client.get("/").status(), 200);
     }
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(4 * 1024, count, threads));
     let served = idle.iter_mut().filter_map(|client| (client.get("/").status() == 200).then_some(())).count();
     figure(&fault, served as u64, Unit::Count("served again"), Bound::Exactly(count as u64));
@@ -42,15 +42,17 @@ fn slow_heads(threads: usize) {
     let switch = for_crowds(threads).limits(&limits).pool("standard", &[&origin]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/other").status(), 200);
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut slow = clients(&switch, count);
     // As large as a head may be, so that it costs what it can.
     let part = format!("GET /slow HTTP/1.1\r\nHost: shop.example\r\nX-Slow: {}", "a".repeat(15_000));
     slow.iter_mut().for_each(|client| client.send(&part));
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(24 * 1024, count, threads));
     all_get(&fault, &mut slow, 408);
+    costs.cpu_of(&fault, count, scale(1000, 400));
     assert_eq!(refused(&switch, "head_timeout"), count);
+    assert_eq!(other.get("/other").status(), 200);
     assert!(origin.requests().iter().all(|request| request.target() == "/other"));
 }
 
@@ -66,7 +68,7 @@ fn slow_bodies(threads: usize) {
     let switch = setup.pool_at("held", "connect_ms_max = 60000", &[("h1", held.address())]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/other").status(), 200);
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut slow = clients(&switch, count);
     let head = "POST /slow HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1000000\r\n\r\n";
     for client in &mut slow {
@@ -74,10 +76,12 @@ fn slow_bodies(threads: usize) {
         client.send("a".repeat(1000));
     }
     until("every request at its server", || (held.connections() >= count).then_some(()));
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(24 * 1024, count, threads));
     all_get(&fault, &mut slow, 408);
+    costs.cpu_of(&fault, count, scale(500, 300));
     assert_eq!(refused(&switch, "body_timeout"), count);
+    assert_eq!(other.get("/other").status(), 200);
     until("no descriptor left behind", || (switch.descriptors() < 100).then_some(()));
 }
 
@@ -99,13 +103,16 @@ fn slow_readers(threads: usize) {
     let switch = setup.pool_at("large", "", &[("l1", large.address())]).start();
     let mut other = switch.client();
     assert_eq!(other.get("/other").status(), 200);
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut slow = clients(&switch, count);
     slow.iter_mut().for_each(|client| client.send("GET /large HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
     until("every request at its server", || (large.connections() == count).then_some(()));
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(128 * 1024, count, threads));
-    until("every slow reader cut", || (refused(&switch, "write_timeout") == count).then_some(()));
+    // The log tells it, which costs the switch nothing: a look at its metrics does.
+    until("every slow reader cut", || (cut(&switch) == count).then_some(()));
+    costs.cpu_of(&fault, count, 8000);
+    assert_eq!(refused(&switch, "write_timeout"), count);
     let whole = slow.iter_mut().filter_map(|client| client.try_response().ok()).count();
     figure(&fault, whole as u64, Unit::Count("cut answers that look whole"), Bound::Exactly(0));
     assert_eq!(other.get("/other").status(), 200);
@@ -122,13 +129,13 @@ fn half_open_handshakes(threads: usize) {
     let trust = TlsClient::new(&authority).forgetful();
     let other = || switch.tls_client(&trust, "shop.example").expect("a handshake");
     assert_eq!(other().get("/other").status(), 200);
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut half_open: Vec<TcpStream> =
         (0..count).map(|number| half_open(&switch, number % 2 == 0)).collect();
     for _ in 0..4 {
         assert_eq!(other().get("/other").status(), 200);
     }
-    let each = resident_each(&switch, &mut other(), before, count);
+    let each = costs.resident_each(&mut other(), count);
     figure(&fault, each, EACH, each_at_most(16 * 1024, count, threads));
     // Some get an alert before the end, none a byte of HTTP.
     for socket in &mut half_open {
@@ -136,6 +143,8 @@ fn half_open_handshakes(threads: usize) {
         drop(socket.read_to_end(&mut came));
         assert!(came.len() < 100, "{}", String::from_utf8_lossy(&came));
     }
+    costs.cpu_of(&fault, count, scale(300, 200));
+    assert_eq!(other().get("/other").status(), 200);
     let closed = until("every handshake given up", || {
         let given_up = refused(&switch, "handshake_timeout");
         (given_up >= count).then_some(given_up)
@@ -167,6 +176,11 @@ fn all_get(fault: &str, clients: &mut [Client], status: u16) {
         }
     }
     figure(fault, right, Unit::Count("refused with 408 and closed"), Bound::Exactly(clients.len() as u64));
+}
+
+/// How many the log says were cut for taking nothing.
+fn cut(switch: &Switch) -> usize {
+    switch.output().all().iter().filter(|line| line.contains("the client took nothing of the answer")).count()
 }
 
 fn refused(switch: &Switch, reason: &str) -> usize {

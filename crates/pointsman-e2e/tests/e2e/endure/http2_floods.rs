@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
+use pointsman_e2e::h2_wire::{PREFACE, flag, kind, request, setting};
 use pointsman_e2e::{
     Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, PATIENCE, RawOrigin, Switch,
     TlsClient, Unit, figure, scale, until,
 };
 
-use super::{is_served, modest, returns_to_rest};
+use super::{Costs, is_served, modest, returns_to_rest, unhurried};
 
 pointsman_e2e::for_threads!(floods, floods_that_hear_nothing, resets_behind_the_first_byte);
 
@@ -28,8 +28,6 @@ const ENHANCE_YOUR_CALM: u32 = 11;
 const FLOW_CONTROL_ERROR: u32 = 3;
 /// Streams that wait for their server where a flood is about them.
 const WAITING: u32 = 100;
-/// Milliseconds of a clock tick (`USER_HZ` is 100 wherever Linux runs).
-const TICK_MS: u64 = 10;
 
 /// What is sent again and again.
 struct Flood {
@@ -40,19 +38,26 @@ struct Flood {
     again: fn(u32) -> Vec<u8>,
     /// With which codes the connection may end.
     codes: &'static [u32],
+    /// What it may cost of processors; a debug build is slow.
+    cpu_ms_max: u64,
 }
 
 impl Flood {
     /// Behind the preface and settings.
     fn new(name: &'static str, codes: &'static [u32], again: fn(u32) -> Vec<u8>) -> Self {
         let settings = Frame::settings(&[(setting::ENABLE_PUSH, 0)]).bytes();
-        Self { name, start: [PREFACE, &settings].concat(), again, codes }
+        Self { name, start: [PREFACE, &settings].concat(), again, codes, cpu_ms_max: scale(1000, 500) }
     }
 
     /// Behind something more.
     fn after(mut self, more: &[u8]) -> Self {
         self.start.extend_from_slice(more);
         self
+    }
+
+    /// One that moves all streams of its connection again and again.
+    fn moves_all(self) -> Self {
+        Self { cpu_ms_max: scale(8000, 1500), ..self }
     }
 }
 
@@ -75,7 +80,8 @@ fn all() -> Vec<Flood> {
             let size = if stream % 4 == 1 { 0 } else { 1 << 20 };
             Frame::settings(&[(setting::INITIAL_WINDOW_SIZE, size)]).bytes()
         })
-        .after(&waiting),
+        .after(&waiting)
+        .moves_all(),
         Flood::new("SETTINGS that move the table", calm, |stream| {
             Frame::settings(&[
                 (setting::HEADER_TABLE_SIZE, stream % 4096),
@@ -97,7 +103,9 @@ fn all() -> Vec<Flood> {
         }),
         Flood::new("unknown frames, empty", calm, |_| Frame::new(0xbb, 0, 0, []).bytes()),
         Flood::new("unknown frames, full", calm, |_| Frame::new(0xbb, 0, 0, [0; PIECE_BYTES]).bytes()),
-        Flood::new("GOAWAY", calm, |_| Frame::new(kind::GOAWAY, 0, 0, [0; 8]).bytes()).after(&waiting),
+        Flood::new("GOAWAY", calm, |_| Frame::new(kind::GOAWAY, 0, 0, [0; 8]).bytes())
+            .after(&waiting)
+            .moves_all(),
         Flood::new("empty CONTINUATION", calm, |_| Frame::new(kind::CONTINUATION, 0, 1, []).bytes())
             .after(&block),
         Flood::new("CONTINUATION", blocks, |_| continuation()).after(&block),
@@ -138,11 +146,6 @@ fn continuation() -> Vec<u8> {
 fn padding() -> Vec<u8> {
     let payload = [&[255, b'a'][..], &[0; 255]].concat();
     Frame::new(kind::DATA, flag::PADDED, 1, payload).bytes()
-}
-
-fn request(method: &str, path: &str) -> Vec<Field> {
-    let pairs = [(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)];
-    pairs.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
 }
 
 fn get(stream: u32, path: &str) -> Vec<u8> {
@@ -207,32 +210,26 @@ fn send(flood: &Flood, to: SocketAddr) -> Ended {
 }
 
 fn floods(threads: usize) {
-    let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
+    let (origin, held) = (Origin::answering("origin", unhurried), RawOrigin::silent());
     let setup = modest(threads).rules("if (path == \"/held\") { routeTo(held); }");
     let setup = setup.pool("standard", &[&origin]).pool_at("held", "", &[("h", held.address())]);
     let switch = setup.start();
     let rest = returns_to_rest(&switch, threads);
-    let mut memory_before = 0;
+    let mut behind_the_first = None;
     for flood in all() {
         let fault = format!("HTTP/2 flood: {}, {threads} threads", flood.name);
-        let (cpu_before, refused_before) = (switch.cpu_ticks(), refused(&switch));
+        let (costs, refused_before) = (Costs::since(&switch), refused(&switch));
         let (ended, served) = meanwhile(&switch, || send(&flood, switch.address("shop")));
+        costs.cpu(&fault, flood.cpu_ms_max);
         let taken = ended.taken_bytes;
         figure(&fault, taken, Unit::Bytes("taken before it was ended"), Bound::AtMost(TAKEN_MAX));
         let code = ended.code();
         assert!(code.is_some_and(|code| flood.codes.contains(&code)), "{fault}: ended with {code:?}");
         assert!(refused(&switch) > refused_before, "{fault}: it is counted");
         figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));
-        let cpu_ms = (switch.cpu_ticks() - cpu_before) * TICK_MS;
-        // A debug build is slow; those who are served meanwhile are in it.
-        let bound = Bound::AtMost(scale(6000, 1500));
-        figure(&fault, cpu_ms, Unit::Count("milliseconds of CPU, others' with it"), bound);
         rest(&fault);
         // What the first one of them needs stays with the allocator; none needs more.
-        let memory = switch.allocated_bytes();
-        memory_before = if memory_before == 0 { memory } else { memory_before };
-        let grown = memory.saturating_sub(memory_before);
-        figure(&fault, grown, Unit::Bytes("memory more than behind the first"), Bound::AtMost(24 * MIB));
+        behind_the_first.get_or_insert_with(|| Costs::since(&switch)).memory(&fault, 24 * MIB);
     }
     figure(
         &format!("HTTP/2 floods, {threads} threads"),
@@ -247,7 +244,7 @@ fn floods(threads: usize) {
 /// send no more.
 fn floods_that_hear_nothing(threads: usize) {
     let authority = Authority::new("test CA");
-    let (origin, held) = (Origin::new("origin"), RawOrigin::silent());
+    let (origin, held) = (Origin::answering("origin", unhurried), RawOrigin::silent());
     let setup =
         modest(threads).limits("write_ms_max = 3000").rules("if (path == \"/held\") { routeTo(held); }");
     let setup = setup.pool("standard", &[&origin]).pool_at("held", "", &[("h", held.address())]);
@@ -256,6 +253,7 @@ fn floods_that_hear_nothing(threads: usize) {
     let switch = setup.start();
     let trust = TlsClient::new(&authority).alpn(&["h2"]);
     let rest = returns_to_rest(&switch, threads);
+    let mut behind_the_first = None;
     for flood in all() {
         if !["PING", "SETTINGS", "CONTINUATION", "rapid reset", "malformed streams"].contains(&flood.name) {
             continue;
@@ -263,17 +261,19 @@ fn floods_that_hear_nothing(threads: usize) {
         for listener in ["shop", "tls"] {
             let fault =
                 format!("HTTP/2 flood that hears nothing: {}, {listener}, {threads} threads", flood.name);
-            let ended_before = ended_for_it(&switch);
+            let (costs, ended_before) = (Costs::since(&switch), ended_for_it(&switch));
             let address = switch.address(listener);
             let client = match listener {
                 "tls" => Client::tls(address, &trust, "shop.example").expect("a handshake"),
                 _ => Client::plain(address),
             };
             let (taken, served) = meanwhile(&switch, || send_unheard(&flood, client));
+            costs.cpu(&fault, flood.cpu_ms_max);
             figure(&fault, taken, Unit::Bytes("taken before it was ended"), Bound::AtMost(TAKEN_MAX));
             figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));
             until("its connection ended", || (ended_for_it(&switch) > ended_before).then_some(()));
             rest(&fault);
+            behind_the_first.get_or_insert_with(|| Costs::since(&switch)).memory(&fault, 24 * MIB);
         }
     }
     let peak = switch.peak_resident_bytes();
@@ -306,7 +306,7 @@ fn send_unheard(flood: &Flood, mut client: Client) -> u64 {
 fn resets_behind_the_first_byte(threads: usize) {
     let fault = format!("HTTP/2 resets behind the first byte, {threads} threads");
     let (origin, endless) = (
-        Origin::new("origin"),
+        Origin::answering("origin", unhurried),
         RawOrigin::serving(|mut socket, _| {
             if pointsman_e2e::read_head(&mut socket).is_some() {
                 drop(socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"));
@@ -318,6 +318,7 @@ fn resets_behind_the_first_byte(threads: usize) {
     let setup = setup.pool("standard", &[&origin]).pool_at("endless", "", &[("e", endless.address())]);
     let switch = setup.start();
     let rest = returns_to_rest(&switch, threads);
+    let costs = Costs::since(&switch);
     let (ended, served) = meanwhile(&switch, || {
         let mut client = H2Client::begin(switch.client());
         for number in 0..1000 {
@@ -336,6 +337,8 @@ fn resets_behind_the_first_byte(threads: usize) {
         }
         (1000, None)
     });
+    costs.cpu(&fault, 600);
+    costs.memory(&fault, 8 * MIB);
     figure(&fault, ended.0.into(), Unit::Count("streams before it was ended"), Bound::AtMost(250));
     assert_eq!(ended.1, Some(ENHANCE_YOUR_CALM));
     figure(&fault, served, Unit::Count("others served meanwhile"), Bound::AtLeast(2));

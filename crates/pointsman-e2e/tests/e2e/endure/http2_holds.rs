@@ -2,13 +2,15 @@
 
 use std::io::Write;
 
-use pointsman_e2e::h2_wire::{PREFACE, flag, kind, setting};
+use pointsman_e2e::h2_wire::{PREFACE, flag, kind, request, setting};
 use pointsman_e2e::{
-    Authority, Bound, Client, Field, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, TlsClient,
-    Unit, figure, read_head, scale, until,
+    Authority, Bound, Client, Frame, H2Client, Origin, Outcome, RawOrigin, Setup, Switch, TlsClient, Unit,
+    figure, read_head, scale, until,
 };
 
-use super::{crowd, each_at_most, for_crowds, is_served, modest, resident_each, returns_to_rest};
+use super::{
+    Costs, clients, crowd, each_at_most, for_crowds, is_served, modest, returns_to_rest, unhurried, whole,
+};
 
 pointsman_e2e::for_threads!(
     answers_without_a_window,
@@ -26,11 +28,6 @@ const KIB: u64 = 1024;
 const EACH: Unit = Unit::Bytes("resident memory each");
 /// Streams that a connection may have by default.
 const STREAMS: u32 = 100;
-
-fn request(method: &str, path: &str) -> Vec<Field> {
-    let pairs = [(":method", method), (":scheme", "http"), (":authority", "shop.example"), (":path", path)];
-    pairs.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
-}
 
 /// As many requests as a connection may have at a time.
 fn ask_all(client: &mut H2Client, path: &str) {
@@ -182,7 +179,11 @@ fn large_answers_without_a_window(threads: usize) {
     let fault = format!("{count} clients with {STREAMS} closed windows each, {threads} threads");
     let each = most.saturating_sub(before) / wanted as u64;
     figure(&fault, each, Unit::Bytes("resident memory each stream"), Bound::AtMost(96 * 1024));
-    let is_let_go = |client: &mut H2Client| !matches!(client.outcome(1), Ok(Outcome::Answer(_)) | Err(_));
+    // Its time may be as long as one look's patience.
+    let is_let_go = |client: &mut H2Client| {
+        let outcome = client.outcome(1).or_else(|_| client.outcome(1));
+        !matches!(outcome, Ok(Outcome::Answer(_)) | Err(_))
+    };
     let let_go = clients.iter_mut().filter_map(|client| is_let_go(client).then_some(()));
     figure(&fault, let_go.count() as u64, Unit::Count("clients let go"), Bound::Exactly(count as u64));
 }
@@ -198,13 +199,14 @@ fn waiting_streams(threads: usize) {
     let switch = setup.pool_at("held", "connect_ms_max = 60000", &[("h", held.address())]).start();
     let mut other = switch.client();
     assert!(is_served(&mut other));
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut clients: Vec<_> =
         (0..count / STREAMS as usize).map(|_| H2Client::begin(switch.client())).collect();
     clients.iter_mut().for_each(|client| ask_all(client, "/held"));
     until("every request at its server", || (held.connections() >= count).then_some(()));
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(24 * KIB, count, threads));
+    costs.cpu_of(&fault, count, 250);
     until("these are on their way, and nothing else", || {
         (switch.metric("pointsman_server_in_flight_requests", &[]) == whole(count)).then_some(())
     });
@@ -216,21 +218,17 @@ fn waiting_streams(threads: usize) {
     assert!(is_served(&mut other));
 }
 
-fn whole(count: usize) -> f64 {
-    count.to_string().parse().expect("a number")
-}
-
 /// What HTTP/2 begins with, and heads of requests, that come a byte at a time or not at all: closed in time.
 fn slow_heads(threads: usize) {
     let each = scale(20, 500);
     let fault = format!("{} slow HTTP/2 heads, {threads} threads", 5 * each);
-    let origin = Origin::new("origin");
+    let origin = Origin::answering("origin", unhurried);
     let limits = "head_ms_max = 2000\nidle_ms_max = 2000";
     let switch = for_crowds(threads).limits(limits).pool("standard", &[&origin]).start();
     let rest = returns_to_rest(&switch, threads);
     let mut other = switch.client();
     assert!(is_served(&mut other));
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let settings = Frame::settings(&[]).bytes();
     let long = Frame::new(kind::HEADERS, flag::END_HEADERS, 1, [0; 16_000]).bytes();
     let open = Frame::new(kind::HEADERS, 0, 1, []).bytes();
@@ -251,7 +249,7 @@ fn slow_heads(threads: usize) {
         }
     }
     let count = slow.len();
-    let resident = resident_each(&switch, &mut other, before, count);
+    let resident = costs.resident_each(&mut other, count);
     figure(&fault, resident, EACH, each_at_most(96 * KIB, count, threads));
     let mut sent = 0;
     until("all of them closed", || {
@@ -262,6 +260,7 @@ fn slow_heads(threads: usize) {
         sent += 1;
         (switch.metric("pointsman_connections_open", &[]) <= 1.0).then_some(())
     });
+    costs.cpu_of(&fault, count, scale(25_000, 1600));
     figure(&fault, count as u64, Unit::Count("closed in time"), Bound::Exactly(count as u64));
     assert!(origin.requests().iter().all(|request| ["/", "/other"].contains(&request.target())));
     drop(other);
@@ -279,7 +278,7 @@ fn slow_bodies(threads: usize) {
     let switch = setup.pool_at("held", "connect_ms_max = 60000", &[("h", held.address())]).start();
     let mut other = switch.client();
     assert!(is_served(&mut other));
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut clients: Vec<_> = (0..connections).map(|_| H2Client::begin(switch.client())).collect();
     for client in &mut clients {
         for number in 0..STREAMS {
@@ -288,7 +287,7 @@ fn slow_bodies(threads: usize) {
             client.try_send(&parts.map(|frame| frame.bytes()).concat()).expect("the switch reads");
         }
     }
-    let each = resident_each(&switch, &mut other, before, count);
+    let each = costs.resident_each(&mut other, count);
     figure(&fault, each, EACH, each_at_most(48 * KIB, count, threads));
     let mut refused = 0;
     for client in &mut clients {
@@ -299,6 +298,7 @@ fn slow_bodies(threads: usize) {
         let next = client.get(2 * STREAMS + 1, "http", "/next").expect("in time");
         assert!(matches!(next, Outcome::Answer(answer) if answer.status() == 200));
     }
+    costs.cpu_of(&fault, count, scale(600, 300));
     figure(&fault, refused, Unit::Count("answered with 408"), Bound::Exactly(count as u64));
     assert!(is_served(&mut other));
 }
@@ -314,7 +314,7 @@ fn large_tables(threads: usize) {
     let switch = modest(threads).pool("standard", &[&origin]).start();
     let mut other = switch.client();
     assert!(is_served(&mut other));
-    let before = switch.allocated_bytes();
+    let costs = Costs::since(&switch);
     let mut clients: Vec<_> = (0..connections)
         .map(|_| {
             let mut client = H2Client::silent(switch.client());
@@ -329,7 +329,8 @@ fn large_tables(threads: usize) {
             assert!(matches!(answer, Outcome::Answer(answer) if answer.status() == 200));
         }
     }
-    let each = resident_each(&switch, &mut other, before, connections);
+    let each = costs.resident_each(&mut other, connections);
+    costs.cpu_of(&fault, connections * answers as usize, scale(2500, 400));
     figure(&fault, each, EACH, each_at_most(64 * KIB, connections, threads));
 }
 
@@ -337,13 +338,14 @@ fn large_tables(threads: usize) {
 fn handshakes_that_stop(threads: usize) {
     let count = crowd(300, 5000, 1);
     let fault = format!("{count} handshakes for HTTP/2 that stop behind the hello, {threads} threads");
-    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let (authority, origin) = (Authority::new("test CA"), Origin::answering("origin", unhurried));
     let setup = for_crowds(threads).tls(&authority.server(&["shop.example"]), "");
     let setup = setup.limits(&format!("handshake_ms_max = {}", scale(3000, 10_000)));
     let switch = setup.pool("standard", &[&origin]).start();
     let trust = TlsClient::new(&authority).alpn(&["h2"]);
     let mut other = H2Client::begin(switch.tls_client(&trust, "shop.example").expect("a handshake"));
     assert_eq!(other.fetch(1, "/other").status(), 200);
+    let costs = Costs::since(&switch);
     let hello = trust.hello("shop.example");
     let mut stopped: Vec<_> = (0..count)
         .map(|_| {
@@ -352,12 +354,18 @@ fn handshakes_that_stop(threads: usize) {
             client
         })
         .collect();
+    let (mut others, mut most) = (0, 0);
     let closed = until("every handshake given up", || {
+        others += 1;
+        most = most.max(switch.allocated_bytes());
         let mut next = H2Client::begin(switch.tls_client(&trust, "shop.example").expect("a handshake"));
         assert_eq!(next.fetch(1, "/other").status(), 200);
         let given_up = refused(&switch, "handshake_timeout");
         (given_up >= whole(count)).then_some(given_up)
     });
+    costs.cpu_of(&fault, count + others, scale(4000, 800));
+    let each = most.saturating_sub(costs.allocated_bytes) / count as u64;
+    figure(&fault, each, EACH, each_at_most(24 * KIB, count, threads));
     assert_eq!(format!("{closed}"), format!("{count}"));
     figure(&fault, count as u64, Unit::Count("given up in time"), Bound::Exactly(count as u64));
     // A TLS record is what the last of them is told, no HTTP/2.
@@ -375,13 +383,20 @@ fn connections_of_an_address(threads: usize) {
     for client in &mut inside {
         assert!(matches!(client.get(1, "http", "/").expect("in time"), Outcome::Answer(_)));
     }
-    let told = (0..5).filter(|_| {
-        let mut client = switch.client();
-        let answer = client.try_response();
-        answer.is_ok_and(|answer| answer.status() == 429) && client.closes()
-    });
-    figure(&fault, told.count() as u64, Unit::Count("refused with 429 and closed"), Bound::Exactly(5));
+    let costs = Costs::since(&switch);
+    let mut more = clients(&switch, crowd(100, 2000, 1));
     for client in &mut inside {
         assert!(matches!(client.get(3, "http", "/").expect("in time"), Outcome::Answer(_)));
+    }
+    costs.memory(&fault, 2048 * KIB + more.len() as u64 * 8 * KIB);
+    let told = more.iter_mut().filter_map(|client| {
+        let answer = client.try_response();
+        (answer.is_ok_and(|answer| answer.status() == 429) && client.closes()).then_some(())
+    });
+    let (told, wanted) = (told.count() as u64, Bound::Exactly(more.len() as u64));
+    figure(&fault, told, Unit::Count("refused with 429 and closed"), wanted);
+    costs.cpu_of(&fault, more.len(), scale(500, 200));
+    for client in &mut inside {
+        assert!(matches!(client.get(5, "http", "/").expect("in time"), Outcome::Answer(_)));
     }
 }

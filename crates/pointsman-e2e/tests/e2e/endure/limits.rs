@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use pointsman_e2e::{Authority, Bound, Client, Origin, Setup, Switch, TlsClient, Unit, figure, until};
+use pointsman_e2e::{Authority, Bound, Client, Origin, Setup, Switch, TlsClient, Unit, figure, scale, until};
 
-use super::{clients, is_served, tell};
+use super::{Costs, clients, crowd, for_crowds, is_served, tell, whole};
 
 pointsman_e2e::for_threads!(
     of_the_process,
@@ -15,6 +15,34 @@ pointsman_e2e::for_threads!(
     the_answer_is_not_lost_to_a_reset,
     a_reload_changes_it
 );
+
+/// How many are turned away at a time.
+fn many() -> usize {
+    crowd(100, 2000, 1)
+}
+
+/// What it costs to turn many away, while those who are inside are served.
+fn turns_away(fault: &str, switch: &Switch, inside: &mut [Client], status: u16, more: impl Fn() -> Client) {
+    let costs = Costs::since(switch);
+    let many: Vec<Client> = (0..many()).map(|_| more()).collect();
+    let count = many.len();
+    served(fault, inside);
+    costs.memory(fault, memory_max(count));
+    turned_away(fault, many, status);
+    costs.cpu_of(fault, count, us_each_max());
+    served(fault, inside);
+}
+
+/// What so many may have of memory while they are turned away.
+fn memory_max(count: usize) -> u64 {
+    const OTHERS: u64 = 2 * 1024 * 1024;
+    OTHERS + count as u64 * 8 * 1024
+}
+
+/// Microseconds of a processor that one may cost.
+fn us_each_max() -> u64 {
+    scale(500, 200)
+}
 
 /// Connections that are turned away get this status, before they have said a word, and the end.
 fn turned_away(fault: &str, clients: Vec<Client>, status: u16) {
@@ -64,9 +92,10 @@ fn of_the_process(threads: usize) {
     let switch = setup.pool("standard", &[&origin]).start();
     let mut inside = [switch.client(), Client::plain(switch.address("second"))];
     assert!(inside.iter_mut().all(is_served));
-    turned_away(&fault, vec![switch.client(), Client::plain(switch.address("second"))], 503);
-    assert_eq!(refused(&switch, "connections"), 2.0);
-    served(&fault, &mut inside);
+    for listener in ["shop", "second"] {
+        turns_away(&fault, &switch, &mut inside, 503, || Client::plain(switch.address(listener)));
+    }
+    assert_eq!(refused(&switch, "connections"), whole(2 * many()));
     let [_first, second] = inside;
     drop(second);
     room_again(|| switch.client());
@@ -78,11 +107,9 @@ fn of_a_listener(threads: usize) {
     let origin = Origin::new("origin");
     let setup = Setup::new(threads).limits("connections_max = 1").another_listener("second");
     let switch = setup.pool("standard", &[&origin]).start();
-    let mut first = switch.client();
-    assert!(is_served(&mut first));
-    turned_away(&fault, clients(&switch, 5), 503);
-    let mut inside = [first, Client::plain(switch.address("second"))];
-    served(&fault, &mut inside);
+    let mut inside = [switch.client(), Client::plain(switch.address("second"))];
+    assert!(inside.iter_mut().all(is_served));
+    turns_away(&fault, &switch, &mut inside, 503, || switch.client());
     drop(inside);
     room_again(|| switch.client());
 }
@@ -95,11 +122,10 @@ fn of_an_address(threads: usize) {
     let switch = setup.pool("standard", &[&origin]).start();
     let mut first: Vec<Client> = (0..3).map(|_| switch.client()).collect();
     assert!(first.iter_mut().all(is_served));
-    turned_away(&fault, clients(&switch, 5), 429);
-    assert_eq!(refused(&switch, "connections_per_address"), 5.0);
     let neighbour: IpAddr = [127, 0, 0, 2].into();
     first.push(Client::plain_from(neighbour, switch.address("shop")));
-    served(&fault, &mut first);
+    turns_away(&fault, &switch, &mut first, 429, || switch.client());
+    assert_eq!(refused(&switch, "connections_per_address"), whole(many()));
     first.truncate(2);
     room_again(|| switch.client());
     assert_eq!(first[0].get("/").status(), 200);
@@ -107,15 +133,22 @@ fn of_an_address(threads: usize) {
 
 /// A balancer in front stands for all its clients.
 fn trusted_proxies_are_not_counted(threads: usize) {
-    let fault = format!("10 connections of a trusted proxy where an address has 1, {threads} threads");
+    let count = many();
+    let fault = format!("{count} connections of a trusted proxy where an address has 1, {threads} threads");
     let origin = Origin::new("origin");
-    let setup = Setup::new(threads).listener("trusted_proxies = [\"127.0.0.3\"]");
+    let setup = for_crowds(threads).listener("trusted_proxies = [\"127.0.0.3\"]");
     let setup = setup.limits("connections_per_address_max = 1");
     let switch = setup.pool("standard", &[&origin]).start();
     let proxy: IpAddr = [127, 0, 0, 3].into();
-    let mut many: Vec<Client> = (0..10).map(|_| Client::plain_from(proxy, switch.address("shop"))).collect();
-    served(&fault, &mut many);
-    let _one = switch.client();
+    let mut one = switch.client();
+    assert!(is_served(&mut one));
+    let costs = Costs::since(&switch);
+    let mut all: Vec<Client> =
+        (0..count).map(|_| Client::plain_from(proxy, switch.address("shop"))).collect();
+    served(&fault, &mut all);
+    costs.memory(&fault, memory_max(count));
+    costs.cpu_of(&fault, count, us_each_max());
+    served(&fault, std::slice::from_mut(&mut one));
     until("the limit of others", || {
         let mut client = switch.client();
         drop(client.try_send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
@@ -132,23 +165,31 @@ fn over_tls_it_closes(threads: usize) {
     let (switch, trust) = (setup.start(), TlsClient::new(&authority));
     let mut first = switch.tls_client(&trust, "shop.example").expect("a handshake");
     assert_eq!(first.get("/").status(), 200);
-    let handshakes = (0..5).filter(|_| switch.tls_client(&trust, "shop.example").is_ok()).count() as u64;
-    figure(&fault, handshakes, Unit::Count("of 5 more, handshakes"), Bound::Exactly(0));
-    assert!(switch.client().closes());
-    assert_eq!(refused(&switch, "connections_per_address"), 6.0);
+    let costs = Costs::since(&switch);
+    // As many at a time as before plain ones.
+    let mut more = clients(&switch, many());
+    served(&fault, std::slice::from_mut(&mut first));
+    costs.memory(&fault, memory_max(more.len()));
+    let closed = more.iter_mut().filter_map(|client| client.closes().then_some(())).count();
+    figure(&fault, closed as u64, Unit::Count("closed without a word"), Bound::Exactly(more.len() as u64));
+    let handshakes = (0..many()).filter(|_| switch.tls_client(&trust, "shop.example").is_ok()).count();
+    figure(&fault, handshakes as u64, Unit::Count("handshakes of as many more"), Bound::Exactly(0));
+    costs.cpu_of(&fault, 2 * many(), us_each_max());
+    assert_eq!(refused(&switch, "connections_per_address"), whole(2 * many()));
     served(&fault, std::slice::from_mut(&mut first));
 }
 
 /// Whoever sends at once, and a lot, still reads why it is turned away.
 fn the_answer_is_not_lost_to_a_reset(threads: usize) {
-    const CLIENTS: u64 = 50;
-    let fault = format!("{CLIENTS} turned away while they send, {threads} threads");
+    let count = many();
+    let fault = format!("{count} turned away while they send, {threads} threads");
     let origin = Origin::new("origin");
     let switch = Setup::new(threads).limits("connections_max = 1").pool("standard", &[&origin]).start();
     let mut first = switch.client();
     assert_eq!(first.get("/").status(), 200);
     let request = format!("GET / HTTP/1.1\r\nHost: shop.example\r\nX-Long: {}\r\n\r\n", "a".repeat(12_000));
-    let is_told = |round: &u64| {
+    let costs = Costs::since(&switch);
+    let is_told = |round: usize| {
         let mut client = switch.client();
         client.send(&request);
         let answer = client.try_response().map(|answer| answer.status());
@@ -160,8 +201,16 @@ fn the_answer_is_not_lost_to_a_reset(threads: usize) {
         }
         is_told
     };
-    let told = (0..CLIENTS).filter(is_told).count() as u64;
-    figure(&fault, told, Unit::Count("read their 503 and an orderly end"), Bound::Exactly(CLIENTS));
+    let (mut told, mut served) = (0, 0);
+    for round in 0..count {
+        told += u64::from(is_told(round));
+        served += u64::from(is_served(&mut first));
+    }
+    let all = Bound::Exactly(count as u64);
+    figure(&fault, told, Unit::Count("read their 503 and an orderly end"), all);
+    figure(&fault, served, Unit::Count("served meanwhile"), all);
+    costs.memory(&fault, memory_max(count));
+    costs.cpu_of(&fault, count, us_each_max());
 }
 
 /// Both kinds of limit hold for new connections after a reload, and touch no old one.
@@ -178,8 +227,7 @@ fn a_reload_changes_it(threads: usize) {
         drop(client.try_send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
         client.try_response().ok().filter(|answer| answer.status() == 503)
     });
-    turned_away(&fault, clients(&switch, 5), 503);
-    served(&fault, &mut old);
+    turns_away(&fault, &switch, &mut old, 503, || switch.client());
     switch.reload(&setup, 3);
     room_again(|| switch.client());
 }

@@ -25,6 +25,7 @@ pointsman_e2e::for_threads!(
     a_reload_forbids_new_ones,
     drains_in_time,
     drains_in_time_over_tls,
+    drains_before_the_end_of_all,
     drains_those_that_do_not_answer,
     is_cut_when_the_drain_is_over
 );
@@ -230,6 +231,24 @@ fn drains_in_time_over_tls(threads: usize) {
     let mut switch = setup.tls(&authority.server(&["shop.example"]), "").start();
     let client = begin_tls(&switch, &authority);
     drain(&mut switch, client, || next(&handed));
+}
+
+/// A part of the drain is left for it, however long tunnels may go on.
+fn drains_before_the_end_of_all(threads: usize) {
+    let (server, handed) = handed_over();
+    let mut switch = setup(threads, &server).top("drain_ms_max = 4000").start();
+    let mut client = begin(&switch);
+    open(&mut client, 1);
+    let mut socket = next(&handed);
+    switch.signal("TERM");
+    hears(&mut client, 1, b"\x88\x02\x03\xe9");
+    client.send_content(1, flag::END_STREAM, b"\x88\x82\x01\x02\x03\x04\x02\xeb").expect("there is leave");
+    expect(&socket, b"\x88\x82\x01\x02\x03\x04\x02\xeb");
+    assert_eq!(socket.read(&mut [0]).expect("an end in order"), 0);
+    drop(socket);
+    assert_eq!(client.ending(), Some(0));
+    drop(client);
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
 /// The client is told to begin nothing, and its tunnel goes on for its time. Then it gets a Close frame, between two

@@ -14,7 +14,6 @@ pointsman_e2e::for_threads!(
     in_pieces,
     the_switch_answers_in_turn_too,
     http2_has_its_streams,
-    held_by_default,
     a_drain_answers_what_was_taken,
     a_reload_leaves_them_alone
 );
@@ -250,19 +249,6 @@ fn http2_has_its_streams(threads: usize) {
             }
         }
     }
-}
-
-/// Without the key, and with `hold`, the next request is sent when the answer before it is complete.
-fn held_by_default(threads: usize) {
-    let shop = Shop::open(threads, "hold");
-    let mut client = shop.client();
-    client.send(gets(&["/a/gated/1", "/b/2"]));
-    shop.stage.wait_for("GET /a/gated/1");
-    shop.stage.open("/a/gated/1");
-    expect(&mut client, "/a/gated/1");
-    expect(&mut client, "/b/2");
-    let expected = ["GET /a/gated/1", "answers /a/gated/1", "GET /b/2", "answers /b/2"];
-    assert_eq!(shop.stage.told(), expected);
 }
 
 fn a_drain_answers_what_was_taken(threads: usize) {

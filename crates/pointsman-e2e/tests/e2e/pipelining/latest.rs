@@ -4,6 +4,7 @@ use super::{Over, Shop, expect, get, gets};
 
 pointsman_e2e::for_threads!(
     it_is_overtaken,
+    late_answers_are_nobodys,
     only_the_newest_of_many_goes_on,
     an_answer_that_has_begun_ends_the_connection,
     an_answer_that_is_whole_stays,
@@ -39,6 +40,33 @@ fn it_is_overtaken(threads: usize) {
         assert!((overtaken - 2.0).abs() < 0.5, "{overtaken}");
         client.send(get("/a/4"));
         expect(&mut client, "/a/4");
+    }
+}
+
+/// Three servers: the fast one is asked last and answers first, and what the slow ones then say reaches nobody.
+fn late_answers_are_nobodys(threads: usize) {
+    for over in [Over::Plain, Over::Tls] {
+        let shop = Shop::with(threads, "latest", over, |setup| setup);
+        let mut client = shop.client();
+        let slow = ["/a/gated/1", "/b/half/gated/2"];
+        for target in slow {
+            client.send(get(target));
+            shop.stage.wait_for(&format!("GET {target}"));
+        }
+        client.send(get("/c/3"));
+        for _ in slow {
+            assert_eq!(client.response().status(), 503);
+        }
+        expect(&mut client, "/c/3");
+        for target in slow.into_iter().rev() {
+            assert!(!shop.stage.has(&format!("answers {target}")), "{target} was waited for");
+            shop.stage.open(target);
+            shop.stage.wait_for(&format!("answers {target}"));
+        }
+        for target in ["/a/4", "/b/5", "/c/6"] {
+            client.send(get(target));
+            expect(&mut client, target);
+        }
     }
 }
 

@@ -1,0 +1,267 @@
+//! Content codings: what a body is before it was compressed, piece by piece and within a bound.
+
+mod brotli;
+mod gzip;
+mod zlib;
+mod zstd;
+
+use crate::{Cause, Fault};
+
+/// Codings that a body may have on top of each other.
+const CODINGS_MAX: usize = 2;
+
+/// Bytes of a piece of decoded content.
+const PIECE_BYTES_MAX: usize = 32 * 1024;
+
+/// Undoes the codings of a body (RFC 9110 section 8.4).
+///
+/// It knows `gzip` and `x-gzip` (RFC 1952, of any number of members), `deflate` (zlib, RFC 1950; not the raw deflate that
+/// some send by mistake), `br` (RFC 7932, windows up to 16 MiB) and `zstd` (RFC 8878, windows up to 8 MiB as RFC 9659
+/// asks, no dictionaries); `identity` means nothing. Another name is [`Cause::Encoding`]. At most two stand on top of
+/// each other.
+///
+/// What is not whole, or has anything behind its end, is [`Cause::Malformed`], and so is a body of no bytes. Of more than
+/// the decoded bytes that are allowed, just so many are handed on, and then it is [`Cause::Limit`]; so many may also come
+/// out of the first of two codings. Faults stand behind the bytes that were handed on; how many of those come before a
+/// malformed place may depend on how the body was cut.
+#[derive(Debug)]
+pub struct ContentDecoder {
+    /// In the order in which they are undone: the last that was applied comes first.
+    stages: Vec<Stage>,
+    given: u64,
+    fault: Option<Fault>,
+}
+
+/// The codings that are undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// `gzip`
+    Gzip,
+    /// `deflate`
+    Deflate,
+    /// `br`
+    Brotli,
+    /// `zstd`
+    Zstd,
+}
+
+impl Coding {
+    /// Bytes that a decoder of this coding holds, at most, whatever it is fed.
+    pub const fn held_bytes_max(self) -> usize {
+        const KIB: usize = 1024;
+        PIECE_BYTES_MAX
+            + match self {
+                // The window of 32 KiB, and tables.
+                Coding::Gzip | Coding::Deflate => 64 * KIB,
+                // The window, grown by copying half of it; Huffman tables for 256 types of each kind of block.
+                Coding::Brotli => 24 * KIB * KIB + 4 * KIB * KIB,
+                // The window in a ring twice as long, grown by copying half of it; a block, its literals and sequences.
+                Coding::Zstd => 24 * KIB * KIB + 4 * KIB * KIB,
+            }
+    }
+
+    /// The coding of this name (RFC 9110 section 8.4.1), in whatever case.
+    fn of(name: &[u8]) -> Option<Coding> {
+        const NAMES: &[(&[u8], Coding)] = &[
+            (b"gzip", Coding::Gzip),
+            (b"x-gzip", Coding::Gzip),
+            (b"deflate", Coding::Deflate),
+            (b"br", Coding::Brotli),
+            (b"zstd", Coding::Zstd),
+        ];
+        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, coding)| coding)
+    }
+}
+
+impl ContentDecoder {
+    /// A decoder for a body with these values of Content-Encoding, in the order of their lines, that may have as many
+    /// bytes as `decoded_bytes_max` when decoded.
+    pub fn new<'a>(
+        content_encoding: impl IntoIterator<Item = &'a [u8]>,
+        decoded_bytes_max: u64,
+    ) -> Result<ContentDecoder, Fault> {
+        let mut codings = Vec::new();
+        let names = content_encoding.into_iter().flat_map(|line| line.split(|&byte| byte == b','));
+        for name in names.map(<[u8]>::trim_ascii) {
+            // Nothing between commas is nothing (RFC 9110 section 5.6.1.2).
+            if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
+                continue;
+            }
+            let coding = Coding::of(name).ok_or(Wrong(Cause::Encoding, "an unknown content coding").at(0))?;
+            if codings.len() == CODINGS_MAX {
+                return Err(Wrong(Cause::Limit, "many content codings").at(0));
+            }
+            codings.push(coding);
+        }
+        let stages = codings.into_iter().rev().map(|coding| Stage::new(coding, decoded_bytes_max)).collect();
+        Ok(ContentDecoder { stages, given: 0, fault: None })
+    }
+
+    /// The codings that are undone, the last that was applied first. If there are none, a body is handed on as it comes,
+    /// without a bound.
+    pub fn codings(&self) -> impl Iterator<Item = Coding> {
+        self.stages.iter().map(|stage| stage.coding)
+    }
+
+    /// Bytes that this decoder holds, at most, whatever it is fed.
+    pub fn held_bytes_max(&self) -> usize {
+        self.codings().map(Coding::held_bytes_max).sum()
+    }
+
+    /// Takes more bytes of the body; `each` hears of what they mean, in pieces of at most 32 KiB if anything is decoded.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let ContentDecoder { stages, given, fault } = self;
+        let mut hand_on = |piece: &[u8]| {
+            each(piece).map_err(Stop::Heard)?;
+            *given += piece.len() as u64;
+            Ok(())
+        };
+        let fed = match &mut stages[..] {
+            [] if bytes.is_empty() => Ok(()),
+            [] => hand_on(bytes),
+            [only] => only.feed(bytes, &mut hand_on),
+            [first, rest @ ..] => first.feed(bytes, &mut |piece| match rest {
+                [second] => second.feed(piece, &mut hand_on),
+                _ => Err(Stop::Found(Wrong(Cause::Limit, "many content codings"))),
+            }),
+        };
+        fed.map_err(|stop| {
+            *fault.insert(match stop {
+                Stop::Found(wrong) => wrong.at(*given),
+                Stop::Heard(found) => found,
+            })
+        })
+    }
+
+    /// The body has ended. All that it means was handed on before.
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if self.stages.iter().all(|stage| stage.decoder.is_at_end()) {
+            return Ok(());
+        }
+        let fault = Wrong(Cause::Malformed, "compressed content without its end").at(self.given);
+        Err(*self.fault.insert(fault))
+    }
+}
+
+/// What is wrong, while nobody says where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wrong(Cause, &'static str);
+
+impl Wrong {
+    fn at(self, at: u64) -> Fault {
+        Fault { cause: self.0, at, what: self.1 }
+    }
+}
+
+const TRAILING: Wrong = Wrong(Cause::Malformed, "bytes behind the end of compressed content");
+
+/// What decoding stops at: its own finding, or what who hears of the content has returned.
+#[derive(Debug)]
+enum Stop {
+    Found(Wrong),
+    Heard(Fault),
+}
+
+/// One coding of a body.
+#[derive(Debug)]
+struct Stage {
+    coding: Coding,
+    decoder: Decoder,
+    piece: Vec<u8>,
+    /// Bytes that may still come out.
+    left: u64,
+}
+
+impl Stage {
+    fn new(coding: Coding, decoded_bytes_max: u64) -> Stage {
+        let decoder = match coding {
+            Coding::Gzip => Decoder::Gzip(gzip::Gzip::default()),
+            Coding::Deflate => Decoder::Zlib(zlib::Zlib::default()),
+            Coding::Brotli => Decoder::Brotli(brotli::Brotli::default()),
+            Coding::Zstd => Decoder::Zstd(Box::default()),
+        };
+        Stage { coding, decoder, piece: Vec::new(), left: decoded_bytes_max }
+    }
+
+    fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        each: &mut impl FnMut(&[u8]) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.piece.resize(PIECE_BYTES_MAX, 0);
+        loop {
+            let before = bytes.len();
+            let written = self.decoder.step(&mut bytes, &mut self.piece).map_err(Stop::Found)?;
+            let allowed = written.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            if allowed > 0 {
+                each(&self.piece[..allowed])?;
+            }
+            self.left -= allowed as u64;
+            if allowed < written {
+                return Err(Stop::Found(Wrong(Cause::Limit, "more decoded bytes than are allowed")));
+            }
+            if written == 0 {
+                match bytes.len() {
+                    0 => return Ok(()),
+                    left if left == before => {
+                        return Err(Stop::Found(Wrong(
+                            Cause::Malformed,
+                            "compressed content that does not go on",
+                        )));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Decoder {
+    Gzip(gzip::Gzip),
+    Zlib(zlib::Zlib),
+    Brotli(brotli::Brotli),
+    Zstd(Box<zstd::Zstd>),
+}
+
+impl Decoder {
+    /// Takes some of the input and writes output: how much. It has no more to write, and waits for input, if it writes
+    /// nothing and leaves none.
+    fn step(&mut self, input: &mut &[u8], output: &mut [u8]) -> Result<usize, Wrong> {
+        match self {
+            Decoder::Gzip(decoder) => decoder.step(input, output),
+            Decoder::Zlib(decoder) => decoder.step(input, output),
+            Decoder::Brotli(decoder) => decoder.step(input, output),
+            Decoder::Zstd(decoder) => decoder.step(input, output),
+        }
+    }
+
+    /// Whether the content may end here.
+    fn is_at_end(&self) -> bool {
+        match self {
+            Decoder::Gzip(decoder) => decoder.is_at_end(),
+            Decoder::Zlib(decoder) => decoder.is_at_end(),
+            Decoder::Brotli(decoder) => decoder.is_at_end(),
+            Decoder::Zstd(decoder) => decoder.is_at_end(),
+        }
+    }
+}
+
+/// Moves bytes over until `collected` has as many as `bytes`: whether it has.
+fn collect(collected: &mut Vec<u8>, bytes: usize, input: &mut &[u8]) -> bool {
+    let wanted = bytes.saturating_sub(collected.len()).min(input.len());
+    let (taken, rest) = input.split_at(wanted);
+    collected.extend_from_slice(taken);
+    *input = rest;
+    collected.len() >= bytes
+}

@@ -1,0 +1,142 @@
+//! Parameters of a part's head: `form-data; name="a"` and `text/plain; charset=utf-8`.
+
+use super::Wrong;
+use crate::Cause;
+
+/// What Content-Disposition says of a part (RFC 7578 section 4.2).
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Disposition {
+    pub(super) name: Vec<u8>,
+    /// It has a `filename`, be it empty.
+    pub(super) is_file: bool,
+}
+
+impl Disposition {
+    /// Reads the value of Content-Disposition, strictly: what one parser takes for the name and another does not is no
+    /// name.
+    pub(super) fn read(value: &[u8]) -> Result<Disposition, Wrong> {
+        let (kind, mut rest) = value.split_at(token_bytes(value));
+        if !kind.eq_ignore_ascii_case(b"form-data") {
+            return Err(Wrong(Cause::Malformed, "a part that is not form-data"));
+        }
+        let (mut names, mut name, mut is_file) = (Vec::new(), None, false);
+        while !rest.is_empty() {
+            let (parameter, after) = Parameter::read(rest)?;
+            rest = after;
+            if parameter.name.contains(&b'*') {
+                return Err(Wrong(Cause::Malformed, "`*` in a parameter of Content-Disposition"));
+            }
+            let lower = parameter.name.to_ascii_lowercase();
+            match &lower[..] {
+                b"name" => name = Some(parameter.field_name()?),
+                b"filename" => is_file = true,
+                _ => {}
+            }
+            names.push(lower);
+        }
+        names.sort_unstable();
+        if names.array_windows().any(|[one, next]| one == next) {
+            return Err(Wrong(Cause::Malformed, "a parameter of Content-Disposition twice"));
+        }
+        let name = name.ok_or(Wrong(Cause::Malformed, "a part without a name"))?;
+        Ok(Disposition { name, is_file })
+    }
+}
+
+/// What Content-Type says of a part, as far as it matters to its text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PartType {
+    /// Parts within a part, which RFC 7578 section 4.3 took out of forms.
+    pub(super) is_mixed: bool,
+    pub(super) charset: Option<Vec<u8>>,
+}
+
+impl PartType {
+    /// Reads the value of Content-Type (RFC 9110 section 8.3.1).
+    pub(super) fn read(value: &[u8]) -> Result<PartType, Wrong> {
+        const MALFORMED: Wrong = Wrong(Cause::Malformed, "a malformed Content-Type of a part");
+        let (kind, rest) = value.split_at(token_bytes(value));
+        let rest = rest.strip_prefix(b"/").filter(|_| !kind.is_empty()).ok_or(MALFORMED)?;
+        let (subtype, mut rest) = rest.split_at(token_bytes(rest));
+        if subtype.is_empty() {
+            return Err(MALFORMED);
+        }
+        let is_mixed = kind.eq_ignore_ascii_case(b"multipart") && subtype.eq_ignore_ascii_case(b"mixed");
+        let mut charset = None;
+        while !rest.is_empty() {
+            let (parameter, after) = Parameter::read(rest)?;
+            rest = after;
+            let is_charset = parameter.name.eq_ignore_ascii_case(b"charset");
+            if is_charset && charset.replace(parameter.value.to_vec()).is_some() {
+                return Err(Wrong(Cause::Malformed, "a part with two charsets"));
+            }
+        }
+        Ok(PartType { is_mixed, charset })
+    }
+}
+
+/// `name=value` or `name="value"`; the value as it stands, without its quotes.
+struct Parameter<'a> {
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> Parameter<'a> {
+    /// Reads `; name=value` (RFC 9110 section 5.6.6): it, and what follows.
+    fn read(text: &'a [u8]) -> Result<(Parameter<'a>, &'a [u8]), Wrong> {
+        Parameter::split(text).ok_or(Wrong(Cause::Malformed, "a malformed parameter in a part's head"))
+    }
+
+    fn split(text: &'a [u8]) -> Option<(Parameter<'a>, &'a [u8])> {
+        let text = without_blanks(without_blanks(text).strip_prefix(b";")?);
+        let (name, text) = text.split_at(token_bytes(text));
+        let text = text.strip_prefix(b"=").filter(|_| !name.is_empty())?;
+        if let Some(quoted) = text.strip_prefix(b"\"") {
+            let end = closing_quote(quoted)?;
+            return Some((Parameter { name, value: &quoted[..end] }, &quoted[end + 1..]));
+        }
+        let (value, text) = text.split_at(token_bytes(text));
+        (!value.is_empty()).then_some((Parameter { name, value }, text))
+    }
+
+    /// The name of a field. A backslash stands before a quote or a backslash only: before another byte it is an escape
+    /// to some and itself to others. `%22`, `%0D` and `%0A` are what browsers write for a quote, CR and LF (WHATWG HTML
+    /// section 4.10.21.8).
+    fn field_name(&self) -> Result<Vec<u8>, Wrong> {
+        let (mut name, mut rest) = (Vec::new(), self.value);
+        while let Some((&byte, after)) = rest.split_first() {
+            let (meant, after) = match rest {
+                [b'\\', escaped @ (b'"' | b'\\'), after @ ..] => (*escaped, after),
+                [b'\\', ..] => return Err(Wrong(Cause::Malformed, "a backslash in a field's name")),
+                [b'%', b'2', b'2', after @ ..] => (b'"', after),
+                [b'%', b'0', b'D', after @ ..] => (b'\r', after),
+                [b'%', b'0', b'A', after @ ..] => (b'\n', after),
+                _ => (byte, after),
+            };
+            name.push(meant);
+            rest = after;
+        }
+        Ok(name)
+    }
+}
+
+fn closing_quote(quoted: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        match quoted.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    &text[blanks..]
+}
+
+/// Bytes of the token at the start (RFC 9110 section 5.6.2).
+pub(super) fn token_bytes(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)).count()
+}

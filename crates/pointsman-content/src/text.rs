@@ -1,0 +1,150 @@
+//! Bytes of a body as text: which encoding it is in, and its characters in valid UTF-8.
+
+mod charset;
+mod declaration;
+mod decoder;
+mod head;
+
+use crate::utf8::NotUtf8;
+use crate::{Cause, Fault};
+use charset::Charset;
+pub(crate) use charset::{is_utf8, is_utf8_or_ascii};
+use decoder::Decoder;
+use head::Head;
+
+/// What the text is, which says how its encoding is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextKind {
+    /// XML: the media type's charset, a byte order mark and the encoding declaration each say it, and none may
+    /// contradict another (XML 1.0 section 4.3.3, RFC 7303 section 3). UTF-8 if none of them says anything.
+    Xml,
+    /// JSON: UTF-8 (RFC 8259 section 8.1), or UTF-16 if a byte order mark or the media type says so. A charset has no
+    /// effect on many readers (RFC 8259 section 11): of one that says ISO-8859-1, only ASCII is read.
+    Json,
+}
+
+/// Turns the bytes of a body into pieces of valid UTF-8, without a byte order mark.
+///
+/// It reads UTF-8, UTF-16, ISO-8859-1 and US-ASCII; anything else is [`Cause::Encoding`]. UTF-8 passes without a copy.
+///
+/// Decisions: `utf-16` without a byte order mark is big endian (RFC 2781 section 4.3); text in UTF-16 begins with an
+/// ASCII character, as all XML and JSON does; a byte order mark that says what `utf-16le` or `utf-16be` says is taken
+/// away; the bytes 0x80 to 0x9F, which are controls in ISO-8859-1 and letters to those who take it for windows-1252, are
+/// refused in it.
+///
+/// It holds at most [`TextReader::HELD_BYTES_MAX`].
+#[derive(Debug)]
+pub struct TextReader {
+    state: State,
+    /// Bytes of UTF-8 that were handed on.
+    given: u64,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// What stands at the start does not yet say which encoding it is in.
+    Head(Head),
+    Body(Decoder),
+}
+
+/// What a decoder stops at: its own finding, or what who hears of the text has returned.
+#[derive(Debug)]
+enum Stop {
+    Found(Cause, &'static str),
+    Heard(Fault),
+}
+
+impl From<NotUtf8> for Stop {
+    fn from(_: NotUtf8) -> Stop {
+        Stop::Found(Cause::Encoding, "not UTF-8")
+    }
+}
+
+impl TextReader {
+    /// Bytes that it may hold at a time: the start of a text up to its encoding declaration, or decoded text on its way.
+    pub const HELD_BYTES_MAX: usize = Head::BYTES_MAX + decoder::PIECE_BYTES_MAX;
+
+    /// A reader for a text whose media type has this `charset` parameter, without the quotes it may stand in.
+    pub fn new(kind: TextKind, charset: Option<&[u8]>) -> Result<TextReader, Fault> {
+        let charset = match charset {
+            None => None,
+            Some(name) => Some(Charset::of(name).ok_or(Fault {
+                cause: Cause::Encoding,
+                at: 0,
+                what: "a charset that is not supported",
+            })?),
+        };
+        Ok(TextReader { state: State::Head(Head::new(kind, charset)), given: 0, fault: None })
+    }
+
+    /// Takes more bytes; `each` hears of the text in them, in pieces that are never empty.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(&str) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.following(each, |state, each| state.feed(bytes, each))
+    }
+
+    /// No more bytes come. A text that was too short to say which encoding it is in is heard of only now.
+    pub fn finish(&mut self, each: &mut impl FnMut(&str) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.following(each, |state, each| state.finish(each))
+    }
+
+    fn following(
+        &mut self,
+        each: &mut impl FnMut(&str) -> Result<(), Fault>,
+        go_on: impl FnOnce(&mut State, &mut dyn FnMut(&str) -> Result<(), Stop>) -> Result<(), Stop>,
+    ) -> Result<(), Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let TextReader { state, given, fault } = self;
+        let gone = go_on(state, &mut |text: &str| {
+            each(text).map_err(Stop::Heard)?;
+            *given += text.len() as u64;
+            Ok(())
+        });
+        gone.map_err(|stop| {
+            let found = match stop {
+                Stop::Found(cause, what) => Fault { cause, at: *given, what },
+                Stop::Heard(found) => found,
+            };
+            *fault.insert(found)
+        })
+    }
+}
+
+impl State {
+    fn feed(&mut self, bytes: &[u8], each: &mut dyn FnMut(&str) -> Result<(), Stop>) -> Result<(), Stop> {
+        let rest = match self {
+            State::Body(decoder) => return decoder.feed(bytes, each),
+            State::Head(head) => {
+                let Some(used) = head.feed(bytes)? else { return Ok(()) };
+                &bytes[used..]
+            }
+        };
+        self.settle(each)?.feed(rest, each)
+    }
+
+    fn finish(&mut self, each: &mut dyn FnMut(&str) -> Result<(), Stop>) -> Result<(), Stop> {
+        if let State::Head(head) = self {
+            head.finish()?;
+        }
+        self.settle(each)?.finish()
+    }
+
+    /// The decoder, which has heard of what stood at the start.
+    fn settle(&mut self, each: &mut dyn FnMut(&str) -> Result<(), Stop>) -> Result<&mut Decoder, Stop> {
+        if let State::Head(head) = self {
+            let mut decoder = Decoder::new(head.encoding());
+            decoder.feed(head.text(), each)?;
+            *self = State::Body(decoder);
+        }
+        match self {
+            State::Body(decoder) => Ok(decoder),
+            State::Head(_) => Err(Stop::Found(Cause::Encoding, "no encoding")),
+        }
+    }
+}
