@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_is_there() {
-        let text_ops = [Op::TextEquals(bytes("")), Op::TextDiffers(bytes("x")), Op::Contains(bytes("")), Op::IsFalse];
+        let text_ops =
+            [Op::TextEquals(bytes("")), Op::TextDiffers(bytes("x")), Op::Contains(bytes("")), Op::IsFalse];
         let numbers = [Op::NumberDiffers(decimal("5")), Op::NumberOrder(Order::Less, decimal("5"))];
         let list = Op::In(vec![Entry::Text(bytes("")), Entry::Number(decimal("0"))]);
         for op in text_ops.iter().chain(&numbers).chain([&list]) {

@@ -12,13 +12,14 @@ mod values;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::ast::{self, FieldRef, Item, SettingKind};
 use crate::parser::{parse_into, shorten};
-use crate::schema::{self, NoField};
+use crate::schema::{self, NoField, Resolved};
 use crate::{
-    Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Program, Rule, RuleIndex, Span,
-    Suggestions,
+    Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId, Place,
+    Program, Rule, RuleIndex, Span, Suggestions, Validate,
 };
 
 pub use scope::Scope;
@@ -69,9 +70,13 @@ struct Compiler<'a> {
     labels: HashMap<&'a str, (RuleIndex, Span)>,
     /// The URIs of prefixes that paths into XML use.
     namespaces: HashMap<Box<str>, Box<str>>,
+    /// The fields of the body that are named, by where their values stand.
+    payloads: HashMap<Place, Arc<Payload>>,
     /// Each regex is built once, however many rules name it; `None` is one that is none.
     regexes: HashMap<Box<str>, Option<Matcher>>,
     on_unknown: OnUnknown,
+    /// Where the rules say.
+    validate: Option<Validate>,
 }
 
 impl<'a> Compiler<'a> {
@@ -84,8 +89,10 @@ impl<'a> Compiler<'a> {
             scope,
             labels: HashMap::new(),
             namespaces: HashMap::new(),
+            payloads: HashMap::new(),
             regexes: HashMap::new(),
             on_unknown: OnUnknown::default(),
+            validate: None,
         }
     }
 
@@ -121,8 +128,10 @@ impl<'a> Compiler<'a> {
         if sound {
             review::order(&rules, self.source, &mut self.findings);
         }
-        let targets = self.targets.take_named();
-        (sound && on_unknown.is_some()).then(|| Program::new(rules, fallback, self.on_unknown, targets))
+        let (targets, payloads) = (self.targets.take_named(), self.take_payloads());
+        (sound && on_unknown.is_some()).then(|| {
+            Program::new(rules, fallback, self.on_unknown, targets).with_payloads(payloads, self.validate)
+        })
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {
@@ -186,7 +195,14 @@ impl<'a> Compiler<'a> {
                     on_unknown = self.target(target).map(OnUnknown::RouteTo);
                     "on_unknown".to_owned()
                 }
-                SettingKind::ValidateStream | SettingKind::ValidateFull => "validate".to_owned(),
+                SettingKind::ValidateStream => {
+                    self.validate = Some(Validate::Stream);
+                    "validate".to_owned()
+                }
+                SettingKind::ValidateFull => {
+                    self.validate = Some(Validate::Full);
+                    "validate".to_owned()
+                }
                 SettingKind::Namespace(prefix, uri) => {
                     self.namespaces.insert((*prefix.text).into(), (*uri.text).into());
                     format!("namespace {}", shorten(&prefix.text))
@@ -268,12 +284,30 @@ impl<'a> Compiler<'a> {
     }
 
     /// The same, or what is wrong with the name.
-    fn resolved(&self, named: &FieldRef) -> Result<Field, Diagnostic> {
+    fn resolved(&mut self, named: &FieldRef) -> Result<Field, Diagnostic> {
         let key = named.key.as_ref().map(|key| &*key.text);
         let namespace = |prefix: &str| self.namespaces.get(prefix).cloned();
-        let field = schema::resolve(&named.name, key, namespace)
+        let resolved = schema::resolve(&named.name, key, namespace)
             .map_err(|why| no_field(named, &why, self.findings.suggestions()))?;
+        let field = match resolved {
+            Resolved::Head(field) => field,
+            Resolved::Payload(spelling, place) => Field::Payload(self.payload(spelling, place)),
+        };
         self.in_scope(named, field)
+    }
+
+    /// The one field of that place, by whatever name it was called first.
+    fn payload(&mut self, spelling: Box<str>, place: Place) -> Arc<Payload> {
+        let id = PayloadId(u32::try_from(self.payloads.len()).unwrap_or(u32::MAX));
+        let payload = self.payloads.entry(place.clone());
+        payload.or_insert_with(|| Arc::new(Payload { id, spelling, place })).clone()
+    }
+
+    /// All of them, by their ids.
+    fn take_payloads(&mut self) -> Vec<Arc<Payload>> {
+        let mut payloads: Vec<_> = self.payloads.drain().map(|(_, payload)| payload).collect();
+        payloads.sort_unstable_by_key(|payload| payload.id);
+        payloads
     }
 
     /// What `word` was probably meant to be.

@@ -1,10 +1,12 @@
 //! The walk over the rules, from the first to the one that decides.
 
+use std::ops::ControlFlow;
+
 use smallvec::SmallVec;
 
 use crate::{
     Block, Cause, Effect, Exit, OnUnknown, Program, Rule, RuleIndex, Subject, TargetId, Terminal, Truth,
-    Truths,
+    Truths, Value,
 };
 
 /// What the rules say about a subject.
@@ -78,7 +80,8 @@ impl Program {
         self.engine.begin(truths);
         let next = |from| {
             let (index, truth) = self.engine.next(from, subject, truths)?;
-            Some((index, self.rule(index)?, truth))
+            let rule = self.rule(index)?;
+            Some((index, rule, rule.awaited(truth, subject)))
         };
         self.walk(next, |_| {})
     }
@@ -101,7 +104,7 @@ impl Program {
     ) -> Decision<'r> {
         let next = |index| {
             let rule = self.rule(index)?;
-            Some((index, rule, rule.condition.eval(subject)))
+            Some((index, rule, rule.awaited(rule.condition.eval(subject), subject)))
         };
         self.walk(next, watch)
     }
@@ -148,6 +151,34 @@ impl Program {
                 Step::Settle(Outcome::RouteUnknown { target, cause })
             }
         }
+    }
+}
+
+impl Rule {
+    /// What the condition comes to once the block that it leads to has all that it needs: it is part of the condition.
+    #[inline]
+    fn awaited<S: Subject + ?Sized>(&self, truth: Truth, subject: &S) -> Truth {
+        let block = match truth {
+            Truth::True => &self.then,
+            Truth::False => &self.otherwise,
+            Truth::Unknown(_) => return truth,
+        };
+        if block.awaits.is_empty() { truth } else { block.awaited(subject).unwrap_or(truth) }
+    }
+}
+
+impl Block {
+    /// What is not known, now or ever, of that which it needs.
+    fn awaited<S: Subject + ?Sized>(&self, subject: &S) -> Option<Truth> {
+        let unknown = self.awaits.iter().filter_map(|field| {
+            let mut first = None;
+            subject.each(field, &mut |value| {
+                first = Some(if let Value::Unknown(cause) = value { Some(cause) } else { None });
+                ControlFlow::Break(())
+            });
+            first.unwrap_or_else(|| subject.unsettled(field)).map(Truth::Unknown)
+        });
+        unknown.reduce(Truth::and)
     }
 }
 
@@ -250,8 +281,8 @@ mod tests {
             label: "R".into(),
             span: crate::Span::default(),
             condition,
-            then: Block { effects, exit },
-            otherwise: Block { effects: vec![], exit: otherwise },
+            then: Block { effects, exit, ..Block::default() },
+            otherwise: Block { exit: otherwise, ..Block::default() },
         }
     }
 

@@ -1,5 +1,7 @@
 //! The fields that a condition can name, with their types.
 
+use std::sync::Arc;
+
 use crate::Payload;
 
 /// A field of a request, by the name rules give it.
@@ -60,7 +62,7 @@ pub enum Field {
     /// `upgrade`: the protocols that the request asks to change to, lower case.
     Upgrade,
     /// A value inside the body.
-    Payload(Box<Payload>),
+    Payload(Arc<Payload>),
 }
 
 /// What a field's values are.

@@ -257,7 +257,8 @@ fn blocks() -> impl Strategy<Value = (Block, u32)> {
         2 => terminal.prop_map(Exit::Terminal),
     ];
     let effects = vec("[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())), 0..3);
-    (effects, exit, 1u32..4).prop_map(|(effects, exit, jump)| (Block { effects, exit }, jump))
+    (effects, exit, 1u32..4)
+        .prop_map(|(effects, exit, jump)| (Block { effects, exit, ..Block::default() }, jump))
 }
 
 /// Blocks that mostly let the walk go on, so that it sees many rules.

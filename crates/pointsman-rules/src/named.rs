@@ -42,36 +42,45 @@ impl<'p> NamedHeaders<'p> {
 
     fn block(&mut self, block: &'p Block) {
         for effect in &block.effects {
-            let Effect::Header { side, name, edit } = effect else { continue };
-            if *side == Side::Request {
+            if let Effect::Header { side: Side::Request, name, .. } = effect {
                 self.changed.insert(name);
             }
-            if let HeaderEdit::Set(template) | HeaderEdit::Add(template) = edit {
-                self.template(template);
-            }
         }
-        match &block.exit {
-            Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Field(field), .. }) => self.field(field),
-            Exit::Terminal(
-                Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. },
-            ) => {
-                self.template(template);
-            }
-            Exit::Terminal(_) | Exit::Next | Exit::Goto(_) => {}
-        }
-    }
-
-    fn template(&mut self, template: &'p Template) {
-        for piece in &template.0 {
-            if let Piece::Field(field) = piece {
-                self.field(field);
-            }
-        }
+        block.each_field(&mut |field| self.field(field));
     }
 
     fn field(&mut self, field: &'p Field) {
         if let Field::Header(name) = field {
             self.read.insert(name);
+        }
+    }
+}
+
+impl Block {
+    /// The fields that its texts and its stickiness name.
+    pub(crate) fn each_field<'p>(&'p self, see: &mut impl FnMut(&'p Field)) {
+        for effect in &self.effects {
+            if let Effect::Header { edit: HeaderEdit::Set(template) | HeaderEdit::Add(template), .. } = effect
+            {
+                template.each_field(see);
+            }
+        }
+        match &self.exit {
+            Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Field(field), .. }) => see(field),
+            Exit::Terminal(
+                Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. },
+            ) => template.each_field(see),
+            Exit::Terminal(_) | Exit::Next | Exit::Goto(_) => {}
+        }
+    }
+}
+
+impl Template {
+    fn each_field<'p>(&'p self, see: &mut impl FnMut(&'p Field)) {
+        for piece in &self.0 {
+            if let Piece::Field(field) = piece {
+                see(field);
+            }
         }
     }
 }

@@ -2,9 +2,15 @@
 
 use std::fmt;
 
+/// Index of a field of the body in [`crate::Program::payloads`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PayloadId(pub u32);
+
 /// A field of the body, by the name rules give it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Payload {
+    /// Its place among those that the program names.
+    pub id: PayloadId,
     /// As the rules spell it.
     pub spelling: Box<str>,
     /// Where its values stand.
@@ -79,7 +85,8 @@ impl Payload {
 impl XmlPath {
     /// Whether there is one place for it: a document has one root, and a position one element.
     fn is_one(&self) -> bool {
-        let is_one = |(at, step): (usize, &XmlStep)| !step.is_any_depth && (at == 0 || step.position.is_some());
+        let is_one =
+            |(at, step): (usize, &XmlStep)| !step.is_any_depth && (at == 0 || step.position.is_some());
         self.steps.iter().enumerate().all(is_one) && self.attribute.as_ref().is_none_or(|(_, any)| !any)
     }
 }
@@ -271,9 +278,10 @@ mod tests {
                     let position = step.position.map(|position| format!("[{position}]")).unwrap_or_default();
                     format!("{depth}{}{position}", name(&step.name))
                 });
-                let attribute = path.attribute.iter().map(|(attribute, any)| {
-                    format!("{}@{}", if *any { "//" } else { "/" }, name(attribute))
-                });
+                let attribute = path
+                    .attribute
+                    .iter()
+                    .map(|(attribute, any)| format!("{}@{}", if *any { "//" } else { "/" }, name(attribute)));
                 one.to_owned() + &steps.chain(attribute).collect::<String>()
             }
             Ok(Place::Json(steps)) => steps

@@ -1,9 +1,10 @@
 //! The compiled rule set: what the text means, ready to be decided.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::{Decimal, Field, Matcher, Span};
+use crate::{Decimal, Field, Matcher, Payload, Span};
 use ipnet::IpNet;
 
 /// A compiled rule set. Immutable; one value serves all threads.
@@ -17,6 +18,10 @@ pub struct Program {
     pub on_unknown: OnUnknown,
     /// Every target that some rule names, each once; [`TargetId`] is an index into it.
     pub targets: Vec<TargetName>,
+    /// The fields of the body that the rules name, by [`PayloadId`].
+    pub payloads: Vec<Arc<Payload>>,
+    /// How bodies are validated that the rules look into.
+    pub validate: Validate,
     /// The conditions of the rules, made ready for many subjects.
     pub(crate) engine: Engine,
 }
@@ -30,8 +35,25 @@ impl Program {
         targets: Vec<TargetName>,
     ) -> Program {
         let engine = Engine::new(rules.iter().chain(&fallback));
-        Program { rules, fallback, on_unknown, targets, engine }
+        let (payloads, validate) = (Vec::new(), Validate::default());
+        Program { rules, fallback, on_unknown, targets, payloads, validate, engine }
     }
+
+    /// The same with the fields of the body that its rules name, and what they say of validation.
+    pub(crate) fn with_payloads(self, payloads: Vec<Arc<Payload>>, validate: Option<Validate>) -> Program {
+        let validate = validate.unwrap_or_else(|| self.validate_by_default());
+        Program { payloads, validate, ..self }
+    }
+}
+
+/// When a body that rules look into goes on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validate {
+    /// As soon as it is decided; its last byte is held until the whole has proved well-formed.
+    #[default]
+    Stream,
+    /// When the whole has proved well-formed, or as much of it as may be held.
+    Full,
 }
 
 /// Index of a target in [`Program::targets`].
@@ -210,6 +232,8 @@ pub enum Order {
 pub struct Block {
     /// Collected on the way, committed with the terminal action that is reached.
     pub effects: Vec<Effect>,
+    /// The fields of the body that its texts and its stickiness name: it runs when the first value of each is known.
+    pub awaits: Vec<Field>,
     /// Where the walk goes from here.
     pub exit: Exit,
 }

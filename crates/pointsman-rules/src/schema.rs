@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::payload::{self, Fault, Payload, Place};
+use crate::payload::{self, Fault, Place};
 use crate::{Field, FieldType};
 
 /// Whether a name takes a key in brackets, as `header["host"]` does.
@@ -102,15 +102,24 @@ pub(crate) const ENTRIES: &[Entry] = &[
     mail("scan.verdict", Key::None),
 ];
 
-/// The field that a name and a key spell. `namespace` knows the URI of a prefix.
+/// What a name and a key spell.
+#[derive(Debug)]
+pub(crate) enum Resolved {
+    /// What is known with the head.
+    Head(Field),
+    /// What stands in the body, as the rules spell it, and where.
+    Payload(Box<str>, Place),
+}
+
+/// What a name and a key spell. `namespace` knows the URI of a prefix.
 pub(crate) fn resolve(
     name: &str,
     key: Option<&str>,
     namespace: impl Fn(&str) -> Option<Box<str>>,
-) -> Result<Field, NoField> {
+) -> Result<Resolved, NoField> {
     if ["xml.", "json.", "json["].iter().any(|head| name.starts_with(head)) {
         let place = payload::read(name, namespace).map_err(NoField::Path)?;
-        return Ok(of_body(name.into(), place));
+        return Ok(Resolved::Payload(name.into(), place));
     }
     let entry = ENTRIES.iter().find(|e| e.name == name).ok_or(NoField::Unknown)?;
     match (entry.key, key) {
@@ -121,28 +130,27 @@ pub(crate) fn resolve(
     if entry.group == Group::Mail {
         return Err(NoField::Mail);
     }
-    match (name, key) {
-        ("form", Some(key)) => Ok(of_body(format!("form[\"{key}\"]").into(), Place::Form(key.into()))),
-        ("body.size", None) => Ok(of_body(name.into(), Place::Size)),
+    let field = match (name, key) {
+        ("form", Some(key)) => {
+            return Ok(Resolved::Payload(format!("form[\"{key}\"]").into(), Place::Form(key.into())));
+        }
+        ("body.size", None) => return Ok(Resolved::Payload(name.into(), Place::Size)),
         ("header", Some(key)) => {
             if !is_token(key) {
                 return Err(NoField::KeyInvalid);
             }
-            Ok(Field::Header(key.to_ascii_lowercase().into()))
+            Field::Header(key.to_ascii_lowercase().into())
         }
         ("cookie", Some(key)) => {
             if !is_token(key) {
                 return Err(NoField::KeyInvalid);
             }
-            Ok(Field::Cookie(key.into()))
+            Field::Cookie(key.into())
         }
-        ("query", Some(key)) => Ok(Field::QueryParam(key.as_bytes().into())),
-        _ => plain(name).ok_or(NoField::Unknown),
-    }
-}
-
-fn of_body(spelling: Box<str>, place: Place) -> Field {
-    Field::Payload(Box::new(Payload { spelling, place }))
+        ("query", Some(key)) => Field::QueryParam(key.as_bytes().into()),
+        _ => plain(name).ok_or(NoField::Unknown)?,
+    };
+    Ok(Resolved::Head(field))
 }
 
 fn plain(name: &str) -> Option<Field> {

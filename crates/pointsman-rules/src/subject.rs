@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use crate::decimal::integer_digits;
-use crate::{Cause, Field};
+use crate::{Cause, Evidence, Field};
 
 /// One value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,11 @@ pub trait Subject {
     /// Why `field` may have values that [`Subject::each`] cannot show, now or later. Nothing for
     /// a field whose values are all known, as those of a request's head are.
     fn unsettled(&self, _field: &Field) -> Option<Cause> {
+        None
+    }
+
+    /// What has been read of its body; nothing where it has none.
+    fn evidence(&self) -> Option<&Evidence> {
         None
     }
 }

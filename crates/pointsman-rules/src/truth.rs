@@ -40,11 +40,9 @@ impl Cause {
         match self {
             Cause::Limit => 413,
             Cause::Encoding => 415,
-            Cause::NotANumber
-            | Cause::Duplicate
-            | Cause::DuplicateKey
-            | Cause::Malformed
-            | Cause::Unread => 400,
+            Cause::NotANumber | Cause::Duplicate | Cause::DuplicateKey | Cause::Malformed | Cause::Unread => {
+                400
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::ast::{self, Action, ActionKind, Name, Quoted, Status, Sticky, StickyKind, Target};
 use crate::parser::shorten;
 use crate::schema::is_token;
-use crate::{Block, Effect, Exit, HeaderEdit, RuleIndex, Side, Stickiness, Template, Terminal};
+use crate::{Block, Effect, Exit, Field, HeaderEdit, RuleIndex, Side, Stickiness, Template, Terminal};
 
 use super::Compiler;
 
@@ -46,6 +46,9 @@ impl Compiler<'_> {
                 (Some(_), _) => {}
                 (None, _) => compiled = None,
             }
+        }
+        if let Some(block) = &mut compiled {
+            block.awaits = awaited(block);
         }
         compiled
     }
@@ -210,6 +213,17 @@ impl Compiler<'_> {
         self.error(name.span, "a tag is one word", "tags stand in the access log; join the words with `-`");
         None
     }
+}
+
+/// What of the body must be known for a block to run.
+fn awaited(block: &Block) -> Vec<Field> {
+    let mut awaits = Vec::new();
+    block.each_field(&mut |field| {
+        if matches!(field, Field::Payload(_)) && !awaits.contains(field) {
+            awaits.push(field.clone());
+        }
+    });
+    awaits
 }
 
 /// Whether nothing after this action can run.

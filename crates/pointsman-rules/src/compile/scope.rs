@@ -12,8 +12,6 @@ pub enum Scope {
     /// Heads of HTTP requests.
     #[default]
     Requests,
-    /// HTTP requests with their bodies.
-    Bodies,
     /// Connections whose bytes nobody looks into: their addresses.
     Connections,
     /// Connections of which the ClientHello of TLS is read, and nothing else.
@@ -30,18 +28,17 @@ impl Scope {
             | Field::Proto
             | Field::ClientIp => true,
             Field::TlsSni | Field::TlsVersion | Field::TlsAlpn => self != Scope::Connections,
-            Field::Payload(_) => self == Scope::Bodies,
             _ => self.has_requests(),
         }
     }
 
     fn has_requests(self) -> bool {
-        matches!(self, Scope::Requests | Scope::Bodies)
+        self == Scope::Requests
     }
 
     fn fields(self) -> &'static str {
         match self {
-            Scope::Requests | Scope::Bodies => "every field is known",
+            Scope::Requests => "every field is known",
             Scope::Connections => "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto` and `clientip`",
             Scope::Hellos => {
                 "known are `srcip`, `srcport`, `dstip`, `dstport`, `proto`, `clientip`, `tls.sni`, `tls.version` and \
@@ -56,11 +53,6 @@ impl Compiler<'_> {
     pub(super) fn in_scope(&self, named: &FieldRef, field: Field) -> Result<Field, Diagnostic> {
         if self.scope.has(&field) {
             return Ok(field);
-        }
-        if self.scope == Scope::Requests {
-            let message = format!("payload fields are not evaluated yet, and `{}` is one", shorten(&named.name));
-            let help = "a rule set that names one is refused; decide by the head of the request";
-            return Err(Diagnostic::error(named.span, message).help(help));
         }
         let message = format!("`{}` is not known here: no request is read", shorten(&named.name));
         Err(Diagnostic::error(named.span, message).help(self.scope.fields()))

@@ -115,7 +115,10 @@ impl Group {
             unless_true = unless_true.or(Truth::Unknown(cause));
         }
         if unless_true != Truth::False {
-            truths.iter_mut().filter(|truth| **truth == Some(Truth::False)).for_each(|truth| *truth = Some(unless_true));
+            truths
+                .iter_mut()
+                .filter(|truth| **truth == Some(Truth::False))
+                .for_each(|truth| *truth = Some(unless_true));
         }
     }
 
