@@ -9,7 +9,7 @@ use pointsman_http::{
     Upgrade,
 };
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Outcome, Stickiness, Subject, Terminal, Truths};
+use pointsman_rules::{Cause, DecidedBy, Decision, Outcome, Stickiness, Subject, Terminal, Truths};
 use pointsman_telemetry::{self as telemetry, Event};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
@@ -180,6 +180,7 @@ impl<'a> Place<'a> {
         }
         let (target, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
+            Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
             Outcome::DefaultPool => (default_target(self.listener)?, &Stickiness::None),
             Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
             Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {

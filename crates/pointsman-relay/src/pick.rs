@@ -135,18 +135,19 @@ fn set_cookie(sealed: &[u8], view: &RequestView<'_>) -> Vec<u8> {
 fn hash_field(hash: &impl Fn(&[u8]) -> u64, field: &Field, subject: &impl Subject) -> Option<u64> {
     let mut found = None;
     subject.each(field, &mut |value| {
-        found = Some(hash_value(hash, value));
+        found = hash_value(hash, value);
         std::ops::ControlFlow::Break(())
     });
     found
 }
 
-fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> u64 {
+fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> Option<u64> {
     match value {
-        Value::Text(text) => hash(text),
-        Value::Integer(number) => hash(&number.to_be_bytes()),
-        Value::Ip(address) => hash(&address_bytes(address)),
-        Value::Boolean(truth) => hash(&[u8::from(truth)]),
+        Value::Text(text) => Some(hash(text)),
+        Value::Integer(number) => Some(hash(&number.to_be_bytes())),
+        Value::Ip(address) => Some(hash(&address_bytes(address))),
+        Value::Boolean(truth) => Some(hash(&[u8::from(truth)])),
+        Value::Nothing | Value::Unknown(_) => None,
     }
 }
 

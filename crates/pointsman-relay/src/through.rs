@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use pointsman_config::Protocol;
 use pointsman_net::{Elapsed, Tcp, spawn};
-use pointsman_rules::{Effect, Outcome, Stickiness, Terminal};
+use pointsman_rules::{Cause, Effect, Outcome, Stickiness, Terminal};
 use pointsman_telemetry::{Event, HandshakeFailure, Refusal};
 use pointsman_tls::{Alert, ClientHello, HelloFault, client_hello, hello_bytes_needed};
 use pointsman_view::{ConnectionView, HelloFacts};
@@ -134,6 +134,7 @@ impl Session<Tcp> {
         }
         let (target, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
+            Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
             Outcome::DefaultPool => (default_target(listener)?, &Stickiness::None),
             Outcome::RouteUnknown { target, .. } => (listener.target(target), &Stickiness::None),
             Outcome::Terminal(Terminal::RouteTo { target, sticky }) => (listener.target(*target), sticky),

@@ -106,6 +106,7 @@ mod tests {
                 Value::Ip(address) => address.to_string(),
                 Value::Integer(number) => number.to_string(),
                 Value::Boolean(truth) => truth.to_string(),
+                Value::Nothing | Value::Unknown(_) => format!("{value:?}"),
             });
             ControlFlow::Continue(())
         });

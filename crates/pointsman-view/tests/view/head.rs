@@ -51,6 +51,7 @@ pub(crate) fn values(connection: &Connection, request: &[u8], field: &Field) -> 
             Value::Integer(number) => number.to_string(),
             Value::Ip(address) => address.to_string(),
             Value::Boolean(truth) => truth.to_string(),
+            Value::Nothing | Value::Unknown(_) => format!("{value:?}"),
         });
         ControlFlow::Continue(())
     });

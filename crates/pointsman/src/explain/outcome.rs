@@ -119,6 +119,10 @@ impl Verdict {
         };
         let end = match decision.outcome {
             Outcome::DefaultPool => Verdict::default_pool(&place.default_pool, place.protocol).end,
+            Outcome::Waits => {
+                let reason = "the condition asks for what has not been read".to_owned();
+                return Verdict { rule, ..Verdict::refused(400, reason) };
+            }
             Outcome::Refused(cause) => {
                 // Nothing is committed with a refusal.
                 let reason = format!("the condition ended unknown: {cause}");
