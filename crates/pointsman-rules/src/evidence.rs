@@ -49,6 +49,21 @@ impl Evidence {
         }
     }
 
+    /// One more value of a field has begun, behind those that were seen before: it is there, and not known yet.
+    pub fn begin(&mut self, payload: PayloadId) {
+        self.see(payload, Value::Unknown(Cause::Unread));
+    }
+
+    /// What the value is that began as this one, counted from 0.
+    pub fn settle(&mut self, payload: PayloadId, number: u32, value: Value<'_>) {
+        if let Some(known) = self.unread(payload)
+            && let Some(kept) = known.values.get_mut(number as usize)
+        {
+            *kept = Kept::from(value);
+            self.has_news = true;
+        }
+    }
+
     /// No more values of a field come.
     pub fn end(&mut self, payload: PayloadId) {
         if let Some(known) = self.unread(payload) {
@@ -57,10 +72,18 @@ impl Evidence {
         }
     }
 
+    /// What more there is of a field, the rest of values that have begun among it, is never to be known.
+    pub fn end_unknown(&mut self, payload: PayloadId, cause: Cause) {
+        if let Some(known) = self.unread(payload) {
+            known.end(Some(cause));
+            self.has_news = true;
+        }
+    }
+
     /// What has not ended ends: no more values come, or none that could ever be known, for a cause.
     pub fn end_all(&mut self, unknown: Option<Cause>) {
         for known in self.fields.iter_mut().filter(|known| known.unsettled == Some(Cause::Unread)) {
-            known.unsettled = unknown;
+            known.end(unknown);
             self.has_news = true;
         }
     }
@@ -106,6 +129,16 @@ impl Evidence {
     }
 }
 
+impl Known {
+    fn end(&mut self, unknown: Option<Cause>) {
+        self.unsettled = unknown;
+        let Some(cause) = unknown else { return };
+        for kept in self.values.iter_mut().filter(|kept| matches!(kept, Kept::Unknown(Cause::Unread))) {
+            *kept = Kept::Unknown(cause);
+        }
+    }
+}
+
 impl From<Value<'_>> for Kept {
     fn from(value: Value<'_>) -> Kept {
         match value {
@@ -129,5 +162,63 @@ impl Kept {
             Kept::Nothing => Value::Nothing,
             Kept::Unknown(cause) => Value::Unknown(*cause),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Targets, Truth, compile};
+
+    /// What `R` comes to beside what is done to the one field that it names, step by step.
+    #[track_caller]
+    fn check(condition: &str, steps: &[(&dyn Fn(&mut Evidence, PayloadId), Truth)]) {
+        let rules = format!("R: if ({condition}) {{ routeTo(a); }}");
+        let program = Arc::new(compile(&rules, &Targets::Any).expect("a rule set").program);
+        let mut evidence = Evidence::new(program.clone());
+        for (at, (step, expected)) in steps.iter().enumerate() {
+            step(&mut evidence, PayloadId(0));
+            let truth = program.rules[0].condition.eval(&Body(&evidence));
+            assert_eq!(truth, *expected, "{condition}, step {at}");
+        }
+    }
+
+    struct Body<'a>(&'a Evidence);
+
+    impl crate::Subject for Body<'_> {
+        fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+            let _seen_enough = self.0.each(field, see);
+        }
+
+        fn unsettled(&self, field: &Field) -> Option<Cause> {
+            self.0.unsettled(field)
+        }
+    }
+
+    #[test]
+    fn a_value_that_has_begun_is_there_and_unread() {
+        let unread = Truth::Unknown(Cause::Unread);
+        let nine = |number| move |to: &mut Evidence, id| to.settle(id, number, Value::Text(b"9"));
+        check("xml.//a exists", &[(&|_, _| (), unread), (&|to, id| to.begin(id), Truth::True)]);
+        check(
+            "xml.//a > 5",
+            &[(&|to, id| to.begin(id), unread), (&|to, id| to.begin(id), unread), (&nine(1), Truth::True)],
+        );
+        check(
+            "first(xml.//a) > 5",
+            &[
+                (&|to, id| to.begin(id), unread),
+                (&|to, id| to.see(id, Value::Text(b"1")), unread),
+                (&nine(0), Truth::True),
+            ],
+        );
+        check(
+            "first(xml.//a) > 5",
+            &[
+                (&|to, id| to.begin(id), unread),
+                (&|to, id| to.end_unknown(id, Cause::Malformed), Truth::Unknown(Cause::Malformed)),
+                (&nine(0), Truth::Unknown(Cause::Malformed)),
+            ],
+        );
     }
 }
