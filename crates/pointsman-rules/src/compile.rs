@@ -118,7 +118,10 @@ impl<'a> Compiler<'a> {
             review::order(&rules, self.source, &mut self.findings);
         }
         let targets = self.targets.take_named();
-        (sound && on_unknown.is_some()).then(|| Program::new(rules, fallback, self.on_unknown, targets))
+        on_unknown.filter(|_| sound)?;
+        let program = Program::new(rules, fallback, self.on_unknown, targets);
+        review::separation(&program, self.source, &mut self.findings);
+        Some(program)
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::engine::Engine;
+use crate::engine::{Certificate, Engine, Sizes};
 use crate::{Decimal, Field, Matcher, Span};
 use ipnet::IpNet;
 
@@ -29,8 +29,14 @@ impl Program {
         on_unknown: OnUnknown,
         targets: Vec<TargetName>,
     ) -> Program {
-        let engine = Engine::new(rules.iter().chain(&fallback));
+        let engine = Engine::new(rules.iter().chain(&fallback), on_unknown, Sizes::default());
         Program { rules, fallback, on_unknown, targets, engine }
+    }
+
+    /// How many rules a decision may cost.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.engine.certificate
     }
 }
 
@@ -212,6 +218,13 @@ pub struct Block {
     pub effects: Vec<Effect>,
     /// Where the walk goes from here.
     pub exit: Exit,
+}
+
+impl Block {
+    /// Whether nothing comes of it but that the walk goes on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.effects.is_empty() && matches!(self.exit, Exit::Next)
+    }
 }
 
 /// Where the walk goes after a block.
