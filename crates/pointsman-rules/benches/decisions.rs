@@ -31,6 +31,7 @@ struct Row {
 
 fn main() -> ExitCode {
     let sets = [
+        Set::hosts("3 hosts", 3),
         Set::hosts("100 hosts", 100),
         Set::mixed("1,000 mixed", 1_000),
         Set::mixed("20,000 mixed", 20_000),

@@ -47,6 +47,9 @@ pub(crate) struct Sight {
     marks: Vec<bool>,
 }
 
+/// More signs than these are sorted: they are looked for often.
+const UNSORTED_MAX: usize = 8;
+
 /// A place among rules in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cursor {
@@ -144,12 +147,21 @@ impl Sight {
                 *mark = false;
             }
         }
-        if seen.values > 1 {
+        if seen.values > 1 || self.signs.len() - start > UNSORTED_MAX {
             each_once(&mut self.signs, start);
             each_once(&mut self.cells, seen.cells.start as usize);
         }
         seen.signs.end = offset(self.signs.len());
         seen.cells.end = offset(self.cells.len());
+    }
+
+    /// Whether a value showed a sign.
+    #[inline]
+    pub(crate) fn shows(&self, seen: &Seen, sign: u32) -> bool {
+        match self.signs(seen) {
+            few if few.len() <= UNSORTED_MAX => few.contains(&sign),
+            many => many.binary_search(&sign).is_ok(),
+        }
     }
 
     #[inline]

@@ -151,7 +151,7 @@ fn rule_sets(plan: &Plan) -> usize {
     programs.map(Arc::as_ptr).collect::<HashSet<_>>().len()
 }
 
-/// `listener shop: at most 3 of 2000 rules are asked for one request`
+/// `listener shop: one request asks at most 3 of 2000 rules`
 fn costs(plan: &Plan) -> String {
     let programs = plan.listeners.iter().filter_map(|listener| Some((listener, listener.program.as_ref()?)));
     programs.map(|(listener, program)| cost(&format!("listener {}", listener.name), program)).collect()
@@ -280,7 +280,7 @@ mod tests {
             cost("a", &pointsman_rules::compile(&source, &Targets::Any).expect("a program").program)
         };
         assert_eq!(cost_of(16), "");
-        assert_eq!(cost_of(2000), "a: at most 1 of 2000 rules are asked for one request\n");
+        assert_eq!(cost_of(2000), "a: one request asks at most 1 of 2000 rules\n");
     }
 
     #[test]

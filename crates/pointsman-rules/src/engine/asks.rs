@@ -284,12 +284,12 @@ impl Asks {
         if !ask.is_any && (seen.values > 1 || seen.unsettled.is_some()) {
             return None;
         }
-        let signs = self.signs(ask);
-        let shows = |sign: &u32| match signs {
-            [only] => only == sign,
-            signs => signs.binary_search(sign).is_ok(),
+        let (signs, shown) = (self.signs(ask), truths.sight.signs(seen));
+        let shows = match signs.len() < shown.len() {
+            true => signs.iter().any(|sign| truths.sight.shows(seen, *sign)),
+            false => shown.iter().any(|sign| signs.binary_search(sign).is_ok()),
         };
-        let may_hold = truths.sight.signs(seen).iter().any(shows)
+        let may_hold = shows
             || self
                 .runs(ask)
                 .iter()

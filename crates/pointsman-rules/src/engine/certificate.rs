@@ -122,6 +122,6 @@ fn of_branch(
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Certificate { rules, asked_max, .. } = self;
-        write!(f, "at most {asked_max} of {rules} rules are asked for one request")
+        write!(f, "one request asks at most {asked_max} of {rules} rules")
     }
 }

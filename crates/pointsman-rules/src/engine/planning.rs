@@ -200,11 +200,16 @@ impl<'f> Planner<'f> {
             reading,
             all: self.list(all, &in_run, features),
             has_signs: !signs.is_empty(),
+            near_signs: near(&signs),
+            first_sign: signs.first().map_or(0, |(sign, _)| *sign),
             stabs,
             heeds_no_number: is_numeric && self.heeds_unknown,
             heeds_second: self.asks.readings[reading as usize].is_once && self.heeds_unknown,
         };
-        self.postings.by_sign.extend(signs.iter().map(|(sign, posting)| ((number, *sign), *posting)));
+        if branch.near_signs.is_empty() {
+            let far = signs.iter().map(|(sign, posting)| ((number, *sign), *posting));
+            self.postings.by_sign.extend(far);
+        }
         self.signs.push(signs);
         self.postings.branches.push(branch);
     }
@@ -367,6 +372,24 @@ impl<'f> Planner<'f> {
         let cost = self.asks.readings[ask.reading as usize].cost();
         Some(rules * 16 + alone + cost)
     }
+}
+
+/// So many numbers for each sign are worth their room.
+const NEAR_NUMBERS: usize = 4;
+
+/// The postings of signs, which come in ascending order, by their numbers from the first one on; none where their
+/// numbers are far from each other.
+fn near(signs: &[(u32, Posting)]) -> Vec<Option<Posting>> {
+    let (Some((first, _)), Some((last, _))) = (signs.first(), signs.last()) else { return Vec::new() };
+    let numbers = (last - first) as usize + 1;
+    if numbers > NEAR_NUMBERS * signs.len() {
+        return Vec::new();
+    }
+    let mut near = vec![None; numbers];
+    for (sign, posting) in signs {
+        near[(sign - first) as usize] = Some(*posting);
+    }
+    near
 }
 
 impl Formula {

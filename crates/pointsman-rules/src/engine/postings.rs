@@ -32,7 +32,7 @@ pub(super) struct Postings {
     pub(super) branches: Vec<Branch>,
     /// The lists, one behind another.
     pub(super) entries: Vec<Entry>,
-    /// By the numbers of a branch and of a sign.
+    /// By the numbers of a branch and of a sign, for branches whose signs have numbers far from each other.
     pub(super) by_sign: HashMap<(u32, u32), Posting, FixedState>,
 }
 
@@ -68,6 +68,9 @@ pub(super) struct Branch {
     /// All of its rules, for values that rule none of them out.
     pub(super) all: Posting,
     pub(super) has_signs: bool,
+    /// By the number of the sign, from the first one on. Empty where the postings stand elsewhere.
+    pub(super) near_signs: Vec<Option<Posting>>,
+    pub(super) first_sign: u32,
     pub(super) stabs: Stabs,
     /// Some of its rules are unknown of a value that is no number, and that is not the same as false.
     pub(super) heeds_no_number: bool,
@@ -95,6 +98,15 @@ impl Postings {
         if !self.nodes.is_empty() {
             truths.cursors.push(Reverse(Cursor { least: 0, at: 0, end: AT_NODE }));
         }
+    }
+
+    fn of_sign(&self, number: u32, sign: u32) -> Option<Posting> {
+        let branch = &self.branches[number as usize];
+        if branch.near_signs.is_empty() {
+            return self.by_sign.get(&(number, sign)).copied();
+        }
+        let place = sign.checked_sub(branch.first_sign)?;
+        branch.near_signs.get(place as usize).copied().flatten()
     }
 }
 
@@ -140,8 +152,8 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
         if branch.has_signs {
             for place in 0..truths.sight.signs(&seen).len() {
                 let sign = truths.sight.signs(&seen)[place];
-                if let Some(posting) = self.postings.by_sign.get(&(number, sign)) {
-                    self.add(*posting, from, truths);
+                if let Some(posting) = self.postings.of_sign(number, sign) {
+                    self.add(posting, from, truths);
                 }
             }
         }
@@ -181,7 +193,7 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
         let Some(seen) = truths.seen(reading) else { return true };
         let shows = match filter {
             Filter::None => true,
-            Filter::Sign { sign, .. } => truths.sight.signs(seen).contains(&sign),
+            Filter::Sign { sign, .. } => truths.sight.shows(seen, sign),
             Filter::Cells { start, end, is_numeric, .. } => {
                 (is_numeric && seen.has_no_number)
                     || truths.sight.cells(seen).iter().any(|cell| (start..end).contains(cell))

@@ -16,9 +16,34 @@ use crate::{Decimal, Order};
 pub(super) struct Scale {
     /// In ascending order, each once, and what [`Numeral::head`] says of each.
     numbers: Vec<Decimal>,
-    heads: Vec<i64>,
+    heads: Sorted<i64>,
     /// Where runs of addresses begin, and where the next address begins behind one.
-    borders: Vec<u128>,
+    borders: Sorted<u128>,
+}
+
+/// In ascending order, and by themselves those at the head of each block: they lie near at hand.
+#[derive(Debug)]
+struct Sorted<T> {
+    all: Vec<T>,
+    block_heads: Vec<T>,
+}
+
+/// How many are in a block.
+const BLOCK: usize = 32;
+
+impl<T: Copy> Sorted<T> {
+    fn new(all: Vec<T>) -> Sorted<T> {
+        let block_heads = all.iter().step_by(BLOCK).copied().collect();
+        Sorted { all, block_heads }
+    }
+
+    /// How many stand before the first that does not.
+    fn count_before(&self, stands_before: impl Fn(&T) -> bool) -> usize {
+        let Some(block) = self.block_heads.partition_point(&stands_before).checked_sub(1) else { return 0 };
+        let start = block * BLOCK;
+        let end = self.all.len().min(start + BLOCK);
+        start + self.all[start..end].partition_point(stands_before)
+    }
 }
 
 /// What a comparison takes, before there are cells.
@@ -59,12 +84,12 @@ impl Scale {
         borders.sort_unstable();
         borders.dedup();
         let heads = numbers.iter().map(|number| number.as_numeral().head()).collect();
-        Scale { numbers, heads, borders }
+        Scale { numbers, heads: Sorted::new(heads), borders: Sorted::new(borders) }
     }
 
     /// How many cells there are.
     pub(super) fn cells(&self) -> u32 {
-        self.number_cells() + offset(self.borders.len()) + 1
+        self.number_cells() + offset(self.borders.all.len()) + 1
     }
 
     /// One for each number and one for each gap around it.
@@ -99,19 +124,20 @@ impl Scale {
 
     pub(super) fn number(&self, numeral: &Numeral<'_>) -> u32 {
         let head = numeral.head();
-        let mut below = self.heads.partition_point(|other| *other < head);
-        if self.heads.get(below) == Some(&head) {
-            let alike = self.heads[below..].partition_point(|other| *other == head);
+        let heads = &self.heads.all;
+        let mut below = self.heads.count_before(|other| *other < head);
+        if heads.get(below) == Some(&head) {
+            let alike = heads[below..].partition_point(|other| *other == head);
             let alike = &self.numbers[below..below + alike];
             below += alike.partition_point(|number| number.as_numeral().cmp(numeral).is_lt());
         }
-        let is_it = self.heads.get(below) == Some(&head)
+        let is_it = heads.get(below) == Some(&head)
             && self.numbers.get(below).is_some_and(|number| number.as_numeral().cmp(numeral).is_eq());
         2 * offset(below) + u32::from(is_it)
     }
 
     pub(super) fn address(&self, address: u128) -> u32 {
-        self.number_cells() + offset(self.borders.partition_point(|border| *border <= address))
+        self.number_cells() + offset(self.borders.count_before(|border| *border <= address))
     }
 }
 

@@ -16,8 +16,13 @@ pub(super) struct Stabs {
     borders: Vec<u32>,
     /// By the place of a cell among the borders: the first spot on the way up that has rules.
     lowest: Vec<u32>,
+    /// The same by the cell, from the first border on to the last; empty where there are far more cells than borders.
+    direct: Vec<u32>,
     spots: Vec<Spot>,
 }
+
+/// So many cells for each border are worth their room.
+const DIRECT_CELLS: usize = 8;
 
 #[derive(Debug)]
 struct Spot {
@@ -59,13 +64,31 @@ impl Stabs {
             spots.push(Spot { posting: post(rules), above });
         }
         let lowest = (leaves..2 * leaves).map(|leaf| nearest(&numbers, leaf)).collect();
-        Stabs { borders, lowest, spots }
+        let direct = Vec::new();
+        let mut stabs = Stabs { borders, lowest, direct, spots };
+        if let [first, .., last] = *stabs.borders
+            && (last - first) as usize <= DIRECT_CELLS * leaves
+        {
+            stabs.direct = (first..last).map(|cell| stabs.search(cell)).collect();
+        }
+        stabs
     }
 
     /// The postings of the runs that a cell lies in.
     pub(super) fn of(&self, cell: u32) -> impl Iterator<Item = &Posting> {
+        let lowest = match (self.direct.is_empty(), self.borders.first()) {
+            (false, Some(first)) => {
+                let place = cell.checked_sub(*first);
+                place.and_then(|place| self.direct.get(place as usize)).copied().unwrap_or(NONE)
+            }
+            _ => self.search(cell),
+        };
+        self.way_up(lowest)
+    }
+
+    fn search(&self, cell: u32) -> u32 {
         let place = self.borders.partition_point(|border| *border <= cell);
-        self.way_up(self.lowest.get(place).copied().unwrap_or(NONE))
+        self.lowest.get(place).copied().unwrap_or(NONE)
     }
 
     /// The postings that a cell of each place finds.
