@@ -124,7 +124,12 @@ impl Engine {
         let mut at = from.0;
         loop {
             if let Some(postings) = &self.postings {
-                at = Walk { postings, asks: &self.asks, subject }.next(at, truths)?;
+                let walk = Walk { postings, asks: &self.asks, subject };
+                let cursor = walk.next(at, truths)?;
+                at = cursor.least;
+                if walk.is_true(cursor, truths) {
+                    return Some((RuleIndex(at), Truth::True));
+                }
             }
             let line = self.lines.get(at as usize)?;
             let truth = self.eval(line, subject, truths);
@@ -198,6 +203,7 @@ mod tests {
 
     use super::*;
     use crate::generated::{MadeUpSubject, MadeUpValue, crowd_subjects, crowds};
+    use crate::truths::Cursor;
     use crate::{Cause, Field, Program, Targets, Value, compile};
 
     /// Counts how often it is asked for a field.
@@ -298,10 +304,11 @@ mod tests {
         let postings = program.engine.postings.as_ref().expect("an index");
         let walk = Walk { postings, asks: &program.engine.asks, subject: &subject };
         let (mut from, mut visited) = (0, Vec::new());
-        while let Some(rule) = walk.next(from, &mut truths) {
-            assert_eq!(walk.next(rule, &mut truths), Some(rule), "a walk can be taken up where it stopped");
-            visited.push(rule);
-            from = rule + 1;
+        while let Some(cursor) = walk.next(from, &mut truths) {
+            let again = walk.next(cursor.least, &mut truths);
+            assert_eq!(again, Some(cursor), "a walk can be taken up where it stopped");
+            visited.push(cursor.least);
+            from = cursor.least + 1;
         }
         assert_eq!(visited, expected);
     }
@@ -386,7 +393,7 @@ mod tests {
         let postings = engine.postings.as_ref().expect("an index");
         let walk = Walk { postings, asks: &engine.asks, subject };
         let (mut from, mut asked) = (0, 0);
-        while let Some(at) = walk.next(from, &mut truths) {
+        while let Some(Cursor { least: at, .. }) = walk.next(from, &mut truths) {
             asked += 1;
             let truth = engine.eval(&engine.lines[at as usize], subject, &mut truths);
             let rule = program.rule(RuleIndex(at)).expect("a rule");

@@ -196,9 +196,13 @@ impl<'f> Planner<'f> {
         in_run.readings.push(reading);
         in_run.tests.push(run_test);
         let stabs = Stabs::new(&runs, |rules| self.posting(rules, in_run.clone(), features));
+        let all = self.list(all, &in_run, features);
+        // A value may have opened it that lies in no run.
+        let entries = &mut self.postings.entries[all.at as usize..(all.at + all.len) as usize];
+        entries.iter_mut().for_each(|entry| entry.is_whole = false);
         let branch = Branch {
             reading,
-            all: self.list(all, &in_run, features),
+            all,
             has_signs: !signs.is_empty(),
             near_signs: near(&signs),
             first_sign: signs.first().map_or(0, |(sign, _)| *sign),
@@ -256,18 +260,19 @@ impl<'f> Planner<'f> {
         }
         self.places_left = self.places_left.saturating_sub(rules.len());
         for rule in rules {
-            let filter = self.filter(rule, known, features);
-            self.postings.entries.push(Entry { rule, filter });
+            let (filter, test) = self.filter(rule, known, features);
+            let is_whole = self.holds(rule, known, test);
+            self.postings.entries.push(Entry { rule, filter, is_whole });
         }
         posting
     }
 
     /// Of the tests that a rule is false without and nothing is known of, the one that the fewest others share.
-    fn filter(&self, rule: u32, known: &Known, features: &Features) -> Filter {
+    fn filter(&self, rule: u32, known: &Known, features: &Features) -> (Filter, u32) {
         let candidate = &self.candidates[rule as usize];
         let parts = match candidate.formula {
             Formula::And(parts) if candidate.is_silent => parts.as_slice(),
-            _ => return Filter::None,
+            _ => return (Filter::None, NONE),
         };
         let filters = parts.iter().filter_map(|part| {
             let Formula::Claim(claim) = part else { return None };
@@ -285,9 +290,9 @@ impl<'f> Planner<'f> {
                 }
                 _ => return None,
             };
-            (score < PAYLOAD_COST).then_some((score, filter))
+            (score < PAYLOAD_COST).then_some((score, (filter, claim.test)))
         });
-        filters.min_by_key(|(score, _)| *score).map_or(Filter::None, |(_, filter)| filter)
+        filters.min_by_key(|(score, _)| *score).map_or((Filter::None, NONE), |(_, filter)| filter)
     }
 
     /// How many rules of a list are asked at most.
@@ -297,6 +302,11 @@ impl<'f> Planner<'f> {
 
     /// Whether a rule decides wherever its list is come to.
     fn is_sure(&self, rule: u32, known: &Known) -> bool {
+        self.candidates[rule as usize].decides && self.holds(rule, known, NONE)
+    }
+
+    /// Whether a rule is true wherever its list is come to and one test holds.
+    fn holds(&self, rule: u32, known: &Known, test: u32) -> bool {
         let candidate = &self.candidates[rule as usize];
         let parts = match candidate.formula {
             Formula::And(parts) => parts.as_slice(),
@@ -305,6 +315,7 @@ impl<'f> Planner<'f> {
         let mut runs_seen: Vec<u32> = Vec::new();
         let mut holds = |part: &Formula| match part {
             Formula::Constant(holds) => *holds,
+            Formula::Claim(claim) if claim.fails == Truth::False && claim.test == test => true,
             Formula::Claim(claim) if claim.fails == Truth::False => {
                 let ask = self.asks.ask(claim.test);
                 // Of two runs of one reading only one is known.
@@ -317,7 +328,7 @@ impl<'f> Planner<'f> {
             }
             _ => false,
         };
-        candidate.decides && parts.iter().all(&mut holds)
+        parts.iter().all(&mut holds)
     }
 
     fn features(&self, rules: &[u32], known: &Known) -> Features {

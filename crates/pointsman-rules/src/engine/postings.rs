@@ -41,6 +41,8 @@ pub(super) struct Postings {
 pub(super) struct Entry {
     pub(super) rule: u32,
     pub(super) filter: Filter,
+    /// Where the filter shows it, the rule is true: all else that it asks is known of whoever comes to the list.
+    pub(super) is_whole: bool,
 }
 
 /// A further test that the rule is false without, near at hand: most rules of a list fall by it.
@@ -113,13 +115,13 @@ impl Postings {
 impl<S: Subject + ?Sized> Walk<'_, S> {
     /// The first rule from `from` on that may be anything but false. Asked again from the same rule on, it says the
     /// same.
-    pub(super) fn next(&self, from: u32, truths: &mut Truths) -> Option<u32> {
+    pub(super) fn next(&self, from: u32, truths: &mut Truths) -> Option<Cursor> {
         loop {
             let top = truths.cursors.peek_mut()?;
             let Reverse(cursor) = *top;
             let is_list = cursor.end < AT_BRANCH;
             if is_list && cursor.least >= from {
-                return Some(cursor.least);
+                return Some(cursor);
             }
             PeekMut::pop(top);
             match cursor.end {
@@ -187,19 +189,35 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
         }
     }
 
+    /// Whether the rule at a cursor is known to be true without a further look at it.
+    pub(super) fn is_true(&self, cursor: Cursor, truths: &Truths) -> bool {
+        let entry = self.postings.entries.get(cursor.at as usize);
+        entry.is_some_and(|entry| entry.is_whole && entry.filter.is_shown(truths))
+    }
+
+    /// Whether a rule may hold as far as its filter says.
     fn passes(&self, filter: Filter, truths: &mut Truths) -> bool {
         let (Filter::Sign { reading, .. } | Filter::Cells { reading, .. }) = filter else { return true };
         self.asks.read(reading, self.subject, truths);
-        let Some(seen) = truths.seen(reading) else { return true };
-        let shows = match filter {
+        let is_numeric = matches!(filter, Filter::Cells { is_numeric: true, .. });
+        let is_unknown = |seen: &Seen| seen.unsettled.is_some() || (is_numeric && seen.has_no_number);
+        filter.is_shown(truths) || truths.seen(reading).is_some_and(is_unknown)
+    }
+}
+
+impl Filter {
+    fn is_shown(self, truths: &Truths) -> bool {
+        match self {
             Filter::None => true,
-            Filter::Sign { sign, .. } => truths.sight.shows(seen, sign),
-            Filter::Cells { start, end, is_numeric, .. } => {
-                (is_numeric && seen.has_no_number)
-                    || truths.sight.cells(seen).iter().any(|cell| (start..end).contains(cell))
+            Filter::Sign { reading, sign } => {
+                truths.seen(reading).is_some_and(|seen| truths.sight.shows(seen, sign))
             }
-        };
-        shows || seen.unsettled.is_some()
+            Filter::Cells { reading, start, end, .. } => {
+                let lies_within =
+                    |seen| truths.sight.cells(seen).iter().any(|cell| (start..end).contains(cell));
+                truths.seen(reading).is_some_and(lies_within)
+            }
+        }
     }
 }
 
