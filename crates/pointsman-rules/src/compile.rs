@@ -129,9 +129,11 @@ impl<'a> Compiler<'a> {
             review::order(&rules, self.source, &mut self.findings);
         }
         let (targets, payloads) = (self.targets.take_named(), self.take_payloads());
-        (sound && on_unknown.is_some()).then(|| {
-            Program::new(rules, fallback, self.on_unknown, targets).with_payloads(payloads, self.validate)
-        })
+        on_unknown.filter(|_| sound)?;
+        let program = Program::new(rules, fallback, self.on_unknown, targets);
+        let program = program.with_payloads(payloads, self.validate);
+        review::separation(&program, self.source, &mut self.findings);
+        Some(program)
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {

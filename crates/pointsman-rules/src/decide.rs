@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use smallvec::SmallVec;
 
+use crate::engine::Engine;
 use crate::{
     Block, Cause, Effect, Exit, OnUnknown, Program, Rule, RuleIndex, Subject, TargetId, Terminal, Truth,
     Truths, Value,
@@ -73,17 +74,27 @@ impl Program {
         if self.engine.is_idle() {
             return self.interpret(subject, |_| {});
         }
-        self.decide_by_engine(subject, truths)
+        self.decide_by(&self.engine, subject, truths)
     }
 
-    fn decide_by_engine<S: Subject + ?Sized>(&self, subject: &S, truths: &mut Truths) -> Decision<'_> {
-        self.engine.begin(truths);
+    fn decide_by<S: Subject + ?Sized>(
+        &self,
+        engine: &Engine,
+        subject: &S,
+        truths: &mut Truths,
+    ) -> Decision<'_> {
+        engine.begin(truths);
         let next = |from| {
-            let (index, truth) = self.engine.next(from, subject, truths)?;
+            let (index, truth) = engine.next(from, subject, truths)?;
             let rule = self.rule(index)?;
             Some((index, rule, rule.awaited(truth, subject)))
         };
         self.walk(next, |_| {})
+    }
+
+    /// What [`Program::decide`] says, rule by rule: slow and obvious, for comparison.
+    pub fn decide_plainly<S: Subject + ?Sized>(&self, subject: &S) -> Decision<'_> {
+        self.interpret(subject, |_| {})
     }
 
     /// The rule at `index`, the final `else:` among them.
@@ -232,10 +243,13 @@ fn forward(from: RuleIndex, target: RuleIndex) -> RuleIndex {
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
     use super::*;
     use crate::Condition;
-    use crate::generated::{MadeUpSubject, programs, subjects};
+    use crate::engine::Sizes;
+    use crate::generated::{MadeUpSubject, crowd_subjects, crowds, programs, subjects};
 
     /// The walk as the language page tells it, rule by rule, from the back of the story.
     fn slow_decide<'r>(program: &'r Program, subject: &MadeUpSubject, from: usize) -> Decision<'r> {
@@ -325,18 +339,80 @@ mod tests {
             prop_assert_eq!(format!("{:?}", program.interpret(&subject, |_| {})), format!("{expected:?}"));
         }
 
-        /// The same room for one subject after another and one program after another.
+        /// The same room for one subject after another and one program after another, whatever stands in the engine.
         #[test]
         fn decide_is_the_interpreter(
             programs in vec(programs(), 1..3),
             subjects in vec(subjects(), 1..4),
         ) {
             let mut truths = Truths::default();
-            for (subject, program) in subjects.iter().flat_map(|subject| programs.iter().map(move |program| (subject, program))) {
-                let expected = format!("{:?}", program.interpret(subject, |_| {}));
-                prop_assert_eq!(format!("{:?}", program.decide(subject, &mut truths)), &*expected);
-                prop_assert_eq!(format!("{:?}", program.decide_by_engine(subject, &mut truths)), &*expected);
+            for program in &programs {
+                let engines = engines(program);
+                for subject in &subjects {
+                    same(program, &engines, subject, &mut truths);
+                }
             }
         }
+    }
+
+    /// What the engine may be made of, whatever the number of rules.
+    fn engines(program: &Program) -> Vec<Engine> {
+        let sizes = [(usize::MAX, 0), (0, 2), (0, 32)];
+        let rules = program.rules.iter().chain(&program.fallback);
+        let engine = |(plain_rules_max, list_rules_max)| {
+            Engine::new(rules.clone(), program.on_unknown, Sizes { plain_rules_max, list_rules_max })
+        };
+        sizes.map(engine).into()
+    }
+
+    fn same(program: &Program, engines: &[Engine], subject: &MadeUpSubject, truths: &mut Truths) {
+        fn said(decision: Decision<'_>) -> (DecidedBy<'_>, String, Vec<*const Effect>) {
+            let effects = decision.effects.into_iter().map(std::ptr::from_ref).collect();
+            (decision.by, format!("{:?}", decision.outcome), effects)
+        }
+        let expected = said(program.interpret(subject, |_| {}));
+        let context = || format!("{subject:?} and {program:?}");
+        assert_eq!(said(program.decide(subject, truths)), expected, "{}", context());
+        for engine in engines {
+            let found = said(program.decide_by(engine, subject, truths));
+            assert_eq!(found, expected, "{}", context());
+        }
+    }
+
+    /// How many pairs of a rule set and a subject are tried: `POINTSMAN_RULES_PAIRS`, or few.
+    fn pairs() -> u64 {
+        match std::env::var("POINTSMAN_RULES_PAIRS") {
+            Ok(text) => text.parse().unwrap_or_else(|_| panic!("POINTSMAN_RULES_PAIRS is no number: {text}")),
+            Err(_) => 4_000,
+        }
+    }
+
+    /// Hundreds of rules over few values, so that their lists are long: as many pairs as wanted.
+    #[test]
+    fn decide_is_the_interpreter_for_crowds_of_rules() {
+        const SUBJECTS: usize = 50;
+        let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), seeded());
+        let mut truths = Truths::default();
+        let (mut tried, pairs) = (0, pairs());
+        while tried < pairs {
+            let new = |runner: &mut TestRunner| crowds().new_tree(runner).map(|tree| tree.current());
+            let program = new(&mut runner).expect("a program");
+            let engines = engines(&program);
+            for _ in 0..SUBJECTS {
+                let subject = crowd_subjects().new_tree(&mut runner).expect("a subject").current();
+                same(&program, &engines, &subject, &mut truths);
+            }
+            tried += SUBJECTS as u64;
+        }
+    }
+
+    /// The same numbers in each short run, others in each long one by `POINTSMAN_FUZZ_SEED`.
+    fn seeded() -> TestRng {
+        let mut seed = [7; 32];
+        let wanted = std::env::var("POINTSMAN_FUZZ_SEED").unwrap_or_default();
+        for (place, byte) in seed.iter_mut().zip(wanted.bytes()) {
+            *place = byte;
+        }
+        TestRng::from_seed(RngAlgorithm::ChaCha, &seed)
     }
 }

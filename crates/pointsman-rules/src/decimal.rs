@@ -59,7 +59,7 @@ impl Decimal {
         self.as_numeral().cmp(&Numeral::new(false, digits, b"", 0))
     }
 
-    fn as_numeral(&self) -> Numeral<'_> {
+    pub(crate) fn as_numeral(&self) -> Numeral<'_> {
         Numeral { negative: self.negative, point: self.point, whole: b"", fraction: &self.digits }
     }
 }
@@ -90,6 +90,11 @@ impl std::str::FromStr for Decimal {
         Decimal::parse(text.as_bytes())
     }
 }
+
+/// Of [`Numeral::head`]: digits, and the bits they take. Points lie between minus and plus the bias.
+const HEAD_DIGITS: u32 = 14;
+const HEAD_BITS: u32 = 47;
+const POINT_BIAS: i64 = 1 << 15;
 
 /// Longest run of zeros that is written out instead of an exponent.
 const ZEROS_MAX: u32 = 20;
@@ -142,7 +147,7 @@ fn write_exponent(f: &mut fmt::Formatter<'_>, exponent: i32) -> fmt::Result {
 ///
 /// Its value is `0.WHOLE FRACTION` (the two strings of digits joined) times ten to the power of
 /// `point`; the joined digits neither start nor end with a zero.
-struct Numeral<'a> {
+pub(crate) struct Numeral<'a> {
     negative: bool,
     point: i32,
     whole: &'a [u8],
@@ -150,7 +155,7 @@ struct Numeral<'a> {
 }
 
 impl<'a> Numeral<'a> {
-    fn parse(text: &'a [u8]) -> Result<Numeral<'a>, NotANumber> {
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Numeral<'a>, NotANumber> {
         let text = text.trim_ascii();
         if text.len() > DECIMAL_BYTES_MAX {
             return Err(NotANumber);
@@ -197,7 +202,23 @@ impl<'a> Numeral<'a> {
         }
     }
 
-    fn cmp(&self, other: &Numeral<'_>) -> Ordering {
+    /// A whole number, spelled in `digits`.
+    pub(crate) fn of_integer(integer: u64, digits: &'a mut [u8; 20]) -> Numeral<'a> {
+        Numeral::new(false, integer_digits(integer, digits), b"", 0)
+    }
+
+    /// A whole number that is never greater for the lesser of two numerals: most can be told apart by it.
+    pub(crate) fn head(&self) -> i64 {
+        let mut digits = self.digits();
+        let first = (0..HEAD_DIGITS)
+            .fold(0_i64, |head, _| head * 10 + digits.next().map_or(0, |digit| i64::from(digit - b'0')));
+        match self.sign() {
+            0 => 0,
+            sign => i64::from(sign) * (((i64::from(self.point) + POINT_BIAS) << HEAD_BITS) + first),
+        }
+    }
+
+    pub(crate) fn cmp(&self, other: &Numeral<'_>) -> Ordering {
         match (self.sign(), other.sign()) {
             (1, 1) => self.cmp_magnitude(other),
             (-1, -1) => other.cmp_magnitude(self),

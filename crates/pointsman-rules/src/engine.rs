@@ -1,54 +1,46 @@
-//! Conditions made ready for many subjects: tests that rules share are asked once, tests of one field together,
-//! and rules that cannot hold are passed over.
+//! Conditions made ready for many subjects: tests that rules share are asked once, tests of one field together, and
+//! only rules that what was seen does not rule out are visited.
 //!
 //! It says what the plain interpreter in `eval.rs` says, only sooner; property tests hold it to that.
 
+mod asks;
+mod certificate;
 mod formula;
-mod group;
-mod sharing;
+mod planning;
+mod postings;
+mod reading;
+mod scale;
+mod signs;
+mod stabs;
+mod trie;
 
+use self::asks::{Asks, Numbers, offset};
+pub use self::certificate::{Certificate, Unseparated};
 use self::formula::{Claim, Formula};
-use self::group::Group;
-use self::sharing::Sharing;
-use crate::{Exit, Op, Rule, RuleIndex, Subject, Test, Truth, Truths};
+use self::planning::{Candidate, Planner};
+use self::postings::{Postings, Walk};
+use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Truth, Truths};
 
 /// The conditions of a program's rules, the fallback's among them.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    /// One a rule, in their order, and so are the lines.
-    leads: Vec<Lead>,
+    /// One a rule, in their order.
     lines: Vec<Line>,
-    /// The further guards of all lines, one line's behind another's.
+    /// The guards of all lines, one line's behind another's.
     guards: Vec<Guard>,
-    /// The tests with the first numbers, in the order of these.
-    groups: Vec<Group>,
-    /// The tests behind them.
-    lone: Vec<Test>,
-    lone_from: u32,
-    /// How many tests, the first ones, are remembered once they were asked.
-    remembered: usize,
+    asks: Asks,
+    /// Of few rules none: each is visited.
+    postings: Option<Postings>,
+    pub(crate) certificate: Certificate,
 }
 
-/// All that it takes to pass over a rule that is known to be false, near at hand: of a long list this is most of
-/// what a decision looks at.
-#[derive(Debug)]
-struct Lead {
-    /// The first guard, or [`Lead::NONE`].
-    claim: Claim,
-    /// Where the walk goes when that is false: beyond all rules that follow with the same lead.
-    past: RuleIndex,
-    /// The second guard, or [`Lead::NONE`]: what tells rules of the same lead apart.
-    second: Claim,
-}
-
-/// The rest of a rule's condition.
+/// A rule's condition.
 #[derive(Debug)]
 struct Line {
-    lead: Option<Guard>,
     guards_start: u32,
     guards_end: u32,
     /// The parts that are no guards, each with its place.
-    rest: Vec<(u32, Formula)>,
+    rest: Box<[(u32, Formula)]>,
     /// Nothing happens when it is false.
     is_silent: bool,
 }
@@ -61,75 +53,92 @@ struct Guard {
     place: u32,
 }
 
-/// Up to this many rules, with nothing to remember from one to the next, the plain interpreter is faster.
-const PLAIN_RULES_MAX: usize = 16;
+/// How large what is simple may get before it is made fast.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Up to this many rules each is visited: to find out which may hold takes longer.
+    pub(crate) plain_rules_max: usize,
+    /// A longer list of rules is told apart by further fields.
+    pub(crate) list_rules_max: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { plain_rules_max: 16, list_rules_max: 32 }
+    }
+}
 
 impl Engine {
     /// The engine for these rules.
-    pub(crate) fn new<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Engine {
-        let sharing = Sharing::of(rules.clone().map(|rule| &rule.condition));
-        let lone_from = sharing.groups.last().map_or(0, |group| group.tests.end);
-        let effort = |guard: &Guard| match guard.claim.test.checked_sub(lone_from) {
-            None => 0,
-            Some(lone) => effort(&sharing.lone[lone as usize].op),
-        };
-        let (mut lines, mut guards) = (Vec::new(), Vec::new());
-        for rule in rules {
-            let formula = Formula::new(&rule.condition, &|test| sharing.number(test));
-            lines.push(Line::new(rule, formula, effort, &mut guards));
+    pub(crate) fn new<'r>(
+        rules: impl Iterator<Item = &'r Rule> + Clone,
+        on_unknown: OnUnknown,
+        sizes: Sizes,
+    ) -> Engine {
+        let numbers = Numbers::of(rules.clone().map(|rule| &rule.condition));
+        let formula = |rule: &Rule| Formula::new(&rule.condition, &|test| numbers.number(test));
+        let formulas: Vec<Formula> = rules.clone().map(formula).collect();
+        let is_small = formulas.len() <= sizes.plain_rules_max;
+        let asks = Asks::new(&numbers, is_small);
+        let (mut postings, mut certificate) = (None, Certificate::of_all(formulas.len()));
+        if !is_small {
+            let candidates = rules.clone().zip(&formulas).map(|(rule, formula)| Candidate {
+                formula,
+                is_silent: rule.otherwise.is_empty(),
+                decides: matches!(rule.then.exit, Exit::Terminal(_)),
+            });
+            // A rule that is skipped all the same is waited for, where the body may yet say of it.
+            let heeds_unknown = on_unknown != OnUnknown::Skip || numbers.any_of_body();
+            let mut planner = Planner::new(candidates.collect(), &asks, heeds_unknown, sizes.list_rules_max);
+            planner.plan();
+            certificate = Certificate::new(&planner, &numbers);
+            postings = Some(planner.postings);
         }
-        let leads = leads(&lines, &guards);
-        let Sharing { groups, lone, remembered, .. } = sharing;
-        Engine { leads, lines, guards, groups, lone, lone_from, remembered }
+        let (mut lines, mut guards) = (Vec::with_capacity(formulas.len()), Vec::new());
+        for (rule, formula) in rules.zip(formulas) {
+            lines.push(Line::new(rule, formula, &asks, &mut guards));
+        }
+        Engine { lines, guards, asks, postings, certificate }
     }
 
     /// Whether it would save nothing.
     pub(crate) fn is_idle(&self) -> bool {
-        self.remembered == 0 && self.lines.len() <= PLAIN_RULES_MAX
+        self.postings.is_none() && self.asks.is_idle()
     }
 
     /// Makes `truths` ready for a subject that nothing is known of.
     pub(crate) fn begin(&self, truths: &mut Truths) {
-        truths.forget(self.remembered);
+        truths.forget(self.asks.slots, self.asks.readings.len(), self.asks.signs_count);
+        if let Some(postings) = &self.postings {
+            postings.begin(truths);
+        }
     }
 
     /// The first rule from `from` on that does not simply do nothing because it is false, and what its condition
-    /// comes to.
+    /// comes to. Within one decision `from` never goes back.
     pub(crate) fn next<S: Subject + ?Sized>(
         &self,
         from: RuleIndex,
         subject: &S,
         truths: &mut Truths,
     ) -> Option<(RuleIndex, Truth)> {
-        let mut at = from;
+        let mut at = from.0;
         loop {
-            at = self.pass(at, truths.known());
-            let line = self.lines.get(at.0 as usize)?;
+            if let Some(postings) = &self.postings {
+                let walk = Walk { postings, asks: &self.asks, subject };
+                let cursor = walk.next(at, truths)?;
+                at = cursor.least;
+                if walk.is_true(cursor, truths) {
+                    return Some((RuleIndex(at), Truth::True));
+                }
+            }
+            let line = self.lines.get(at as usize)?;
             let truth = self.eval(line, subject, truths);
             if truth != Truth::False || !line.is_silent {
-                return Some((at, truth));
+                return Some((RuleIndex(at), truth));
             }
-            at = RuleIndex(at.0 + 1);
+            at += 1;
         }
-    }
-
-    /// The first rule from `at` on that is not known to be false by its first guards.
-    fn pass(&self, mut at: RuleIndex, known: &[Option<Truth>]) -> RuleIndex {
-        while let Some(lead) = self.leads.get(at.0 as usize) {
-            let fails = |claim: Claim| match known.get(claim.test as usize) {
-                Some(Some(Truth::False)) => matches!(claim.fails, Truth::False),
-                Some(Some(Truth::True)) => matches!(claim.fails, Truth::True),
-                _ => false,
-            };
-            if fails(lead.claim) {
-                at = lead.past;
-            } else if fails(lead.second) {
-                at = RuleIndex(at.0 + 1);
-            } else {
-                break;
-            }
-        }
-        at
     }
 
     fn eval<S: Subject + ?Sized>(&self, line: &Line, subject: &S, truths: &mut Truths) -> Truth {
@@ -143,112 +152,45 @@ impl Engine {
             }
             truth == Truth::False
         };
-        for guard in line.lead.iter().chain(line.further(&self.guards)) {
-            if and(guard.claim.of(self.truth(guard.claim.test, subject, truths)), guard.place) {
+        for guard in &self.guards[line.guards_start as usize..line.guards_end as usize] {
+            if and(guard.claim.of(self.asks.truth(guard.claim.test, subject, truths)), guard.place) {
                 return Truth::False;
             }
         }
         for (place, part) in &line.rest {
-            if and(part.eval(&mut |test| self.truth(test, subject, truths)), *place) {
+            if and(part.eval(&mut |test| self.asks.truth(test, subject, truths)), *place) {
                 return Truth::False;
             }
         }
         result
     }
-
-    #[inline]
-    fn truth<S: Subject + ?Sized>(&self, test: u32, subject: &S, truths: &mut Truths) -> Truth {
-        match truths.of(test) {
-            Some(known) => known,
-            None => self.ask(test, subject, truths),
-        }
-    }
-
-    /// Asks a test for the first time, and with it the others of its group.
-    fn ask<S: Subject + ?Sized>(&self, test: u32, subject: &S, truths: &mut Truths) -> Truth {
-        if let Some(lone) = test.checked_sub(self.lone_from) {
-            let truth = self.lone[lone as usize].eval(subject);
-            truths.learn(test, truth);
-            return truth;
-        }
-        let group = &self.groups[self.groups.partition_point(|group| group.tests.end <= test)];
-        group.decide(subject, truths.group(group.tests.clone()));
-        truths.of(test).unwrap_or(Truth::False)
-    }
-}
-
-/// What the walk passes over rules by. Rules of one run often ask the same first: they are passed over together.
-fn leads(lines: &[Line], guards: &[Guard]) -> Vec<Lead> {
-    let mut leads: Vec<Lead> = Vec::with_capacity(lines.len());
-    for (index, line) in lines.iter().enumerate().rev() {
-        // What is not silent is never passed over.
-        let claim_of =
-            |guard: Option<Guard>| guard.filter(|_| line.is_silent).map_or(Lead::NONE, |guard| guard.claim);
-        let claim = claim_of(line.lead);
-        let second = claim_of(line.further(guards).first().copied());
-        let past = match leads.last() {
-            Some(following) if following.claim == claim => following.past,
-            _ => RuleIndex(offset(index + 1)),
-        };
-        leads.push(Lead { claim, past, second });
-    }
-    leads.reverse();
-    leads
-}
-
-impl Lead {
-    /// Of a test that there is none of, so that nothing is ever known of it.
-    const NONE: Claim = Claim { test: u32::MAX, fails: Truth::False };
 }
 
 impl Line {
     /// Adds its guards to `guards`, those that take little effort first: which is asked first changes nothing
     /// about what a condition comes to.
-    fn new(rule: &Rule, formula: Formula, effort: impl Fn(&Guard) -> u8, guards: &mut Vec<Guard>) -> Line {
+    fn new(rule: &Rule, formula: Formula, asks: &Asks, guards: &mut Vec<Guard>) -> Line {
         let parts = match formula {
             Formula::And(parts) => parts,
             Formula::Constant(true) => Vec::new(),
             other => vec![other],
         };
-        let (mut own, mut rest) = (Vec::new(), Vec::new());
+        let guards_start = guards.len();
+        let mut rest = Vec::new();
         for (place, part) in (0..).zip(parts) {
             match part {
-                Formula::Claim(claim) => own.push(Guard { claim, place }),
+                Formula::Claim(claim) => guards.push(Guard { claim, place }),
                 part => rest.push((place, part)),
             }
         }
-        own.sort_by_key(effort);
-        let mut own = own.into_iter();
-        let lead = own.next();
-        let guards_start = offset(guards.len());
-        guards.extend(own);
+        guards[guards_start..].sort_by_key(|guard| asks.ask(guard.claim.test).effort);
         Line {
-            lead,
-            guards_start,
+            guards_start: offset(guards_start),
             guards_end: offset(guards.len()),
-            rest,
-            is_silent: rule.otherwise.effects.is_empty() && matches!(rule.otherwise.exit, Exit::Next),
+            rest: rest.into(),
+            is_silent: rule.otherwise.is_empty(),
         }
     }
-
-    /// Its guards behind the lead.
-    fn further<'g>(&self, guards: &'g [Guard]) -> &'g [Guard] {
-        &guards[self.guards_start as usize..self.guards_end as usize]
-    }
-}
-
-/// How much work a test of no group is, roughly: a regex is asked only when nothing cheaper says no.
-fn effort(op: &Op) -> u8 {
-    match op {
-        Op::Matches(_) => 3,
-        Op::Contains(_) | Op::Like(_) | Op::In(_) => 2,
-        _ => 1,
-    }
-}
-
-/// A source has far fewer bytes than this has numbers.
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -257,12 +199,14 @@ mod tests {
     use std::fmt::Write;
     use std::ops::ControlFlow;
 
+    use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
 
     use super::*;
-    use crate::generated::{MadeUpSubject, MadeUpValue, programs};
+    use crate::generated::{MadeUpSubject, MadeUpValue, crowd_subjects, crowds};
+    use crate::truths::Cursor;
     use crate::{Cause, Field, Program, Targets, Value, compile};
 
     /// Counts how often it is asked for a field.
@@ -316,8 +260,8 @@ mod tests {
         let tenant = Field::Header("t".into());
         check(&source, &[(Field::Path, "/app9/x"), (tenant.clone(), "t9")], Some("#100"), 2);
         check(&source, &[(Field::Path, "/app3/x"), (tenant.clone(), "t0")], Some("#31"), 2);
-        check(&source, &[(Field::Path, "/app3/x"), (tenant.clone(), "none")], None, 2);
-        check(&source, &[(Field::Path, "/none"), (tenant, "t0")], None, 1);
+        check(&source, &[(Field::Path, "/app3/x"), (tenant.clone(), "none")], None, 1);
+        check(&source, &[(Field::Path, "/none"), (tenant, "t0")], None, 2);
     }
 
     #[test]
@@ -341,7 +285,6 @@ mod tests {
         let rules: String = tests.iter().map(|test| format!("if ({test}) {{ tag(x); }}\n")).collect();
         let program = program(&rules.repeat(2));
         let subject = subject(&[(Field::Host, "A"), (Field::Url, "A")]);
-        assert_eq!(program.engine.remembered, tests.len());
         assert_eq!(program.decide(&subject, &mut Truths::default()).effects.len(), 2 * 3);
     }
 
@@ -349,19 +292,74 @@ mod tests {
     fn what_takes_little_effort_is_asked_first() {
         let source = "if (url matches \"x\" && host contains \"x\" && srcport == 1) { discard(); }\n";
         let engine = program(source).engine;
-        let ops =
-            [0, 1].map(|place| engine.guards[place].claim.test).map(|test| &engine.lone[test as usize].op);
-        assert!(matches!(ops, [Op::Contains(_), Op::Matches(_)]), "{engine:?}");
+        let efforts: Vec<u8> =
+            engine.guards.iter().map(|guard| engine.asks.ask(guard.claim.test).effort).collect();
+        assert_eq!(efforts, [1, 2, 3]);
+    }
+
+    /// The rules that are visited for a subject, the one that decides being the last.
+    #[track_caller]
+    fn visits(rules: &[String], fields: &[(Field, &str)], expected: &[u32]) {
+        let program = program(&rules.concat());
+        let subject = subject(fields);
+        let mut truths = Truths::default();
+        program.engine.begin(&mut truths);
+        let postings = program.engine.postings.as_ref().expect("an index");
+        let walk = Walk { postings, asks: &program.engine.asks, subject: &subject };
+        let (mut from, mut visited) = (0, Vec::new());
+        while let Some(cursor) = walk.next(from, &mut truths) {
+            let again = walk.next(cursor.least, &mut truths);
+            assert_eq!(again, Some(cursor), "a walk can be taken up where it stopped");
+            visited.push(cursor.least);
+            from = cursor.least + 1;
+        }
+        assert_eq!(visited, expected);
+    }
+
+    fn rules(count: usize, condition: impl Fn(usize) -> String) -> Vec<String> {
+        (0..count).map(|number| format!("if ({}) {{ routeTo(a); }}\n", condition(number))).collect()
     }
 
     #[test]
-    fn rules_of_one_lead_are_passed_together() {
-        let [a, b] = ["a", "b"].map(|path| format!("if (path == \"/{path}\") {{ tag({path}); }}\n"));
-        let speaks = "if (path == \"/b\") { tag(b); } else { tag(c); }\n";
-        let engine = program(&format!("{a}{a}{b}{b}{b}{speaks}{b}")).engine;
-        let past: Vec<_> = engine.leads.iter().map(|lead| lead.past.0).collect();
-        assert_eq!(past, [2, 2, 5, 5, 5, 6, 7]);
-        assert_eq!(engine.leads[5].claim, Lead::NONE);
+    fn only_rules_that_may_hold_are_visited() {
+        let url = |text| [(Field::Url, text)];
+        visits(&rules(99, |n| format!("url == \"/{n}\"")), &url("/7"), &[7]);
+        visits(&rules(99, |n| format!("url in [\"/{n}\", \"/{}\"]", n + 1)), &url("/7"), &[6, 7]);
+        visits(&rules(99, |n| format!("url startsWith \"/{n}\"")), &url("/77"), &[7, 77]);
+        visits(&rules(99, |n| format!("url under \"/{n}\"")), &url("/77/x"), &[77]);
+        visits(&rules(99, |n| format!("url endsWith \"{n}.gif\"")), &url("/77.gif"), &[7, 77]);
+        visits(&rules(99, |n| format!("url contains \"/{n}/\"")), &url("/x/8/9/y"), &[8, 9]);
+        visits(&rules(99, |n| format!("url like \"*/item{n}/*.gif\"")), &url("/item8/9/y.gif"), &[8]);
+        visits(&rules(99, |n| format!("url matches \"/{n}/[a-z]+$\"")), &url("/x/8/9/y"), &[8, 9]);
+        visits(&rules(99, |n| format!("url matches \"^/{n}(a|b)\"")), &url("/77b/5a"), &[77]);
+        visits(&rules(99, |n| format!("url matches \"{n}\\.(gif|jpe?g)$\"")), &url("/x/8.jpeg"), &[8]);
+        visits(&rules(99, |n| format!("lower(url) == \"/x{n}\"")), &url("/X7"), &[7]);
+    }
+
+    #[test]
+    fn numbers_find_the_runs_that_they_lie_in() {
+        let number = |text| [(Field::QueryParam(b"n"[..].into()), text)];
+        let n = "query[\"n\"]";
+        visits(&rules(99, |k| format!("{n} > {k}.5")), &number("3.50"), &[0, 1, 2]);
+        visits(&rules(99, |k| format!("{n} < {k}")), &number("95.5"), &[96, 97, 98]);
+        visits(&rules(99, |k| format!("{n} == {k}")), &number("7.0"), &[7]);
+        visits(&rules(99, |k| format!("{n} in {k}..{}", k + 1)), &number("7"), &[6, 7]);
+        visits(&rules(99, |k| format!("{n} in ({k}..{})", k + 1)), &number("7"), &[]);
+        visits(&rules(99, |k| format!("{n} in ({k}..{})", k + 1)), &number("7.5"), &[7]);
+    }
+
+    #[test]
+    fn what_shares_a_test_is_told_apart_by_the_next() {
+        let shared = |text: &str| format!("host == \"a\" && {text}");
+        let fields = [(Field::Host, "a"), (Field::Path, "/7"), (Field::Method, "GET")];
+        visits(&rules(99, |n| shared(&format!("path == \"/{n}\""))), &fields, &[7]);
+        visits(
+            &rules(99, |n| shared(&format!("path == \"/{}\"", n % 9))),
+            &fields,
+            &[7, 16, 25, 34, 43, 52, 61, 70, 79, 88, 97],
+        );
+        let either = |n| format!("(host == \"a\" && path == \"/{n}\") || method == \"M{n}\"");
+        visits(&rules(99, either), &fields, &[7]);
     }
 
     #[test]
@@ -377,17 +375,77 @@ mod tests {
 
     /// Otherwise the comparison with the interpreter would show little.
     #[test]
-    fn generated_programs_have_groups_runs_and_shared_tests() {
+    fn generated_programs_have_readings_shared_tests_and_nodes() {
         let mut runner = TestRunner::deterministic();
-        let (mut grouped, mut shared, mut runs) = (0, 0, 0);
-        for _ in 0..200 {
-            let program = programs().new_tree(&mut runner).expect("a program").current();
+        let (mut read, mut shared, mut nodes) = (0, 0, 0);
+        for _ in 0..100 {
+            let program = crowds().new_tree(&mut runner).expect("a program").current();
             let engine = &program.engine;
-            grouped += usize::from(!engine.groups.is_empty());
-            shared += usize::from(engine.remembered > engine.lone_from as usize);
-            let is_run = |(index, lead): (usize, &Lead)| lead.past.0 as usize > index + 1;
-            runs += usize::from(engine.leads.iter().enumerate().any(is_run));
+            read += usize::from(engine.asks.readings.len() > 2);
+            shared += usize::from(engine.asks.slots > 0);
+            nodes += usize::from(engine.postings.as_ref().is_some_and(|postings| postings.nodes.len() > 3));
         }
-        assert!(grouped > 50 && shared > 10 && runs > 50, "{grouped} {shared} {runs}");
+        assert!(read > 40 && shared > 40 && nodes > 20, "{read} {shared} {nodes}");
+    }
+
+    /// How many rules are asked until one decides.
+    fn asked(program: &Program, subject: &MadeUpSubject) -> usize {
+        let mut truths = Truths::default();
+        let engine = &program.engine;
+        engine.begin(&mut truths);
+        let postings = engine.postings.as_ref().expect("an index");
+        let walk = Walk { postings, asks: &engine.asks, subject };
+        let (mut from, mut asked) = (0, 0);
+        while let Some(Cursor { least: at, .. }) = walk.next(from, &mut truths) {
+            asked += 1;
+            let truth = engine.eval(&engine.lines[at as usize], subject, &mut truths);
+            let rule = program.rule(RuleIndex(at)).expect("a rule");
+            let decides = |exit: &Exit| matches!(exit, Exit::Terminal(_));
+            let is_over = match truth {
+                Truth::True => decides(&rule.then.exit),
+                Truth::False => decides(&rule.otherwise.exit),
+                Truth::Unknown(_) => program.on_unknown != OnUnknown::Skip,
+            };
+            if is_over {
+                break;
+            }
+            from = at + 1;
+        }
+        asked
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_more_rules_are_asked_than_certified(program in crowds(), subjects in vec(crowd_subjects(), 1..20)) {
+            for mut subject in subjects {
+                subject.unsettled.clear();
+                subject.fields.iter_mut().for_each(|(_, values)| values.truncate(1));
+                let (asked, certificate) = (asked(&program, &subject), program.certificate());
+                prop_assert!(asked <= certificate.asked_max, "{asked} {certificate:?} {subject:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_named() {
+        let shared = |n| format!("host == \"a\" && !(path == \"/{n}\")");
+        let mut rules = rules(20, |n| format!("host == \"h{n}\""));
+        rules.extend(self::rules(40, shared));
+        let program = program(&rules.concat());
+        let certificate = program.certificate();
+        assert_eq!((certificate.rules, certificate.asked_max), (60, 40));
+        let [group] = certificate.unseparated.as_slice() else { panic!("{certificate:?}") };
+        assert_eq!((group.first, group.last, group.rules), (RuleIndex(20), RuleIndex(59), 40));
+        assert_eq!(group.fields, [Field::Host]);
+    }
+
+    #[test]
+    fn thresholds_of_one_host_are_told_apart() {
+        let rules = rules(2000, |n| format!("host == \"a\" && query[\"n\"] > {}", (n * 7919) % 2000));
+        let program = program(&rules.concat());
+        assert!(program.certificate().asked_max <= 11, "{:?}", program.certificate());
+        assert!(program.certificate().unseparated.is_empty());
     }
 }

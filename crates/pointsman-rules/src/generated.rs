@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use ipnet::IpNet;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
-use regex::bytes::Regex;
+use proptest::sample::{Index, select};
+use regex::bytes::RegexBuilder;
 
 use crate::{
-    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, OnUnknown, Op, Order, Over, Program, Rule,
-    RuleIndex, Span, Stickiness, Subject, TargetId, Terminal, Test, Value,
+    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, OnUnknown, Op, Order, Over,
+    Payload, PayloadId, Place, Program, Rule, RuleIndex, Span, Stickiness, Subject, TargetId, Terminal, Test,
+    Value,
 };
 
 /// A subject whose fields are lists.
@@ -72,7 +73,29 @@ impl Subject for MadeUpSubject {
 
 /// Few fields, few values: what matters is that conditions often meet.
 fn fields() -> Vec<Field> {
-    vec![Field::SrcIp, Field::DstPort, Field::Host, Field::Header("x".into()), Field::TlsResumed]
+    let head = [Field::SrcIp, Field::DstPort, Field::Host, Field::Header("x".into()), Field::TlsResumed];
+    head.into_iter().chain(payload_fields()).collect()
+}
+
+/// What the generated rules ask of bodies.
+pub(crate) fn payload_fields() -> Vec<Field> {
+    let payload = |id: u32, steps: Box<[JsonStep]>| {
+        let payload =
+            Payload { id: PayloadId(id), spelling: format!("json {id}").into(), place: Place::Json(steps) };
+        Field::Payload(payload.into())
+    };
+    let name = |name: &str| JsonStep::Member(name.into());
+    vec![payload(0, [name("a")].into()), payload(1, [name("b"), JsonStep::Each].into())]
+}
+
+/// Why a field may have more values. Only of a body more may be read.
+fn unsettled(fields: Vec<Field>) -> impl Strategy<Value = (Field, Cause)> {
+    let cause = select(vec![Cause::Unread, Cause::Unread, Cause::Limit, Cause::Malformed, Cause::Encoding]);
+    (select(fields), cause).prop_map(|(field, cause)| match (&field, cause) {
+        (Field::Payload(_), _) => (field, cause),
+        (_, Cause::Unread) => (field, Cause::Limit),
+        _ => (field, cause),
+    })
 }
 
 pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
@@ -82,9 +105,8 @@ pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
         }
         (field, values)
     });
-    let causes = select(vec![Cause::Limit, Cause::Malformed, Cause::Encoding, Cause::Unread]);
-    let unsettled = vec((select(fields()), causes), 0..3);
-    (vec(one_field, 0..6), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
+    let unsettled = vec(unsettled(fields()), 0..3);
+    (vec(one_field, 0..8), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
 }
 
 fn values() -> impl Strategy<Value = MadeUpValue> {
@@ -93,7 +115,7 @@ fn values() -> impl Strategy<Value = MadeUpValue> {
         2 => (0u64..4).prop_map(MadeUpValue::Integer),
         2 => addresses().prop_map(MadeUpValue::Ip),
         1 => any::<bool>().prop_map(MadeUpValue::Boolean),
-        1 => select(vec![Cause::Limit, Cause::Unread]).prop_map(MadeUpValue::Unknown),
+        1 => select(vec![Cause::Limit, Cause::Encoding]).prop_map(MadeUpValue::Unknown),
         1 => (0..1).prop_map(|_| MadeUpValue::Nothing),
         1 => vec(any::<u8>(), 0..6).prop_map(MadeUpValue::Text),
     ]
@@ -148,8 +170,7 @@ fn ops() -> impl Strategy<Value = Op> {
         texts().prop_map(Op::StartsWith),
         texts().prop_map(Op::EndsWith),
         "[a/*?]{0,3}".prop_map(|pattern| Op::Like(pattern.into_bytes().into())),
-        select(vec!["a", "^/", "[0-9]$"])
-            .prop_map(|regex| Op::Matches(Regex::new(regex).expect("a regex").into())),
+        regexes(),
         texts().prop_map(Op::Under),
         decimals().prop_map(Op::NumberEquals),
         decimals().prop_map(Op::NumberDiffers),
@@ -159,6 +180,37 @@ fn ops() -> impl Strategy<Value = Op> {
         (orders(), addresses()).prop_map(|(order, ip)| Op::IpOrder(order, ip)),
         vec(entries(), 0..4).prop_map(Op::In),
     ]
+}
+
+/// As the compiler makes them.
+fn regexes() -> impl Strategy<Value = Op> {
+    const REGEXES: &[&str] = &[
+        "a",
+        "^/",
+        "[0-9]$",
+        "^/a",
+        "b$",
+        "(?i)aB",
+        "a.*b",
+        "long/",
+        "^(a|/b)",
+        "[ab]/",
+        "(a|ab)/?",
+        "^$",
+        "",
+        "l(o|a)ng",
+        "(?i)^/A/(b|c)",
+        "a{2}",
+        "(?m)^a$",
+        "[^a]",
+        "(a|)b",
+        "\\b1",
+        "/(a|b|long)$",
+    ];
+    select(REGEXES).prop_map(|regex| {
+        let built = RegexBuilder::new(regex).unicode(false).dot_matches_new_line(true).build();
+        Op::Matches(built.expect("a regex").into())
+    })
 }
 
 fn entries() -> impl Strategy<Value = Entry> {
@@ -285,12 +337,141 @@ fn runs() -> impl Strategy<Value = Vec<MadeUpRule>> {
     })
 }
 
+/// Tests whose values many rules share, of the kinds that are looked up.
+fn crowd_tests() -> impl Strategy<Value = Test> {
+    let texts = || {
+        let number = (0u32..40).prop_map(|number| format!("/{number}"));
+        let path = (0u32..12, 0u32..12).prop_map(|(a, b)| format!("/a/{a}/{b}"));
+        prop_oneof![2 => texts(), 2 => number.prop_map(boxed), 1 => path.prop_map(boxed)]
+    };
+    let numbers = || {
+        (0u64..60, any::<bool>()).prop_map(|(number, half)| {
+            let text = if half { format!("{number}.5") } else { number.to_string() };
+            text.parse::<Decimal>().expect("a number")
+        })
+    };
+    let range = (numbers(), numbers(), any::<bool>()).prop_map(|(from, to, exclusive)| Entry::NumberRange {
+        from,
+        to,
+        exclusive,
+    });
+    let op = prop_oneof![
+        6 => texts().prop_map(Op::TextEquals),
+        2 => texts().prop_map(Op::StartsWith),
+        1 => texts().prop_map(Op::Under),
+        1 => texts().prop_map(Op::EndsWith),
+        1 => texts().prop_map(Op::Contains),
+        3 => (orders(), numbers()).prop_map(|(order, number)| Op::NumberOrder(order, number)),
+        1 => numbers().prop_map(Op::NumberEquals),
+        1 => vec(prop_oneof![range, texts().prop_map(Entry::Text)], 0..3).prop_map(Op::In),
+        1 => networks().prop_map(Op::IpIn),
+        1 => regexes(),
+    ];
+    let overs = select(vec![Over::Any, Over::Any, Over::Any, Over::Any, Over::All, Over::First, Over::Once]);
+    let field = select(fields_of_crowds());
+    let fold_case = proptest::bool::weighted(0.1);
+    (field, overs, fold_case, op, 0u32..1000).prop_map(|(field, over, fold_case, op, start)| Test {
+        span: Span { start, end: start + 1 },
+        field: if takes_addresses(&op) { Field::SrcIp } else { field },
+        over,
+        fold_case,
+        op,
+    })
+}
+
+fn boxed(text: String) -> Box<[u8]> {
+    text.into_bytes().into()
+}
+
+/// A condition of few tests, most of them all required.
+fn crowd_conditions() -> impl Strategy<Value = Condition> {
+    let test = || crowd_tests().prop_map(Condition::Test);
+    let negated = || test().prop_map(|inner| Condition::Not(Box::new(inner)));
+    let part = prop_oneof![8 => test(), 1 => negated(), 1 => vec(test(), 1..4).prop_map(Condition::Or)];
+    prop_oneof![
+        8 => vec(part, 1..4).prop_map(Condition::And),
+        1 => vec(vec(test(), 1..3).prop_map(Condition::And), 1..4).prop_map(Condition::Or),
+        1 => conditions(),
+    ]
+}
+
+/// Hundreds of rules over few values. Some begin with one test for all, some are made of a handful of tests.
+pub(crate) fn crowds() -> impl Strategy<Value = Program> {
+    let blocks = || (crowd_blocks(), proptest::option::weighted(0.02, blocks()));
+    let quiet =
+        |(then, otherwise): (_, Option<_>)| (then, otherwise.unwrap_or_else(|| (Block::default(), 1)));
+    let begun = (vec((crowd_conditions(), blocks()), 17..300), proptest::option::of(crowd_tests()));
+    let begun = begun.prop_map(move |(rules, shared)| {
+        let rules = rules.into_iter().map(|(condition, blocks)| {
+            let condition = match &shared {
+                Some(shared) => Condition::And(vec![Condition::Test(shared.clone()), condition]),
+                None => condition,
+            };
+            let (then, otherwise) = quiet(blocks);
+            (condition, then, otherwise)
+        });
+        rules.collect()
+    });
+    let few = (vec(crowd_tests(), 2..9), vec((vec(any::<Index>(), 1..5), blocks()), 17..300));
+    let few = few.prop_map(move |(tests, rules)| {
+        let rules = rules.into_iter().map(|(parts, blocks)| {
+            let part = |index: &Index| Condition::Test(index.get(&tests).clone());
+            let (then, otherwise) = quiet(blocks);
+            (Condition::And(parts.iter().map(part).collect()), then, otherwise)
+        });
+        rules.collect()
+    });
+    finished(prop_oneof![begun, few])
+}
+
+/// Mostly such as let the walk go on, so that it sees many rules.
+fn crowd_blocks() -> impl Strategy<Value = (Block, u32)> {
+    let tag =
+        "[a-z]{4}".prop_map(|tag| (Block { effects: vec![Effect::Tag(tag.into())], ..Block::default() }, 1));
+    let goto =
+        (1u32..40).prop_map(|jump| (Block { exit: Exit::Goto(RuleIndex(0)), ..Block::default() }, jump));
+    prop_oneof![8 => tag, 1 => goto, 2 => blocks()]
+}
+
+/// Subjects that the rules of a crowd speak of.
+pub(crate) fn crowd_subjects() -> impl Strategy<Value = MadeUpSubject> {
+    let text = |text: String| MadeUpValue::Text(text.into_bytes());
+    let value = || {
+        prop_oneof![
+            3 => (0u32..40).prop_map(move |number| text(format!("/{number}"))),
+            2 => (0u32..12, 0u32..12).prop_map(move |(a, b)| text(format!("/a/{a}/{b}"))),
+            3 => (0u32..60, 0u32..2).prop_map(move |(number, half)| text(format!("{number}.{}", half * 5))),
+            1 => (0u64..60).prop_map(MadeUpValue::Integer),
+            2 => values(),
+        ]
+    };
+    let values = || prop_oneof![6 => vec(value(), 1..2), 2 => vec(value(), 0..4)];
+    let fields = vec(values(), fields_of_crowds().len());
+    let unsettled = vec(unsettled(fields_of_crowds()), 0..3);
+    let unsettled = prop_oneof![8 => (0..1).prop_map(|_| vec![]), 2 => unsettled];
+    (fields, proptest::option::of(addresses()), unsettled).prop_map(|(fields, ip, unsettled)| {
+        let ip = ip.into_iter().map(MadeUpValue::Ip).collect();
+        let fields = fields_of_crowds().into_iter().zip(fields).chain([(Field::SrcIp, ip)]).collect();
+        MadeUpSubject { fields, unsettled }
+    })
+}
+
+fn fields_of_crowds() -> Vec<Field> {
+    let head = [Field::Host, Field::Header("x".into()), Field::DstPort];
+    head.into_iter().chain(payload_fields().pop()).collect()
+}
+
 pub(crate) fn programs() -> impl Strategy<Value = Program> {
     let few = vec((conditions(), blocks(), blocks()), 0..6);
     let many = vec(runs(), 0..12).prop_map(|runs| runs.into_iter().flatten().collect());
+    finished(prop_oneof![few, many])
+}
+
+/// Whole programs of these rules.
+fn finished(rules: impl Strategy<Value = Vec<MadeUpRule>>) -> impl Strategy<Value = Program> {
     let fallback = proptest::option::of(blocks());
     let on_unknown = select(vec![OnUnknown::Reject, OnUnknown::Skip, OnUnknown::RouteTo(TargetId(9))]);
-    (prop_oneof![few, many], fallback, on_unknown).prop_map(|(rules, fallback, on_unknown)| {
+    (rules, fallback, on_unknown).prop_map(|(rules, fallback, on_unknown)| {
         let count = u32::try_from(rules.len()).expect("few rules");
         let settle = |(mut block, jump): (Block, u32), index: u32| {
             if let Exit::Goto(target) = &mut block.exit {

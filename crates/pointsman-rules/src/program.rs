@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::engine::Engine;
+use crate::engine::{Certificate, Engine, Sizes};
 use crate::{Decimal, Field, Matcher, Payload, Span};
 use ipnet::IpNet;
 
@@ -34,7 +34,7 @@ impl Program {
         on_unknown: OnUnknown,
         targets: Vec<TargetName>,
     ) -> Program {
-        let engine = Engine::new(rules.iter().chain(&fallback));
+        let engine = Engine::new(rules.iter().chain(&fallback), on_unknown, Sizes::default());
         let (payloads, validate) = (Vec::new(), Validate::default());
         Program { rules, fallback, on_unknown, targets, payloads, validate, engine }
     }
@@ -43,6 +43,12 @@ impl Program {
     pub(crate) fn with_payloads(self, payloads: Vec<Arc<Payload>>, validate: Option<Validate>) -> Program {
         let validate = validate.unwrap_or_else(|| self.validate_by_default());
         Program { payloads, validate, ..self }
+    }
+
+    /// How many rules a decision may cost.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.engine.certificate
     }
 }
 
@@ -236,6 +242,13 @@ pub struct Block {
     pub awaits: Vec<Field>,
     /// Where the walk goes from here.
     pub exit: Exit,
+}
+
+impl Block {
+    /// Whether nothing comes of it but that the walk goes on.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.effects.is_empty() && matches!(self.exit, Exit::Next)
+    }
 }
 
 /// Where the walk goes after a block.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lexopt::{Arg, ValueExt};
 use pointsman_config::Plan;
-use pointsman_rules::{Colour, Diagnostic, Severity, Targets, draw};
+use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use crate::{WRONG_USE, say, wrong_use};
 use finding::to_json;
@@ -45,7 +45,8 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     let status = report.status(options.fail_on);
     let findings = if options.json { report.json() } else { report.drawn(terminal::colour(&io::stdout())) };
     let said = say(&mut io::stdout(), &findings, status);
-    let last_words = format!("{}{}\n", report.complaints(), report.summary(options.files.len()));
+    let last_words =
+        format!("{}{}{}\n", report.complaints(), report.costs, report.summary(options.files.len()));
     if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
 }
 
@@ -106,6 +107,8 @@ struct Looked {
     is_configuration: bool,
     /// How many were compiled; not known of a configuration that has errors.
     rule_sets: usize,
+    /// A line about each rule set that is large enough to have a cost of its own.
+    costs: String,
 }
 
 /// What was found behind a file of the command line, or why it cannot be read.
@@ -114,19 +117,19 @@ fn look_at(path: &Path) -> Result<Looked, String> {
         return look_at_configuration(path);
     }
     let source = input::text(path)?;
-    let diagnostics = match pointsman_rules::compile(&source, &Targets::Any) {
-        Ok(compiled) => compiled.warnings,
-        Err(diagnostics) => diagnostics,
+    let name = input::name(path);
+    let (diagnostics, costs) = match pointsman_rules::compile(&source, &Targets::Any) {
+        Ok(compiled) => (compiled.warnings, cost(&name, &compiled.program)),
+        Err(diagnostics) => (diagnostics, String::new()),
     };
-    let text =
-        Text { name: input::name(path), language: Language::Rules, source: source.into(), diagnostics };
-    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1 })
+    let text = Text { name, language: Language::Rules, source: source.into(), diagnostics };
+    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs })
 }
 
 fn look_at_configuration(path: &Path) -> Result<Looked, String> {
-    let (problems, rule_sets) = match Plan::check_only(path) {
-        Ok(loaded) => (loaded.warnings, rule_sets(&loaded.plan)),
-        Err(problems) => (problems, 0),
+    let (problems, rule_sets, costs) = match Plan::check_only(path) {
+        Ok(loaded) => (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan)),
+        Err(problems) => (problems, 0, String::new()),
     };
     if problems.is_unreadable() {
         let messages: Vec<_> = problems.diagnostics().map(|(_, finding)| finding.message.as_str()).collect();
@@ -139,7 +142,7 @@ fn look_at_configuration(path: &Path) -> Result<Looked, String> {
         source: file.source.clone(),
         diagnostics: file.diagnostics.clone(),
     });
-    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets })
+    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets, costs })
 }
 
 /// How many rules files a plan was made of: listeners may share one.
@@ -148,12 +151,24 @@ fn rule_sets(plan: &Plan) -> usize {
     programs.map(Arc::as_ptr).collect::<HashSet<_>>().len()
 }
 
+/// `listener shop: one request asks at most 3 of 2000 rules`
+fn costs(plan: &Plan) -> String {
+    let programs = plan.listeners.iter().filter_map(|listener| Some((listener, listener.program.as_ref()?)));
+    programs.map(|(listener, program)| cost(&format!("listener {}", listener.name), program)).collect()
+}
+
+fn cost(name: &str, program: &Program) -> String {
+    let certificate = program.certificate();
+    if certificate.is_indexed() { format!("{name}: {certificate}\n") } else { String::new() }
+}
+
 #[derive(Default)]
 struct Report {
     texts: Vec<Text>,
     unreadable: Vec<String>,
     configurations: usize,
     rule_sets: usize,
+    costs: String,
 }
 
 impl Report {
@@ -161,6 +176,7 @@ impl Report {
         self.texts.extend(looked.texts);
         self.configurations += usize::from(looked.is_configuration);
         self.rule_sets += looked.rule_sets;
+        self.costs.push_str(&looked.costs);
     }
 
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -254,6 +270,17 @@ mod tests {
         assert_eq!(report(&[Note]).summary(2), "1 note in 2 files");
         let unreadable = Report { unreadable: vec!["why".into()], ..report(&[Error]) };
         assert_eq!(unreadable.summary(2), "1 error in 2 files, 1 unreadable");
+    }
+
+    #[test]
+    fn large_rule_sets_have_a_cost() {
+        let cost_of = |rules: usize| {
+            let source: String =
+                (0..rules).map(|n| format!("if (host == \"h{n}\") {{ discard(); }}\n")).collect();
+            cost("a", &pointsman_rules::compile(&source, &Targets::Any).expect("a program").program)
+        };
+        assert_eq!(cost_of(16), "");
+        assert_eq!(cost_of(2000), "a: one request asks at most 1 of 2000 rules\n");
     }
 
     #[test]

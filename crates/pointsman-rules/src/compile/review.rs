@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::head_of;
 use crate::parser::shorten;
 use crate::{
-    Block, Condition, Diagnostic, Entry, Exit, Field, FieldType, Findings, OnUnknown, Op, Order, Over, Rule,
-    Span, Terminal, Test,
+    Block, Condition, Diagnostic, Entry, Exit, Field, FieldType, Findings, OnUnknown, Op, Order, Over,
+    Program, Rule, Severity, Span, Terminal, Test,
 };
 
 /// Looks at one rule.
@@ -39,6 +39,24 @@ pub(super) fn order(rules: &[Rule], source: &str, findings: &mut Findings) {
             findings.add(Diagnostic::warning(head_of(next.span, source), message).help(help));
             return;
         }
+    }
+}
+
+/// Notes which rules no field tells apart, so that a request may be asked about all of them.
+pub(super) fn separation(program: &Program, source: &str, findings: &mut Findings) {
+    for group in &program.certificate().unseparated {
+        let [first, last] = [group.first, group.last].map(|index| program.rule(index));
+        let (Some(first), Some(last)) = (first, last) else { continue };
+        let [from, to] = [first, last].map(|rule| shorten(&rule.label));
+        let count = group.rules;
+        let shared = match group.shared.last() {
+            Some(test) => format!("; they share `{}`", shorten(test.of(source))),
+            None => String::new(),
+        };
+        let message = format!("{count} rules from `{from}` to `{to}` are asked one by one{shared}");
+        let help = "add a test to each that few of them share, such as `host == …` or `path under …`";
+        let finding = Diagnostic::warning(head_of(first.span, source), message).help(help);
+        findings.add(Diagnostic { severity: Severity::Note, ..finding });
     }
 }
 

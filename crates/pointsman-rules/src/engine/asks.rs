@@ -1,0 +1,351 @@
+//! The tests of a program, each once, and how each is asked: by what a field's values show, or by itself.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::reading::{self, Reading};
+use super::scale::Bounds;
+use super::signs::{Sign, Signs};
+use crate::{Condition, Field, Op, Over, Subject, Test, Truth, Truths};
+
+/// From this many signs on it pays to look at a field's values once for all of them; below, the tests by
+/// themselves are faster.
+const READING_SIGNS_MIN: usize = 4;
+
+/// Or from this many places of tests in conditions on, however few signs they have: many rules can be told apart by
+/// them.
+const READING_PLACES_MIN: usize = 32;
+
+/// No reading, no slot, no test.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What makes two tests one, wherever they stand.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity<'r> {
+    field: &'r Field,
+    over: Over,
+    fold_case: bool,
+    op: &'r Op,
+}
+
+/// All that conditions ask.
+#[derive(Debug)]
+pub(super) struct Asks {
+    /// By the number of the test.
+    asks: Vec<Ask>,
+    pub(super) readings: Vec<Reading>,
+    /// The signs of all asks, one ask's behind another's, in ascending order.
+    signs: Vec<u32>,
+    runs: Vec<Run>,
+    /// Those that are not decided by what values show.
+    tests: Vec<Test>,
+    /// How many tests are remembered, and how many signs there are.
+    pub(super) slots: usize,
+    pub(super) signs_count: usize,
+}
+
+/// One test.
+#[derive(Debug)]
+pub(super) struct Ask {
+    /// What shows whether it may hold, or [`NONE`].
+    pub(super) reading: u32,
+    signs: Range<u32>,
+    runs: Range<u32>,
+    /// A value that shows a sign, or lies in a run, makes it true.
+    pub(super) is_exact: bool,
+    /// Of several values, any.
+    pub(super) is_any: bool,
+    pub(super) is_numeric: bool,
+    /// How much work it is, roughly.
+    pub(super) effort: u8,
+    /// Where it is remembered, or [`NONE`]: what stands in one place only, or costs nothing, is not.
+    slot: u32,
+    /// The test itself, or [`NONE`].
+    test: u32,
+}
+
+/// Cells of a reading that a test takes.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    /// The same for all tests that take the same cells of the same reading.
+    pub(super) number: u32,
+    pub(super) cells: Range<u32>,
+    pub(super) is_one_sided: bool,
+}
+
+/// The tests of conditions with their numbers.
+pub(super) struct Numbers<'r> {
+    numbers: HashMap<Identity<'r>, u32>,
+    /// With how many places they stand in.
+    tests: Vec<(&'r Test, usize)>,
+}
+
+impl<'r> Numbers<'r> {
+    #[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
+    pub(super) fn of(conditions: impl IntoIterator<Item = &'r Condition>) -> Numbers<'r> {
+        let (mut numbers, mut tests) = (HashMap::new(), Vec::<(&Test, usize)>::new());
+        for condition in conditions {
+            gather(condition, &mut |test| {
+                let number = *numbers.entry(Identity::of(test)).or_insert(tests.len());
+                match tests.get_mut(number) {
+                    Some((_, places)) => *places += 1,
+                    None => tests.push((test, 1)),
+                }
+            });
+        }
+        let numbers = numbers.into_iter().map(|(identity, number)| (identity, offset(number))).collect();
+        Numbers { numbers, tests }
+    }
+
+    /// The number of a test, which is one of those that the conditions are made of.
+    pub(super) fn number(&self, test: &Test) -> u32 {
+        self.numbers[&Identity::of(test)]
+    }
+
+    /// Whether one of them is of a value in the body.
+    pub(super) fn any_of_body(&self) -> bool {
+        self.tests.iter().any(|(test, _)| matches!(test.field, Field::Payload(_)))
+    }
+
+    /// The first of the tests with that number.
+    pub(super) fn test(&self, number: u32) -> Option<&'r Test> {
+        self.tests.get(number as usize).map(|(test, _)| *test)
+    }
+}
+
+impl<'r> Identity<'r> {
+    fn of(test: &'r Test) -> Identity<'r> {
+        let Test { span: _, field, over, fold_case, op } = test;
+        Identity { field, over: *over, fold_case: *fold_case, op }
+    }
+}
+
+/// Calls `each` for the tests of a condition, from left to right.
+fn gather<'r>(condition: &'r Condition, each: &mut impl FnMut(&'r Test)) {
+    match condition {
+        Condition::Always => {}
+        Condition::Not(inner) => gather(inner, each),
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| gather(part, each)),
+        Condition::Test(test) => each(test),
+    }
+}
+
+impl Asks {
+    /// Of few rules only what is compared with plain texts is read together: anything else takes longer to set up
+    /// than to ask.
+    pub(super) fn new(numbers: &Numbers<'_>, is_small: bool) -> Asks {
+        let signs = numbers.tests.iter().map(|(test, _)| {
+            Signs::of(test).filter(|signs| !is_small || (test.over == Over::Any && signs.are_plain(test)))
+        });
+        let signs: Vec<Option<Signs>> = signs.collect();
+        let mut asks = Asks {
+            asks: Vec::with_capacity(signs.len()),
+            readings: Vec::new(),
+            signs: Vec::new(),
+            runs: Vec::new(),
+            tests: Vec::new(),
+            slots: 0,
+            signs_count: 0,
+        };
+        for (test, places) in &numbers.tests {
+            asks.alone(test, *places);
+        }
+        for members in by_reading(&numbers.tests, &signs) {
+            let exact = members.iter().filter(|(_, signs)| signs.is_exact);
+            let places: usize = exact.map(|(number, _)| numbers.tests[*number].1).sum();
+            let count: usize = members.iter().map(|(_, signs)| signs.list.len()).sum();
+            if count >= READING_SIGNS_MIN || (places >= READING_PLACES_MIN && !is_small) {
+                asks.add_reading(&members, &numbers.tests);
+            }
+        }
+        asks.settle(&numbers.tests);
+        asks
+    }
+
+    /// A test by itself. Of what is shared [`Asks::settle`] says where it is remembered.
+    fn alone(&mut self, test: &Test, places: usize) {
+        self.asks.push(Ask {
+            reading: NONE,
+            signs: 0..0,
+            runs: 0..0,
+            is_exact: false,
+            is_any: test.over == Over::Any,
+            is_numeric: false,
+            effort: effort(test),
+            slot: if places > 1 { 0 } else { NONE },
+            test: NONE,
+        });
+    }
+
+    fn add_reading(&mut self, members: &[(usize, &Signs)], tests: &[(&Test, usize)]) {
+        let mut known: HashMap<&Sign, u32> = HashMap::new();
+        let mut order: Vec<(&Sign, u32)> = Vec::new();
+        let mut all_bounds: Vec<&Bounds> = Vec::new();
+        for sign in members.iter().flat_map(|(_, signs)| &signs.list) {
+            match sign {
+                Sign::Within(bounds) => all_bounds.push(bounds),
+                sign => {
+                    let next = offset(self.signs_count + order.len());
+                    if *known.entry(sign).or_insert(next) == next {
+                        order.push((sign, next));
+                    }
+                }
+            }
+        }
+        let Some((first, _)) = members.first() else { return };
+        let identity = reading::Identity::of(tests[*first].0);
+        let reading = Reading::new(identity, order.iter().copied(), &all_bounds);
+        self.signs_count += order.len();
+        for (number, signs) in members {
+            let (signs_start, runs_start) = (self.signs.len(), self.runs.len());
+            for sign in &signs.list {
+                match (sign, &reading.scale) {
+                    (Sign::Within(bounds), Some(scale)) => {
+                        let cells = scale.run(bounds);
+                        let is_one_sided = scale.is_one_sided(&cells);
+                        self.runs.push(Run { number: 0, cells, is_one_sided });
+                    }
+                    (Sign::Within(_), None) => {}
+                    (sign, _) => self.signs.extend(known.get(sign)),
+                }
+            }
+            self.signs[signs_start..].sort_unstable();
+            let ask = &mut self.asks[*number];
+            ask.reading = offset(self.readings.len());
+            ask.signs = offset(signs_start)..offset(self.signs.len());
+            ask.runs = offset(runs_start)..offset(self.runs.len());
+            (ask.is_exact, ask.is_numeric) = (signs.is_exact, signs.is_numeric);
+            if signs.is_exact && ask.is_any {
+                ask.effort = 0;
+            }
+        }
+        self.readings.push(reading);
+    }
+
+    /// Numbers runs and slots, and keeps the tests that are still needed.
+    fn settle(&mut self, tests: &[(&Test, usize)]) {
+        let mut runs: HashMap<(u32, Range<u32>), u32> = HashMap::new();
+        for (ask, (test, _)) in self.asks.iter_mut().zip(tests) {
+            for run in &mut self.runs[ask.runs.start as usize..ask.runs.end as usize] {
+                let next = offset(runs.len());
+                run.number = *runs.entry((ask.reading, run.cells.clone())).or_insert(next);
+            }
+            if ask.reading != NONE && ask.is_exact && ask.is_any {
+                ask.slot = NONE;
+                continue;
+            }
+            ask.test = offset(self.tests.len());
+            self.tests.push((*test).clone());
+            if ask.slot != NONE {
+                ask.slot = offset(self.slots);
+                self.slots += 1;
+            }
+        }
+    }
+
+    pub(super) fn ask(&self, number: u32) -> &Ask {
+        &self.asks[number as usize]
+    }
+
+    /// How many signs and runs stand in tests.
+    pub(super) fn places(&self) -> usize {
+        self.signs.len() + self.runs.len()
+    }
+
+    pub(super) fn signs(&self, ask: &Ask) -> &[u32] {
+        &self.signs[ask.signs.start as usize..ask.signs.end as usize]
+    }
+
+    pub(super) fn runs(&self, ask: &Ask) -> &[Run] {
+        &self.runs[ask.runs.start as usize..ask.runs.end as usize]
+    }
+
+    /// Whether nothing is worth remembering from one test to the next.
+    pub(super) fn is_idle(&self) -> bool {
+        self.slots == 0 && self.readings.is_empty()
+    }
+
+    /// What a test comes to.
+    #[inline]
+    pub(super) fn truth<S: Subject + ?Sized>(&self, number: u32, subject: &S, truths: &mut Truths) -> Truth {
+        let ask = &self.asks[number as usize];
+        if let Some(known) = truths.of(ask.slot) {
+            return known;
+        }
+        let truth = self.by_reading(ask, subject, truths);
+        let truth = truth.unwrap_or_else(|| self.tests[ask.test as usize].eval(subject));
+        truths.learn(ask.slot, truth);
+        truth
+    }
+
+    /// What the values show of it, if that says enough.
+    fn by_reading<S: Subject + ?Sized>(&self, ask: &Ask, subject: &S, truths: &mut Truths) -> Option<Truth> {
+        if ask.reading == NONE {
+            return None;
+        }
+        self.read(ask.reading, subject, truths);
+        let seen = truths.seen(ask.reading)?;
+        // With one value at most, and no more to come, it does not matter of which the test speaks.
+        if !ask.is_any && (seen.values > 1 || seen.unknown.is_some()) {
+            return None;
+        }
+        let (signs, shown) = (self.signs(ask), truths.sight.signs(seen));
+        let shows = match signs.len() < shown.len() {
+            true => signs.iter().any(|sign| truths.sight.shows(seen, *sign)),
+            false => shown.iter().any(|sign| signs.binary_search(sign).is_ok()),
+        };
+        let may_hold = shows
+            || self
+                .runs(ask)
+                .iter()
+                .any(|run| truths.sight.cells(seen).iter().any(|cell| run.cells.contains(cell)));
+        match (may_hold, ask.is_exact) {
+            (true, true) => Some(Truth::True),
+            (true, false) => None,
+            (false, _) => {
+                let unknown = if ask.is_numeric { seen.unknown_number } else { seen.unknown };
+                Some(unknown.map_or(Truth::False, Truth::Unknown))
+            }
+        }
+    }
+
+    /// Makes a reading, if it is not made yet.
+    #[inline]
+    pub(super) fn read<S: Subject + ?Sized>(&self, reading: u32, subject: &S, truths: &mut Truths) {
+        if truths.seen(reading).is_none() {
+            let seen = self.readings[reading as usize].read(subject, &mut truths.sight);
+            truths.note(reading, seen);
+        }
+    }
+}
+
+/// The tests that ask the same reading, with their numbers, in the order in which they come.
+fn by_reading<'s>(tests: &[(&'s Test, usize)], signs: &'s [Option<Signs>]) -> Vec<Vec<(usize, &'s Signs)>> {
+    let mut places: HashMap<reading::Identity, usize> = HashMap::new();
+    let mut readings: Vec<Vec<(usize, &Signs)>> = Vec::new();
+    for (number, ((test, _), signs)) in tests.iter().zip(signs).enumerate() {
+        let Some(signs) = signs else { continue };
+        let place = *places.entry(reading::Identity::of(test)).or_insert(readings.len());
+        if place == readings.len() {
+            readings.push(Vec::new());
+        }
+        readings[place].push((number, signs));
+    }
+    readings
+}
+
+/// How much work a test by itself is, roughly: a regex is asked only when nothing cheaper says no, and what lies in a
+/// body only when nothing in the head does.
+fn effort(test: &Test) -> u8 {
+    let effort = match &test.op {
+        Op::Matches(_) => 3,
+        Op::Contains(_) | Op::Like(_) | Op::In(_) => 2,
+        _ => 1,
+    };
+    if matches!(test.field, Field::Payload(_)) { effort + 4 } else { effort }
+}
+
+/// A source has far fewer bytes than this has numbers.
+pub(super) fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
