@@ -40,22 +40,29 @@ const STREAM_BYTES: usize = 8 * KIB + STREAM_UNSENT_BYTES_MAX;
 pub(crate) const STREAM_UNSENT_BYTES_MAX: usize = 64 * KIB;
 /// A tunnel at rest: its task, and the place of the server's socket.
 const TUNNEL_BYTES: usize = 4 * KIB;
+/// A request that waits for its body, beside what is held of that: its task, its head, and what looks into the body.
+/// Each line of the head takes some more.
+const UNDECIDED_BYTES: usize = 64 * KIB;
+const UNDECIDED_LINE_BYTES: usize = 64;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
 pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
 /// The buffers of a thread, and its account.
 pub(crate) struct Buffers {
     account: Account,
+    /// With what bodies that are held may take.
+    holds: Account,
     heads: BufferPool,
     bodies: BufferPool,
 }
 
 impl Buffers {
-    pub(crate) fn new(budget: Arc<Budget>) -> Buffers {
-        let account = Account::new(budget);
+    /// `holds`: what bodies that are held may take of `budget`.
+    pub(crate) fn new(budget: Arc<Budget>, holds: Arc<Budget>) -> Buffers {
+        let (account, holds) = (Account::new(budget), Account::new(holds));
         let heads = BufferPool::new(HEAD_BYTES, 256, &account);
         let bodies = BufferPool::new(BODY_BYTES, 64, &account);
-        Buffers { account, heads, bodies }
+        Buffers { account, holds, heads, bodies }
     }
 
     /// For a request that is still to come. There may be no room for it when it does.
@@ -78,7 +85,7 @@ impl Buffers {
         self.heads.take_covered(LAST_WORD_BYTES)
     }
 
-    /// For an answer that waits for its turn. There may be no room for it.
+    /// For an answer that waits for its turn, or for a piece of a body that is held. There may be no room for it.
     pub(crate) fn waiting(&self) -> PooledBuffer {
         self.bodies.take_later()
     }
@@ -89,6 +96,16 @@ impl Buffers {
         let exchange = self.account.book_if_free(exchange_bytes(received_bytes, is_tls))?;
         let slot = self.account.book_if_free(CONNECTION_BYTES as u64)?;
         Some((slot, exchange))
+    }
+
+    /// Books that a body is looked into, whose head has so many lines.
+    pub(crate) fn inspection(&self, lines: usize) -> Option<Booking> {
+        self.account.book((UNDECIDED_BYTES + lines * UNDECIDED_LINE_BYTES) as u64)
+    }
+
+    /// Books a piece of a body that is held, of what those may take.
+    pub(crate) fn hold(&self) -> Option<Booking> {
+        self.holds.book(BODY_BYTES as u64)
     }
 
     /// Books a connection.
@@ -163,6 +180,13 @@ impl Buffers {
         self.account.settle();
     }
 
+    /// Gives back what is left over for bodies that are held, where somebody has found nothing left.
+    pub(crate) fn help_holds(&self) {
+        if self.holds.is_short() {
+            self.holds.settle();
+        }
+    }
+
     /// Whether another thread, or this one, has found nothing left.
     pub(crate) fn is_short(&self) -> bool {
         self.account.is_short()
@@ -173,6 +197,7 @@ impl Buffers {
         self.heads.let_go_unused();
         self.bodies.let_go_unused();
         self.account.settle();
+        self.holds.settle();
     }
 }
 

@@ -105,6 +105,23 @@ impl Evidence {
         std::mem::take(&mut self.has_news)
     }
 
+    /// What was known before a fault of this cause ended what had not ended, and before `late` was known, which became so
+    /// behind it.
+    #[must_use]
+    pub fn before(&self, cause: Cause, late: Option<PayloadId>) -> Evidence {
+        let mut before = self.clone();
+        for known in before.fields.iter_mut().filter(|known| known.unsettled == Some(cause)) {
+            known.unsettled = Some(Cause::Unread);
+            let ended =
+                known.values.iter_mut().filter(|kept| matches!(kept, Kept::Unknown(why) if *why == cause));
+            ended.for_each(|kept| *kept = Kept::Unknown(Cause::Unread));
+        }
+        if let Some(known) = late.and_then(|late| before.fields.get_mut(late.0 as usize)) {
+            *known = Known { values: Vec::new(), unsettled: Some(Cause::Unread) };
+        }
+        before
+    }
+
     /// Shows the values of a field that are kept, in order; none of a field that is not one of the body's.
     pub fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let Field::Payload(payload) = field else { return ControlFlow::Continue(()) };
