@@ -170,9 +170,11 @@ mod tests {
     use super::*;
     use crate::{Targets, Truth, compile};
 
+    type Step<'a> = (&'a dyn Fn(&mut Evidence, PayloadId), Truth);
+
     /// What `R` comes to beside what is done to the one field that it names, step by step.
     #[track_caller]
-    fn check(condition: &str, steps: &[(&dyn Fn(&mut Evidence, PayloadId), Truth)]) {
+    fn check(condition: &str, steps: &[Step<'_>]) {
         let rules = format!("R: if ({condition}) {{ routeTo(a); }}");
         let program = Arc::new(compile(&rules, &Targets::Any).expect("a rule set").program);
         let mut evidence = Evidence::new(program.clone());
