@@ -300,6 +300,15 @@ static LISTENER: Table = Table {
                   takes away only those that read like a field which the switch or a rule names.",
         },
         Key {
+            name: "body_kind",
+            kind: Kind::Word(&["rules", "absent", "unknown", "sniff"]),
+            default: Default::Word("rules"),
+            doc: "What a body is to the rules that is neither XML nor JSON nor a form by its media type. `absent`: it has no \
+                  fields. `unknown`: what they ask of it ends unknown, cause encoding, which is 415. `sniff`: XML where \
+                  it begins with `<`, JSON with `{` or `[`, otherwise absent. `rules`: unknown for each kind of field \
+                  that a rule refuses by, absent for the others.",
+        },
+        Key {
             name: "pipeline",
             kind: Kind::Word(&["hold", "concurrent", "latest"]),
             default: Default::Word("hold"),

@@ -260,9 +260,9 @@ impl<'a> Lowering<'a> {
         let name = spec.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
         let default_pool = spec.pool.as_ref().and_then(|pool| self.default_pool(pool));
         let rules = spec.rules.as_ref().and_then(|path| self.rules(path, spec));
-        let (program, targets) = match rules {
-            Some(compiled) => (Some(compiled.program), compiled.targets),
-            None => (None, Vec::new()),
+        let (program, body_paths, targets) = match rules {
+            Some(compiled) => (Some(compiled.program), compiled.body_paths, compiled.targets),
+            None => (None, None, Vec::new()),
         };
         let named_fields = match (&spec.rules, &program) {
             (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
@@ -298,6 +298,8 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            body_paths,
+            body_options: spec.limits.body_options(spec.body_kind),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
+use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{ListenerLimits, PoolLimits, Protocol};
 
@@ -86,6 +87,10 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// The fields of the body that `program` names; absent where it names none.
+    pub body_paths: Option<Arc<BodyPaths>>,
+    /// How bodies are read for them.
+    pub body_options: BodyOptions,
     /// What becomes of a request that comes before the answer to the one before it.
     pub pipeline: Pipeline,
     /// Protocols that a connection may change to, as `Upgrade` names them.

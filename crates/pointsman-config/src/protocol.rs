@@ -28,6 +28,7 @@ const KEYS_OF_HTTP: &[&str] = &[
     "encoded_slash",
     "merge_slashes",
     "odd_names",
+    "body_kind",
 ];
 
 /// The limits that hold for connections, whatever they carry.

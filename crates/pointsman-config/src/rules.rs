@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_rules::{Program, Scope, TargetName, Targets};
+use pointsman_view::BodyPaths;
 
 use crate::lower::Outside;
 use crate::reading::{reason, text};
@@ -16,6 +17,7 @@ use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 #[derive(Clone)]
 pub(crate) struct Compiled {
     pub(crate) program: Arc<Program>,
+    pub(crate) body_paths: Option<Arc<BodyPaths>>,
     pub(crate) targets: Vec<Target>,
 }
 
@@ -88,7 +90,8 @@ impl<'a> RulesFiles<'a> {
         let program = program?;
         let targets: Option<Vec<Target>> = program.targets.iter().map(|name| self.target(name)).collect();
         debug_assert!(targets.is_some(), "the compiler names only what it was told of");
-        Some(Compiled { program: Arc::new(program), targets: targets? })
+        let body_paths = (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program)));
+        Some(Compiled { program: Arc::new(program), body_paths, targets: targets? })
     }
 
     /// What a target of a program stands for.

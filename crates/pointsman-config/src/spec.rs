@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use pointsman_balance::Algorithm;
 use pointsman_rules::Span;
 use pointsman_tls::{ClientAuth, TlsVersion};
+use pointsman_view::BodyKind;
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
@@ -59,6 +60,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) body_kind: BodyKind,
     pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
@@ -170,6 +172,7 @@ impl ListenerSpec {
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
             },
+            body_kind: body_kind(section.word("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
             upgrades: match section.has("upgrades") {
                 true => {
@@ -331,6 +334,15 @@ impl ServerSpec {
                 }
             }
         }
+    }
+}
+
+fn body_kind(word: &str) -> BodyKind {
+    match word {
+        "absent" => BodyKind::Absent,
+        "unknown" => BodyKind::Unknown,
+        "sniff" => BodyKind::Sniff,
+        _ => BodyKind::ByRules,
     }
 }
 

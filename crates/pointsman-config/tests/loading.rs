@@ -11,6 +11,8 @@ use pointsman_config::{
     ServerProtocol, Target, changed,
 };
 
+use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
+
 type TestResult = Result<(), Box<dyn Error>>;
 
 /// Where a listener listens, and whom it believes there.
@@ -20,6 +22,25 @@ fn check_places(shop: &Listener) {
     assert!(matches!(&shop.binds[4], Bind::Unix(path) if path.ends_with("testdata/config/shop.sock")));
     assert_eq!((shop.ipv6_only, shop.unix_mode, shop.trusts_unix), (true, 0o600, true));
     assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
+}
+
+/// How its bodies are read, and what the rules name in them.
+fn check_bodies(shop: &Listener) {
+    let limits = ContentLimits {
+        depth_max: 1,
+        attributes_max: 2,
+        name_bytes_max: 3,
+        value_bytes_max: 4,
+        parameters_max: 6,
+    };
+    let options = BodyOptions {
+        kind: BodyKind::Sniff,
+        limits,
+        decoded_bytes_max: 7_000_000_000,
+        values_bytes_max: 5000,
+    };
+    assert_eq!(shop.body_options, options);
+    assert!(shop.body_paths.is_some(), "`everything.rules` names a field of the body");
 }
 
 fn check_process(plan: &Plan) {
@@ -52,6 +73,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(shop.limits, written_limits());
+    check_bodies(shop);
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
     let target =
@@ -59,6 +81,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
     let back = plan.listener_named("back").ok_or("no listener `back`")?;
     assert_eq!((back.default_pool, back.http2), (None, Http2::Only));
+    assert!(back.body_paths.is_none(), "`decides-all.rules` names nothing of the body");
 
     let standard = plan.pool(PoolIndex(0));
     assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
@@ -99,6 +122,13 @@ fn written_limits() -> ListenerLimits {
         headers_max: 256,
         target_bytes_max: 1024,
         body_bytes_max: 1_000_000_000_000,
+        body_depth_max: 1,
+        body_attributes_max: 2,
+        body_name_bytes_max: 3,
+        body_value_bytes_max: 4,
+        body_values_bytes_max: 5000,
+        body_parameters_max: 6,
+        body_decoded_bytes_max: 7_000_000_000,
         requests_max: 1000,
         pipeline_requests_max: 2,
         pipeline_bytes_max: 1024,
@@ -126,6 +156,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!((listener.body_options, listener.body_paths.is_none()), (BodyOptions::default(), true));
     assert_eq!(listener.pipeline, Pipeline::Hold);
     assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
