@@ -235,6 +235,54 @@ fn a_value_decides_as_soon_as_it_can() {
     check("xml.a/b > 5", &["x"], &[waits, waits, "R1 Refused(NotANumber)"]);
 }
 
+/// What is decided after each step of one field's values.
+#[track_caller]
+fn check_steps(condition: &str, steps: &[(Step<'_>, &str)]) {
+    let program = program(&format!("R1: if ({condition}) {{ routeTo(a); }}"));
+    let subject = MadeUpSubject::default();
+    let mut read = Read { subject: &subject, evidence: Evidence::new(&program) };
+    for (at, (step, expected)) in steps.iter().enumerate() {
+        step(&mut read.evidence, PayloadId(0));
+        let outcome = program.decide(&read, &mut Truths::default()).outcome;
+        let said = match outcome {
+            crate::Outcome::Terminal(_) => "routed".to_owned(),
+            outcome => format!("{outcome:?}"),
+        };
+        assert_eq!(said, *expected, "{condition}, step {at}");
+    }
+}
+
+type Step<'a> = &'a dyn Fn(&mut Evidence, PayloadId);
+
+/// A value that has begun is there, and may hold others; which one is the first does not change by that.
+#[test]
+fn values_that_have_begun() {
+    let begin: Step<'_> = &|evidence, id| evidence.begin(id);
+    let first_is_1: Step<'_> = &|evidence, id| evidence.settle(id, 0, Value::Text(b"1"));
+    let second_is_9: Step<'_> = &|evidence, id| evidence.settle(id, 1, Value::Text(b"9"));
+    let end: Step<'_> = &|evidence, id| evidence.end(id);
+    let fail: Step<'_> = &|evidence, id| evidence.end_unknown(id, Cause::Malformed);
+    let (waits, malformed) = ("Waits", "Refused(Malformed)");
+    check_steps("xml.//a exists", &[(begin, "routed"), (fail, "routed")]);
+    check_steps(
+        "xml.//a > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, "routed"), (first_is_1, "routed")],
+    );
+    check_steps(
+        "first(xml.//a) > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, waits), (first_is_1, "DefaultPool")],
+    );
+    check_steps(
+        "all(xml.//a) > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, waits), (first_is_1, "DefaultPool")],
+    );
+    check_steps("once(xml.//a) > 5", &[(begin, waits), (begin, "Refused(Duplicate)")]);
+    check_steps("count(xml.//a) == 1", &[(begin, waits), (first_is_1, waits), (end, "routed")]);
+    check_steps("first(xml.//a) > 5", &[(begin, waits), (fail, malformed), (first_is_1, malformed)]);
+    check_steps("xml.//a > 5", &[(begin, waits), (begin, waits), (second_is_9, "routed"), (fail, "routed")]);
+    check_steps("xml.//a > 5", &[(begin, waits), (first_is_1, waits), (begin, waits), (fail, malformed)]);
+}
+
 /// The room that a body takes does not grow with its values.
 #[test]
 fn a_million_values_are_little_news() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointsman_http::{BodyReader, Framing};
-use pointsman_rules::{Outcome, Program, Terminal, Truths};
+use pointsman_rules::{Evidence, Outcome, Program, SHOWN_VALUES_MAX, Terminal, Truths};
 use pointsman_view::{BodyFault, BodyOptions, BodyPaths, Inspection, RequestView};
 
 use super::request::Request;
@@ -95,14 +95,16 @@ impl Content {
     /// Reads on to the byte that decides.
     pub(super) fn read(
         &self,
-        program: &Arc<Program>,
+        program: &Program,
         options: &BodyOptions,
         request: &Request,
         view: RequestView<'_>,
     ) -> Result<Reading, Unread> {
         let paths = Arc::new(BodyPaths::new(program));
-        let unread =
-            || Inspection::new(program.clone(), paths.clone(), &request.head, &request.bytes, options);
+        let unread = || {
+            let evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
+            Inspection::new(evidence, paths.clone(), &request.head, &request.bytes, options)
+        };
         let mut truths = Truths::default();
         let mut waits = |inspection: &Inspection| {
             let decision = program.decide(&view.with_body(inspection.evidence()), &mut truths);
