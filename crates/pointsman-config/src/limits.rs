@@ -66,8 +66,6 @@ limits! {
         "Bytes of the name of an XML element or attribute, with its prefix, and of a form's field, decoded.";
     body_value_bytes_max: u32 = 4096, 1..1_048_576, "bytes",
         "Bytes of a value that the rules ask for, decoded. A longer one exists, and comparing it is unknown.";
-    body_values_bytes_max: u64 = 1_048_576, 1024..1_073_741_824, "bytes",
-        "Bytes of all the values together that the rules ask for in one body, each with 64 more.";
     body_parameters_max: u32 = 1000, 1..1_000_000, "fields",
         "Fields of a form, files among them.";
     body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
@@ -117,7 +115,6 @@ impl BodyLimits {
                 parameters_max: self.body_parameters_max,
             },
             decoded_bytes_max: self.body_decoded_bytes_max,
-            values_bytes_max: self.body_values_bytes_max,
         }
     }
 }
@@ -164,7 +161,7 @@ mod tests {
     /// `number` falls back to the default where a number does not fit its field, so the ranges must.
     #[test]
     fn ranges_fit_the_fields() {
-        let eight_bytes = ["body_bytes_max", "body_values_bytes_max", "body_decoded_bytes_max"];
+        let eight_bytes = ["body_bytes_max", "body_decoded_bytes_max"];
         for key in [LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS, POOL_LIMIT_KEYS].into_iter().flatten() {
             let Kind::Integer { max, .. } = key.kind else { panic!("{} is no number", key.name) };
             assert!(max <= u64::from(u32::MAX) || eight_bytes.contains(&key.name), "{}", key.name);

@@ -33,12 +33,7 @@ fn check_bodies(shop: &Listener) {
         value_bytes_max: 4,
         parameters_max: 6,
     };
-    let options = BodyOptions {
-        kind: BodyKind::Sniff,
-        limits,
-        decoded_bytes_max: 7_000_000_000,
-        values_bytes_max: 5000,
-    };
+    let options = BodyOptions { kind: BodyKind::Sniff, limits, decoded_bytes_max: 7_000_000_000 };
     assert_eq!((shop.body_options, shop.body_limits), (options, written_body_limits()));
     assert!(shop.body_paths.is_some(), "`everything.rules` names a field of the body");
 }
@@ -118,7 +113,6 @@ fn written_body_limits() -> BodyLimits {
         body_attributes_max: 2,
         body_name_bytes_max: 3,
         body_value_bytes_max: 4,
-        body_values_bytes_max: 5000,
         body_parameters_max: 6,
         body_decoded_bytes_max: 7_000_000_000,
         hold_bytes_max: 16_385,

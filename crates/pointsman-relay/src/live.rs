@@ -189,12 +189,7 @@ impl Registry {
             id,
             state,
             rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
-            unread: listener
-                .program
-                .as_ref()
-                .filter(|program| !program.payloads.is_empty())
-                .cloned()
-                .map(Evidence::new),
+            unread: program.filter(|program| !program.payloads.is_empty()).map(Evidence::new),
         }
     }
 

@@ -8,7 +8,9 @@ use std::task::Poll;
 use pointsman_config::Listener;
 use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead, Version};
 use pointsman_net::{Booking, PooledBuffer, Presence};
-use pointsman_rules::{self as rules, Cause, Decision, Outcome, PayloadId, Terminal, Truths, Validate};
+use pointsman_rules::{
+    self as rules, Cause, Decision, Evidence, Outcome, PayloadId, Terminal, Truths, Validate,
+};
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 use pointsman_view::{Inspection, RequestView, normal_form};
 
@@ -29,11 +31,6 @@ use crate::verdict::{Place, Verdict, body_bytes_max, take_over};
 /// How long a body that finds no room waits until it looks again.
 const LOOK_MS: u32 = 50;
 
-/// The rules are asked again with every news of so many first bytes. Behind them a 64th of what came has to come in
-/// between, so that what is asked grows with the body and no faster.
-const ASKED_ALWAYS_BYTES: u64 = 4096;
-const ASKED_SELDOM_SHARE: u64 = 64;
-
 /// A request that waits for its body.
 pub(crate) struct Undecided {
     head: RequestHead,
@@ -53,8 +50,6 @@ pub(crate) struct Undecided {
     /// Bytes of body that may still come.
     body_left: u64,
     pace: Pace,
-    /// From so many bytes on the rules are asked again.
-    next_ask_bytes: u64,
     /// Whether it is decided, and held on until it has proved well-formed.
     is_held_on: bool,
     /// Whether it is decided, and judged on its way to its server.
@@ -99,7 +94,7 @@ impl Undecided {
         };
         let body_left = body_bytes_max(&head, &listener.limits)?;
         let inspection =
-            Inspection::new(program.clone(), paths.clone(), &head, received, &listener.body_options);
+            Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
         let booked = session.shard.buffers.inspection(head.lines().len()).ok_or(Fault::Memory)?;
         let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
         Ok(Box::new(Undecided {
@@ -115,7 +110,6 @@ impl Undecided {
             hold_bytes_max,
             body_left,
             pace: Pace::default(),
-            next_ask_bytes: 0,
             is_held_on: false,
             is_judged: false,
             tail: Vec::new(),
@@ -184,14 +178,7 @@ impl Undecided {
     /// Whether the rules may say something new.
     fn is_to_ask(&mut self) -> bool {
         let is_last = self.body.is_done() || self.is_over_limit() || self.inspection.fault().is_some();
-        if is_last || self.is_held_on || self.pace.read_bytes < self.next_ask_bytes {
-            return is_last;
-        }
-        let has_news = self.inspection.take_news();
-        if has_news && self.pace.read_bytes >= ASKED_ALWAYS_BYTES {
-            self.next_ask_bytes = self.pace.read_bytes + self.pace.read_bytes / ASKED_SELDOM_SHARE;
-        }
-        has_news
+        is_last || (!self.is_held_on && self.inspection.take_news())
     }
 
     /// Asks the rules. Nothing: more of the body must be read.

@@ -6,29 +6,38 @@
 mod asks;
 mod certificate;
 mod formula;
+mod numbering;
 mod planning;
 mod postings;
+mod questions;
 mod reading;
 mod scale;
 mod signs;
 mod stabs;
 mod trie;
 
+pub(crate) use self::asks::NONE;
 use self::asks::{Asks, Numbers, offset};
 pub use self::certificate::{Certificate, Unseparated};
 use self::formula::{Claim, Formula};
+pub(crate) use self::numbering::number_tests;
 use self::planning::{Candidate, Planner};
 use self::postings::{Postings, Walk};
-use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Truth, Truths};
+use self::questions::Questions;
+pub(crate) use self::reading::Reading;
+use crate::evidence::Gathered;
+use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Test, Truth, Truths};
 
 /// The conditions of a program's rules, the fallback's among them.
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// One a rule, in their order.
     lines: Vec<Line>,
-    /// The guards of all lines, one line's behind another's.
-    guards: Vec<Guard>,
+    /// The guards of all lines, one line's behind another's: claims that a condition is false without, parts of an
+    /// "and" at its top.
+    guards: Vec<Claim>,
     asks: Asks,
+    pub(crate) questions: Questions,
     /// Of few rules none: each is visited.
     postings: Option<Postings>,
     pub(crate) certificate: Certificate,
@@ -39,18 +48,10 @@ pub(crate) struct Engine {
 struct Line {
     guards_start: u32,
     guards_end: u32,
-    /// The parts that are no guards, each with its place.
-    rest: Box<[(u32, Formula)]>,
+    /// The parts that are no guards.
+    rest: Box<[Formula]>,
     /// Nothing happens when it is false.
     is_silent: bool,
-}
-
-/// A claim that a condition is false without: a part of an "and" at its top.
-#[derive(Clone, Copy, Debug)]
-struct Guard {
-    claim: Claim,
-    /// Its place in the "and"; of several unknown parts the first is the cause.
-    place: u32,
 }
 
 /// How large what is simple may get before it is made fast.
@@ -68,6 +69,16 @@ impl Default for Sizes {
     }
 }
 
+/// What the engine may be made of, whatever the number of rules.
+#[cfg(test)]
+pub(crate) fn engines(program: &crate::Program) -> Vec<Engine> {
+    let rules = program.rules.iter().chain(&program.fallback);
+    let engine = |(plain_rules_max, list_rules_max)| {
+        Engine::new(rules.clone(), program.on_unknown, Sizes { plain_rules_max, list_rules_max })
+    };
+    [(usize::MAX, 0), (0, 2), (0, 32)].map(engine).into()
+}
+
 impl Engine {
     /// The engine for these rules.
     pub(crate) fn new<'r>(
@@ -76,19 +87,19 @@ impl Engine {
         sizes: Sizes,
     ) -> Engine {
         let numbers = Numbers::of(rules.clone().map(|rule| &rule.condition));
-        let formula = |rule: &Rule| Formula::new(&rule.condition, &|test| numbers.number(test));
-        let formulas: Vec<Formula> = rules.clone().map(formula).collect();
+        let formulas: Vec<Formula> = rules.clone().map(|rule| Formula::new(&rule.condition)).collect();
         let is_small = formulas.len() <= sizes.plain_rules_max;
         let asks = Asks::new(&numbers, is_small);
         let (mut postings, mut certificate) = (None, Certificate::of_all(formulas.len()));
         if !is_small {
+            // A rule that is skipped all the same is waited for, where the body may yet say of it.
+            let skips = on_unknown == OnUnknown::Skip;
+            let heeds_unknown = !skips || numbers.any_of_body();
             let candidates = rules.clone().zip(&formulas).map(|(rule, formula)| Candidate {
                 formula,
                 is_silent: rule.otherwise.is_empty(),
-                decides: matches!(rule.then.exit, Exit::Terminal(_)),
+                decides: matches!(rule.then.exit, Exit::Terminal(_)) && !(skips && heeds_unknown),
             });
-            // A rule that is skipped all the same is waited for, where the body may yet say of it.
-            let heeds_unknown = on_unknown != OnUnknown::Skip || numbers.any_of_body();
             let mut planner = Planner::new(candidates.collect(), &asks, heeds_unknown, sizes.list_rules_max);
             planner.plan();
             certificate = Certificate::new(&planner, &numbers);
@@ -98,7 +109,33 @@ impl Engine {
         for (rule, formula) in rules.zip(formulas) {
             lines.push(Line::new(rule, formula, &asks, &mut guards));
         }
-        Engine { lines, guards, asks, postings, certificate }
+        let questions = Questions::new(&numbers, &asks);
+        Engine { lines, guards, asks, questions, postings, certificate }
+    }
+
+    pub(crate) fn reading(&self, number: u32) -> Option<&Reading> {
+        self.asks.readings.get(number as usize)
+    }
+
+    /// A test that is not read off what values show.
+    pub(crate) fn lone_test(&self, number: u32) -> Option<&Test> {
+        self.asks.lone_test(self.asks.ask(number))
+    }
+
+    /// The reading that a test is read off.
+    pub(crate) fn read_off(&self, number: u32) -> Option<u32> {
+        let ask = self.asks.ask(number);
+        ask.is_read_off().then_some(ask.reading)
+    }
+
+    /// What such a test comes to by what was gathered of its reading.
+    pub(crate) fn of_gathered(&self, number: u32, gathered: &Gathered) -> Truth {
+        self.asks.of_gathered(self.asks.ask(number), gathered)
+    }
+
+    /// How many signs a value may show.
+    pub(crate) fn signs_count(&self) -> usize {
+        self.asks.signs_count
     }
 
     /// Whether it would save nothing.
@@ -143,23 +180,16 @@ impl Engine {
 
     fn eval<S: Subject + ?Sized>(&self, line: &Line, subject: &S, truths: &mut Truths) -> Truth {
         let mut result = Truth::True;
-        let mut cause_place = u32::MAX;
-        let mut and = |truth: Truth, place: u32| {
-            // One that passes is kept before any that does not.
-            let place = if truth.is_unread() { 0 } else { place };
-            if matches!(truth, Truth::Unknown(_)) && (place < cause_place || truth.is_unread()) {
-                (result, cause_place) = (truth, place);
-            }
-            truth == Truth::False
-        };
         for guard in &self.guards[line.guards_start as usize..line.guards_end as usize] {
-            if and(guard.claim.of(self.asks.truth(guard.claim.test, subject, truths)), guard.place) {
-                return Truth::False;
+            result = result.and(guard.of(self.asks.truth(guard.test, subject, truths)));
+            if result == Truth::False {
+                return result;
             }
         }
-        for (place, part) in &line.rest {
-            if and(part.eval(&mut |test| self.asks.truth(test, subject, truths)), *place) {
-                return Truth::False;
+        for part in &line.rest {
+            result = result.and(part.eval(&mut |test| self.asks.truth(test, subject, truths)));
+            if result == Truth::False {
+                return result;
             }
         }
         result
@@ -169,7 +199,7 @@ impl Engine {
 impl Line {
     /// Adds its guards to `guards`, those that take little effort first: which is asked first changes nothing
     /// about what a condition comes to.
-    fn new(rule: &Rule, formula: Formula, asks: &Asks, guards: &mut Vec<Guard>) -> Line {
+    fn new(rule: &Rule, formula: Formula, asks: &Asks, guards: &mut Vec<Claim>) -> Line {
         let parts = match formula {
             Formula::And(parts) => parts,
             Formula::Constant(true) => Vec::new(),
@@ -177,13 +207,13 @@ impl Line {
         };
         let guards_start = guards.len();
         let mut rest = Vec::new();
-        for (place, part) in (0..).zip(parts) {
+        for part in parts {
             match part {
-                Formula::Claim(claim) => guards.push(Guard { claim, place }),
-                part => rest.push((place, part)),
+                Formula::Claim(claim) => guards.push(claim),
+                part => rest.push(part),
             }
         }
-        guards[guards_start..].sort_by_key(|guard| asks.ask(guard.claim.test).effort);
+        guards[guards_start..].sort_by_key(|guard| asks.ask(guard.test).effort);
         Line {
             guards_start: offset(guards_start),
             guards_end: offset(guards.len()),
@@ -292,8 +322,7 @@ mod tests {
     fn what_takes_little_effort_is_asked_first() {
         let source = "if (url matches \"x\" && host contains \"x\" && srcport == 1) { discard(); }\n";
         let engine = program(source).engine;
-        let efforts: Vec<u8> =
-            engine.guards.iter().map(|guard| engine.asks.ask(guard.claim.test).effort).collect();
+        let efforts: Vec<u8> = engine.guards.iter().map(|guard| engine.asks.ask(guard.test).effort).collect();
         assert_eq!(efforts, [1, 2, 3]);
     }
 
@@ -421,7 +450,10 @@ mod tests {
         fn no_more_rules_are_asked_than_certified(program in crowds(), subjects in vec(crowd_subjects(), 1..20)) {
             for mut subject in subjects {
                 subject.unsettled.clear();
-                subject.fields.iter_mut().for_each(|(_, values)| values.truncate(1));
+                for (_, values) in &mut subject.fields {
+                    values.retain(|value| !matches!(value, MadeUpValue::Unknown(_)));
+                    values.truncate(1);
+                }
                 let (asked, certificate) = (asked(&program, &subject), program.certificate());
                 prop_assert!(asked <= certificate.asked_max, "{asked} {certificate:?} {subject:?}");
             }

@@ -1,23 +1,45 @@
 //! What has been read of one body, as far as one program asks for it.
 
+mod gathered;
+#[cfg(test)]
+mod tests;
+
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::{Cause, Field, PayloadId, Program, Value};
+pub(crate) use self::gathered::Gathered;
+use crate::engine::{Engine, NONE};
+use crate::truths::{Seen, Sight};
+use crate::{Cause, Field, Op, Over, PayloadId, Program, Test, Truth, Value};
 
 /// What is known so far of the fields of one body that a program names. It begins with nothing read.
+///
+/// Values are not kept: of each it is noted what it says of the program's tests, so that the room it takes grows
+/// with the program and not with the body.
 #[derive(Clone, Debug)]
 pub struct Evidence {
+    engine: Arc<Engine>,
     /// By [`PayloadId`].
     fields: Vec<Known>,
+    /// What tests that are asked of each value came to so far.
+    truths: Vec<Option<Truth>>,
+    /// What values showed, by the reading's place among those of the body.
+    gathered: Vec<Gathered>,
+    /// Room for what one value shows.
+    sight: Sight,
     has_news: bool,
 }
 
 /// What is known of one field.
 #[derive(Clone, Debug)]
 struct Known {
-    values: Vec<Kept>,
+    /// The first values; nothing in the place of one that has begun and is not known yet.
+    kept: Vec<Option<Kept>>,
+    kept_max: usize,
+    begun: u64,
+    /// Of those that have begun.
+    settled: u64,
     /// Why there may be more; nothing once there are no more.
     unsettled: Option<Cause>,
 }
@@ -34,56 +56,112 @@ enum Kept {
 }
 
 impl Evidence {
-    /// Of a body of which nothing has been read.
+    /// Of a body of which nothing has been read. Of each field the first value is kept.
     #[must_use]
-    pub fn new(program: Arc<Program>) -> Evidence {
-        let unread = Known { values: Vec::new(), unsettled: Some(Cause::Unread) };
-        Evidence { fields: vec![unread; program.payloads.len()], has_news: false }
+    pub fn new(program: &Program) -> Evidence {
+        Evidence::keeping(program, 1)
     }
 
-    /// One more value of a field, behind those that were seen before. Of one that has ended nothing is heard.
+    /// The same; so many values of each field are kept to be shown, at least one.
+    #[must_use]
+    pub fn keeping(program: &Program, values_max: usize) -> Evidence {
+        Evidence::of(program.engine.clone(), program.payloads.len(), values_max.max(1))
+    }
+
+    /// For an engine of the program's rules.
+    pub(crate) fn of(engine: Arc<Engine>, fields: usize, kept_max: usize) -> Evidence {
+        let unread =
+            Known { kept: Vec::new(), kept_max, begun: 0, settled: 0, unsettled: Some(Cause::Unread) };
+        let questions = &engine.questions;
+        Evidence {
+            fields: vec![unread; fields],
+            truths: vec![None; questions.tests_count],
+            gathered: (0..questions.readings_count).map(|_| Gathered::default()).collect(),
+            sight: Sight::with_marks(if questions.any_contained { engine.signs_count() } else { 0 }),
+            has_news: false,
+            engine,
+        }
+    }
+
+    /// One more value of a field, behind those that have begun before. Of a field that has ended nothing is heard.
     pub fn see(&mut self, payload: PayloadId, value: Value<'_>) {
-        if let Some(known) = self.unread(payload) {
-            known.values.push(Kept::from(value));
-            self.has_news = true;
+        if let Some(number) = self.begin_numbered(payload) {
+            self.settle(payload, number, value);
         }
     }
 
-    /// One more value of a field has begun, behind those that were seen before: it is there, and not known yet.
+    /// One more value of a field has begun, behind those before it: it is there, and not known yet.
     pub fn begin(&mut self, payload: PayloadId) {
-        self.see(payload, Value::Unknown(Cause::Unread));
+        self.begin_numbered(payload);
     }
 
-    /// What the value is that began as this one, counted from 0.
-    pub fn settle(&mut self, payload: PayloadId, number: u32, value: Value<'_>) {
-        if let Some(known) = self.unread(payload)
-            && let Some(kept) = known.values.get_mut(number as usize)
-        {
-            *kept = Kept::from(value);
-            self.has_news = true;
+    fn begin_numbered(&mut self, payload: PayloadId) -> Option<u64> {
+        let known = unread(&mut self.fields, payload)?;
+        let number = known.begun;
+        known.begun += 1;
+        if known.kept.len() < known.kept_max {
+            known.kept.push(None);
+        }
+        // The first is news to `exists`, and the second one to `once`.
+        self.has_news |= number <= 1;
+        Some(number)
+    }
+
+    /// What the value is that began as this one, counted from 0. Each is said once.
+    pub fn settle(&mut self, payload: PayloadId, number: u64, value: Value<'_>) {
+        let Some(known) = unread(&mut self.fields, payload) else { return };
+        debug_assert!(
+            known.settled < known.begun && number < known.begun,
+            "{number} has not begun: {known:?}"
+        );
+        known.settled += 1;
+        self.has_news |= number == 0;
+        if let Some(kept) = usize::try_from(number).ok().and_then(|number| known.kept.get_mut(number)) {
+            *kept = Some(Kept::from(value));
+        }
+        let engine = &self.engine;
+        let Some(asked) = engine.questions.of(payload) else { return };
+        for (reading, place) in &asked.readings {
+            let (Some(reading), Some(gathered)) =
+                (engine.reading(*reading), self.gathered.get_mut(*place as usize))
+            else {
+                continue;
+            };
+            self.has_news |= gathered.add(reading, value, &mut self.sight);
+        }
+        for (number, place) in &asked.tests {
+            let (Some(test), Some(so_far)) =
+                (engine.lone_test(*number), self.truths.get_mut(*place as usize))
+            else {
+                continue;
+            };
+            let before = *so_far;
+            test.add(value, so_far);
+            self.has_news |= *so_far != before;
         }
     }
 
-    /// No more values of a field come.
+    /// No more values of a field come: all that have begun are known.
     pub fn end(&mut self, payload: PayloadId) {
-        if let Some(known) = self.unread(payload) {
+        if let Some(known) = unread(&mut self.fields, payload) {
+            debug_assert!(known.settled == known.begun, "a value has begun that is not known: {known:?}");
             known.unsettled = None;
             self.has_news = true;
         }
     }
 
-    /// What more there is of a field, the rest of values that have begun among it, is never to be known.
+    /// What more there is of a field, values that have begun among it, is never to be known, for a cause.
     pub fn end_unknown(&mut self, payload: PayloadId, cause: Cause) {
-        if let Some(known) = self.unread(payload) {
-            known.end(Some(cause));
+        if let Some(known) = unread(&mut self.fields, payload) {
+            known.unsettled = Some(cause);
             self.has_news = true;
         }
     }
 
     /// What has not ended ends: no more values come, or none that could ever be known, for a cause.
     pub fn end_all(&mut self, unknown: Option<Cause>) {
-        for known in self.fields.iter_mut().filter(|known| known.unsettled == Some(Cause::Unread)) {
-            known.end(unknown);
+        for known in self.fields.iter_mut().filter(|known| known.is_unread()) {
+            known.unsettled = unknown;
             self.has_news = true;
         }
     }
@@ -91,16 +169,17 @@ impl Evidence {
     /// Whether no more values of a field come, or none that could be known.
     #[must_use]
     pub fn has_ended(&self, payload: PayloadId) -> bool {
-        self.known(payload).is_none_or(|known| known.unsettled != Some(Cause::Unread))
+        self.known(payload).is_none_or(|known| !known.is_unread())
     }
 
     /// Whether all have ended: more of the body changes nothing.
     #[must_use]
     pub fn has_all(&self) -> bool {
-        self.fields.iter().all(|known| known.unsettled != Some(Cause::Unread))
+        !self.fields.iter().any(Known::is_unread)
     }
 
-    /// Whether since the last call something was learned that a decision could depend on.
+    /// Whether since the last call something was learned that a decision could depend on. There is no more news than
+    /// the program has signs, bounds and tests of the body, however long that is.
     pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.has_news)
     }
@@ -112,47 +191,117 @@ impl Evidence {
         let mut before = self.clone();
         for known in before.fields.iter_mut().filter(|known| known.unsettled == Some(cause)) {
             known.unsettled = Some(Cause::Unread);
-            let ended =
-                known.values.iter_mut().filter(|kept| matches!(kept, Kept::Unknown(why) if *why == cause));
-            ended.for_each(|kept| *kept = Kept::Unknown(Cause::Unread));
         }
-        if let Some(known) = late.and_then(|late| before.fields.get_mut(late.0 as usize)) {
-            *known = Known { values: Vec::new(), unsettled: Some(Cause::Unread) };
+        let Some(late) = late else { return before };
+        if let Some(known) = before.fields.get_mut(late.0 as usize) {
+            *known =
+                Known { kept: Vec::new(), begun: 0, settled: 0, unsettled: Some(Cause::Unread), ..*known };
+        }
+        if let Some(asked) = self.engine.questions.of(late) {
+            for (_, place) in &asked.readings {
+                before.gathered.get_mut(*place as usize).map(std::mem::take);
+            }
+            for (_, place) in &asked.tests {
+                before.truths.get_mut(*place as usize).map(Option::take);
+            }
         }
         before
     }
 
-    /// Shows the values of a field that are kept, in order; none of a field that is not one of the body's.
+    /// Shows the values of a field that were kept, the first at least, in order; none of a field that is not one of
+    /// the body's.
     pub fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Field::Payload(payload) = field else { return ControlFlow::Continue(()) };
-        let values = self.known(payload.id).into_iter().flat_map(|known| &known.values);
-        values.map(Kept::as_value).try_for_each(see)
+        let Some(known) = self.named(field) else { return ControlFlow::Continue(()) };
+        known.kept.iter().map(|kept| known.shown(kept.as_ref())).try_for_each(see)
     }
 
-    /// Why a field may have values that are not shown.
+    /// How many values of a field there were beside those that were kept.
+    #[must_use]
+    pub fn values_left_out(&self, field: &Field) -> u64 {
+        self.named(field).map_or(0, |known| known.begun.saturating_sub(known.kept.len() as u64))
+    }
+
+    /// Why a field may have values that are not known.
     #[must_use]
     pub fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.named(field)?.unsettled
+    }
+
+    /// What a comparison of a field of the body comes to.
+    pub(crate) fn truth(&self, test: &Test, payload: PayloadId) -> Truth {
+        let Some(known) = self.known(payload) else { return Truth::False };
+        let unsettled = known.unsettled.map(Truth::Unknown);
+        let first = || known.kept.first().map(|first| test.holds(known.shown(first.as_ref())));
+        match test.over {
+            Over::First => first().or(unsettled).unwrap_or(Truth::False),
+            Over::Once if known.begun > 1 => Truth::Unknown(Cause::Duplicate),
+            Over::Once => unsettled.or_else(first).unwrap_or(Truth::False),
+            Over::Count => unsettled.unwrap_or_else(|| test.holds(Value::Integer(known.begun))),
+            Over::Any => {
+                let so_far = self.so_far(test, known).unwrap_or(Truth::False);
+                so_far.or(known.unknown().map_or(Truth::False, Truth::Unknown))
+            }
+            Over::All => match (self.so_far(test, known), known.unknown().map(Truth::Unknown)) {
+                (so_far, Some(unknown)) => so_far.unwrap_or(Truth::True).and(unknown),
+                (so_far, None) => so_far.unwrap_or(Truth::False),
+            },
+        }
+    }
+
+    /// What the values so far make of a test that asks all of them.
+    fn so_far(&self, test: &Test, known: &Known) -> Option<Truth> {
+        if matches!(test.op, Op::Exists) {
+            return (known.begun > 0).then_some(Truth::True);
+        }
+        let questions = &self.engine.questions;
+        let place = questions.place(test.number);
+        if place != NONE {
+            return self.truths.get(place as usize).copied().flatten();
+        }
+        let gathered = self.gathered.get(questions.gathered(self.engine.read_off(test.number)?) as usize)?;
+        Some(self.engine.of_gathered(test.number, gathered))
+    }
+
+    /// What the values of a field have shown to a reading of the engine.
+    pub(crate) fn seen(&self, reading: u32, field: &Field, sight: &mut Sight) -> Seen {
+        let (values, unknown) = self.named(field).map_or((0, None), |known| (known.begun, known.unknown()));
+        let (Some(made), Some(gathered)) = (
+            self.engine.reading(reading),
+            self.gathered.get(self.engine.questions.gathered(reading) as usize),
+        ) else {
+            return sight.begin();
+        };
+        gathered.seen(made, values, unknown, sight)
+    }
+
+    fn named(&self, field: &Field) -> Option<&Known> {
         let Field::Payload(payload) = field else { return None };
-        self.known(payload.id)?.unsettled
+        self.known(payload.id)
     }
 
     fn known(&self, payload: PayloadId) -> Option<&Known> {
         self.fields.get(payload.0 as usize)
     }
+}
 
-    fn unread(&mut self, payload: PayloadId) -> Option<&mut Known> {
-        let known = self.fields.get_mut(payload.0 as usize)?;
-        (known.unsettled == Some(Cause::Unread)).then_some(known)
-    }
+fn unread(fields: &mut [Known], payload: PayloadId) -> Option<&mut Known> {
+    fields.get_mut(payload.0 as usize).filter(|known| known.is_unread())
 }
 
 impl Known {
-    fn end(&mut self, unknown: Option<Cause>) {
-        self.unsettled = unknown;
-        let Some(cause) = unknown else { return };
-        for kept in self.values.iter_mut().filter(|kept| matches!(kept, Kept::Unknown(Cause::Unread))) {
-            *kept = Kept::Unknown(cause);
-        }
+    fn is_unread(&self) -> bool {
+        self.unsettled == Some(Cause::Unread)
+    }
+
+    /// Why what its values do not say may hold all the same.
+    fn unknown(&self) -> Option<Cause> {
+        let of_begun = (self.settled < self.begun).then_some(Cause::Unread);
+        self.unsettled.or(of_begun)
+    }
+
+    fn shown<'k>(&self, kept: Option<&'k Kept>) -> Value<'k> {
+        let unknown = Value::Unknown(self.unsettled.unwrap_or(Cause::Unread));
+        kept.map_or(unknown, Kept::as_value)
     }
 }
 
@@ -179,63 +328,5 @@ impl Kept {
             Kept::Nothing => Value::Nothing,
             Kept::Unknown(cause) => Value::Unknown(*cause),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Targets, Truth, compile};
-
-    /// What `R` comes to beside what is done to the one field that it names, step by step.
-    #[track_caller]
-    fn check(condition: &str, steps: &[(&dyn Fn(&mut Evidence, PayloadId), Truth)]) {
-        let rules = format!("R: if ({condition}) {{ routeTo(a); }}");
-        let program = Arc::new(compile(&rules, &Targets::Any).expect("a rule set").program);
-        let mut evidence = Evidence::new(program.clone());
-        for (at, (step, expected)) in steps.iter().enumerate() {
-            step(&mut evidence, PayloadId(0));
-            let truth = program.rules[0].condition.eval(&Body(&evidence));
-            assert_eq!(truth, *expected, "{condition}, step {at}");
-        }
-    }
-
-    struct Body<'a>(&'a Evidence);
-
-    impl crate::Subject for Body<'_> {
-        fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
-            let _seen_enough = self.0.each(field, see);
-        }
-
-        fn unsettled(&self, field: &Field) -> Option<Cause> {
-            self.0.unsettled(field)
-        }
-    }
-
-    #[test]
-    fn a_value_that_has_begun_is_there_and_unread() {
-        let unread = Truth::Unknown(Cause::Unread);
-        let nine = |number| move |to: &mut Evidence, id| to.settle(id, number, Value::Text(b"9"));
-        check("xml.//a exists", &[(&|_, _| (), unread), (&|to, id| to.begin(id), Truth::True)]);
-        check(
-            "xml.//a > 5",
-            &[(&|to, id| to.begin(id), unread), (&|to, id| to.begin(id), unread), (&nine(1), Truth::True)],
-        );
-        check(
-            "first(xml.//a) > 5",
-            &[
-                (&|to, id| to.begin(id), unread),
-                (&|to, id| to.see(id, Value::Text(b"1")), unread),
-                (&nine(0), Truth::True),
-            ],
-        );
-        check(
-            "first(xml.//a) > 5",
-            &[
-                (&|to, id| to.begin(id), unread),
-                (&|to, id| to.end_unknown(id, Cause::Malformed), Truth::Unknown(Cause::Malformed)),
-                (&nine(0), Truth::Unknown(Cause::Malformed)),
-            ],
-        );
     }
 }

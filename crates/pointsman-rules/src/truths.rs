@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 }
 
 /// The signs and cells of all readings, one reading's behind another's.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     signs: Vec<u32>,
     cells: Vec<u32>,
@@ -60,19 +60,14 @@ pub(crate) struct Cursor {
 }
 
 impl Seen {
-    /// Of several causes the first is kept, but one that passes before any that does not.
     pub(crate) fn cannot_say(&mut self, cause: Cause) {
-        self.unknown = Some(first_cause(self.unknown, cause));
+        self.unknown = self.unknown.max(Some(cause));
         self.cannot_say_of_numbers(cause);
     }
 
     pub(crate) fn cannot_say_of_numbers(&mut self, cause: Cause) {
-        self.unknown_number = Some(first_cause(self.unknown_number, cause));
+        self.unknown_number = self.unknown_number.max(Some(cause));
     }
-}
-
-fn first_cause(known: Option<Cause>, cause: Cause) -> Cause {
-    known.filter(|_| cause != Cause::Unread).unwrap_or(cause)
 }
 
 impl Truths {
@@ -129,6 +124,16 @@ impl Truths {
 }
 
 impl Sight {
+    /// Room for readings of so many signs.
+    pub(crate) fn with_marks(signs: usize) -> Sight {
+        Sight { marks: vec![false; signs], ..Sight::default() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.signs.clear();
+        self.cells.clear();
+    }
+
     /// A reading that has shown nothing yet.
     pub(crate) fn begin(&self) -> Seen {
         let [signs, cells] = [self.signs.len(), self.cells.len()].map(offset);

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use pointsman_content::{ContentDecoder, Limits};
 use pointsman_http::{Framing, HeaderKind, RequestHead};
-use pointsman_rules::{Cause, Evidence, PayloadId, Program, Value};
+use pointsman_rules::{Cause, Evidence, PayloadId, Value};
 
 use super::fault::Part;
-use super::hearing::Room;
 use super::media_type::{MediaType, Reads};
 use super::reader::{Heard, Reader};
 use super::sniff::{Sniff, Sniffed};
@@ -30,7 +29,8 @@ pub struct Inspection {
     content: Content,
     /// Undone before content is read; absent where there is none.
     coding: Option<ContentDecoder>,
-    room: Room,
+    /// Whether somebody asks for fields.
+    is_asked: bool,
     limits: Limits,
     /// That were fed.
     bytes: u64,
@@ -53,20 +53,20 @@ enum Content {
 impl Inspection {
     /// Of the body of the request with this head, which was parsed from `received`. What the head alone says is settled.
     ///
-    /// `paths` are those of `program`.
+    /// `evidence` is of a body of which nothing has been read, and of the program that `paths` are those of.
     pub fn new(
-        program: Arc<Program>,
+        evidence: Evidence,
         paths: Arc<BodyPaths>,
         head: &RequestHead,
         received: &[u8],
         options: &BodyOptions,
     ) -> Inspection {
         let mut inspection = Inspection {
-            evidence: Evidence::new(program),
+            evidence,
             paths,
             content: Content::Passed,
             coding: None,
-            room: Room::new(options.values_bytes_max),
+            is_asked: true,
             limits: options.limits,
             bytes: 0,
             fault: None,
@@ -130,7 +130,7 @@ impl Inspection {
     /// The decision has fallen, and nobody asks for fields any more: nothing further is kept of them. Whether the body is
     /// what it says goes on to be looked at.
     pub fn conclude(&mut self) {
-        self.room.close();
+        self.is_asked = false;
     }
 
     /// Whether since the last call something was learned that a decision could depend on.
@@ -138,8 +138,8 @@ impl Inspection {
         self.evidence.take_news()
     }
 
-    /// What is wrong with the body, so far as it was read. If that was so when the decision fell, the decision is about
-    /// such a body. If it became so later, nobody may take the body for whole.
+    /// What is wrong with the body, so far as it was read. A decision that rests on it (a refusal, `on_unknown routeTo`,
+    /// a rule that was skipped) is about such a body; beside any other, nobody may take the body for whole.
     pub fn fault(&self) -> Option<&BodyFault> {
         self.fault.as_ref()
     }
@@ -149,8 +149,8 @@ impl Inspection {
         !matches!(self.content, Content::Passed) || self.awaits_size()
     }
 
-    /// Bytes that it holds at most, whatever it is fed, besides a few for each field that the program names: the values
-    /// of fields, what readers keep of open elements, names and tags, and windows of content codings.
+    /// Bytes that it holds at most, whatever it is fed, besides its evidence and a few for each field that the program
+    /// names: what readers keep of open elements, names, tags and values on their way, and windows of content codings.
     pub fn held_bytes_max(&self) -> u64 {
         /// Of an element or attribute, besides its name and value.
         const PLACE_BYTES: u64 = 256;
@@ -167,7 +167,7 @@ impl Inspection {
             }
         };
         let coding = self.coding.as_ref().map_or(0, |coding| coding.held_bytes_max() as u64);
-        reading + coding + 2 * self.room.bytes_max()
+        reading + coding
     }
 
     /// Finds out what reads the content, and ends the fields that it cannot have.
@@ -227,8 +227,8 @@ impl Inspection {
     }
 
     fn read(&mut self, content: &[u8]) -> Result<(), BodyFault> {
-        let Inspection { paths, evidence, content: state, coding, room, limits, .. } = self;
-        let mut heard = Heard { paths, evidence, room };
+        let Inspection { paths, evidence, content: state, coding, is_asked, limits, .. } = self;
+        let mut heard = Heard { paths, evidence, is_asked: *is_asked };
         let Some(coding) = coding else { return state.feed(content, limits, &mut heard) };
         let mut found = None;
         let fed = coding.feed(content, &mut |piece| {
@@ -238,7 +238,7 @@ impl Inspection {
     }
 
     fn finish_reading(&mut self) -> Result<(), BodyFault> {
-        let Inspection { paths, evidence, content, coding, room, .. } = self;
+        let Inspection { paths, evidence, content, coding, is_asked, .. } = self;
         if let Some(coding) = coding {
             coding.finish().map_err(|fault| BodyFault::new(Part::Coding, fault))?;
         }
@@ -247,7 +247,7 @@ impl Inspection {
             Content::Passed | Content::Refused(_) | Content::Sniffed(_) => Ok(()),
             Content::Read(reader) => {
                 let part = reader.part();
-                let finished = reader.finish(&mut Heard { paths, evidence, room });
+                let finished = reader.finish(&mut Heard { paths, evidence, is_asked: *is_asked });
                 finished.map_err(|fault| BodyFault::new(part, fault))
             }
         }
@@ -264,7 +264,7 @@ impl Inspection {
     }
 
     fn awaits_size(&self) -> bool {
-        self.room.is_open() && self.paths.size.is_some_and(|size| !self.evidence.has_ended(size))
+        self.is_asked && self.paths.size.is_some_and(|size| !self.evidence.has_ended(size))
     }
 
     fn settle_size(&mut self, bytes: u64) {
@@ -275,7 +275,7 @@ impl Inspection {
     }
 
     fn heard(&mut self) -> Heard<'_> {
-        Heard { paths: &self.paths, evidence: &mut self.evidence, room: &mut self.room }
+        Heard { paths: &self.paths, evidence: &mut self.evidence, is_asked: self.is_asked }
     }
 }
 

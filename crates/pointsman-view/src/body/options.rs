@@ -12,9 +12,6 @@ pub struct BodyOptions {
     /// Bytes that a body may have once its content codings are undone; [`Cause::Limit`](pointsman_rules::Cause::Limit)
     /// over it. A body without them has no such limit here.
     pub decoded_bytes_max: u64,
-    /// Bytes that the values which a program names may take together, each with 64 more; what would need more is
-    /// unknown for [`Cause::Limit`](pointsman_rules::Cause::Limit).
-    pub values_bytes_max: u64,
 }
 
 /// What a body is that is neither XML nor JSON nor a form by its media type.
@@ -38,7 +35,6 @@ impl Default for BodyOptions {
             kind: BodyKind::default(),
             limits: Limits::default(),
             decoded_bytes_max: 16 * 1024 * 1024,
-            values_bytes_max: 1024 * 1024,
         }
     }
 }

@@ -6,7 +6,7 @@ use pointsman_content::{
 use pointsman_rules::Evidence;
 
 use super::fault::Part;
-use super::hearing::{Hearing, Room};
+use super::hearing::Hearing;
 use super::media_type::{MediaType, Reads};
 use super::{BodyFault, BodyPaths};
 
@@ -23,7 +23,7 @@ pub(super) enum Reader {
 pub(super) struct Heard<'a> {
     pub(super) paths: &'a BodyPaths,
     pub(super) evidence: &'a mut Evidence,
-    pub(super) room: &'a mut Room,
+    pub(super) is_asked: bool,
 }
 
 impl Reader {
@@ -102,7 +102,7 @@ impl Reader {
 
 impl Heard<'_> {
     fn of<'a>(&'a mut self, ids: &'a [pointsman_rules::PayloadId]) -> Hearing<'a> {
-        Hearing { evidence: self.evidence, ids, room: self.room }
+        Hearing { evidence: self.evidence, ids, is_asked: self.is_asked }
     }
 }
 

@@ -4,8 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_rules::{Field, Program, Targets, Value, compile};
+use pointsman_rules::{Evidence, Field, Program, Targets, Value, compile};
 use pointsman_view::{BodyKind, BodyOptions, BodyPaths, Inspection};
+
+/// Values of a field that cases show.
+const VALUES_MAX: usize = 16;
 
 /// One case of a vector file.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +75,6 @@ impl Case {
             Some(("depth_max", value)) => self.options.limits.depth_max = number(value),
             Some(("parameters_max", value)) => self.options.limits.parameters_max = number(value),
             Some(("decoded_bytes_max", value)) => self.options.decoded_bytes_max = number(value).into(),
-            Some(("values_bytes_max", value)) => self.options.values_bytes_max = number(value).into(),
             Some((other, _)) => panic!("no option `{other}`"),
         }
     }
@@ -102,7 +104,8 @@ impl Case {
         let mut head = RequestHead::default();
         assert_eq!(head.parse(request.as_bytes(), &HeadLimits::default()), Ok(true), "{request}");
         let paths = Arc::new(BodyPaths::new(program));
-        Inspection::new(program.clone(), paths, &head, request.as_bytes(), &self.options)
+        let evidence = Evidence::keeping(program, VALUES_MAX);
+        Inspection::new(evidence, paths, &head, request.as_bytes(), &self.options)
     }
 
     /// What is known of the fields, and what is wrong: as vector files have it.

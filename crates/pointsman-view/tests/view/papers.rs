@@ -10,8 +10,8 @@ use std::sync::Arc;
 use pointsman_http::Framing;
 use pointsman_rules::ast::{Item, Rule};
 use pointsman_rules::{
-    Colour, Decision, Diagnostic, Effect, HeaderEdit, Outcome, Program, Severity, Side, Stickiness, TargetId,
-    Terminal, Truth, Truths, compile, format, parse,
+    Colour, Decision, Diagnostic, Effect, Evidence, HeaderEdit, Outcome, Program, Severity, Side, Stickiness,
+    TargetId, Terminal, Truth, Truths, compile, format, parse,
 };
 use pointsman_view::{BodyOptions, BodyPaths, Inspection, PathOptions, RequestView, normal_form};
 
@@ -109,7 +109,8 @@ fn decide<'p>(request: &Request, program: &'p Arc<Program>) -> (String, Vec<&'p 
     check_framing(request, head.framing());
     let view = RequestView::new(&head, &request.head, &request.connection, path, believed(&[]));
     let paths = Arc::new(BodyPaths::new(program));
-    let mut body = Inspection::new(program.clone(), paths, &head, &request.head, &BodyOptions::default());
+    let mut body =
+        Inspection::new(Evidence::new(program), paths, &head, &request.head, &BodyOptions::default());
     let mut content = request.body.chunks(1);
     let mut truths = Truths::default();
     while waits(&program.decide(&view.with_body(body.evidence()), &mut truths)) {
