@@ -273,7 +273,7 @@ impl<C: Transport> Session<C> {
                         Ok(Step::Moved) => {}
                         Ok(Step::Done) => *upload = Upload::Over,
                         // What answers a request that is refused is no answer.
-                        Err(fault @ PumpFault::Content(_)) => return Poll::Ready(Err(fault)),
+                        Err(fault @ (PumpFault::Content(_) | PumpFault::Memory)) => return Poll::Ready(Err(fault)),
                         Err(_) => *upload = Upload::Broken,
                     }
                 }
@@ -351,6 +351,7 @@ fn fault_of(fault: &PumpFault) -> Fault {
         PumpFault::Sink => Fault::Client(ClientFault::Closed),
         // It is the request's, which was on its way at the same time.
         PumpFault::Content(cause) => Fault::Content(*cause),
+        PumpFault::Memory => Fault::Memory,
         PumpFault::Body(_) | PumpFault::TooLarge => Fault::Server(ServerFault::Protocol),
     }
 }

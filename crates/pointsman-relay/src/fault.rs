@@ -9,6 +9,7 @@ use pointsman_telemetry::{Refusal, ServerFailure};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_view::PathRefusal;
 
+use crate::ahead::Unfollowed;
 use crate::memory::is_out_of_memory;
 
 /// Why an exchange does not end as the client hoped.
@@ -102,6 +103,15 @@ pub(crate) enum ServerFault {
     TakesNone,
     /// Its answer is not HTTP, or breaks a limit.
     Protocol,
+}
+
+impl From<Unfollowed> for Fault {
+    fn from(unfollowed: Unfollowed) -> Fault {
+        match unfollowed {
+            Unfollowed::Framing(fault) => Fault::Body(fault),
+            Unfollowed::Memory => Fault::Memory,
+        }
+    }
 }
 
 impl Fault {

@@ -40,10 +40,9 @@ const STREAM_BYTES: usize = 8 * KIB + STREAM_UNSENT_BYTES_MAX;
 pub(crate) const STREAM_UNSENT_BYTES_MAX: usize = 64 * KIB;
 /// A tunnel at rest: its task, and the place of the server's socket.
 const TUNNEL_BYTES: usize = 4 * KIB;
-/// A request that waits for its body, beside what is held of that: its task, its head, and what looks into the body.
-/// Each line of the head takes some more.
+/// A request that waits for its body, beside what is held of that: its task, its head, and what looks into the body, as
+/// long as that was fed little.
 const UNDECIDED_BYTES: usize = 64 * KIB;
-const UNDECIDED_LINE_BYTES: usize = 64;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
 pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
@@ -98,9 +97,9 @@ impl Buffers {
         Some((slot, exchange))
     }
 
-    /// Books that a body is looked into, whose head has so many lines.
-    pub(crate) fn inspection(&self, lines: usize) -> Option<Booking> {
-        self.account.book((UNDECIDED_BYTES + lines * UNDECIDED_LINE_BYTES) as u64)
+    /// Books that a body is looked into.
+    pub(crate) fn inspection(&self) -> Option<Booking> {
+        self.account.book(UNDECIDED_BYTES as u64)
     }
 
     /// Books a piece of a body that is held, of what those may take.
@@ -230,7 +229,7 @@ mod tests {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
         let page = std::fs::read_to_string(page).expect("the reference");
         let page = page.split("## How much memory").nth(1).expect("its chapter");
-        let rows: [(&str, &[usize]); 12] = [
+        let rows: [(&str, &[usize]); 13] = [
             ("a connection", &[CONNECTION_BYTES]),
             ("TLS on it", &[TLS_BYTES, HANDSHAKE_BYTES]),
             ("TLS to a server", &[TLS_BYTES, HANDSHAKE_BYTES, TLS_EXCHANGE_BYTES]),
@@ -244,6 +243,7 @@ mod tests {
             ("a stream of a client's", &[STREAM_BYTES]),
             ("a request to a server by HTTP/2", &[STREAM_BYTES]),
             ("a body", &[BODY_BYTES - HEAD_BYTES, UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB]),
+            ("a body that decides", &[UNDECIDED_BYTES, BODY_BYTES]),
             ("a tunnel", &[TUNNEL_BYTES, STREAM_BYTES]),
             ("what is on its way in it", &[BODY_BYTES, TLS_EXCHANGE_BYTES]),
         ];

@@ -8,7 +8,7 @@ use pointsman_http::{BodyFault, BodyReader};
 use pointsman_net::{Pipe, PooledBuffer, Tcp};
 use pointsman_rules::Cause;
 
-use crate::ahead::{Ahead, Judge, Pace, look_into};
+use crate::ahead::{Ahead, Judge, Pace, Unfollowed};
 use crate::hold::Hold;
 use crate::memory::Buffers;
 use crate::shard::Shard;
@@ -82,6 +82,8 @@ pub(crate) enum PumpFault {
     Body(BodyFault),
     /// It is not what its media type says, for that cause.
     Content(Cause),
+    /// There is no memory left to look into it.
+    Memory,
     /// It is longer than it may be.
     TooLarge,
 }
@@ -290,9 +292,11 @@ impl Pump {
     fn take_in_judged(&mut self) -> Result<Step, PumpFault> {
         let Some(judge) = &mut self.judge else { return Ok(Step::Moved) };
         let before = self.kept_back;
-        let fed =
-            look_into(&mut judge.inspection, &mut self.body, &self.buffer[before..], &mut self.kept_back);
-        let fed = fed.map_err(PumpFault::Body)?;
+        let fed = judge.follow(&mut self.body, &self.buffer[before..], &mut self.kept_back);
+        let fed = fed.map_err(|unfollowed| match unfollowed {
+            Unfollowed::Framing(fault) => PumpFault::Body(fault),
+            Unfollowed::Memory => PumpFault::Memory,
+        })?;
         if let Some(fault) = judge.inspection.fault() {
             self.kept_back = self.buffer.len();
             return Err(PumpFault::Content(fault.cause()));

@@ -7,14 +7,14 @@ use std::task::Poll;
 
 use pointsman_config::Listener;
 use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead, Version};
-use pointsman_net::{Booking, PooledBuffer, Presence};
+use pointsman_net::{PooledBuffer, Presence};
 use pointsman_rules::{
     self as rules, Cause, Decision, Evidence, Outcome, PayloadId, Terminal, Truths, Validate,
 };
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 use pointsman_view::{Inspection, RequestView, normal_form};
 
-use crate::ahead::{Ahead, Judge, Pace, look_into};
+use crate::ahead::{Ahead, Judge, Pace};
 use crate::decide::{decision, path_options, trusted_proxies};
 use crate::exchange::Exchange;
 use crate::facts::Text;
@@ -38,8 +38,7 @@ pub(crate) struct Undecided {
     received: PooledBuffer,
     /// The plan that it began with, whatever is published meanwhile.
     local: Rc<Local>,
-    inspection: Box<Inspection>,
-    booked: Booking,
+    judge: Judge,
     body: BodyReader,
     /// Bytes of what came last that no server is sent yet.
     kept_back: usize,
@@ -95,15 +94,14 @@ impl Undecided {
         let body_left = body_bytes_max(&head, &listener.limits)?;
         let inspection =
             Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
-        let booked = session.shard.buffers.inspection(head.lines().len()).ok_or(Fault::Memory)?;
+        let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
         let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
         Ok(Box::new(Undecided {
             body: BodyReader::new(head.framing()),
             head,
             received: session.shard.buffers.request(),
             local,
-            inspection: Box::new(inspection),
-            booked,
+            judge: Judge::new(inspection, booked),
             kept_back: 0,
             arrived_bytes: 0,
             hold: Hold::default(),
@@ -156,15 +154,15 @@ impl Undecided {
         let within = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let mut used = self.look(&bytes[..within])?;
         if self.is_over_limit() {
-            self.inspection.give_up(Cause::Limit);
+            self.judge.inspection.give_up(Cause::Limit);
             used += self.look(&bytes[within..])?;
         }
         Ok(used)
     }
 
     fn look(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
-        let fed = look_into(&mut self.inspection, &mut self.body, bytes, &mut self.kept_back);
-        let used = fed.map_err(Fault::Body)?.used;
+        let fed = self.judge.follow(&mut self.body, bytes, &mut self.kept_back);
+        let used = fed.map_err(Fault::from)?.used;
         self.pace.read_bytes += used as u64;
         self.body_left = self.body_left.checked_sub(used as u64).ok_or(Fault::BodyTooLarge)?;
         Ok(used)
@@ -177,8 +175,8 @@ impl Undecided {
 
     /// Whether the rules may say something new.
     fn is_to_ask(&mut self) -> bool {
-        let is_last = self.body.is_done() || self.is_over_limit() || self.inspection.fault().is_some();
-        is_last || (!self.is_held_on && self.inspection.take_news())
+        let is_last = self.body.is_done() || self.is_over_limit() || self.judge.inspection.fault().is_some();
+        is_last || (!self.is_held_on && self.judge.inspection.take_news())
     }
 
     /// Asks the rules. Nothing: more of the body must be read.
@@ -204,11 +202,11 @@ impl Undecided {
             }
             Weighed::Decided(decision, passes) => (decision, passes),
         };
-        if let (Some(facts), Some(fault)) = (exchange.facts_mut(), self.inspection.fault()) {
+        if let (Some(facts), Some(fault)) = (exchange.facts_mut(), self.judge.inspection.fault()) {
             facts.note(Text::Content, fault.to_string().as_bytes());
         }
         exchange.request_bytes = self.request_bytes();
-        let decided = place.commit(&decision, &view.with_body(self.inspection.evidence()), exchange)?;
+        let decided = place.commit(&decision, &view.with_body(self.judge.inspection.evidence()), exchange)?;
         exchange.is_decided(session);
         if let Passes::Never(cause) = passes {
             return Err(Fault::Content(cause));
@@ -241,7 +239,7 @@ impl Undecided {
 
     /// What the rules say as far as the body has been read, and what that means for the rest of it.
     fn weigh<'l>(&self, listener: &'l Listener, view: &RequestView<'_>, truths: &mut Truths) -> Weighed<'l> {
-        let evidence = self.inspection.evidence();
+        let evidence = self.judge.inspection.evidence();
         let decided = decision(listener, &view.with_body(evidence), truths);
         if matches!(decided.outcome, Outcome::Waits) {
             return Weighed::Waits;
@@ -249,7 +247,7 @@ impl Undecided {
         if !goes_to_a_server(&decided) || !self.has_read() {
             return Weighed::Decided(decided, Passes::Unjudged);
         }
-        if let Some(fault) = self.inspection.fault() {
+        if let Some(fault) = self.judge.inspection.fault() {
             // Who decides without the fault has decided before it: what became known since is no part of that.
             let before = evidence.before(fault.cause(), self.late_field(listener));
             let before = decision(listener, &view.with_body(&before), truths);
@@ -258,7 +256,7 @@ impl Undecided {
             return Weighed::Decided(decided, passes);
         }
         let is_full = listener.program.as_ref().is_some_and(|program| program.validate == Validate::Full);
-        if !self.inspection.is_reading() || self.body.is_done() {
+        if !self.judge.inspection.is_reading() || self.body.is_done() {
             return Weighed::Decided(decided, Passes::Unjudged);
         }
         match is_full && !self.is_over_limit() {
@@ -295,12 +293,12 @@ impl Undecided {
 
     /// What was read ahead goes with the request.
     fn hand_over(self, verdict: &mut Verdict) {
-        let Undecided { mut inspection, booked, hold, tail, pace, is_judged, .. } = self;
+        let Undecided { mut judge, hold, tail, pace, is_judged, .. } = self;
         if let Verdict::Forward(forward) = verdict
             && (is_judged || !hold.is_empty())
         {
-            inspection.conclude();
-            let judge = is_judged.then_some(Judge { inspection, _booked: booked });
+            judge.inspection.conclude();
+            let judge = is_judged.then_some(judge);
             forward.ahead = Some(Box::new(Ahead { hold, tail, judge, pace }));
         }
     }

@@ -193,7 +193,7 @@ impl<C: Transport> Session<C> {
             match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
                 Err(_) if waiting == Waiting::Write && stall.goes_on(server.io.taken_bytes()) => {}
-                Ok(Err(fault @ PumpFault::Content(_))) => return Some(fault_of(fault)),
+                Ok(Err(fault @ (PumpFault::Content(_) | PumpFault::Memory))) => return Some(fault_of(fault)),
                 _ => return None,
             }
         }
@@ -214,6 +214,7 @@ fn fault_of(fault: PumpFault) -> Fault {
         PumpFault::Sink => Fault::Server(ServerFault::Closed),
         PumpFault::Body(fault) => Fault::Body(fault),
         PumpFault::Content(cause) => Fault::Content(cause),
+        PumpFault::Memory => Fault::Memory,
         PumpFault::TooLarge => Fault::BodyTooLarge,
     }
 }
