@@ -75,7 +75,7 @@ fn an_inspection_holds_what_it_says() {
         (json, "{\"s\":\"", "a text without end ".to_owned()),
         (json, "{\"z\":0", format!(",\"{name}\":{{}}")),
         (form, "a=", "a+value+without+end+".to_owned()),
-        (form, "", "a=1&".repeat(1)),
+        (form, "", "a=1&".to_owned()),
         (parts, part, "a value without end ".to_owned()),
         (parts, "--x\r\nContent-Disposition: ", "a head without end ".to_owned()),
     ] {
