@@ -3,9 +3,9 @@
 mod asked;
 mod options;
 mod outcome;
-mod place;
-mod report;
-mod request;
+pub(crate) mod place;
+pub(crate) mod report;
+pub(crate) mod request;
 mod spelling;
 
 use std::ffi::OsString;
