@@ -77,7 +77,7 @@ impl Program {
         self.decide_by(&self.engine, subject, truths)
     }
 
-    fn decide_by<S: Subject + ?Sized>(
+    pub(crate) fn decide_by<S: Subject + ?Sized>(
         &self,
         engine: &Engine,
         subject: &S,
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::Condition;
-    use crate::engine::Sizes;
+    use crate::engine::engines;
     use crate::generated::{MadeUpSubject, crowd_subjects, crowds, programs, subjects};
 
     /// The walk as the language page tells it, rule by rule, from the back of the story.
@@ -353,16 +353,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// What the engine may be made of, whatever the number of rules.
-    fn engines(program: &Program) -> Vec<Engine> {
-        let sizes = [(usize::MAX, 0), (0, 2), (0, 32)];
-        let rules = program.rules.iter().chain(&program.fallback);
-        let engine = |(plain_rules_max, list_rules_max)| {
-            Engine::new(rules.clone(), program.on_unknown, Sizes { plain_rules_max, list_rules_max })
-        };
-        sizes.map(engine).into()
     }
 
     fn same(program: &Program, engines: &[Engine], subject: &MadeUpSubject, truths: &mut Truths) {

@@ -6,20 +6,27 @@
 mod asks;
 mod certificate;
 mod formula;
+mod numbering;
 mod planning;
 mod postings;
+mod questions;
 mod reading;
 mod scale;
 mod signs;
 mod stabs;
 mod trie;
 
+pub(crate) use self::asks::NONE;
 use self::asks::{Asks, Numbers, offset};
 pub use self::certificate::{Certificate, Unseparated};
 use self::formula::{Claim, Formula};
+pub(crate) use self::numbering::number_tests;
 use self::planning::{Candidate, Planner};
 use self::postings::{Postings, Walk};
-use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Truth, Truths};
+use self::questions::Questions;
+pub(crate) use self::reading::Reading;
+use crate::evidence::Gathered;
+use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Test, Truth, Truths};
 
 /// The conditions of a program's rules, the fallback's among them.
 #[derive(Debug)]
@@ -29,6 +36,7 @@ pub(crate) struct Engine {
     /// The guards of all lines, one line's behind another's.
     guards: Vec<Guard>,
     asks: Asks,
+    pub(crate) questions: Questions,
     /// Of few rules none: each is visited.
     postings: Option<Postings>,
     pub(crate) certificate: Certificate,
@@ -68,6 +76,16 @@ impl Default for Sizes {
     }
 }
 
+/// What the engine may be made of, whatever the number of rules.
+#[cfg(test)]
+pub(crate) fn engines(program: &crate::Program) -> Vec<Engine> {
+    let rules = program.rules.iter().chain(&program.fallback);
+    let engine = |(plain_rules_max, list_rules_max)| {
+        Engine::new(rules.clone(), program.on_unknown, Sizes { plain_rules_max, list_rules_max })
+    };
+    [(usize::MAX, 0), (0, 2), (0, 32)].map(engine).into()
+}
+
 impl Engine {
     /// The engine for these rules.
     pub(crate) fn new<'r>(
@@ -76,19 +94,19 @@ impl Engine {
         sizes: Sizes,
     ) -> Engine {
         let numbers = Numbers::of(rules.clone().map(|rule| &rule.condition));
-        let formula = |rule: &Rule| Formula::new(&rule.condition, &|test| numbers.number(test));
-        let formulas: Vec<Formula> = rules.clone().map(formula).collect();
+        let formulas: Vec<Formula> = rules.clone().map(|rule| Formula::new(&rule.condition)).collect();
         let is_small = formulas.len() <= sizes.plain_rules_max;
         let asks = Asks::new(&numbers, is_small);
         let (mut postings, mut certificate) = (None, Certificate::of_all(formulas.len()));
         if !is_small {
+            // A rule that is skipped all the same is waited for, where the body may yet say of it.
+            let skips = on_unknown == OnUnknown::Skip;
+            let heeds_unknown = !skips || numbers.any_of_body();
             let candidates = rules.clone().zip(&formulas).map(|(rule, formula)| Candidate {
                 formula,
                 is_silent: rule.otherwise.is_empty(),
-                decides: matches!(rule.then.exit, Exit::Terminal(_)),
+                decides: matches!(rule.then.exit, Exit::Terminal(_)) && !(skips && heeds_unknown),
             });
-            // A rule that is skipped all the same is waited for, where the body may yet say of it.
-            let heeds_unknown = on_unknown != OnUnknown::Skip || numbers.any_of_body();
             let mut planner = Planner::new(candidates.collect(), &asks, heeds_unknown, sizes.list_rules_max);
             planner.plan();
             certificate = Certificate::new(&planner, &numbers);
@@ -98,7 +116,33 @@ impl Engine {
         for (rule, formula) in rules.zip(formulas) {
             lines.push(Line::new(rule, formula, &asks, &mut guards));
         }
-        Engine { lines, guards, asks, postings, certificate }
+        let questions = Questions::new(&numbers, &asks);
+        Engine { lines, guards, asks, questions, postings, certificate }
+    }
+
+    pub(crate) fn reading(&self, number: u32) -> Option<&Reading> {
+        self.asks.readings.get(number as usize)
+    }
+
+    /// A test that is not read off what values show.
+    pub(crate) fn lone_test(&self, number: u32) -> Option<&Test> {
+        self.asks.lone_test(self.asks.ask(number))
+    }
+
+    /// The reading that a test is read off.
+    pub(crate) fn read_off(&self, number: u32) -> Option<u32> {
+        let ask = self.asks.ask(number);
+        ask.is_read_off().then_some(ask.reading)
+    }
+
+    /// What such a test comes to by what was gathered of its reading.
+    pub(crate) fn of_gathered(&self, number: u32, gathered: &Gathered) -> Truth {
+        self.asks.of_gathered(self.asks.ask(number), gathered)
+    }
+
+    /// How many signs a value may show.
+    pub(crate) fn signs_count(&self) -> usize {
+        self.asks.signs_count
     }
 
     /// Whether it would save nothing.
@@ -421,7 +465,10 @@ mod tests {
         fn no_more_rules_are_asked_than_certified(program in crowds(), subjects in vec(crowd_subjects(), 1..20)) {
             for mut subject in subjects {
                 subject.unsettled.clear();
-                subject.fields.iter_mut().for_each(|(_, values)| values.truncate(1));
+                for (_, values) in &mut subject.fields {
+                    values.retain(|value| !matches!(value, MadeUpValue::Unknown(_)));
+                    values.truncate(1);
+                }
                 let (asked, certificate) = (asked(&program, &subject), program.certificate());
                 prop_assert!(asked <= certificate.asked_max, "{asked} {certificate:?} {subject:?}");
             }

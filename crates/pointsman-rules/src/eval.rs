@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::{Cause, Condition, Over, Subject, Test, Truth, Value};
+use crate::{Cause, Condition, Field, Over, Subject, Test, Truth, Value};
 
 impl Condition {
     /// What the condition comes to. The nesting was bounded when the text was read.
@@ -40,6 +40,11 @@ impl Test {
     // Few rules are all tests, and a call for each is a tenth of what deciding takes.
     #[inline(always)]
     pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+        if let Field::Payload(payload) = &self.field
+            && let Some(evidence) = subject.evidence()
+        {
+            return evidence.truth(self, payload.id);
+        }
         match self.over {
             Over::Any => self.any(subject),
             Over::All => self.all(subject),
@@ -107,7 +112,18 @@ impl Test {
         self.unsettled(subject).unwrap_or_else(|| self.holds(Value::Integer(count)))
     }
 
-    fn holds(&self, value: Value<'_>) -> Truth {
+    /// What one more value makes of a test that asks all of them, behind those before it.
+    pub(crate) fn add(&self, value: Value<'_>, so_far: &mut Option<Truth>) {
+        let settled = if self.over == Over::All { Truth::False } else { Truth::True };
+        *so_far = Some(match *so_far {
+            Some(truth) if truth == settled => truth,
+            None => self.holds(value),
+            Some(truth) if self.over == Over::All => truth.and(self.holds(value)),
+            Some(truth) => truth.or(self.holds(value)),
+        });
+    }
+
+    pub(crate) fn holds(&self, value: Value<'_>) -> Truth {
         self.op.holds(value, self.fold_case)
     }
 
@@ -162,6 +178,7 @@ mod tests {
 
     fn check_with(over: Over, values: &[&str], unsettled: Option<Cause>, expected: Truth) {
         let test = Test {
+            number: 0,
             span: Span::default(),
             field: Field::Host,
             over,
@@ -218,6 +235,7 @@ mod tests {
     #[test]
     fn a_comparison_with_an_absent_field_is_false_and_its_negation_true() {
         let differs = Test {
+            number: 0,
             span: Span::default(),
             field: Field::Host,
             over: Over::Any,

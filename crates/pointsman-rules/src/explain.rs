@@ -118,7 +118,7 @@ fn blame<'r, S: Subject + ?Sized>(
 
 fn culprit_of<'r, S: Subject + ?Sized>(test: &'r Test, result: Truth, subject: &S) -> Culprit<'r> {
     let mut values = Vec::new();
-    let mut values_left_out = 0;
+    let mut values_left_out = 0_usize;
     subject.each(&test.field, &mut |value| {
         if values.len() < SHOWN_VALUES_MAX {
             values.push(shown(value.text(&mut TextRoom::default())));
@@ -127,6 +127,10 @@ fn culprit_of<'r, S: Subject + ?Sized>(test: &'r Test, result: Truth, subject: &
         }
         ControlFlow::Continue(())
     });
+    if let Some(evidence) = subject.evidence() {
+        let left_out = evidence.values_left_out(&test.field);
+        values_left_out = values_left_out.saturating_add(usize::try_from(left_out).unwrap_or(usize::MAX));
+    }
     let unsettled = subject.unsettled(&test.field);
     Culprit { span: test.span, field: &test.field, result, values, values_left_out, unsettled }
 }
@@ -162,6 +166,7 @@ mod tests {
 
     fn equals(start: u32, literal: &str) -> Condition {
         Condition::Test(Test {
+            number: 0,
             span: Span { start, end: start + 1 },
             field: Field::Host,
             over: Over::Any,

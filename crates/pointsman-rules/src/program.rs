@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::engine::{Certificate, Engine, Sizes};
+use crate::engine::{Certificate, Engine, Sizes, number_tests};
 use crate::{Decimal, Field, Matcher, Payload, Span};
 use ipnet::IpNet;
 
@@ -24,20 +24,21 @@ pub struct Program {
     /// How bodies are validated that the rules look into.
     pub validate: Validate,
     /// The conditions of the rules, made ready for many subjects.
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
 }
 
 impl Program {
     /// A program of these rules; whatever they jump to comes later.
     pub(crate) fn new(
-        rules: Vec<Rule>,
-        fallback: Option<Rule>,
+        mut rules: Vec<Rule>,
+        mut fallback: Option<Rule>,
         on_unknown: OnUnknown,
         targets: Vec<TargetName>,
     ) -> Program {
+        number_tests(&mut rules, &mut fallback);
         let engine = Engine::new(rules.iter().chain(&fallback), on_unknown, Sizes::default());
         let (payloads, validate) = (Vec::new(), Validate::default());
-        Program { rules, fallback, on_unknown, targets, payloads, validate, engine }
+        Program { rules, fallback, on_unknown, targets, payloads, validate, engine: Arc::new(engine) }
     }
 
     /// The same with the fields of the body that its rules name, and what they say of validation.
@@ -125,6 +126,8 @@ pub enum Condition {
 pub struct Test {
     /// Where it stands in the source.
     pub span: Span,
+    /// Which test of its program it is; tests that ask the same are one.
+    pub(crate) number: u32,
     /// What is compared.
     pub field: Field,
     /// Which of its values must satisfy `op`.

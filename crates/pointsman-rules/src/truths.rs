@@ -129,6 +129,16 @@ impl Truths {
 }
 
 impl Sight {
+    /// Room for readings of so many signs.
+    pub(crate) fn with_marks(signs: usize) -> Sight {
+        Sight { marks: vec![false; signs], ..Sight::default() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.signs.clear();
+        self.cells.clear();
+    }
+
     /// A reading that has shown nothing yet.
     pub(crate) fn begin(&self) -> Seen {
         let [signs, cells] = [self.signs.len(), self.cells.len()].map(offset);

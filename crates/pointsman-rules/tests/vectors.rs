@@ -41,7 +41,7 @@ fn formatted() {
 
 #[test]
 fn compiled() {
-    let spans = Regex::new(r"span: Span \{ start: \d+, end: \d+ \}, ").expect("a regex");
+    let spans = Regex::new(r"span: Span \{ start: \d+, end: \d+ \}, |number: \d+, ").expect("a regex");
     for path in vectors("compiled") {
         let source = read(&path);
         let program = match compile(&source, &targets(&source)) {

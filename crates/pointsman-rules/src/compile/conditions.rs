@@ -74,6 +74,7 @@ impl Compiler<'_> {
         self.check_hidden(&left);
         let op = self.predicate(&left, comparison)?;
         Some(Test {
+            number: 0,
             span: comparison.span,
             field: left.field,
             over: operand.over,

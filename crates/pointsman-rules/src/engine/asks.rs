@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::numbering::gather;
 use super::reading::{self, Reading};
 use super::scale::Bounds;
 use super::signs::{Sign, Signs};
+use crate::evidence::Gathered;
 use crate::{Condition, Field, Op, Over, Subject, Test, Truth, Truths};
 
 /// From this many signs on it pays to look at a field's values once for all of them; below, the tests by
@@ -17,16 +19,7 @@ const READING_SIGNS_MIN: usize = 4;
 const READING_PLACES_MIN: usize = 32;
 
 /// No reading, no slot, no test.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// What makes two tests one, wherever they stand.
-#[derive(PartialEq, Eq, Hash)]
-struct Identity<'r> {
-    field: &'r Field,
-    over: Over,
-    fold_case: bool,
-    op: &'r Op,
-}
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// All that conditions ask.
 #[derive(Debug)]
@@ -73,33 +66,22 @@ pub(super) struct Run {
     pub(super) is_one_sided: bool,
 }
 
-/// The tests of conditions with their numbers.
+/// The tests of conditions by their numbers.
 pub(super) struct Numbers<'r> {
-    numbers: HashMap<Identity<'r>, u32>,
-    /// With how many places they stand in.
-    tests: Vec<(&'r Test, usize)>,
+    /// The first of each number, and how many places it stands in.
+    pub(super) tests: Vec<(&'r Test, usize)>,
 }
 
 impl<'r> Numbers<'r> {
-    #[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
     pub(super) fn of(conditions: impl IntoIterator<Item = &'r Condition>) -> Numbers<'r> {
-        let (mut numbers, mut tests) = (HashMap::new(), Vec::<(&Test, usize)>::new());
+        let mut tests = Vec::<(&Test, usize)>::new();
         for condition in conditions {
-            gather(condition, &mut |test| {
-                let number = *numbers.entry(Identity::of(test)).or_insert(tests.len());
-                match tests.get_mut(number) {
-                    Some((_, places)) => *places += 1,
-                    None => tests.push((test, 1)),
-                }
+            gather(condition, &mut |test| match tests.get_mut(test.number as usize) {
+                Some((_, places)) => *places += 1,
+                None => tests.push((test, 1)),
             });
         }
-        let numbers = numbers.into_iter().map(|(identity, number)| (identity, offset(number))).collect();
-        Numbers { numbers, tests }
-    }
-
-    /// The number of a test, which is one of those that the conditions are made of.
-    pub(super) fn number(&self, test: &Test) -> u32 {
-        self.numbers[&Identity::of(test)]
+        Numbers { tests }
     }
 
     /// Whether one of them is of a value in the body.
@@ -113,20 +95,10 @@ impl<'r> Numbers<'r> {
     }
 }
 
-impl<'r> Identity<'r> {
-    fn of(test: &'r Test) -> Identity<'r> {
-        let Test { span: _, field, over, fold_case, op } = test;
-        Identity { field, over: *over, fold_case: *fold_case, op }
-    }
-}
-
-/// Calls `each` for the tests of a condition, from left to right.
-fn gather<'r>(condition: &'r Condition, each: &mut impl FnMut(&'r Test)) {
-    match condition {
-        Condition::Always => {}
-        Condition::Not(inner) => gather(inner, each),
-        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| gather(part, each)),
-        Condition::Test(test) => each(test),
+impl Ask {
+    /// Whether what values show is all that it needs.
+    pub(super) fn is_read_off(&self) -> bool {
+        self.reading != NONE && self.is_exact && self.is_any
     }
 }
 
@@ -230,7 +202,7 @@ impl Asks {
                 let next = offset(runs.len());
                 run.number = *runs.entry((ask.reading, run.cells.clone())).or_insert(next);
             }
-            if ask.reading != NONE && ask.is_exact && ask.is_any {
+            if ask.is_read_off() {
                 ask.slot = NONE;
                 continue;
             }
@@ -309,11 +281,32 @@ impl Asks {
         }
     }
 
+    /// What the values of a body that came so far make of a test that is read off what they show.
+    pub(super) fn of_gathered(&self, ask: &Ask, gathered: &Gathered) -> Truth {
+        let shows = self.signs(ask).iter().any(|sign| gathered.shows(*sign))
+            || self.runs(ask).iter().any(|run| gathered.lies_in(&run.cells));
+        if shows {
+            return Truth::True;
+        }
+        gathered.unknown(ask.is_numeric).map_or(Truth::False, Truth::Unknown)
+    }
+
+    /// A test that is not read off what values show.
+    pub(super) fn lone_test(&self, ask: &Ask) -> Option<&Test> {
+        self.tests.get(ask.test as usize)
+    }
+
     /// Makes a reading, if it is not made yet.
     #[inline]
     pub(super) fn read<S: Subject + ?Sized>(&self, reading: u32, subject: &S, truths: &mut Truths) {
         if truths.seen(reading).is_none() {
-            let seen = self.readings[reading as usize].read(subject, &mut truths.sight);
+            let made = &self.readings[reading as usize];
+            let seen = match subject.evidence() {
+                Some(evidence) if matches!(made.field, Field::Payload(_)) => {
+                    evidence.seen(reading, &made.field, &mut truths.sight)
+                }
+                _ => made.read(subject, &mut truths.sight),
+            };
             truths.note(reading, seen);
         }
     }

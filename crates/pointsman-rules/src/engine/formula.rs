@@ -31,21 +31,20 @@ impl Claim {
 }
 
 impl Formula {
-    /// `number` says which shared test a test is.
-    pub(super) fn new(condition: &Condition, number: &impl Fn(&crate::Test) -> u32) -> Formula {
-        Formula::build(condition, false, number)
+    pub(super) fn new(condition: &Condition) -> Formula {
+        Formula::build(condition, false)
     }
 
-    fn build(condition: &Condition, is_negated: bool, number: &impl Fn(&crate::Test) -> u32) -> Formula {
+    fn build(condition: &Condition, is_negated: bool) -> Formula {
         match condition {
             Condition::Always => Formula::Constant(!is_negated),
-            Condition::Test(test) => Formula::Claim(Claim { test: number(test), fails: is_negated.into() }),
-            Condition::Not(inner) => Formula::build(inner, !is_negated, number),
+            Condition::Test(test) => Formula::Claim(Claim { test: test.number, fails: is_negated.into() }),
+            Condition::Not(inner) => Formula::build(inner, !is_negated),
             Condition::And(parts) | Condition::Or(parts) => {
                 let is_and = matches!(condition, Condition::And(_)) != is_negated;
                 let mut built = Vec::with_capacity(parts.len());
                 for part in parts {
-                    match (Formula::build(part, is_negated, number), is_and) {
+                    match (Formula::build(part, is_negated), is_and) {
                         (Formula::And(inner), true) | (Formula::Or(inner), false) => built.extend(inner),
                         (part, _) => built.push(part),
                     }

@@ -22,12 +22,12 @@ pub(super) const PAYLOAD_COST: u64 = 1 << 40;
 
 /// What the values of one field show.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     pub(super) field: Field,
     fold_case: bool,
     /// Of tests that a second value makes unknown.
     pub(super) is_once: bool,
-    present: Option<u32>,
+    pub(crate) present: Option<u32>,
     /// The hash is a fixed one: values only look for texts, and no value adds any.
     equal: HashMap<Box<[u8]>, u32, FixedState>,
     beginnings: Option<Beginnings>,
@@ -194,28 +194,7 @@ impl Reading {
     pub(super) fn read<S: Subject + ?Sized>(&self, subject: &S, sight: &mut Sight) -> Seen {
         let mut seen = sight.begin();
         subject.each(&self.field, &mut |value| {
-            seen.values = seen.values.saturating_add(1);
-            if self.is_of_texts {
-                match value {
-                    Value::Text(text) if !self.fold_case => self.see_text(text, sight),
-                    Value::Nothing | Value::Unknown(_) => {}
-                    Value::Text(_) | Value::Integer(_) | Value::Ip(_) | Value::Boolean(_) => {
-                        let mut room = TextRoom::default();
-                        let text = match self.fold_case {
-                            true => value.folded_text(&mut room),
-                            false => value.text(&mut room),
-                        };
-                        self.see_text(text, sight);
-                    }
-                }
-            }
-            match (value, &self.scale) {
-                (Value::Unknown(cause), _) => seen.cannot_say(cause),
-                (_, Some(scale)) if !see_number(scale, value, sight) => {
-                    seen.cannot_say_of_numbers(Cause::NotANumber);
-                }
-                _ => {}
-            }
+            self.show(value, &mut seen, sight);
             ControlFlow::Continue(())
         });
         if let Some(cause) = subject.unsettled(&self.field) {
@@ -228,6 +207,37 @@ impl Reading {
         }
         sight.end(&mut seen);
         seen
+    }
+
+    /// Looks at one value.
+    pub(crate) fn show(&self, value: Value<'_>, seen: &mut Seen, sight: &mut Sight) {
+        seen.values = seen.values.saturating_add(1);
+        if self.is_of_texts {
+            match value {
+                Value::Text(text) if !self.fold_case => self.see_text(text, sight),
+                Value::Nothing | Value::Unknown(_) => {}
+                Value::Text(_) | Value::Integer(_) | Value::Ip(_) | Value::Boolean(_) => {
+                    let mut room = TextRoom::default();
+                    let text = match self.fold_case {
+                        true => value.folded_text(&mut room),
+                        false => value.text(&mut room),
+                    };
+                    self.see_text(text, sight);
+                }
+            }
+        }
+        match (value, &self.scale) {
+            (Value::Unknown(cause), _) => seen.cannot_say(cause),
+            (_, Some(scale)) if !see_number(scale, value, sight) => {
+                seen.cannot_say_of_numbers(Cause::NotANumber);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it looks for texts anywhere in a value.
+    pub(super) fn looks_anywhere(&self) -> bool {
+        self.contained.is_some()
     }
 
     fn see_text(&self, text: &[u8], sight: &mut Sight) {

@@ -1,0 +1,59 @@
+//! Numbers for the tests of a program: tests that ask the same have the same.
+
+use std::collections::HashMap;
+
+use super::asks::offset;
+use crate::{Condition, Field, Op, Over, Rule, Test};
+
+/// What makes two tests one, wherever they stand.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity<'r> {
+    field: &'r Field,
+    over: Over,
+    fold_case: bool,
+    op: &'r Op,
+}
+
+impl<'r> Identity<'r> {
+    fn of(test: &'r Test) -> Identity<'r> {
+        let Test { span: _, number: _, field, over, fold_case, op } = test;
+        Identity { field, over: *over, fold_case: *fold_case, op }
+    }
+}
+
+/// Gives each test its number, from 0 in the order in which they stand.
+#[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
+pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
+    let mut known = HashMap::new();
+    let mut numbers = Vec::new();
+    for rule in rules.iter().chain(fallback.iter()) {
+        gather(&rule.condition, &mut |test| {
+            let next = offset(known.len());
+            numbers.push(*known.entry(Identity::of(test)).or_insert(next));
+        });
+    }
+    drop(known);
+    let mut numbers = numbers.into_iter();
+    for rule in rules.iter_mut().chain(fallback) {
+        give(&mut rule.condition, &mut numbers);
+    }
+}
+
+/// Calls `each` for the tests of a condition, from left to right.
+pub(super) fn gather<'r>(condition: &'r Condition, each: &mut impl FnMut(&'r Test)) {
+    match condition {
+        Condition::Always => {}
+        Condition::Not(inner) => gather(inner, each),
+        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| gather(part, each)),
+        Condition::Test(test) => each(test),
+    }
+}
+
+fn give(condition: &mut Condition, numbers: &mut impl Iterator<Item = u32>) {
+    match condition {
+        Condition::Always => {}
+        Condition::Not(inner) => give(inner, numbers),
+        Condition::And(parts) | Condition::Or(parts) => parts.iter_mut().for_each(|part| give(part, numbers)),
+        Condition::Test(test) => test.number = numbers.next().unwrap_or(test.number),
+    }
+}
