@@ -30,7 +30,7 @@ impl Subject for Listed<'_> {
 }
 
 fn is_met(program: &Arc<Program>, test: &TestCase) -> bool {
-    let mut evidence = Evidence::new(program.clone());
+    let mut evidence = Evidence::new(program);
     test.show_body(&mut evidence);
     let subject = Listed { test, evidence };
     test.expected.is_met(&program.decide(&subject, &mut Truths::default()))

@@ -10,7 +10,7 @@ use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
     Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, Outcome, Program,
-    RuleIndex, Subject, TestCase, Truth, Truths, Value,
+    RuleIndex, SHOWN_VALUES_MAX, Subject, TestCase, Truth, Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -46,7 +46,7 @@ pub(super) fn run(
     coverage: &mut Coverage,
 ) -> Verdict {
     let said = Said(test);
-    let mut evidence = Evidence::new(program.clone());
+    let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
     test.show_body(&mut evidence);
     let connection = said.connection(place);
     if place.protocol != Protocol::Http {
