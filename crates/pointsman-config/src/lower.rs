@@ -101,6 +101,7 @@ impl<'a> Lowering<'a> {
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
             buffer_bytes_max: spec.buffer_bytes_max,
+            hold_total_bytes_max: spec.hold_total_bytes_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,
@@ -302,10 +303,11 @@ impl<'a> Lowering<'a> {
             odd_names: spec.odd_names,
             named_fields,
             body_paths,
-            body_options: spec.limits.body_options(spec.body_kind),
+            body_options: spec.body_limits.body_options(spec.body_kind),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
+            body_limits: spec.body_limits,
         }
     }
 
