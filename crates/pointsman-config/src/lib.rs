@@ -37,6 +37,7 @@ pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
+pub use rules::RuleSet;
 pub use watch::{WatchedFile, changed};
 // Whoever shows problems says whether they may have colours.
 pub use pointsman_rules::Colour;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
@@ -50,7 +51,7 @@ fn check_process(plan: &Plan) {
 
 #[test]
 fn every_key_arrives() -> TestResult {
-    let Loaded { plan, warnings, files } =
+    let Loaded { plan, warnings, files, rule_sets, .. } =
         shown(Plan::check_only(Path::new("../../testdata/config/everything.toml")))?;
     assert!(warnings.is_empty(), "{}", warnings.render(Colour::Never));
     assert_eq!(files.len(), 3);
@@ -72,6 +73,7 @@ fn every_key_arrives() -> TestResult {
     check_bodies(shop);
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
+    assert!(rule_sets.iter().any(|set| Arc::ptr_eq(&set.program, program)));
     let target =
         |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);

@@ -314,3 +314,24 @@ fn texts_await_what_they_name() {
     read.evidence.end_all(Some(Cause::Malformed));
     assert_eq!(said(&read), "else Refused(Malformed)");
 }
+
+#[test]
+fn truth_values_of_json_are_compared() {
+    for (condition, expected) in [
+        ("json.a == true", Some("R1")),
+        ("json.a != true", None),
+        ("json.a == false", None),
+        ("json.a in [true]", None),
+    ] {
+        let Ok(compiled) = compile(&format!("R1: if ({condition}) {{ routeTo(a); }}"), &Targets::Any) else {
+            assert!(condition.contains("in"), "{condition} is refused");
+            continue;
+        };
+        let subject = MadeUpSubject::default();
+        let mut read = Read { subject: &subject, evidence: Evidence::new(&compiled.program) };
+        read.evidence.see(PayloadId(0), Value::Boolean(true));
+        read.evidence.end_all(None);
+        let decision = compiled.program.decide(&read, &mut Truths::default());
+        assert_eq!(decision.by.label(), expected, "{condition}");
+    }
+}

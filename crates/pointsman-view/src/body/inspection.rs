@@ -50,6 +50,8 @@ enum Content {
     Read(Box<Reader>),
 }
 
+const UNREAD: BodyFault = BodyFault::encoding("a media type that is not read");
+
 impl Inspection {
     /// Of the body of the request with this head, which was parsed from `received`. What the head alone says is settled.
     ///
@@ -205,7 +207,6 @@ impl Inspection {
 
     /// What becomes of a body whose media type is none of those that are read.
     fn of_another_type(&mut self, kind: BodyKind) -> Result<Content, BodyFault> {
-        const UNREAD: BodyFault = BodyFault::encoding("a media type that is not read");
         let paths = self.paths.clone();
         let mut heard = self.heard();
         match kind {
@@ -237,9 +238,14 @@ impl Inspection {
         let Some(coding) = coding else { return state.feed(content, limits, &mut heard) };
         let mut found = None;
         let fed = coding.feed(content, &mut |piece| {
-            state.feed(piece, limits, &mut heard).map_err(|fault| found.insert(fault).fault())
+            state.feed(piece, limits, &mut heard).map_err(|fault| found.insert(fault).fault())?;
+            // What nobody looks at is not decoded.
+            if matches!(state, Content::Passed) { Err(UNREAD.fault()) } else { Ok(()) }
         });
-        fed.map_err(|fault| found.unwrap_or(BodyFault::new(Part::Coding, fault)))
+        match fed {
+            Err(_) if matches!(state, Content::Passed) => Ok(()),
+            fed => fed.map_err(|fault| found.unwrap_or(BodyFault::new(Part::Coding, fault))),
+        }
     }
 
     fn finish_reading(&mut self) -> Result<(), BodyFault> {

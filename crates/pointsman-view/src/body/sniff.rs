@@ -30,20 +30,19 @@ pub(super) enum Sniffed {
 impl Sniff {
     pub(super) fn look(&mut self, bytes: &[u8]) -> Sniffed {
         let skips = |byte: &u8| b" \t\r\n\0\xef\xbb\xbf\xfe\xff".contains(byte);
-        let place = bytes.iter().position(|byte| !skips(byte));
-        let sniffed = match place.and_then(|place| bytes.get(place)) {
+        let skipped = bytes.iter().position(|byte| !skips(byte)).unwrap_or(bytes.len());
+        if self.skipped.len() + skipped > SKIPPED_BYTES_MAX {
+            return Sniffed::TooFar;
+        }
+        let sniffed = match bytes.get(skipped) {
             Some(b'<') => Sniffed::Xml,
             Some(b'{' | b'[') => Sniffed::Json,
             Some(_) => return Sniffed::Other,
-            None if self.skipped.len() + bytes.len() > SKIPPED_BYTES_MAX => return Sniffed::TooFar,
             None => {
                 self.skipped.extend_from_slice(bytes);
                 return Sniffed::Nothing;
             }
         };
-        if self.skipped.len() + place.unwrap_or(0) > SKIPPED_BYTES_MAX {
-            return Sniffed::TooFar;
-        }
         sniffed(std::mem::take(&mut self.skipped))
     }
 }
