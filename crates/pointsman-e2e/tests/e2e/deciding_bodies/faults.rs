@@ -86,6 +86,11 @@ fn malformed_before_it_is_decided(threads: usize) {
         client.send([head(media_type, body.len()).as_bytes(), body.as_bytes()].concat());
         let answer = client.response();
         assert_eq!(answer.status(), status, "{body}: {}", answer.text());
+        if media_type.contains("charset") {
+            // Its head says it: nobody looks for the end.
+            assert!(client.closes());
+            continue;
+        }
         // All of it came: the next request can be read.
         let next = head(media_type, body.len());
         client.send(next);
