@@ -27,7 +27,7 @@ mod syntax;
 mod tls;
 mod watch;
 
-pub use limits::{ListenerLimits, PoolLimits};
+pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
@@ -37,6 +37,7 @@ pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
+pub use rules::RuleSet;
 pub use watch::{WatchedFile, changed};
 // Whoever shows problems says whether they may have colours.
 pub use pointsman_rules::Colour;

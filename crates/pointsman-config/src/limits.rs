@@ -22,18 +22,6 @@ limits! {
         "Bytes of a request's target; 414 over it.";
     body_bytes_max: u64 = 0, 0..1_125_899_906_842_624, "bytes",
         "Bytes of a request's body; 413 over it. 0: no limit.";
-    body_depth_max: u32 = 64, 1..4096, "levels",
-        "Elements, objects and arrays within each other in a body that is read for the rules. Over this and the limits that follow, what the rules ask of the body ends unknown, cause limit: 413 unless they say otherwise with `on_unknown`.";
-    body_attributes_max: u32 = 64, 1..1024, "attributes",
-        "Attributes of an XML element, its namespace declarations among them.";
-    body_name_bytes_max: u32 = 256, 1..65_536, "bytes",
-        "Bytes of the name of an XML element or attribute, with its prefix, and of a form's field, decoded.";
-    body_value_bytes_max: u32 = 4096, 1..1_048_576, "bytes",
-        "Bytes of a value that the rules ask for, decoded. A longer one exists, and comparing it is unknown.";
-    body_parameters_max: u32 = 1000, 1..1_000_000, "fields",
-        "Fields of a form, files among them.";
-    body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
-        "Bytes that a body comes to when its Content-Encoding is undone. The server gets it as it was sent.";
     requests_max: u32 = 0, 0..4_294_967_295, "requests",
         "Requests on one connection, which is then closed. 0: no limit.";
     pipeline_requests_max: u32 = 16, 2..128, "requests",
@@ -67,6 +55,26 @@ limits! {
 }
 
 limits! {
+    /// What a body may be, and take, that is read for the rules.
+    pub struct BodyLimits, BODY_LIMIT_KEYS;
+
+    body_depth_max: u32 = 64, 1..4096, "levels",
+        "Elements, objects and arrays within each other in a body that is read for the rules. Over this and the limits that follow, what the rules ask of the body ends unknown, cause limit: 413 unless they say otherwise with `on_unknown`.";
+    body_attributes_max: u32 = 64, 1..1024, "attributes",
+        "Attributes of an XML element, its namespace declarations among them.";
+    body_name_bytes_max: u32 = 256, 1..65_536, "bytes",
+        "Bytes of the name of an XML element or attribute, with its prefix, and of a form's field, decoded.";
+    body_value_bytes_max: u32 = 4096, 1..1_048_576, "bytes",
+        "Bytes of a value that the rules ask for, decoded. A longer one exists, and comparing it is unknown.";
+    body_parameters_max: u32 = 1000, 1..1_000_000, "fields",
+        "Fields of a form, files among them.";
+    body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
+        "Bytes that a body comes to when its Content-Encoding is undone. The server gets it as it was sent.";
+    hold_bytes_max: u32 = 16_777_216, 16_384..1_073_741_824, "bytes",
+        "Bytes of a request's body, with what frames them, that are held while the rules wait for what it says; what they would decide beyond is unknown, cause limit: 413 unless the rules say otherwise with `on_unknown`.";
+}
+
+limits! {
     /// What a server of a pool may take.
     pub struct PoolLimits, POOL_LIMIT_KEYS;
 
@@ -94,7 +102,7 @@ limits! {
         "Header lines of an answer; 502 over it.";
 }
 
-impl ListenerLimits {
+impl BodyLimits {
     /// How bodies are read for the rules, where one of another media type is of this kind.
     pub(crate) fn body_options(&self, kind: BodyKind) -> BodyOptions {
         BodyOptions {
@@ -154,7 +162,7 @@ mod tests {
     #[test]
     fn ranges_fit_the_fields() {
         let eight_bytes = ["body_bytes_max", "body_decoded_bytes_max"];
-        for key in LISTENER_LIMIT_KEYS.iter().chain(POOL_LIMIT_KEYS) {
+        for key in [LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS, POOL_LIMIT_KEYS].into_iter().flatten() {
             let Kind::Integer { max, .. } = key.kind else { panic!("{} is no number", key.name) };
             assert!(max <= u64::from(u32::MAX) || eight_bytes.contains(&key.name), "{}", key.name);
         }
@@ -163,6 +171,6 @@ mod tests {
     /// Who reads bodies without a configuration, as `explain` may, reads them alike.
     #[test]
     fn the_defaults_of_bodies_are_those_of_their_readers() {
-        assert_eq!(ListenerLimits::default().body_options(BodyKind::default()), BodyOptions::default());
+        assert_eq!(BodyLimits::default().body_options(BodyKind::default()), BodyOptions::default());
     }
 }

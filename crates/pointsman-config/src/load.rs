@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Diagnostic, Span};
+use pointsman_rules::{Diagnostic, Span, Targets};
 
 use crate::findings::Findings;
 use crate::lower::{Lowered, Lowering, Outside};
 use crate::reading::{reason, text};
 use crate::spec::Spec;
-use crate::{Plan, Problems, WatchedFile, syntax};
+use crate::{Plan, Problems, RuleSet, WatchedFile, syntax};
 
 /// A plan, and what is worth knowing about how it was made.
 #[derive(Debug)]
@@ -20,6 +20,10 @@ pub struct Loaded {
     pub warnings: Problems,
     /// Every file that was read. When one of them has [changed](crate::changed), the plan is out of date.
     pub files: Vec<WatchedFile>,
+    /// The rules files that listeners name, each once for each use of it.
+    pub rule_sets: Vec<RuleSet>,
+    /// What rules can name.
+    pub targets: Targets,
 }
 
 impl Plan {
@@ -66,7 +70,7 @@ impl Plan {
         });
         let mut problems = Problems::default();
         problems.add(path, Arc::from(source), findings.into_sorted());
-        let Some(Lowered { plan, problems: of_rules, files: named }) = lowered else {
+        let Some(Lowered { plan, problems: of_rules, rule_sets, targets, files: named }) = lowered else {
             return Err(problems.watching(files));
         };
         problems.append(of_rules);
@@ -74,7 +78,7 @@ impl Plan {
         if problems.has_errors() {
             return Err(problems.watching(files));
         }
-        Ok(Loaded { plan, warnings: problems, files })
+        Ok(Loaded { plan, warnings: problems, files, rule_sets, targets })
     }
 
     /// The same for a plan that will not be used: what `pointsman check` does.

@@ -6,14 +6,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use pointsman_rules::{Exit, Program, Span};
+use pointsman_rules::{Exit, Program, Span, Targets};
 use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
 use crate::findings::{Findings, Spanned};
 use crate::notation::{BindAddress, ServerAddress};
 use crate::pool_tls::PoolTls;
-use crate::rules::{Compiled, RulesFiles};
+use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
     Bind, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls,
@@ -54,6 +54,8 @@ pub(crate) struct Lowered {
     pub(crate) plan: Plan,
     /// What is wrong with rules files.
     pub(crate) problems: Problems,
+    pub(crate) rule_sets: Vec<RuleSet>,
+    pub(crate) targets: Targets,
     pub(crate) files: Vec<WatchedFile>,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Lowering<'a> {
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
             buffer_bytes_max: spec.buffer_bytes_max,
+            hold_total_bytes_max: spec.hold_total_bytes_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,
@@ -108,7 +111,8 @@ impl<'a> Lowering<'a> {
             listeners,
             pools,
         };
-        Lowered { plan, problems: self.rules.into_problems(), files: self.files }
+        let (problems, rule_sets, targets) = self.rules.into_parts();
+        Lowered { plan, problems, rule_sets, targets, files: self.files }
     }
 
     fn check_names(&self) {
@@ -299,10 +303,11 @@ impl<'a> Lowering<'a> {
             odd_names: spec.odd_names,
             named_fields,
             body_paths,
-            body_options: spec.limits.body_options(spec.body_kind),
+            body_options: spec.body_limits.body_options(spec.body_kind),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
+            body_limits: spec.body_limits,
         }
     }
 

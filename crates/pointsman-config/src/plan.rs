@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{ListenerLimits, PoolLimits, Protocol};
+use crate::{BodyLimits, ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Plan {
     /// Memory that clients may take, in the whole process; half of what the process may have where the operator
     /// set none.
     pub buffer_bytes_max: Option<u64>,
+    /// Room that bodies may take that are held, in the whole process.
+    pub hold_total_bytes_max: u64,
     /// Idle connections to servers, in the whole process.
     pub upstream_idle_connections_max: u32,
     /// Pipes that bodies pass through inside the kernel, in the whole process.
@@ -97,6 +99,8 @@ pub struct Listener {
     pub upgrades: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
+    /// What a body may be, and take, that is read for `program`.
+    pub body_limits: BodyLimits,
 }
 
 /// Where a rule sends a request: a pool, or one server of it.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Program, Scope, TargetName, Targets};
+use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
 use crate::lower::Outside;
@@ -21,6 +21,19 @@ pub(crate) struct Compiled {
     pub(crate) targets: Vec<Target>,
 }
 
+/// A rules file as it was read, with the tests in it.
+#[derive(Clone, Debug)]
+pub struct RuleSet {
+    /// What people call it: its path as the operator would write it.
+    pub name: String,
+    /// Its text.
+    pub source: Arc<str>,
+    /// What it means; the same that listeners have.
+    pub program: Arc<Program>,
+    /// What stands beside the rules.
+    pub tests: Tests,
+}
+
 /// The rules files of one configuration.
 pub(crate) struct RulesFiles<'a> {
     pools: &'a [PoolSpec],
@@ -29,6 +42,8 @@ pub(crate) struct RulesFiles<'a> {
     names: Targets,
     /// What became of each file, for each use of it; several listeners may share one.
     compiled: HashMap<(PathBuf, Scope), Option<Compiled>>,
+    /// Those that compiled, in the order in which they were read.
+    sets: Vec<RuleSet>,
     problems: Problems,
 }
 
@@ -41,6 +56,7 @@ impl<'a> RulesFiles<'a> {
             positions: pools.iter().map(|pool| pool.name.value.as_str()).zip(0..).collect(),
             names: Targets::known::<_, &str>(names),
             compiled: HashMap::new(),
+            sets: Vec::new(),
             problems: Problems::default(),
         }
     }
@@ -76,22 +92,25 @@ impl<'a> RulesFiles<'a> {
         &self.problems
     }
 
-    /// What is wrong with the files.
-    pub(crate) fn into_problems(self) -> Problems {
-        self.problems
+    /// What is wrong with the files, those that compiled, and the targets that they could name.
+    pub(crate) fn into_parts(self) -> (Problems, Vec<RuleSet>, Targets) {
+        (self.problems, self.sets, self.names)
     }
 
     fn compile_text(&mut self, path: &Path, source: &str, scope: Scope) -> Option<Compiled> {
-        let (program, findings) = match pointsman_rules::compile_for(source, &self.names, scope) {
-            Ok(compiled) => (Some(compiled.program), compiled.warnings),
+        let (compiled, findings) = match pointsman_rules::compile_for(source, &self.names, scope) {
+            Ok(compiled) => (Some((compiled.program, compiled.tests)), compiled.warnings),
             Err(findings) => (None, findings),
         };
-        self.problems.add(path, Arc::from(source), findings);
-        let program = program?;
+        let source: Arc<str> = Arc::from(source);
+        self.problems.add(path, source.clone(), findings);
+        let (program, tests) = compiled?;
         let targets: Option<Vec<Target>> = program.targets.iter().map(|name| self.target(name)).collect();
         debug_assert!(targets.is_some(), "the compiler names only what it was told of");
         let body_paths = (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program)));
-        Some(Compiled { program: Arc::new(program), body_paths, targets: targets? })
+        let program = Arc::new(program);
+        self.sets.push(RuleSet { name: path.display().to_string(), source, program: program.clone(), tests });
+        Some(Compiled { program, body_paths, targets: targets? })
     }
 
     /// What a target of a program stands for.

@@ -16,7 +16,7 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
+    BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
     ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
@@ -28,6 +28,7 @@ pub(crate) struct Spec {
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
+    pub(crate) hold_total_bytes_max: u64,
     pub(crate) upstream_idle_connections_max: u32,
     pub(crate) splice_pipes_max: u32,
     pub(crate) own_descriptor_tables: bool,
@@ -64,6 +65,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
+    pub(crate) body_limits: BodyLimits,
 }
 
 /// TLS of a listener as written.
@@ -122,6 +124,7 @@ impl Spec {
             own_descriptor_tables: root.flag("own_descriptor_tables"),
             connections_max: root.number("connections_max"),
             buffer_bytes_max: root.number("buffer_bytes_max"),
+            hold_total_bytes_max: root.number("hold_total_bytes_max").unwrap_or_default(),
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
@@ -182,6 +185,7 @@ impl ListenerSpec {
                 false => vec![Box::from(notation::WEBSOCKET)],
             },
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
+            body_limits: limits.as_ref().map(BodyLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
         idle_keys::of_listener(section, limits.as_ref(), (protocol, http2, spec.pipeline));

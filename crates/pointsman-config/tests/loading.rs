@@ -3,12 +3,13 @@
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
-    Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
-    ServerProtocol, Target, changed,
+    Bind, BodyLimits, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded,
+    LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion,
+    ServerIndex, ServerProtocol, Target, changed,
 };
 
 use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
@@ -34,7 +35,7 @@ fn check_bodies(shop: &Listener) {
         parameters_max: 6,
     };
     let options = BodyOptions { kind: BodyKind::Sniff, limits, decoded_bytes_max: 7_000_000_000 };
-    assert_eq!(shop.body_options, options);
+    assert_eq!((shop.body_options, shop.body_limits), (options, written_body_limits()));
     assert!(shop.body_paths.is_some(), "`everything.rules` names a field of the body");
 }
 
@@ -42,6 +43,7 @@ fn check_process(plan: &Plan) {
     assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
     assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
+    assert_eq!(plan.hold_total_bytes_max, 2_000_000);
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
     assert_eq!(plan.admin, "127.0.0.1:0".parse().ok());
@@ -49,7 +51,7 @@ fn check_process(plan: &Plan) {
 
 #[test]
 fn every_key_arrives() -> TestResult {
-    let Loaded { plan, warnings, files } =
+    let Loaded { plan, warnings, files, rule_sets, .. } =
         shown(Plan::check_only(Path::new("../../testdata/config/everything.toml")))?;
     assert!(warnings.is_empty(), "{}", warnings.render(Colour::Never));
     assert_eq!(files.len(), 3);
@@ -71,6 +73,7 @@ fn every_key_arrives() -> TestResult {
     check_bodies(shop);
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
+    assert!(rule_sets.iter().any(|set| Arc::ptr_eq(&set.program, program)));
     let target =
         |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
@@ -106,6 +109,18 @@ fn every_key_arrives() -> TestResult {
 }
 
 /// The limits of the listener `shop` in `everything.toml`.
+fn written_body_limits() -> BodyLimits {
+    BodyLimits {
+        body_depth_max: 1,
+        body_attributes_max: 2,
+        body_name_bytes_max: 3,
+        body_value_bytes_max: 4,
+        body_parameters_max: 6,
+        body_decoded_bytes_max: 7_000_000_000,
+        hold_bytes_max: 16_385,
+    }
+}
+
 fn written_limits() -> ListenerLimits {
     ListenerLimits {
         http2_streams_max: 7,
@@ -117,12 +132,6 @@ fn written_limits() -> ListenerLimits {
         headers_max: 256,
         target_bytes_max: 1024,
         body_bytes_max: 1_000_000_000_000,
-        body_depth_max: 1,
-        body_attributes_max: 2,
-        body_name_bytes_max: 3,
-        body_value_bytes_max: 4,
-        body_parameters_max: 6,
-        body_decoded_bytes_max: 7_000_000_000,
         requests_max: 1000,
         pipeline_requests_max: 2,
         pipeline_bytes_max: 1024,
@@ -142,7 +151,7 @@ fn written_limits() -> ListenerLimits {
 fn defaults_hold_where_nothing_is_written() -> TestResult {
     let plan = shown(Plan::check_only(Path::new("../../testdata/config/minimal.toml")))?.plan;
     assert_eq!((plan.threads, plan.connections_max, plan.sticky_key), (None, None, None));
-    assert_eq!(plan.buffer_bytes_max, None);
+    assert_eq!((plan.buffer_bytes_max, plan.hold_total_bytes_max), (None, 256 * 1024 * 1024));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
     assert_eq!(plan.tunnel_drain_ms_max, 20_000);
     assert_eq!((plan.access_log, plan.admin), (None, None));
@@ -154,6 +163,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!(listener.pipeline, Pipeline::Hold);
     assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
+    assert_eq!(listener.body_limits, BodyLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));

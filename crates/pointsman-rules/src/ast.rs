@@ -349,11 +349,48 @@ pub struct TestCase {
     /// What it is called.
     pub name: Quoted,
     /// What the request is: fields and their values.
-    pub request: Vec<(FieldRef, Literal)>,
-    /// The rule that decides, or `else`.
-    pub rule: Name,
-    /// What it decides.
-    pub outcome: Name,
+    pub request: Vec<Given>,
+    /// Why the rest of its body is never known: the cause in `body unknown(…)`.
+    pub rest: Option<Name>,
+    /// The rule that decides, `else`, or `default` where none does.
+    pub decider: Name,
+    /// What it decides; nothing only behind `default`.
+    pub outcome: Option<ExpectedOutcome>,
+}
+
+/// A field of a test's request, with one value.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The field.
+    pub field: FieldRef,
+    /// The value.
+    pub value: GivenValue,
+}
+
+/// A value of a test's request.
+#[derive(Clone, Debug)]
+pub enum GivenValue {
+    /// As in a condition.
+    Literal(Literal),
+    /// `null`: JSON's, an object or an array.
+    Null(Span),
+}
+
+/// What a test expects to be decided.
+#[derive(Clone, Debug)]
+pub enum ExpectedOutcome {
+    /// A pool, `pool.server`, or a server.
+    Target(Name),
+    /// `reject`, `reject(403)`
+    Reject(Option<Status>),
+    /// `discard`
+    Discard(Span),
+    /// `redirect`, `redirect(301)`
+    Redirect(Option<Status>),
+    /// `respond`, `respond(200)`
+    Respond(Option<Status>),
+    /// `unknown`, `unknown(not a number)`
+    Unknown(Span, Option<Name>),
 }
 
 /// `assert "name": never (condition) -> target;`

@@ -1,6 +1,7 @@
 //! Syntax tree to program: names are resolved, types checked, and nothing is looked up later.
 
 mod actions;
+mod cases;
 mod conditions;
 mod literals;
 mod paths;
@@ -19,7 +20,7 @@ use crate::parser::{parse_into, shorten};
 use crate::schema::{self, NoField, Resolved};
 use crate::{
     Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId, Place,
-    Program, Rule, RuleIndex, Span, Suggestions, Validate,
+    Program, Rule, RuleIndex, Span, Suggestions, TestCase, Tests, Validate,
 };
 
 pub use scope::Scope;
@@ -33,6 +34,8 @@ pub struct Compiled {
     pub program: Program,
     /// What was probably not meant.
     pub warnings: Vec<Diagnostic>,
+    /// The tests that stand beside the rules. They never act.
+    pub tests: Tests,
 }
 
 /// Compiles a rule set against the targets there are.
@@ -50,11 +53,12 @@ pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnost
 pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Compiled, Vec<Diagnostic>> {
     let (file, findings) = parse_into(source);
     let mut compiler = Compiler::new(source, targets, scope, findings);
-    let program = compiler.program(&file);
+    let (program, cases) = compiler.program(&file);
     let failed = compiler.findings.any_error();
+    let tests = Tests { cases, namespaces: compiler.namespaces, scope };
     let findings = compiler.findings.into_sorted();
     match program {
-        Some(program) if !failed => Ok(Compiled { program, warnings: findings }),
+        Some(program) if !failed => Ok(Compiled { program, warnings: findings, tests }),
         _ => Err(findings),
     }
 }
@@ -68,6 +72,8 @@ struct Compiler<'a> {
     scope: Scope,
     /// Where each label is, and which rule it calls.
     labels: HashMap<&'a str, (RuleIndex, Span)>,
+    /// Whether an `else:` stands at the end.
+    has_fallback: bool,
     /// The URIs of prefixes that paths into XML use.
     namespaces: HashMap<Box<str>, Box<str>>,
     /// The fields of the body that are named, by where their values stand.
@@ -88,6 +94,7 @@ impl<'a> Compiler<'a> {
             targets: TargetTable::new(targets),
             scope,
             labels: HashMap::new(),
+            has_fallback: false,
             namespaces: HashMap::new(),
             payloads: HashMap::new(),
             regexes: HashMap::new(),
@@ -96,7 +103,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn program(&mut self, file: &'a ast::RuleFile) -> Option<Program> {
+    fn program(&mut self, file: &'a ast::RuleFile) -> (Option<Program>, Vec<TestCase>) {
         self.gather_labels(file);
         self.check_order(file);
         let on_unknown = self.settings(file);
@@ -115,25 +122,28 @@ impl<'a> Compiler<'a> {
                     rules.extend(rule);
                 }
                 Item::Fallback(rule) => {
+                    self.has_fallback = true;
                     let last = RuleIndex(u32::MAX);
                     let rule = self.rule(last, rule, Some("else"));
                     sound &= rule.is_some();
                     fallback = rule;
                 }
-                Item::Test(_) => self.not_run(item.span(), "test"),
                 Item::Assert(_) => self.not_run(item.span(), "assert"),
-                Item::Setting(_) => {}
+                Item::Test(_) | Item::Setting(_) => {}
             }
         }
         if sound {
             review::order(&rules, self.source, &mut self.findings);
         }
+        let cases = self.cases(file, index as usize);
         let (targets, payloads) = (self.targets.take_named(), self.take_payloads());
-        on_unknown.filter(|_| sound)?;
+        if on_unknown.is_none() || !sound {
+            return (None, cases);
+        }
         let program = Program::new(rules, fallback, self.on_unknown, targets);
         let program = program.with_payloads(payloads, self.validate);
         review::separation(&program, self.source, &mut self.findings);
-        Some(program)
+        (Some(program), cases)
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {
@@ -287,15 +297,19 @@ impl<'a> Compiler<'a> {
 
     /// The same, or what is wrong with the name.
     fn resolved(&mut self, named: &FieldRef) -> Result<Field, Diagnostic> {
-        let key = named.key.as_ref().map(|key| &*key.text);
-        let namespace = |prefix: &str| self.namespaces.get(prefix).cloned();
-        let resolved = schema::resolve(&named.name, key, namespace)
-            .map_err(|why| no_field(named, &why, self.findings.suggestions()))?;
-        let field = match resolved {
+        let field = match self.named(named)? {
             Resolved::Head(field) => field,
             Resolved::Payload(spelling, place) => Field::Payload(self.payload(spelling, place)),
         };
         self.in_scope(named, field)
+    }
+
+    /// What a name and its key spell, wherever it is known.
+    fn named(&self, named: &FieldRef) -> Result<Resolved, Diagnostic> {
+        let key = named.key.as_ref().map(|key| &*key.text);
+        let namespace = |prefix: &str| self.namespaces.get(prefix).cloned();
+        schema::resolve(&named.name, key, namespace)
+            .map_err(|why| no_field(named, &why, self.findings.suggestions()))
     }
 
     /// The one field of that place, by whatever name it was called first.

@@ -17,7 +17,7 @@ use crate::{Cause, Field, Op, Over, PayloadId, Program, Test, Truth, Value};
 ///
 /// Values are not kept: of each it is noted what it says of the program's tests, so that the room it takes grows
 /// with the program and not with the body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Evidence {
     engine: Arc<Engine>,
     /// By [`PayloadId`].
@@ -182,6 +182,30 @@ impl Evidence {
     /// the program has signs, bounds and tests of the body, however long that is.
     pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.has_news)
+    }
+
+    /// What was known before a fault of this cause ended what had not ended, and before `late` was known, which became so
+    /// behind it.
+    #[must_use]
+    pub fn before(&self, cause: Cause, late: Option<PayloadId>) -> Evidence {
+        let mut before = self.clone();
+        for known in before.fields.iter_mut().filter(|known| known.unsettled == Some(cause)) {
+            known.unsettled = Some(Cause::Unread);
+        }
+        let Some(late) = late else { return before };
+        if let Some(known) = before.fields.get_mut(late.0 as usize) {
+            *known =
+                Known { kept: Vec::new(), begun: 0, settled: 0, unsettled: Some(Cause::Unread), ..*known };
+        }
+        if let Some(asked) = self.engine.questions.of(late) {
+            for (_, place) in &asked.readings {
+                before.gathered.get_mut(*place as usize).map(std::mem::take);
+            }
+            for (_, place) in &asked.tests {
+                before.truths.get_mut(*place as usize).map(Option::take);
+            }
+        }
+        before
     }
 
     /// Shows the values of a field that were kept, the first at least, in order; none of a field that is not one of

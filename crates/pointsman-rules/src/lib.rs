@@ -4,6 +4,7 @@
 
 mod advice;
 pub mod ast;
+mod cases;
 mod compare;
 mod compile;
 mod decide;
@@ -36,6 +37,7 @@ mod template;
 mod truth;
 mod truths;
 
+pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};
 pub use compile::{Compiled, Scope, Targets, compile, compile_for};
 pub use decide::{DecidedBy, Decision, Outcome};
 pub use decimal::{DECIMAL_BYTES_MAX, DECIMAL_EXPONENT_MAX, Decimal, NotANumber};

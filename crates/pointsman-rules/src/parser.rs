@@ -2,6 +2,7 @@
 
 mod actions;
 mod blocks;
+mod cases;
 mod conditions;
 mod declarations;
 mod recovery;

@@ -1,5 +1,6 @@
 //! The compiled rule set: what the text means, ready to be decided.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -78,6 +79,16 @@ pub struct TargetName {
     pub pool: Box<str>,
     /// The server inside it, if the rule names one.
     pub server: Option<Box<str>>,
+}
+
+impl fmt::Display for TargetName {
+    /// `pool.server`, or the pool alone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            None => f.write_str(&self.pool),
+            Some(server) => write!(f, "{}.{server}", self.pool),
+        }
+    }
 }
 
 /// One rule: a condition and two blocks.

@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 }
 
 /// The signs and cells of all readings, one reading's behind another's.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     signs: Vec<u32>,
     cells: Vec<u32>,

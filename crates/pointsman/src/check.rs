@@ -238,7 +238,7 @@ impl Report {
 }
 
 /// How many there are of something.
-fn plural(number: usize, what: &str) -> String {
+pub(crate) fn plural(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -4,9 +4,9 @@ mod asked;
 mod body;
 mod options;
 mod outcome;
-mod place;
-mod report;
-mod request;
+pub(crate) mod place;
+pub(crate) mod report;
+pub(crate) mod request;
 mod spelling;
 #[cfg(test)]
 mod vectors;

@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod format;
 mod run;
+mod test;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -25,6 +26,7 @@ pointsman, a secure content switch
                                          findings in configurations (.toml) and rules
     pointsman fmt [--check] FILE...      the one form of rules
     pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
+    pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman demo                       three servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("check") => check::check(rest),
         Some("fmt") => format::format(rest),
         Some("explain") => explain::explain(rest),
+        Some("test") => test::test(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {

@@ -68,6 +68,28 @@ impl<'a> TargetTable<'a> {
         self.known.is_none()
     }
 
+    /// Has them named already, in this order.
+    pub(super) fn know(&mut self, named: &[TargetName]) {
+        for target in named {
+            self.id(target.clone());
+        }
+    }
+
+    /// The target that a name means, if some rule named it, too.
+    pub(super) fn named(&self, name: &str) -> Option<TargetId> {
+        self.ids.get(&self.resolve(name).ok()?).copied()
+    }
+
+    /// Whether a name means a target at all.
+    pub(super) fn is_target(&self, name: &str) -> bool {
+        self.resolve(name).is_ok()
+    }
+
+    /// What rules send to.
+    pub(super) fn names_in_rules(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().map(|target| target.server.as_deref().unwrap_or(&target.pool))
+    }
+
     pub(super) fn take_named(&mut self) -> Vec<TargetName> {
         std::mem::take(&mut self.named)
     }

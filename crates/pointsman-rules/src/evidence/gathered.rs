@@ -8,7 +8,7 @@ use crate::truths::{Seen, Sight};
 use crate::{Cause, Value};
 
 /// Each sign and each cell once, however many values show it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gathered {
     signs: BTreeSet<u32>,
     cells: BTreeSet<u32>,

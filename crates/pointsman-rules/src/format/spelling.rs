@@ -1,14 +1,18 @@
 //! Every part of the language in its modern spelling, on one line.
 
 use crate::ast::{
-    Action, ActionKind, Assertion, Block, Comparison, Condition, Entry, FieldRef, Literal, LiteralKind, Name,
-    Operand, Predicate, Quoted, SettingKind, Status, Sticky, StickyKind, Target, TestCase, TextOperator,
+    Action, ActionKind, Assertion, Block, Comparison, Condition, Entry, ExpectedOutcome, FieldRef,
+    GivenValue, Literal, LiteralKind, Name, Operand, Predicate, Quoted, SettingKind, Status, Sticky,
+    StickyKind, Target, TestCase, TextOperator,
 };
 use crate::lexer::{Kind, Lexer};
 use crate::{Order, Over, Side};
 
 use super::INDENT;
 use super::layout::LINE_CHARS_MAX;
+
+/// Words that are no target behind the arrow of a test, unless they stand in quotes.
+const OUTCOME_WORDS: &[&str] = &["reject", "discard", "redirect", "respond", "unknown"];
 
 #[derive(Clone, Copy)]
 pub(super) struct Spelling<'a> {
@@ -30,21 +34,45 @@ impl Spelling<'_> {
     }
 
     pub(super) fn test(&self, test: &TestCase) -> String {
-        let pairs: Vec<_> = test
+        let mut given: Vec<_> = test
             .request
             .iter()
-            .map(|(field, value)| format!("{} {}", self.field(field), self.literal(value)))
+            .map(|given| match &given.value {
+                GivenValue::Literal(value) => format!("{} {}", self.field(&given.field), self.literal(value)),
+                GivenValue::Null(_) => format!("{} null", self.field(&given.field)),
+            })
             .collect();
-        let mut request = format!("{INDENT}request {}", pairs.join(" "));
+        given.extend(test.rest.iter().map(|cause| format!("body unknown({})", cause.text)));
+        let mut request = format!("{INDENT}request {}", given.join(" "));
         if request.chars().count() > LINE_CHARS_MAX {
             request = format!("{INDENT}request");
-            for pair in &pairs {
+            for pair in &given {
                 request.push_str(&format!("\n{INDENT}{INDENT}{pair}"));
             }
         }
         let request = request.trim_end();
-        let (rule, outcome) = (&test.rule.text, name(&test.outcome));
-        format!("test {} {{\n{request}\n{INDENT}expect {rule} -> {outcome}\n}}", self.quoted(&test.name))
+        let decider =
+            if test.decider.text.eq_ignore_ascii_case("else") { "else" } else { &test.decider.text };
+        let outcome = test.outcome.as_ref().map(|outcome| format!(" -> {}", self.expected(outcome)));
+        let outcome = outcome.unwrap_or_default();
+        format!("test {} {{\n{request}\n{INDENT}expect {decider}{outcome}\n}}", self.quoted(&test.name))
+    }
+
+    fn expected(&self, outcome: &ExpectedOutcome) -> String {
+        let with_status = |word: &str, status: &Option<Status>| match status {
+            Some(status) => format!("{word}({})", self.status(status)),
+            None => word.to_owned(),
+        };
+        match outcome {
+            ExpectedOutcome::Target(target) if OUTCOME_WORDS.contains(&&*target.text) => quote(&target.text),
+            ExpectedOutcome::Target(target) => name(target),
+            ExpectedOutcome::Reject(status) => with_status("reject", status),
+            ExpectedOutcome::Discard(_) => "discard".to_owned(),
+            ExpectedOutcome::Redirect(status) => with_status("redirect", status),
+            ExpectedOutcome::Respond(status) => with_status("respond", status),
+            ExpectedOutcome::Unknown(_, None) => "unknown".to_owned(),
+            ExpectedOutcome::Unknown(_, Some(cause)) => format!("unknown({})", cause.text),
+        }
     }
 
     pub(super) fn assertion(&self, assertion: &Assertion) -> String {

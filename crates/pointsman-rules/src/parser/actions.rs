@@ -254,7 +254,7 @@ impl Parser<'_> {
         Ok(ActionKind::AllowConflict(labels))
     }
 
-    fn status(&mut self, signature: &str) -> Parsed<Status> {
+    pub(super) fn status(&mut self, signature: &str) -> Parsed<Status> {
         if !self.at(Kind::Number) {
             return Err(self.unexpected_so("a status code", format!("it is written `{signature}`")));
         }

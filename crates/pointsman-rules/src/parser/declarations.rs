@@ -1,10 +1,9 @@
-//! Settings, tests and assertions.
+//! Settings and assertions.
 
 use super::{Broken, Parsed, Parser};
-use crate::ast::{Assertion, Condition, Setting, SettingKind, TestCase};
+use crate::ast::{Assertion, Condition, Setting, SettingKind};
 use crate::lexer::Kind;
 
-const TEST_FORM: &str = "it is written `test \"name\" { request path \"/a.gif\" expect R3 -> images }`";
 const ASSERT_FORM: &str = "it is written `assert \"name\": never (condition) -> target;`";
 
 impl Parser<'_> {
@@ -57,45 +56,6 @@ impl Parser<'_> {
         Ok(kind.clone())
     }
 
-    /// `test "name" { request … expect R1 -> fast }`
-    pub(super) fn test(&mut self) -> Option<TestCase> {
-        match self.test_case() {
-            Ok(test) => Some(test),
-            Err(Broken) => {
-                self.skip_braces();
-                None
-            }
-        }
-    }
-
-    fn test_case(&mut self) -> Parsed<TestCase> {
-        let start = self.bump();
-        let name = self.quoted(TEST_FORM)?;
-        self.expect(Kind::LeftCurly, "`{`")?;
-        self.keyword("request", TEST_FORM)?;
-        let mut request = Vec::new();
-        while !self.at_word("expect") {
-            let field = self.field()?;
-            let value = self.literal(&field)?;
-            request.push((field, value));
-        }
-        self.keyword("expect", TEST_FORM)?;
-        let rule = self.label()?;
-        self.expect(Kind::Arrow, "`->`")?;
-        let outcome = self.target()?;
-        self.expect(Kind::RightCurly, "`}`")?;
-        Ok(TestCase { span: self.since(start), name, request, rule, outcome })
-    }
-
-    fn skip_braces(&mut self) {
-        while !self.at(Kind::End) && !self.starts_rule() {
-            if self.take(Kind::RightCurly).is_some() {
-                return;
-            }
-            self.bump();
-        }
-    }
-
     /// `assert "name": never (condition) -> target;`
     pub(super) fn assertion(&mut self) -> Option<Assertion> {
         match self.assertion_parts() {
@@ -121,7 +81,7 @@ impl Parser<'_> {
         Ok(Assertion { span: self.since(start), name, condition, outcome })
     }
 
-    fn keyword(&mut self, word: &str, form: &str) -> Parsed<()> {
+    pub(super) fn keyword(&mut self, word: &str, form: &str) -> Parsed<()> {
         if !self.at_word(word) {
             return Err(self.unexpected_so(&format!("`{word}`"), form));
         }

@@ -151,6 +151,11 @@ impl Inspection {
         !matches!(self.content, Content::Passed) || self.awaits_size()
     }
 
+    /// Whether content codings are undone: then what it holds may be more than what it was fed.
+    pub fn is_coded(&self) -> bool {
+        self.coding.is_some()
+    }
+
     /// Bytes that it holds at most, whatever it is fed, besides its evidence and a few for each field that the program
     /// names: what readers keep of open elements, names, tags and values on their way, and windows of content codings.
     pub fn held_bytes_max(&self) -> u64 {

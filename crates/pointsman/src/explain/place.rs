@@ -13,32 +13,32 @@ use super::options::Options;
 use crate::check::input;
 
 /// What a decision depends on besides the request and its connection.
-pub(super) struct Place {
+pub(crate) struct Place {
     /// What is read of a connection.
-    pub(super) protocol: Protocol,
+    pub(crate) protocol: Protocol,
     http2: Http2,
     /// The listener's name; empty where the rules stand alone.
-    pub(super) listener: Arc<str>,
+    pub(crate) listener: Arc<str>,
     /// Absent where a listener has no rules.
-    pub(super) program: Option<Arc<Program>>,
-    pub(super) limits: HeadLimits,
-    pub(super) body_options: BodyOptions,
-    pub(super) path_options: PathOptions,
-    pub(super) odd_names: OddNames,
+    pub(crate) program: Option<Arc<Program>>,
+    pub(crate) limits: HeadLimits,
+    pub(crate) body_options: BodyOptions,
+    pub(crate) path_options: PathOptions,
+    pub(crate) odd_names: OddNames,
     /// The fields that the rules name.
-    pub(super) named_fields: Vec<Box<str>>,
+    pub(crate) named_fields: Vec<Box<str>>,
     /// Protocols that a connection may change to.
-    pub(super) upgrades: Vec<Box<str>>,
-    pub(super) trusted_proxies: Vec<IpNet>,
-    pub(super) is_tls: bool,
+    pub(crate) upgrades: Vec<Box<str>>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
+    pub(crate) is_tls: bool,
     /// Where the listener listens; the first address where it has several.
-    pub(super) bind: Option<SocketAddr>,
+    pub(crate) bind: Option<SocketAddr>,
     /// Takes what no rule decides.
-    pub(super) default_pool: DefaultPool,
+    pub(crate) default_pool: DefaultPool,
 }
 
 /// What takes a request that no rule decides.
-pub(super) enum DefaultPool {
+pub(crate) enum DefaultPool {
     /// Nobody can say without a configuration.
     Unknown,
     /// Nothing: the rules decide every request.
@@ -69,22 +69,27 @@ impl Place {
         }
         let compiled = pointsman_rules::compile(&source, &Targets::Any)
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
-        Ok(Place {
+        Ok(Place::of_no_listener(Arc::new(compiled.program), options.trusted_proxies.clone()))
+    }
+
+    /// Where rules stand without a configuration.
+    pub(crate) fn of_no_listener(program: Arc<Program>, trusted_proxies: Vec<IpNet>) -> Place {
+        Place {
             protocol: Protocol::Http,
             http2: Http2::On,
             listener: "".into(),
-            program: Some(Arc::new(compiled.program)),
+            program: Some(program),
             limits: HeadLimits::default(),
             body_options: BodyOptions::default(),
             path_options: PathOptions::default(),
             odd_names: OddNames::default(),
             named_fields: Vec::new(),
             upgrades: vec!["websocket".into()],
-            trusted_proxies: options.trusted_proxies.clone(),
+            trusted_proxies,
             is_tls: false,
             bind: None,
             default_pool: DefaultPool::Unknown,
-        })
+        }
     }
 
     fn of_configuration(options: &Options, colour: Colour) -> Result<Place, String> {
@@ -109,9 +114,14 @@ impl Place {
             })?,
         };
         check_use(options, listener, plan)?;
+        Ok(Place::of_listener(listener, plan, &options.trusted_proxies))
+    }
+
+    /// A listener of a plan, which believes further proxies.
+    pub(crate) fn of_listener(listener: &Listener, plan: &Plan, further_proxies: &[IpNet]) -> Place {
         let mut trusted_proxies = listener.trusted_proxies.clone();
-        trusted_proxies.extend(&options.trusted_proxies);
-        Ok(Place {
+        trusted_proxies.extend(further_proxies);
+        Place {
             protocol: listener.protocol,
             http2: listener.http2,
             listener: listener.name.clone(),
@@ -133,18 +143,18 @@ impl Place {
                 Some(pool) => DefaultPool::Named(plan.pool(pool).name.to_string()),
                 None => DefaultPool::None,
             },
-        })
+        }
     }
 }
 
 impl Place {
     /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
-    pub(super) fn trusted_proxies(&self) -> TrustedProxies<'_> {
+    pub(crate) fn trusted_proxies(&self) -> TrustedProxies<'_> {
         TrustedProxies { networks: &self.trusted_proxies, unix: false }
     }
 
     /// Whether the listener speaks a version; the error is a text for people.
-    pub(super) fn check_version(&self, version: Version) -> Result<(), String> {
+    pub(crate) fn check_version(&self, version: Version) -> Result<(), String> {
         let (word, help) = match (self.http2, version) {
             (Http2::Off, Version::Http2) => ("off", "end the first line of the request in `HTTP/1.1`"),
             (Http2::Only, Version::Http10 | Version::Http11) => {
@@ -159,7 +169,7 @@ impl Place {
     }
 
     /// What becomes of odd names, as the codec has it.
-    pub(super) fn odd_names(&self) -> pointsman_http::OddNames<'_> {
+    pub(crate) fn odd_names(&self) -> pointsman_http::OddNames<'_> {
         match self.odd_names {
             OddNames::Drop => pointsman_http::OddNames::Drop,
             OddNames::Refuse => pointsman_http::OddNames::Refuse,

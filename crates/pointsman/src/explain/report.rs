@@ -23,7 +23,7 @@ pub(super) struct Report {
 
 /// A rule that was asked.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     label: String,
     result: Truth,
     because: Option<Because>,
@@ -43,7 +43,7 @@ struct Because {
 }
 
 impl Step {
-    pub(super) fn new(program: &Program, visited: &VisitedRule<'_>) -> Step {
+    pub(crate) fn new(program: &Program, visited: &VisitedRule<'_>) -> Step {
         let rule = program.rule(visited.index);
         let because = visited.culprit.as_ref().map(|culprit| Because {
             test: rule
@@ -65,6 +65,16 @@ impl Step {
             }
         };
         Step { label: visited.label.to_owned(), result: visited.result, because, exit }
+    }
+
+    /// Why its condition is not true; nothing where it is.
+    pub(crate) fn why(&self) -> Option<String> {
+        self.because.as_ref().map(Because::sentence)
+    }
+
+    /// Where the request goes from it: `next`, `goto LABEL`, `skipped`, `decides`.
+    pub(crate) fn exit(&self) -> &str {
+        &self.exit
     }
 
     fn to_json(&self) -> Value {
@@ -232,7 +242,7 @@ fn style(truth: Truth) -> Style {
 }
 
 /// Bytes of a request as text that no terminal mistakes for something else.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {
         match c.is_control() {

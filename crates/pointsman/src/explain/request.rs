@@ -7,15 +7,15 @@ use pointsman_view::{HOST_BYTES_MAX, normal_host, take_away_forwarding};
 
 /// A request with a whole head.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(crate) struct Request {
     /// Head and body, as they would come over the wire.
-    pub(super) bytes: Vec<u8>,
-    pub(super) head: RequestHead,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) head: RequestHead,
 }
 
 /// Why there is no request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoRequest {
+pub(crate) enum NoRequest {
     /// The head does not come to its end.
     Incomplete,
     /// The switch refuses the head.
@@ -24,7 +24,7 @@ pub(super) enum NoRequest {
 
 impl Request {
     /// Parses what a file holds. Where an editor has left its marks they are mended, and noted.
-    pub(super) fn read(
+    pub(crate) fn read(
         bytes: Vec<u8>,
         limits: &HeadLimits,
         odd_names: OddNames<'_>,
@@ -46,7 +46,7 @@ impl Request {
     }
 
     /// What the switch does to the fields of somebody who is no trusted proxy.
-    pub(super) fn take_away_forwarding(&mut self, notes: &mut Vec<String>) {
+    pub(crate) fn take_away_forwarding(&mut self, notes: &mut Vec<String>) {
         let were_hidden: Vec<bool> = self.head.lines().iter().map(|line| line.hidden).collect();
         take_away_forwarding(&mut self.head);
         for (line, _) in self.head.lines().iter().zip(were_hidden).filter(|(line, was)| line.hidden && !was) {
@@ -56,7 +56,7 @@ impl Request {
     }
 
     /// What the switch does to a request that asks for another protocol.
-    pub(super) fn settle_upgrade(
+    pub(crate) fn settle_upgrade(
         &self,
         allowed: &[Box<str>],
         notes: &mut Vec<String>,
@@ -97,12 +97,12 @@ impl Request {
     }
 
     /// What stands behind the head.
-    pub(super) fn behind_head(&self) -> &[u8] {
+    pub(crate) fn behind_head(&self) -> &[u8] {
         self.bytes.get(self.head.head_bytes()..).unwrap_or_default()
     }
 
     /// The host, if it is a name: what a client would ask for in its TLS handshake.
-    pub(super) fn host_name(&self) -> Option<String> {
+    pub(crate) fn host_name(&self) -> Option<String> {
         let mut scratch = [0; HOST_BYTES_MAX];
         let host = normal_host(self.head.authority(&self.bytes), &mut scratch)?;
         let host = std::str::from_utf8(host).ok()?;

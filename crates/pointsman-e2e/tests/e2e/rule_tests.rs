@@ -1,0 +1,140 @@
+//! `pointsman test`: what it says of tests, and how it ends.
+
+use std::path::Path;
+
+use pointsman_e2e::{Finished, Origin, Setup, pointsman, testdata};
+
+/// What a run has said, as the vectors have it.
+fn shown(finished: &Finished) -> String {
+    format!("{}---- standard error\n{}---- exit status {}\n", finished.stdout, finished.stderr, finished.code)
+}
+
+/// Each rule set of the folder, with the tests beside it. `UPDATE_EXPECT=1` writes what is said now.
+#[test]
+fn vectors() {
+    let folder = testdata("rule_tests");
+    let mut ran = 0;
+    for entry in std::fs::read_dir(&folder).expect("a readable folder").flatten() {
+        let name = entry.file_name().into_string().expect("a plain name");
+        let Some(stem) = name.strip_suffix(".rules").filter(|stem| !stem.ends_with(".test")) else {
+            continue;
+        };
+        let tests = format!("{stem}.test.rules");
+        let mut words = vec!["test", &name];
+        words.extend(folder.join(&tests).exists().then_some(&*tests));
+        let said = shown(&pointsman(&folder, &words));
+        let expected = folder.join(format!("{stem}.out"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&expected, said).expect("a writable folder");
+        } else {
+            let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
+            assert_eq!(said, wanted, "{name}; UPDATE_EXPECT=1 rewrites it");
+        }
+        ran += 1;
+    }
+    assert!(ran >= 6, "{ran} vectors");
+}
+
+#[test]
+fn as_json() {
+    let folder = testdata("rule_tests");
+    let finished = pointsman(&folder, &["test", "--json", "beside.rules", "beside.test.rules"]);
+    assert_eq!(finished.code, 1, "{}", finished.output());
+    let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    let expected = serde_json::json!({
+        "version": 1, "passed": 3, "failed": 1, "percent": 100,
+        "rule_sets": [{
+            "rules": "beside.rules",
+            "tests": [
+                { "name": "and here", "file": "beside.rules", "line": 4, "result": "passed" },
+                { "name": "a", "file": "beside.test.rules", "line": 1, "result": "passed" },
+                { "name": "neither", "file": "beside.test.rules", "line": 2, "result": "passed" },
+                {
+                    "name": "in vain", "file": "beside.test.rules", "line": 3, "result": "failed",
+                    "expected": "R2 -> b", "seen": "R1 -> a",
+                    "why": "R2 is not asked: R1 decides before it",
+                },
+            ],
+            "coverage": {
+                "branches": 4, "taken": 4, "percent": 100,
+                "rules": [
+                    { "rule": "R1", "true": 2, "false": 2, "unknown": 0 },
+                    { "rule": "R2", "true": 1, "false": 1, "unknown": 0 },
+                ],
+            },
+        }],
+    });
+    assert_eq!(report, expected);
+}
+
+#[track_caller]
+fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) {
+    let finished = pointsman(folder, words);
+    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
+    for word in said {
+        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
+    }
+}
+
+/// Too little is taken, though all pass.
+#[test]
+fn a_share_is_wanted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rules = "R1: if (path == \"/a\") { routeTo(a); }\nR2: if (path == \"/b\") { routeTo(b); }
+test \"a\" { request path \"/a\" expect R1 -> a }\ntest \"c\" { request path \"/c\" expect default }\n";
+    std::fs::write(folder.path().join("a.rules"), rules).expect("a writable folder");
+    ends(
+        folder.path(),
+        &["test", "a.rules", "--fail-under", "75"],
+        0,
+        &["3 of 4 branches (75 %)", "R2  never true"],
+    );
+    ends(folder.path(), &["test", "a.rules", "--fail-under", "76"], 1, &["error: 75 %", "76 %"]);
+    ends(folder.path(), &["test", "a.rules", "--fail-under", "101"], 2, &["101"]);
+    ends(folder.path(), &["test", "a.rules", "--listener", "web"], 2, &["--listener"]);
+    ends(folder.path(), &["test", "absent.rules"], 2, &["absent.rules"]);
+    ends(folder.path(), &["test", "a.rules", "absent.rules"], 2, &["absent.rules"]);
+    ends(folder.path(), &["test"], 2, &["RULES"]);
+}
+
+/// Of a configuration: its pools, its form of paths, and the rules of each listener.
+#[test]
+fn of_a_configuration() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rules = "R1: if (path == \"/a/b\") { routeTo(standard); }
+test \"slashes are one\" { request url \"/a//b\" path \"/a/b\" expect R1 -> standard }\n";
+    let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
+    setup.clone().rules(rules).write(folder.path());
+    ends(folder.path(), &["test", "pointsman.toml"], 1, &["`path` is never `/a/b` here", "`/a//b`"]);
+    setup.clone().listener("merge_slashes = true").rules(rules).write(folder.path());
+    ends(folder.path(), &["test", "pointsman.toml"], 0, &["1 passed"]);
+    ends(folder.path(), &["test", "pointsman.toml", "--listener", "absent"], 2, &["absent"]);
+
+    std::fs::write(folder.path().join("more.rules"), "test \"x\" { request path \"/\" expect R1 -> s }\n")
+        .expect("a writable folder");
+    ends(folder.path(), &["test", "pointsman.toml", "more.rules"], 2, &["no rule sends to `s`", "^"]);
+    setup.rules(&rules.replace("standard", "standrd")).write(folder.path());
+    ends(folder.path(), &["test", "pointsman.toml"], 2, &["standrd", "standard", "^"]);
+}
+
+/// Connections that are passed on are described by what their rules know of them.
+#[test]
+fn of_connections() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let configuration =
+        "[[listener]]\nname = \"sites\"\nbind = \"127.0.0.1:0\"\nprotocol = \"tls-passthrough\"
+rules = \"sites.rules\"\npool = \"other\"\n[[listener]]\nname = \"mail\"\nbind = \"127.0.0.1:0\"
+protocol = \"tcp\"\nrules = \"mail.rules\"\npool = \"other\"\n[pool.other]\nservers = [\"127.0.0.1:1\"]\n";
+    let sites = "R1: if (tls.sni == \"a.example\" && tls.alpn == \"h2\") { routeTo(other); }
+test \"a\" { request tls.sni \"a.example\" tls.alpn \"http/1.1\" tls.alpn \"h2\" proto \"tls\" expect R1 -> other }
+test \"no name\" { request tls.alpn \"h2\" expect default }\n";
+    let mail = "R1: if (srcip in [10.0.0.0/8]) { reject(); }
+test \"inside\" { request srcip 10.0.0.1 proto \"tcp\" expect R1 -> reject }\n";
+    for (name, text) in [("pointsman.toml", configuration), ("sites.rules", sites), ("mail.rules", mail)] {
+        std::fs::write(folder.path().join(name), text).expect("a writable folder");
+    }
+    ends(folder.path(), &["test", "pointsman.toml"], 0, &["3 passed", "sites.rules", "mail.rules"]);
+    ends(folder.path(), &["test", "pointsman.toml", "--listener", "mail"], 0, &["1 passed"]);
+    let words = ["test", "pointsman.toml", "mail.rules"];
+    ends(folder.path(), &words, 2, &["several rule sets", "--listener NAME"]);
+}

@@ -1,0 +1,185 @@
+//! Tests of a rule set: requests of which some fields are said, and what is to become of them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use crate::{
+    Cause, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope, Span, TargetId,
+    Terminal, Value,
+};
+
+/// The tests that stand beside rules, and what another file of them needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Tests {
+    /// In the order of the text.
+    pub cases: Vec<TestCase>,
+    /// The URIs of prefixes.
+    pub(crate) namespaces: HashMap<Box<str>, Box<str>>,
+    pub(crate) scope: Scope,
+}
+
+/// `test "name" { request … expect R1 -> fast }`
+#[derive(Clone, Debug)]
+pub struct TestCase {
+    /// Unique among the tests of its file.
+    pub name: Box<str>,
+    /// Where it stands in its source.
+    pub span: Span,
+    /// What is said of the request.
+    pub given: Vec<Given>,
+    /// Why the body's fields are not known beyond what is given: `body unknown(…)`.
+    pub rest: Option<Cause>,
+    /// What is to become of it.
+    pub expected: Expectation,
+}
+
+/// A field with one of its values.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// Where the field is named.
+    pub span: Span,
+    /// The field; one of the body that no rule names has an id beyond those of the program.
+    pub field: Field,
+    /// The value.
+    pub value: GivenValue,
+}
+
+/// A value that a test gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenValue {
+    /// Bytes; a number of a field that is text as it is written.
+    Text(Box<[u8]>),
+    /// A whole number.
+    Integer(u64),
+    /// An IP address.
+    Ip(IpAddr),
+    /// True or false.
+    Boolean(bool),
+    /// `null`.
+    Nothing,
+}
+
+impl GivenValue {
+    /// As rules see it.
+    #[must_use]
+    pub fn as_value(&self) -> Value<'_> {
+        match self {
+            GivenValue::Text(text) => Value::Text(text),
+            GivenValue::Integer(integer) => Value::Integer(*integer),
+            GivenValue::Ip(ip) => Value::Ip(*ip),
+            GivenValue::Boolean(boolean) => Value::Boolean(*boolean),
+            GivenValue::Nothing => Value::Nothing,
+        }
+    }
+}
+
+/// What is to become of a test's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// This rule decides, and this is what it decides.
+    Decides(RuleIndex, ExpectedOutcome),
+    /// No rule decides: `default`.
+    Nothing,
+}
+
+/// What a rule is to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedOutcome {
+    /// A `routeTo` of this target, with whatever stickiness.
+    Target(TargetId),
+    /// `reject`, with this status or any.
+    Reject(Option<u16>),
+    /// `discard`
+    Discard,
+    /// `redirect`, with this status or any.
+    Redirect(Option<u16>),
+    /// `respond`, with this status or any.
+    Respond(Option<u16>),
+    /// Its condition ends unknown, for this cause or any, and the policy decides.
+    Unknown(Option<Cause>),
+}
+
+impl TestCase {
+    /// The fields of the body as the test gives them: all that it lists was read, and then the rest.
+    pub fn show_body(&self, evidence: &mut Evidence) {
+        for given in &self.given {
+            if let Field::Payload(payload) = &given.field {
+                evidence.see(payload.id, given.value.as_value());
+            }
+        }
+        evidence.end_all(self.rest);
+    }
+}
+
+impl Expectation {
+    /// Whether that is what was decided.
+    #[must_use]
+    pub fn is_met(&self, decision: &Decision<'_>) -> bool {
+        match (self, decision.by) {
+            (Expectation::Nothing, DecidedBy::Nothing) => true,
+            (Expectation::Decides(rule, outcome), DecidedBy::Rule { index, .. }) => {
+                *rule == index && outcome.is_met(&decision.outcome)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl ExpectedOutcome {
+    fn is_met(self, outcome: &Outcome<'_>) -> bool {
+        let fits = |expected: Option<u16>, status: u16| expected.is_none_or(|expected| expected == status);
+        match (self, outcome) {
+            (ExpectedOutcome::Target(expected), Outcome::Terminal(Terminal::RouteTo { target, .. })) => {
+                expected == *target
+            }
+            (ExpectedOutcome::Reject(expected), Outcome::Terminal(Terminal::Reject { status, .. }))
+            | (ExpectedOutcome::Redirect(expected), Outcome::Terminal(Terminal::Redirect { status, .. }))
+            | (ExpectedOutcome::Respond(expected), Outcome::Terminal(Terminal::Respond { status, .. })) => {
+                fits(expected, *status)
+            }
+            (ExpectedOutcome::Discard, Outcome::Terminal(Terminal::Discard)) => true,
+            (
+                ExpectedOutcome::Unknown(expected),
+                Outcome::Refused(cause) | Outcome::RouteUnknown { cause, .. },
+            ) => expected.is_none_or(|expected| expected == *cause),
+            _ => false,
+        }
+    }
+
+    /// As a test writes it.
+    #[must_use]
+    pub fn shown(self, program: &Program) -> String {
+        let with = |word: &str, status: Option<u16>| match status {
+            Some(status) => format!("{word}({status})"),
+            None => word.to_owned(),
+        };
+        match self {
+            ExpectedOutcome::Target(target) => match program.targets.get(target.0 as usize) {
+                Some(name) => name.to_string(),
+                None => String::new(),
+            },
+            ExpectedOutcome::Reject(status) => with("reject", status),
+            ExpectedOutcome::Discard => "discard".to_owned(),
+            ExpectedOutcome::Redirect(status) => with("redirect", status),
+            ExpectedOutcome::Respond(status) => with("respond", status),
+            ExpectedOutcome::Unknown(None) => "unknown".to_owned(),
+            ExpectedOutcome::Unknown(Some(cause)) => format!("unknown({cause})"),
+        }
+    }
+
+    /// What was decided, as a test that expects it would write it; nothing where no rule decides.
+    #[must_use]
+    pub fn seen(outcome: &Outcome<'_>) -> Option<ExpectedOutcome> {
+        Some(match outcome {
+            Outcome::Terminal(Terminal::RouteTo { target, .. }) => ExpectedOutcome::Target(*target),
+            Outcome::Terminal(Terminal::Reject { status, .. }) => ExpectedOutcome::Reject(Some(*status)),
+            Outcome::Terminal(Terminal::Discard) => ExpectedOutcome::Discard,
+            Outcome::Terminal(Terminal::Redirect { status, .. }) => ExpectedOutcome::Redirect(Some(*status)),
+            Outcome::Terminal(Terminal::Respond { status, .. }) => ExpectedOutcome::Respond(Some(*status)),
+            Outcome::Refused(cause) | Outcome::RouteUnknown { cause, .. } => {
+                ExpectedOutcome::Unknown(Some(*cause))
+            }
+            Outcome::DefaultPool | Outcome::Waits => return None,
+        })
+    }
+}

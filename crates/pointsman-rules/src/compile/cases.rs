@@ -1,0 +1,309 @@
+//! Tests: fields get their values, and rules and targets are found by name. Nothing that a test names is added to the
+//! program.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::ast::{self, FieldRef, Item, Literal, LiteralKind, Name, Status};
+use crate::parser::{parse_into, shorten};
+use crate::schema::Resolved;
+use crate::{
+    Cause, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Given, GivenValue, OnUnknown, Payload,
+    PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase, Tests,
+};
+
+use super::conditions::type_name;
+use super::{Compiler, head_of};
+
+/// The causes that a test may speak of.
+const CAUSES: &[Cause] = &[
+    Cause::NotANumber,
+    Cause::Duplicate,
+    Cause::DuplicateKey,
+    Cause::Malformed,
+    Cause::Encoding,
+    Cause::Limit,
+];
+
+/// Those among them that are the fault of a body, and not of one value.
+const BODY_CAUSES: &[Cause] = &[Cause::DuplicateKey, Cause::Malformed, Cause::Encoding, Cause::Limit];
+
+impl Tests {
+    /// The tests of another file, which is about the same rules, with what was probably not meant.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, in the order of its text.
+    pub fn further(
+        &self,
+        source: &str,
+        program: &Program,
+        targets: &Targets,
+    ) -> Result<(Vec<TestCase>, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (file, findings) = parse_into(source);
+        let mut compiler = Compiler::new(source, targets, self.scope, findings);
+        compiler.namespaces.clone_from(&self.namespaces);
+        compiler.on_unknown = program.on_unknown;
+        compiler.has_fallback = program.fallback.is_some();
+        compiler.targets.know(&program.targets);
+        let payloads = program.payloads.iter().map(|payload| (payload.place.clone(), payload.clone()));
+        compiler.payloads = payloads.collect();
+        let labels = (0..).zip(&program.rules);
+        compiler.labels = labels.map(|(index, rule)| (&*rule.label, (RuleIndex(index), rule.span))).collect();
+        for item in &file.items {
+            let at = head_of(item.span(), source);
+            match item {
+                Item::Test(_) => {}
+                Item::Assert(_) => compiler.not_run(at, "assert"),
+                Item::Setting(_) | Item::Rule(_) | Item::Fallback(_) => {
+                    let help = "settings and rules stand in the rule set";
+                    compiler.error(at, "a file of tests holds tests alone", help);
+                }
+            }
+        }
+        let cases = compiler.cases(&file, program.rules.len());
+        let failed = compiler.findings.any_error();
+        let findings = compiler.findings.into_sorted();
+        if failed { Err(findings) } else { Ok((cases, findings)) }
+    }
+}
+
+impl<'a> Compiler<'a> {
+    /// The tests of a file, beside `rules` rules and perhaps an `else:`.
+    pub(super) fn cases(&mut self, file: &'a ast::RuleFile, rules: usize) -> Vec<TestCase> {
+        let mut names: HashMap<&str, Span> = HashMap::new();
+        let mut cases = Vec::new();
+        for item in &file.items {
+            if self.findings.overflowed() {
+                break;
+            }
+            let Item::Test(test) = item else { continue };
+            if let Some(first) = names.insert(&test.name.text, test.name.span) {
+                let line = self.line(first);
+                let message = format!("there are two tests with the name `{}`", shorten(&test.name.text));
+                self.error(test.name.span, message, format!("line {line} has it; names of tests are unique"));
+            }
+            cases.extend(self.case(test, rules));
+        }
+        cases
+    }
+
+    fn case(&mut self, test: &ast::TestCase, rules: usize) -> Option<TestCase> {
+        let mut seen: HashMap<Field, Span> = HashMap::new();
+        let given: Vec<_> = test.request.iter().map(|given| self.given(given, &mut seen)).collect();
+        let rest = test.rest.as_ref().map(|cause| self.cause(cause, BODY_CAUSES));
+        let decider = self.decider(&test.decider, test.outcome.as_ref(), rules);
+        let outcome = test.outcome.as_ref().map(|outcome| self.expected(outcome));
+        let given = given.into_iter().collect::<Option<Vec<_>>>()?;
+        let expected = match (decider?, outcome) {
+            (Some(rule), Some(outcome)) => Expectation::Decides(rule, outcome?),
+            _ => Expectation::Nothing,
+        };
+        let rest = match rest {
+            Some(cause) => Some(cause?),
+            None => None,
+        };
+        Some(TestCase { name: test.name.text.clone(), span: test.span, given, rest, expected })
+    }
+
+    /// The rule that is to decide; nothing for `default`.
+    fn decider(
+        &mut self,
+        name: &Name,
+        outcome: Option<&ast::ExpectedOutcome>,
+        rules: usize,
+    ) -> Option<Option<RuleIndex>> {
+        if outcome.is_none() {
+            return Some(None);
+        }
+        if name.text.eq_ignore_ascii_case("else") {
+            if self.has_fallback {
+                return Some(u32::try_from(rules).ok().map(RuleIndex));
+            }
+            let help = "write `expect default` where no rule decides";
+            self.error(name.span, "the rule set has no `else:`", help);
+            return None;
+        }
+        if &*name.text == "default" && !self.labels.contains_key("default") {
+            let help =
+                "write `expect default`: no rule decides, and the rules do not say who takes the request";
+            self.error(name.span, "no rule has the label `default`", help);
+            return None;
+        }
+        self.labelled(name).map(Some)
+    }
+
+    fn given(&mut self, given: &ast::Given, seen: &mut HashMap<Field, Span>) -> Option<Given> {
+        let field = self.asked(&given.field)?;
+        let has_several = field.is_many_valued() || field == Field::TlsAlpn && self.scope == Scope::Hellos;
+        if let Some(first) = seen.insert(field.clone(), given.field.span)
+            && !has_several
+        {
+            let line = self.line(first);
+            let message = format!("`{field}` has one value at most");
+            self.error(given.field.span, message, format!("line {line} gives it one already"));
+            return None;
+        }
+        let value = match &given.value {
+            ast::GivenValue::Null(span) => self.null(&field, *span)?,
+            ast::GivenValue::Literal(literal) => self.given_value(&field, literal)?,
+        };
+        Some(Given { span: given.field.span, field, value })
+    }
+
+    /// A field that a test gives a value; no rule need ask for it.
+    fn asked(&mut self, named: &FieldRef) -> Option<Field> {
+        let field = match self.named(named) {
+            Ok(Resolved::Head(field)) => field,
+            Ok(Resolved::Payload(spelling, place)) => {
+                Field::Payload(self.asked_payload(named, spelling, place))
+            }
+            Err(finding) => {
+                self.findings.add(finding);
+                return None;
+            }
+        };
+        self.in_scope(named, field).map_err(|finding| self.findings.add(finding)).ok()
+    }
+
+    fn asked_payload(&mut self, named: &FieldRef, spelling: Box<str>, place: Place) -> Arc<Payload> {
+        if let Some(known) = self.payloads.get(&place) {
+            return known.clone();
+        }
+        let known = self.payloads.values().map(|payload| &*payload.spelling);
+        let help = match self.nearest(&spelling, known) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "what the test says of it changes nothing".to_owned(),
+        };
+        // Of a broken rule nobody knows what it asks for.
+        if !self.findings.any_error() {
+            self.warn(named.span, format!("no rule asks for `{}`", shorten(&spelling)), help);
+        }
+        Arc::new(Payload { id: PayloadId(u32::MAX), spelling, place })
+    }
+
+    fn null(&mut self, field: &Field, at: Span) -> Option<GivenValue> {
+        if is_json(field) {
+            return Some(GivenValue::Nothing);
+        }
+        let help = "only `json.PATH` can be `null`; a field that is absent is left out";
+        self.error(at, format!("`{field}` is never `null`"), help);
+        None
+    }
+
+    fn given_value(&mut self, field: &Field, literal: &Literal) -> Option<GivenValue> {
+        let help = match (field.value_type(), &literal.kind) {
+            (FieldType::Text, LiteralKind::Text(text) | LiteralKind::Number(text)) => {
+                return Some(GivenValue::Text(text.as_bytes().into()));
+            }
+            (FieldType::Text, LiteralKind::Boolean(value)) if is_json(field) => {
+                return Some(GivenValue::Boolean(*value));
+            }
+            (FieldType::Integer, LiteralKind::Number(number)) => match number.parse::<u64>() {
+                Ok(number) if number <= greatest(field) => return Some(GivenValue::Integer(number)),
+                _ => format!("it is a whole number from 0 to {}", greatest(field)),
+            },
+            (FieldType::Ip, LiteralKind::Address(address)) => return Some(GivenValue::Ip(*address)),
+            (FieldType::Ip, LiteralKind::Text(text)) => match text.trim().parse::<IpAddr>() {
+                Ok(address) => return Some(GivenValue::Ip(address.to_canonical())),
+                Err(_) => "write an address: `10.0.0.1`, `2001:db8::1`".to_owned(),
+            },
+            (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(GivenValue::Boolean(*value)),
+            (FieldType::Text, _) => format!("write a text: `\"{}\"`", shorten(literal.span.of(self.source))),
+            (FieldType::Integer, _) => "write a whole number".to_owned(),
+            (FieldType::Ip, _) => "write an address: `10.0.0.1`, `2001:db8::1`".to_owned(),
+            (FieldType::Boolean, _) => "write `true` or `false`".to_owned(),
+        };
+        let value = shorten(literal.span.of(self.source));
+        let message = format!("`{field}` is {}, and `{value}` is not", type_name(field.value_type()));
+        self.error(literal.span, message, help);
+        None
+    }
+
+    fn expected(&mut self, outcome: &ast::ExpectedOutcome) -> Option<ExpectedOutcome> {
+        Some(match outcome {
+            ast::ExpectedOutcome::Target(name) => self.expected_target(name)?,
+            ast::ExpectedOutcome::Reject(status) => {
+                ExpectedOutcome::Reject(
+                    self.expected_status(*status, "reject", |code| (400..=599).contains(&code))?,
+                )
+            }
+            ast::ExpectedOutcome::Discard(_) => ExpectedOutcome::Discard,
+            ast::ExpectedOutcome::Redirect(status) => {
+                let fits = |code| matches!(code, 301 | 302 | 303 | 307 | 308);
+                ExpectedOutcome::Redirect(self.expected_status(*status, "redirect", fits)?)
+            }
+            ast::ExpectedOutcome::Respond(status) => {
+                ExpectedOutcome::Respond(
+                    self.expected_status(*status, "respond", |code| (200..=599).contains(&code))?,
+                )
+            }
+            ast::ExpectedOutcome::Unknown(at, cause) => {
+                if self.on_unknown == OnUnknown::Skip {
+                    let help = "under `on_unknown skip;` neither block of such a rule runs, and the next one is asked";
+                    self.error(*at, "no rule decides by a condition that ends unknown", help);
+                    return None;
+                }
+                match cause {
+                    Some(cause) => ExpectedOutcome::Unknown(Some(self.cause(cause, CAUSES)?)),
+                    None => ExpectedOutcome::Unknown(None),
+                }
+            }
+        })
+    }
+
+    /// A target that some rule names: nothing is ever sent to another one.
+    fn expected_target(&mut self, name: &Name) -> Option<ExpectedOutcome> {
+        if let Some(target) = self.targets.named(&name.text) {
+            return Some(ExpectedOutcome::Target(target));
+        }
+        if !self.targets.is_target(&name.text) {
+            // For what is said of it.
+            self.target(name);
+            return None;
+        }
+        let help = match self.nearest(&name.text, self.targets.names_in_rules()) {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "a test names a target as the rules do".to_owned(),
+        };
+        self.error(name.span, format!("no rule sends to `{}`", shorten(&name.text)), help);
+        None
+    }
+
+    fn expected_status(
+        &mut self,
+        status: Option<Status>,
+        action: &str,
+        fits: impl Fn(u16) -> bool,
+    ) -> Option<Option<u16>> {
+        let Some(status) = status else { return Some(None) };
+        if fits(status.code) {
+            return Some(Some(status.code));
+        }
+        let shown = shorten(status.span.of(self.source));
+        let help = format!("`{action}` by itself takes every status that it can have");
+        self.error(status.span, format!("`{action}` has no status `{shown}`"), help);
+        None
+    }
+
+    fn cause(&mut self, name: &Name, causes: &[Cause]) -> Option<Cause> {
+        if let Some(cause) = causes.iter().find(|cause| cause.to_string() == *name.text) {
+            return Some(*cause);
+        }
+        let known: Vec<_> = causes.iter().map(|cause| format!("`{cause}`")).collect();
+        let message = format!("`{}` is no cause here", shorten(&name.text));
+        self.error(name.span, message, format!("causes are {}", known.join(", ")));
+        None
+    }
+}
+
+fn is_json(field: &Field) -> bool {
+    matches!(field, Field::Payload(payload) if matches!(payload.place, Place::Json(_)))
+}
+
+fn greatest(field: &Field) -> u64 {
+    match field {
+        Field::SrcPort | Field::DstPort => u64::from(u16::MAX),
+        _ => u64::MAX,
+    }
+}

@@ -1,0 +1,135 @@
+//! Tests: what a request is, and what is to become of it.
+
+use super::{Broken, Parsed, Parser};
+use crate::Span;
+use crate::ast::{ExpectedOutcome, FieldRef, Given, GivenValue, Name, Status, TestCase};
+use crate::lexer::Kind;
+
+const FORM: &str = "it is written `test \"name\" { request path \"/a.gif\" expect R3 -> images }`";
+const REST_FORM: &str = "it is written `body unknown(malformed)`";
+const CAUSE_FORM: &str = "it is written `unknown(not a number)`";
+
+impl Parser<'_> {
+    /// `test "name" { request … expect R1 -> fast }`
+    pub(super) fn test(&mut self) -> Option<TestCase> {
+        match self.test_case() {
+            Ok(test) => Some(test),
+            Err(Broken) => {
+                self.skip_braces();
+                None
+            }
+        }
+    }
+
+    fn test_case(&mut self) -> Parsed<TestCase> {
+        let start = self.bump();
+        let name = self.quoted(FORM)?;
+        self.expect(Kind::LeftCurly, "`{`")?;
+        self.keyword("request", FORM)?;
+        let (mut request, mut rest) = (Vec::new(), None);
+        while !self.at_word("expect") {
+            if self.at(Kind::Word) && self.text() == "body" {
+                rest = Some(self.rest_of_body()?);
+                break;
+            }
+            let field = self.field()?;
+            let value = self.given(&field)?;
+            request.push(Given { field, value });
+        }
+        self.keyword("expect", FORM)?;
+        let (decider, outcome) = self.expectation()?;
+        self.expect(Kind::RightCurly, "`}`")?;
+        Ok(TestCase { span: self.since(start), name, request, rest, decider, outcome })
+    }
+
+    fn given(&mut self, field: &FieldRef) -> Parsed<GivenValue> {
+        if self.at(Kind::Word) && self.text() == "null" {
+            return Ok(GivenValue::Null(self.bump()));
+        }
+        self.literal(field).map(GivenValue::Literal)
+    }
+
+    /// `body unknown(malformed)`
+    fn rest_of_body(&mut self) -> Parsed<Name> {
+        self.bump();
+        self.keyword("unknown", REST_FORM)?;
+        match self.cause()? {
+            Some(cause) => Ok(cause),
+            None => Err(self.unexpected_so("`(`", REST_FORM)),
+        }
+    }
+
+    fn expectation(&mut self) -> Parsed<(Name, Option<ExpectedOutcome>)> {
+        let decider = self.label()?;
+        if &*decider.text == "default" && !self.at(Kind::Arrow) {
+            return Ok((decider, None));
+        }
+        self.expect(Kind::Arrow, "`->`")?;
+        Ok((decider, Some(self.expected_outcome()?)))
+    }
+
+    /// The words of actions mean the actions. A pool of such a name stands in quotes.
+    fn expected_outcome(&mut self) -> Parsed<ExpectedOutcome> {
+        let start = self.token.span;
+        let word = if self.at(Kind::Word) { self.text() } else { "" };
+        match word {
+            "reject" => self.status_behind().map(ExpectedOutcome::Reject),
+            "redirect" => self.status_behind().map(ExpectedOutcome::Redirect),
+            "respond" => self.status_behind().map(ExpectedOutcome::Respond),
+            "discard" => {
+                self.bump();
+                if self.take(Kind::LeftRound).is_some() {
+                    self.expect(Kind::RightRound, "`)`")?;
+                }
+                Ok(ExpectedOutcome::Discard(self.since(start)))
+            }
+            "unknown" => {
+                self.bump();
+                let cause = self.cause()?;
+                Ok(ExpectedOutcome::Unknown(self.since(start), cause))
+            }
+            _ => self.target().map(ExpectedOutcome::Target),
+        }
+    }
+
+    /// `(403)` behind the word of an action, or nothing.
+    fn status_behind(&mut self) -> Parsed<Option<Status>> {
+        let word = self.text();
+        self.bump();
+        if self.take(Kind::LeftRound).is_none() {
+            return Ok(None);
+        }
+        let form = format!("{word}(403)");
+        let status = self.status(&form)?;
+        self.expect(Kind::RightRound, "`)`")?;
+        Ok(Some(status))
+    }
+
+    /// `(not a number)`, or nothing.
+    fn cause(&mut self) -> Parsed<Option<Name>> {
+        if self.take(Kind::LeftRound).is_none() {
+            return Ok(None);
+        }
+        let start = self.token.span;
+        let mut words = Vec::new();
+        while self.at(Kind::Word) {
+            words.push(self.text());
+            self.bump();
+        }
+        if words.is_empty() {
+            return Err(self.unexpected_so("a cause", CAUSE_FORM));
+        }
+        let span: Span = self.since(start);
+        self.expect(Kind::RightRound, "`)`")?;
+        Ok(Some(Name { text: words.join(" ").into(), span }))
+    }
+
+    fn skip_braces(&mut self) {
+        while !self.at(Kind::End) && !self.starts_rule() {
+            if self.take(Kind::RightCurly).is_some() {
+                return;
+            }
+            self.bump();
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What a test says of a request, and the request that is made of it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use pointsman_rules::{Field, GivenValue, TestCase};
+use pointsman_view::{Connection, HelloFacts, Proxied, TlsClient, TlsFacts};
+
+use crate::explain::place::Place;
+
+/// Of a request whose test says none. No rule means it.
+const HOST: &str = "test.invalid";
+
+/// Suites that the switch agrees on, by their names in the registry of IANA.
+const CIPHERS: &[&str] = &[
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+];
+
+/// Versions of TLS as rules see them.
+const TLS_VERSIONS: &[&str] = &["1.0", "1.1", "1.2", "1.3"];
+
+/// The fields that a test says.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'t>(pub(super) &'t TestCase);
+
+impl<'t> Said<'t> {
+    /// The values of a field, in order.
+    pub(super) fn values(self, field: &Field) -> impl Iterator<Item = &'t GivenValue> {
+        let given = self.0.given.iter().filter(move |given| given.field == *field);
+        given.map(|given| &given.value)
+    }
+
+    /// Every field of the head and of the connection that is said, in order, each once.
+    pub(super) fn fields(self) -> Vec<&'t Field> {
+        let mut fields: Vec<&Field> = Vec::new();
+        for given in &self.0.given {
+            if !matches!(given.field, Field::Payload(_)) && !fields.contains(&&given.field) {
+                fields.push(&given.field);
+            }
+        }
+        fields
+    }
+
+    fn is_said(self, is_meant: impl Fn(&Field) -> bool) -> bool {
+        self.0.given.iter().any(|given| is_meant(&given.field))
+    }
+
+    fn text(self, field: &Field) -> Option<&'t [u8]> {
+        self.texts(field).next()
+    }
+
+    fn texts(self, field: &Field) -> impl Iterator<Item = &'t [u8]> {
+        self.values(field).filter_map(|value| match value {
+            GivenValue::Text(text) => Some(&**text),
+            _ => None,
+        })
+    }
+
+    fn string(self, field: &Field) -> Option<String> {
+        self.text(field).map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    fn address(self, field: &Field) -> Option<IpAddr> {
+        self.values(field).find_map(|value| match value {
+            GivenValue::Ip(ip) => Some(*ip),
+            _ => None,
+        })
+    }
+
+    fn port(self, field: &Field) -> Option<u16> {
+        self.values(field).find_map(|value| match value {
+            GivenValue::Integer(port) => u16::try_from(*port).ok(),
+            _ => None,
+        })
+    }
+
+    /// One of the names that a field can have; the usual one where the test says none of them.
+    fn one_of(self, field: &Field, known: &[&'static str], usual: &'static str) -> &'static str {
+        let said = self.text(field);
+        known.iter().copied().find(|name| Some(name.as_bytes()) == said).unwrap_or(usual)
+    }
+
+    /// Whether it came over TLS: because the listener speaks it, or because something of it is said.
+    fn is_tls(self, place: &Place) -> bool {
+        let is_https = |field| self.text(field) == Some(b"https");
+        place.is_tls
+            || is_https(&Field::Scheme)
+            || is_https(&Field::Proto)
+            || self.is_said(|field| {
+                matches!(
+                    field,
+                    Field::TlsSni
+                        | Field::TlsVersion
+                        | Field::TlsCipher
+                        | Field::TlsAlpn
+                        | Field::TlsResumed
+                        | Field::TlsClientSubject
+                        | Field::TlsClientSan
+                        | Field::TlsClientFingerprint
+                )
+            })
+    }
+
+    /// Whether the client is said to be known by the fields of a proxy, which then is believed.
+    pub(super) fn trusts_its_peer(self) -> bool {
+        self.is_said(|field| match field {
+            Field::Header(name) => {
+                &**name == "forwarded" || &**name == "x-real-ip" || name.starts_with("x-forwarded-")
+            }
+            _ => false,
+        })
+    }
+
+    /// The connection that the request came over: as the test says, as the listener is, or the usual.
+    pub(super) fn connection(self, place: &Place) -> Connection {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let is_tls = self.is_tls(place);
+        let usual_port = if is_tls { 443 } else { 80 };
+        let bind = place.bind;
+        let bound_ip = bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified());
+        let bound_port = bind.map(|bind| bind.port()).filter(|port| *port != 0);
+        let src_ip = self.address(&Field::SrcIp).unwrap_or(loopback);
+        let dst_ip = self.address(&Field::DstIp).or(bound_ip).unwrap_or(loopback);
+        let src_port = self.port(&Field::SrcPort).unwrap_or(40_000);
+        let dst_port = self.port(&Field::DstPort).or(bound_port).unwrap_or(usual_port);
+        let behind = self.address(&Field::ClientIp).filter(|ip| *ip != src_ip && !self.trusts_its_peer());
+        Connection {
+            src: Some(SocketAddr::new(src_ip, src_port)),
+            dst: Some(SocketAddr::new(dst_ip, dst_port)),
+            proxied: behind.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, src_port)))),
+            tls: is_tls.then(|| Arc::new(self.tls())),
+        }
+    }
+
+    fn tls(self) -> TlsFacts {
+        let has_certificate = self.is_said(|field| {
+            matches!(field, Field::TlsClientSubject | Field::TlsClientSan | Field::TlsClientFingerprint)
+        });
+        let is_http2 = self.text(&Field::Version) == Some(b"2");
+        let alpn = if is_http2 { &b"h2"[..] } else { b"http/1.1" };
+        let version = self.one_of(&Field::TlsVersion, TLS_VERSIONS, "1.3");
+        let cipher = if version == "1.2" { "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" } else { CIPHERS[0] };
+        let sans = self.texts(&Field::TlsClientSan).map(|name| String::from_utf8_lossy(name).into_owned());
+        TlsFacts {
+            sni: self.string(&Field::TlsSni).or_else(|| self.string(&Field::Host)),
+            version,
+            cipher: self.one_of(&Field::TlsCipher, CIPHERS, cipher),
+            alpn: Some(self.text(&Field::TlsAlpn).unwrap_or(alpn).to_vec()),
+            resumed: self.values(&Field::TlsResumed).any(|value| *value == GivenValue::Boolean(true)),
+            client: has_certificate.then(|| TlsClient {
+                subject: self.string(&Field::TlsClientSubject).unwrap_or_default(),
+                sans: sans.collect(),
+                fingerprint: self.string(&Field::TlsClientFingerprint).unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// The hello of a connection that is passed on as it is.
+    pub(super) fn hello(self) -> HelloFacts {
+        HelloFacts {
+            sni: self.string(&Field::TlsSni),
+            alpn: self.texts(&Field::TlsAlpn).map(<[u8]>::to_vec).collect(),
+            version: Some(self.one_of(&Field::TlsVersion, TLS_VERSIONS, "1.3")),
+        }
+    }
+
+    /// The head of the request, as it would come over the wire.
+    pub(super) fn head(self) -> Vec<u8> {
+        let mut head = self.text(&Field::Method).unwrap_or(b"GET").to_vec();
+        let version = self.text(&Field::Version).unwrap_or(b"1.1");
+        for part in [b" ", &*self.target(), b" HTTP/", version, b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+        let mut line = |name: &str, value: &[u8]| {
+            for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+                head.extend_from_slice(part);
+            }
+        };
+        let has_header =
+            |name: &str| self.is_said(|field| matches!(field, Field::Header(said) if **said == *name));
+        if !has_header("host") {
+            line("host", self.text(&Field::Host).unwrap_or(HOST.as_bytes()));
+        }
+        for given in &self.0.given {
+            match (&given.field, &given.value) {
+                (Field::Header(name), GivenValue::Text(value)) => line(name, value),
+                (Field::ContentType, GivenValue::Text(value)) if !has_header("content-type") => {
+                    line("content-type", value);
+                }
+                (Field::ContentLength, GivenValue::Integer(length)) if !has_header("content-length") => {
+                    line("content-length", length.to_string().as_bytes());
+                }
+                _ => {}
+            }
+        }
+        let cookies = self.pairs(|field| match field {
+            Field::Cookie(name) => Some(name.as_bytes()),
+            _ => None,
+        });
+        if !cookies.is_empty() && !has_header("cookie") {
+            let cookies: Vec<_> =
+                cookies.into_iter().map(|(name, value)| [name, b"=", value].concat()).collect();
+            line("cookie", &cookies.join(&b"; "[..]));
+        }
+        let protocols: Vec<_> = self.texts(&Field::Upgrade).collect();
+        if !protocols.is_empty() && !has_header("upgrade") {
+            line("connection", b"upgrade");
+            line("upgrade", &protocols.join(&b", "[..]));
+            // A handshake of WebSocket has these two (RFC 6455, section 4.1).
+            if protocols.contains(&&b"websocket"[..]) && !has_header("sec-websocket-key") {
+                line("sec-websocket-version", b"13");
+                line("sec-websocket-key", b"AAAAAAAAAAAAAAAAAAAAAA==");
+            }
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
+
+    /// Values of the fields that have a key, with their keys.
+    fn pairs(self, key: impl Fn(&'t Field) -> Option<&'t [u8]>) -> Vec<(&'t [u8], &'t [u8])> {
+        let pairs = self.0.given.iter().filter_map(|given| match (key(&given.field), &given.value) {
+            (Some(key), GivenValue::Text(value)) => Some((key, &**value)),
+            _ => None,
+        });
+        pairs.collect()
+    }
+
+    /// The `url`, or what `path`, `query` and `query["key"]` make together.
+    fn target(self) -> Vec<u8> {
+        if let Some(url) = self.text(&Field::Url) {
+            return url.to_vec();
+        }
+        let mut target = self.text(&Field::Path).unwrap_or(b"/").to_vec();
+        if let Some(query) = self.text(&Field::Query) {
+            target.push(b'?');
+            target.extend_from_slice(query);
+            return target;
+        }
+        let pairs = self.pairs(|field| match field {
+            Field::QueryParam(key) => Some(key),
+            _ => None,
+        });
+        for (index, (key, value)) in pairs.into_iter().enumerate() {
+            target.push(if index == 0 { b'?' } else { b'&' });
+            encode(key, &mut target);
+            target.push(b'=');
+            encode(value, &mut target);
+        }
+        target
+    }
+}
+
+/// Percent codes for all that means something in a query (RFC 3986, section 2.3).
+fn encode(text: &[u8], to: &mut Vec<u8>) {
+    for byte in text {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => to.push(*byte),
+            _ => to.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+}

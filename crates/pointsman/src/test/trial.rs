@@ -1,0 +1,247 @@
+//! One test: its request is made, read as any other, and decided.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use pointsman_config::Protocol;
+use pointsman_http::Refusal;
+use pointsman_rules::{
+    Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, Outcome, Program,
+    RuleIndex, SHOWN_VALUES_MAX, Subject, TestCase, Truth, Truths, Value,
+};
+use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
+
+use super::coverage::Coverage;
+use super::said::Said;
+use crate::explain::place::Place;
+use crate::explain::report::{Step, shown};
+use crate::explain::request::{NoRequest, Request};
+
+/// What became of a test.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// What it expects was decided.
+    Passed,
+    /// Something else was.
+    Failed {
+        /// `R1 -> fast`
+        expected: String,
+        /// `else -> standard`
+        seen: String,
+        /// Why the rule that it expects did not decide; nothing where that needs no words.
+        why: Option<String>,
+    },
+    /// There is no such request, and why.
+    Impossible(String),
+}
+
+/// Runs a test, and notes the rules that it asks.
+pub(super) fn run(
+    test: &TestCase,
+    place: &Place,
+    program: &Arc<Program>,
+    coverage: &mut Coverage,
+) -> Verdict {
+    let said = Said(test);
+    let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
+    test.show_body(&mut evidence);
+    let connection = said.connection(place);
+    if place.protocol != Protocol::Http {
+        let hello = (place.protocol == Protocol::TlsPassthrough).then(|| said.hello());
+        let connection = pointsman_view::Connection { tls: None, ..connection };
+        let view = ConnectionView::new(&connection, hello.as_ref());
+        return judged(said, &Asked { head: &view, evidence }, program, coverage);
+    }
+    let mut trusted = place.trusted_proxies.clone();
+    if said.trusts_its_peer() {
+        trusted.extend(connection.src.map(|src| IpNet::from(src.ip())));
+    }
+    let trusted = TrustedProxies { networks: &trusted, unix: false };
+    let request = match read(said, place, &connection, trusted) {
+        Ok(request) => request,
+        Err(refusal) => return refused(refusal.status(), refusal.sentence()),
+    };
+    let Some(request) = request else {
+        return Verdict::Impossible("what it says makes no request".to_owned());
+    };
+    let mut scratch = Vec::new();
+    let target = request.head.path_and_query(&request.bytes);
+    let path = match normal_form(target, place.path_options, &mut scratch) {
+        Ok(path) => path,
+        Err(refusal) => return refused(refusal.status(), refusal.sentence()),
+    };
+    let view = RequestView::new(&request.head, &request.bytes, &connection, path, trusted);
+    judged(said, &Asked { head: &view, evidence }, program, coverage)
+}
+
+/// The request as the switch reads it; nothing where its head has no end.
+fn read(
+    said: Said<'_>,
+    place: &Place,
+    connection: &pointsman_view::Connection,
+    trusted: TrustedProxies<'_>,
+) -> Result<Option<Request>, Refusal> {
+    let mut notes = Vec::new();
+    let mut request = match Request::read(said.head(), &place.limits, place.odd_names(), &mut notes) {
+        Ok(request) => request,
+        Err(NoRequest::Refused(refusal)) => return Err(refusal),
+        Err(NoRequest::Incomplete) => return Ok(None),
+    };
+    if !connection.is_trusted(trusted) {
+        request.take_away_forwarding(&mut notes);
+        request.head.check_scheme(&request.bytes, connection.scheme())?;
+    }
+    request.settle_upgrade(&place.upgrades, &mut notes)?;
+    Ok(Some(request))
+}
+
+fn refused(status: u16, sentence: &str) -> Verdict {
+    Verdict::Impossible(format!(
+        "no rule is asked about such a request: it is refused with {status}: {sentence}"
+    ))
+}
+
+/// A head, or a connection, and what was read of a body.
+struct Asked<'a> {
+    head: &'a dyn Subject,
+    evidence: Evidence,
+}
+
+impl Subject for Asked<'_> {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        if let Field::Payload(_) = field {
+            let _seen_enough = self.evidence.each(field, see);
+            return;
+        }
+        self.head.each(field, see);
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.evidence.unsettled(field).or_else(|| self.head.unsettled(field))
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(&self.evidence)
+    }
+}
+
+fn judged(said: Said<'_>, subject: &Asked<'_>, program: &Program, coverage: &mut Coverage) -> Verdict {
+    if let Some(sentence) = differing(said, subject) {
+        return Verdict::Impossible(sentence);
+    }
+    let decision = program.decide(subject, &mut Truths::default());
+    let explanation = program.explain(subject);
+    coverage.add(&explanation);
+    let expectation = said.0.expected;
+    if expectation.is_met(&decision) {
+        return Verdict::Passed;
+    }
+    Verdict::Failed {
+        expected: expected_text(program, expectation),
+        seen: seen_text(program, &decision),
+        why: why(program, expectation, &explanation),
+    }
+}
+
+/// The first field that such a request has other values of than the test says: nothing could ever come like that.
+fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<String> {
+    said.fields().into_iter().find_map(|field| {
+        let wanted: Vec<String> = said.values(field).map(|value| text_of(value.as_value())).collect();
+        let mut seen = Vec::new();
+        subject.each(field, &mut |value| {
+            seen.push(text_of(value));
+            ControlFlow::Continue(())
+        });
+        if wanted == seen {
+            return None;
+        }
+        let seen = match seen.as_slice() {
+            [] => "none".to_owned(),
+            values => listed(values),
+        };
+        Some(format!("`{field}` is never {} here: the switch sees {seen}", listed(&wanted)))
+    })
+}
+
+fn text_of(value: Value<'_>) -> String {
+    match value {
+        Value::Text(text) => shown(text),
+        Value::Integer(integer) => integer.to_string(),
+        Value::Ip(ip) => IpAddr::to_canonical(&ip).to_string(),
+        Value::Boolean(boolean) => boolean.to_string(),
+        Value::Nothing => "null".to_owned(),
+        Value::Unknown(cause) => format!("unknown ({cause})"),
+    }
+}
+
+fn listed(values: &[String]) -> String {
+    let quoted: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
+    quoted.join(", ")
+}
+
+fn expected_text(program: &Program, expectation: Expectation) -> String {
+    match expectation {
+        Expectation::Nothing => "default".to_owned(),
+        Expectation::Decides(rule, outcome) => {
+            format!("{} -> {}", label(program, rule), outcome.shown(program))
+        }
+    }
+}
+
+/// As a test that expects it would say it.
+fn seen_text(program: &Program, decision: &Decision<'_>) -> String {
+    let outcome = ExpectedOutcome::seen(&decision.outcome).map(|outcome| outcome.shown(program));
+    match (decision.by, outcome) {
+        (DecidedBy::Rule { label, .. }, Some(outcome)) => match decision.outcome {
+            Outcome::RouteUnknown { target, .. } => {
+                let target = ExpectedOutcome::Target(target).shown(program);
+                format!("{label} -> {outcome}, which goes to {target}")
+            }
+            _ => format!("{label} -> {outcome}"),
+        },
+        _ => "default".to_owned(),
+    }
+}
+
+/// Why the expected rule did not decide: what its condition came to, or why it was not asked.
+fn why(program: &Program, expectation: Expectation, explanation: &Explanation<'_>) -> Option<String> {
+    let Expectation::Decides(rule, _) = expectation else { return last_step(program, explanation) };
+    let visited: HashMap<RuleIndex, _> = explanation.visited.iter().map(|rule| (rule.index, rule)).collect();
+    let expected = label(program, rule);
+    let decided = match explanation.decision.by {
+        DecidedBy::Rule { index, .. } => Some(index),
+        DecidedBy::Nothing => None,
+    };
+    let Some(asked) = visited.get(&rule) else {
+        return Some(match decided {
+            Some(index) if index < rule => {
+                format!("{expected} is not asked: {} decides before it", label(program, index))
+            }
+            _ => format!("{expected} is not asked: a jump leads past it"),
+        });
+    };
+    if decided == Some(rule) && asked.result == Truth::True {
+        return None;
+    }
+    let step = Step::new(program, asked);
+    Some(match (asked.result, step.why()) {
+        (Truth::True, _) => format!("{expected} is true, and goes on: {}", step.exit()),
+        (result, Some(why)) => format!("{expected} is {result}: {why}"),
+        (result, None) => format!("{expected} is {result}"),
+    })
+}
+
+/// What the rule that decided had that a test without one did not expect.
+fn last_step(program: &Program, explanation: &Explanation<'_>) -> Option<String> {
+    let last = explanation.visited.last()?;
+    let step = Step::new(program, last);
+    let why = step.why().map(|why| format!(": {why}")).unwrap_or_default();
+    Some(format!("{} is {}{why}", last.label, last.result))
+}
+
+fn label(program: &Program, rule: RuleIndex) -> &str {
+    program.rule(rule).map_or("?", |rule| &rule.label)
+}
