@@ -60,6 +60,8 @@ pub(crate) struct Options {
     scenarios: Vec<&'static Scenario>,
     /// The proxy has its core to itself, and waits for the load. Otherwise it always finds a backlog.
     alone: bool,
+    /// How many rules our switch has before those of each scenario.
+    rules_before: usize,
     build: bool,
     /// A bar that is missed is a failure.
     strict: bool,
@@ -67,8 +69,15 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
-        let mut options =
-            Self { seconds: 4, rounds: 5, scenarios: Vec::new(), alone: false, build: true, strict: false };
+        let mut options = Self {
+            seconds: 4,
+            rounds: 5,
+            scenarios: Vec::new(),
+            alone: false,
+            rules_before: 0,
+            build: true,
+            strict: false,
+        };
         while let Some(argument) = arguments.next()? {
             match argument {
                 Arg::Long("seconds") => options.seconds = arguments.value()?.parse()?,
@@ -77,6 +86,7 @@ impl Options {
                     options.scenarios.push(Scenario::named(&arguments.value()?.string()?)?)
                 }
                 Arg::Long("alone") => options.alone = true,
+                Arg::Long("rules-before") => options.rules_before = arguments.value()?.parse()?,
                 Arg::Long("no-build") => options.build = false,
                 Arg::Long("strict") => options.strict = true,
                 other => return Err(other.unexpected().into()),
@@ -112,8 +122,8 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     let mut results = Vec::new();
     for scenario in &options.scenarios {
         let folder = folder.join(scenario.name);
-        let lineup =
-            Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder, options.spinners(scenario))?;
+        let extras = (options.spinners(scenario), options.rules_before);
+        let lineup = Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder, extras)?;
         let rounds = match scenario.measure {
             Measure::CpuTime => loaded::measure(scenario, &lineup, &options, &folder)?,
             Measure::IdleMemory => idle::measure(scenario, &lineup, options.rounds, &binaries.own, &folder)?,

@@ -4,7 +4,7 @@
 mod pool;
 mod table;
 
-use crate::limits::LISTENER_LIMIT_KEYS;
+use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 use pool::POOL;
 pub(crate) use pool::POOL_HEADER;
 
@@ -117,6 +117,14 @@ pub(crate) static ROOT: Table = Table {
             doc: "Memory for connections of clients and what they do: heads, bodies, TLS, in the whole process. \
                   New connections and requests that find none left are refused with 503, over TLS by closing; \
                   what has begun goes on.",
+        },
+        Key {
+            name: "hold_total_bytes_max",
+            kind: Kind::Integer { min: 1_048_576, max: 1_125_899_906_842_624, unit: "bytes" },
+            default: Default::Integer(268_435_456),
+            doc: "Room that is taken by bodies that are held while the rules wait for what they say, in the whole \
+                  process, in pieces of 64 KiB; it is part of `buffer_bytes_max`. A body that finds none left is \
+                  not read on, and its request is refused with 503 when it has waited for `body_ms_max`.",
         },
         Key {
             name: "upstream_idle_connections_max",
@@ -300,6 +308,15 @@ static LISTENER: Table = Table {
                   takes away only those that read like a field which the switch or a rule names.",
         },
         Key {
+            name: "body_kind",
+            kind: Kind::Word(&["rules", "absent", "unknown", "sniff"]),
+            default: Default::Word("rules"),
+            doc: "What a body is to the rules that is neither XML nor JSON nor a form by its media type. `absent`: it has no \
+                  fields. `unknown`: what they ask of it ends unknown, cause encoding, which is 415. `sniff`: XML where \
+                  it begins with `<`, JSON with `{` or `[`, otherwise absent. `rules`: unknown for each kind of field \
+                  that a rule refuses by, absent for the others.",
+        },
+        Key {
             name: "pipeline",
             kind: Kind::Word(&["hold", "concurrent", "latest"]),
             default: Default::Word("hold"),
@@ -405,7 +422,7 @@ static CERTIFICATE_KEYS: &[Key] = &[
 static LISTENER_LIMITS: Table = Table {
     header: "[listener.limits]",
     doc: "What a client may take. Numbers are bytes, milliseconds or counts, as the end of each name says.",
-    groups: &[LISTENER_LIMIT_KEYS],
+    groups: &[LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS],
 };
 
 const ADDRESS: &str = "an address such as `127.0.0.1:8080`";

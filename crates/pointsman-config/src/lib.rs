@@ -27,7 +27,7 @@ mod syntax;
 mod tls;
 mod watch;
 
-pub use limits::{ListenerLimits, PoolLimits};
+pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,

@@ -1,6 +1,8 @@
 //! What clients and servers may take: each limit is one line here, and its field, its key, its default, its
 //! range and its line of the reference come from it.
 
+use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
+
 use crate::keys::{DAY_MS, Default as KeyDefault, Key, Kind};
 use crate::section::Section;
 
@@ -53,6 +55,26 @@ limits! {
 }
 
 limits! {
+    /// What a body may be, and take, that is read for the rules.
+    pub struct BodyLimits, BODY_LIMIT_KEYS;
+
+    body_depth_max: u32 = 64, 1..4096, "levels",
+        "Elements, objects and arrays within each other in a body that is read for the rules. Over this and the limits that follow, what the rules ask of the body ends unknown, cause limit: 413 unless they say otherwise with `on_unknown`.";
+    body_attributes_max: u32 = 64, 1..1024, "attributes",
+        "Attributes of an XML element, its namespace declarations among them.";
+    body_name_bytes_max: u32 = 256, 1..65_536, "bytes",
+        "Bytes of the name of an XML element or attribute, with its prefix, and of a form's field, decoded.";
+    body_value_bytes_max: u32 = 4096, 1..1_048_576, "bytes",
+        "Bytes of a value that the rules ask for, decoded. A longer one exists, and comparing it is unknown.";
+    body_parameters_max: u32 = 1000, 1..1_000_000, "fields",
+        "Fields of a form, files among them.";
+    body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
+        "Bytes that a body comes to when its Content-Encoding is undone. The server gets it as it was sent.";
+    hold_bytes_max: u32 = 16_777_216, 16_384..1_073_741_824, "bytes",
+        "Bytes of a request's body, with what frames them, that are held while the rules wait for what it says; what they would decide beyond is unknown, cause limit: 413 unless the rules say otherwise with `on_unknown`.";
+}
+
+limits! {
     /// What a server of a pool may take.
     pub struct PoolLimits, POOL_LIMIT_KEYS;
 
@@ -78,6 +100,23 @@ limits! {
         "Bytes of an answer's head; 502 over it.";
     headers_max: u32 = 100, 1..256, "headers",
         "Header lines of an answer; 502 over it.";
+}
+
+impl BodyLimits {
+    /// How bodies are read for the rules, where one of another media type is of this kind.
+    pub(crate) fn body_options(&self, kind: BodyKind) -> BodyOptions {
+        BodyOptions {
+            kind,
+            limits: ContentLimits {
+                depth_max: self.body_depth_max,
+                attributes_max: self.body_attributes_max,
+                name_bytes_max: self.body_name_bytes_max,
+                value_bytes_max: self.body_value_bytes_max,
+                parameters_max: self.body_parameters_max,
+            },
+            decoded_bytes_max: self.body_decoded_bytes_max,
+        }
+    }
 }
 
 /// Defines a struct of limits together with the keys that set them. Bounds are both allowed.
@@ -122,10 +161,16 @@ mod tests {
     /// `number` falls back to the default where a number does not fit its field, so the ranges must.
     #[test]
     fn ranges_fit_the_fields() {
-        let eight_bytes = ["body_bytes_max"];
-        for key in LISTENER_LIMIT_KEYS.iter().chain(POOL_LIMIT_KEYS) {
+        let eight_bytes = ["body_bytes_max", "body_decoded_bytes_max"];
+        for key in [LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS, POOL_LIMIT_KEYS].into_iter().flatten() {
             let Kind::Integer { max, .. } = key.kind else { panic!("{} is no number", key.name) };
             assert!(max <= u64::from(u32::MAX) || eight_bytes.contains(&key.name), "{}", key.name);
         }
+    }
+
+    /// Who reads bodies without a configuration, as `explain` may, reads them alike.
+    #[test]
+    fn the_defaults_of_bodies_are_those_of_their_readers() {
+        assert_eq!(BodyLimits::default().body_options(BodyKind::default()), BodyOptions::default());
     }
 }

@@ -101,6 +101,7 @@ impl<'a> Lowering<'a> {
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
             buffer_bytes_max: spec.buffer_bytes_max,
+            hold_total_bytes_max: spec.hold_total_bytes_max,
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,
@@ -263,9 +264,9 @@ impl<'a> Lowering<'a> {
         let name = spec.name.as_ref().map(|name| name.value.as_str()).unwrap_or_default();
         let default_pool = spec.pool.as_ref().and_then(|pool| self.default_pool(pool));
         let rules = spec.rules.as_ref().and_then(|path| self.rules(path, spec));
-        let (program, targets) = match rules {
-            Some(compiled) => (Some(compiled.program), compiled.targets),
-            None => (None, Vec::new()),
+        let (program, body_paths, targets) = match rules {
+            Some(compiled) => (Some(compiled.program), compiled.body_paths, compiled.targets),
+            None => (None, None, Vec::new()),
         };
         let named_fields = match (&spec.rules, &program) {
             (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
@@ -301,9 +302,12 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            body_paths,
+            body_options: spec.body_limits.body_options(spec.body_kind),
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
+            body_limits: spec.body_limits,
         }
     }
 

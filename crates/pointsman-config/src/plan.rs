@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
+use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{ListenerLimits, PoolLimits, Protocol};
+use crate::{BodyLimits, ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Plan {
     /// Memory that clients may take, in the whole process; half of what the process may have where the operator
     /// set none.
     pub buffer_bytes_max: Option<u64>,
+    /// Room that bodies may take that are held, in the whole process.
+    pub hold_total_bytes_max: u64,
     /// Idle connections to servers, in the whole process.
     pub upstream_idle_connections_max: u32,
     /// Pipes that bodies pass through inside the kernel, in the whole process.
@@ -86,12 +89,18 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// The fields of the body that `program` names; absent where it names none.
+    pub body_paths: Option<Arc<BodyPaths>>,
+    /// How bodies are read for them.
+    pub body_options: BodyOptions,
     /// What becomes of a request that comes before the answer to the one before it.
     pub pipeline: Pipeline,
     /// Protocols that a connection may change to, as `Upgrade` names them.
     pub upgrades: Vec<Box<str>>,
     /// What a client may take.
     pub limits: ListenerLimits,
+    /// What a body may be, and take, that is read for `program`.
+    pub body_limits: BodyLimits,
 }
 
 /// Where a rule sends a request: a pool, or one server of it.

@@ -2,7 +2,7 @@
 
 use pointsman_rules::Scope;
 
-use crate::limits::LISTENER_LIMIT_KEYS;
+use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 use crate::section::Section;
 
 /// What is read of a connection.
@@ -28,6 +28,7 @@ const KEYS_OF_HTTP: &[&str] = &[
     "encoded_slash",
     "merge_slashes",
     "odd_names",
+    "body_kind",
 ];
 
 /// The limits that hold for connections, whatever they carry.
@@ -82,7 +83,8 @@ impl Protocol {
             LIMITS_OF_CONNECTIONS.contains(&key)
                 || (key == "handshake_ms_max" && self == Protocol::TlsPassthrough)
         };
-        for key in LISTENER_LIMIT_KEYS.iter().filter(|key| limits.has(key.name) && !holds(key.name)) {
+        let keys = LISTENER_LIMIT_KEYS.iter().chain(BODY_LIMIT_KEYS);
+        for key in keys.filter(|key| limits.has(key.name) && !holds(key.name)) {
             let message = format!("`{}` has no effect under `protocol = \"{word}\"`", key.name);
             findings.warning(limits.place(key.name), message, "leave it out");
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
+use pointsman_view::BodyPaths;
 
 use crate::lower::Outside;
 use crate::reading::{reason, text};
@@ -16,6 +17,7 @@ use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 #[derive(Clone)]
 pub(crate) struct Compiled {
     pub(crate) program: Arc<Program>,
+    pub(crate) body_paths: Option<Arc<BodyPaths>>,
     pub(crate) targets: Vec<Target>,
 }
 
@@ -105,9 +107,10 @@ impl<'a> RulesFiles<'a> {
         let (program, tests) = compiled?;
         let targets: Option<Vec<Target>> = program.targets.iter().map(|name| self.target(name)).collect();
         debug_assert!(targets.is_some(), "the compiler names only what it was told of");
+        let body_paths = (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program)));
         let program = Arc::new(program);
         self.sets.push(RuleSet { name: path.display().to_string(), source, program: program.clone(), tests });
-        Some(Compiled { program, targets: targets? })
+        Some(Compiled { program, body_paths, targets: targets? })
     }
 
     /// What a target of a program stands for.

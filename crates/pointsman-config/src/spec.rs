@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use pointsman_balance::Algorithm;
 use pointsman_rules::Span;
 use pointsman_tls::{ClientAuth, TlsVersion};
+use pointsman_view::BodyKind;
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
@@ -15,7 +16,7 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
+    BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
     ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
@@ -27,6 +28,7 @@ pub(crate) struct Spec {
     pub(crate) watch_ms: u64,
     pub(crate) connections_max: Option<u32>,
     pub(crate) buffer_bytes_max: Option<u64>,
+    pub(crate) hold_total_bytes_max: u64,
     pub(crate) upstream_idle_connections_max: u32,
     pub(crate) splice_pipes_max: u32,
     pub(crate) own_descriptor_tables: bool,
@@ -59,9 +61,11 @@ pub(crate) struct ListenerSpec {
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
+    pub(crate) body_kind: BodyKind,
     pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
+    pub(crate) body_limits: BodyLimits,
 }
 
 /// TLS of a listener as written.
@@ -120,6 +124,7 @@ impl Spec {
             own_descriptor_tables: root.flag("own_descriptor_tables"),
             connections_max: root.number("connections_max"),
             buffer_bytes_max: root.number("buffer_bytes_max"),
+            hold_total_bytes_max: root.number("hold_total_bytes_max").unwrap_or_default(),
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
@@ -170,6 +175,7 @@ impl ListenerSpec {
                 "refuse" => OddNames::Refuse,
                 _ => OddNames::Drop,
             },
+            body_kind: body_kind(section.word("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
             upgrades: match section.has("upgrades") {
                 true => {
@@ -179,6 +185,7 @@ impl ListenerSpec {
                 false => vec![Box::from(notation::WEBSOCKET)],
             },
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
+            body_limits: limits.as_ref().map(BodyLimits::read).unwrap_or_default(),
         };
         section.require_elements("bind", "`bind` needs at least one address");
         idle_keys::of_listener(section, limits.as_ref(), (protocol, http2, spec.pipeline));
@@ -331,6 +338,15 @@ impl ServerSpec {
                 }
             }
         }
+    }
+}
+
+fn body_kind(word: &str) -> BodyKind {
+    match word {
+        "absent" => BodyKind::Absent,
+        "unknown" => BodyKind::Unknown,
+        "sniff" => BodyKind::Sniff,
+        _ => BodyKind::ByRules,
     }
 }
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use pointsman_balance::Algorithm;
 use pointsman_config::{
-    Bind, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded, LogDestination,
-    OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex,
-    ServerProtocol, Target, changed,
+    Bind, BodyLimits, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded,
+    LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion,
+    ServerIndex, ServerProtocol, Target, changed,
 };
+
+use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -23,10 +25,25 @@ fn check_places(shop: &Listener) {
     assert_eq!(shop.proxy_protocol, ProxyProtocol::Required);
 }
 
+/// How its bodies are read, and what the rules name in them.
+fn check_bodies(shop: &Listener) {
+    let limits = ContentLimits {
+        depth_max: 1,
+        attributes_max: 2,
+        name_bytes_max: 3,
+        value_bytes_max: 4,
+        parameters_max: 6,
+    };
+    let options = BodyOptions { kind: BodyKind::Sniff, limits, decoded_bytes_max: 7_000_000_000 };
+    assert_eq!((shop.body_options, shop.body_limits), (options, written_body_limits()));
+    assert!(shop.body_paths.is_some(), "`everything.rules` names a field of the body");
+}
+
 fn check_process(plan: &Plan) {
     assert_eq!((plan.threads, plan.upstream_idle_connections_max), (Some(4), 100));
     assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
+    assert_eq!(plan.hold_total_bytes_max, 2_000_000);
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
     assert_eq!(plan.admin, "127.0.0.1:0".parse().ok());
@@ -53,6 +70,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(shop.limits, written_limits());
+    check_bodies(shop);
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
     assert!(rule_sets.iter().any(|set| Arc::ptr_eq(&set.program, program)));
@@ -61,6 +79,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
     let back = plan.listener_named("back").ok_or("no listener `back`")?;
     assert_eq!((back.default_pool, back.http2), (None, Http2::Only));
+    assert!(back.body_paths.is_none(), "`decides-all.rules` names nothing of the body");
 
     let standard = plan.pool(PoolIndex(0));
     assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
@@ -90,6 +109,18 @@ fn every_key_arrives() -> TestResult {
 }
 
 /// The limits of the listener `shop` in `everything.toml`.
+fn written_body_limits() -> BodyLimits {
+    BodyLimits {
+        body_depth_max: 1,
+        body_attributes_max: 2,
+        body_name_bytes_max: 3,
+        body_value_bytes_max: 4,
+        body_parameters_max: 6,
+        body_decoded_bytes_max: 7_000_000_000,
+        hold_bytes_max: 16_385,
+    }
+}
+
 fn written_limits() -> ListenerLimits {
     ListenerLimits {
         http2_streams_max: 7,
@@ -120,7 +151,7 @@ fn written_limits() -> ListenerLimits {
 fn defaults_hold_where_nothing_is_written() -> TestResult {
     let plan = shown(Plan::check_only(Path::new("../../testdata/config/minimal.toml")))?.plan;
     assert_eq!((plan.threads, plan.connections_max, plan.sticky_key), (None, None, None));
-    assert_eq!(plan.buffer_bytes_max, None);
+    assert_eq!((plan.buffer_bytes_max, plan.hold_total_bytes_max), (None, 256 * 1024 * 1024));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
     assert_eq!(plan.tunnel_drain_ms_max, 20_000);
     assert_eq!((plan.access_log, plan.admin), (None, None));
@@ -128,9 +159,11 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
     assert_eq!((listener.odd_names, listener.named_fields.len()), (OddNames::Drop, 0));
+    assert_eq!((listener.body_options, listener.body_paths.is_none()), (BodyOptions::default(), true));
     assert_eq!(listener.pipeline, Pipeline::Hold);
     assert_eq!(listener.upgrades, [Box::from("websocket")]);
     assert_eq!(listener.limits, ListenerLimits::default());
+    assert_eq!(listener.body_limits, BodyLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
     assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));

@@ -4,6 +4,7 @@
 //! that nothing panics: readings agree with slow ones that are written here from the RFCs, pieces agree with
 //! wholes, and what is forwarded is read as what was received.
 
+pub mod body;
 pub mod config;
 pub mod fields;
 pub mod frames;
@@ -53,6 +54,7 @@ pub const TARGETS: &[Target] = &[
         tokens: http_response::TOKENS,
     },
     Target { name: "http_body", check: http_body::check, seeds: seeds::bodies, tokens: http_body::TOKENS },
+    Target { name: "body", check: body::check, seeds: seeds::asked_bodies, tokens: body::TOKENS },
     Target { name: "path", check: path::check, seeds: seeds::paths, tokens: path::TOKENS },
     Target {
         name: "proxy_header",

@@ -57,6 +57,26 @@ pub(crate) fn bodies() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
+/// Lines of a head, and content of that kind.
+pub(crate) fn asked_bodies() -> Vec<Vec<u8>> {
+    [
+        ("application/xml", "<order><total>6</total></order>"),
+        ("application/xml", "<order total=\"7\"><p:item xmlns:p=\"urn:p\">6</p:item><item>1<item>2</item></item></order>"),
+        ("text/xml", "<?xml version=\"1.0\"?><order><total>5</total><item>6</item><!--x--><item><![CDATA[7]]></item></order>"),
+        ("application/soap+xml", "<order><total>5</total></orde>"),
+        ("text/xml; charset=iso-8859-1", "<order><item>&lt;&#54;</item></order>"),
+        ("application/json", "{\"order\":{\"total\":5.0,\"total\":6}}"),
+        ("application/json", "{\"order\":{\"items\":[{\"price\":1},{\"price\":5e0}],\"name\":\"a\"}}"),
+        ("application/problem+json", "[true, null, \"\\u0036\"]"),
+        ("application/json", "{\"items\":[6,6],\"order\":{\"note\":\"6\"}}"),
+        ("application/x-www-form-urlencoded", "item=a&total=%36&item=b+c"),
+        ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"total\"\r\n\r\n6\r\n--b--\r\n"),
+        ("text/plain", " <order/>"),
+    ]
+    .map(|(media_type, content)| format!("Content-Type: {media_type}\r\n\r\n{content}").into_bytes())
+    .to_vec()
+}
+
 pub(crate) fn paths() -> Vec<Vec<u8>> {
     first_columns(PATHS)
 }

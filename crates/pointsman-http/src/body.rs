@@ -1,5 +1,7 @@
 //! Where a body ends: it is followed as it goes by, and forwarded as the bytes it came in.
 
+use std::ops::Range;
+
 use crate::header::{is_token_byte, is_value_byte};
 use crate::trailer::TrailerReader;
 
@@ -117,6 +119,19 @@ impl BodyReader {
         self.follow(bytes, usize::MAX, &mut |_, _| {})
     }
 
+    /// The same, and shows where in `bytes` the body's data stands, piece by piece.
+    pub fn feed_showing(
+        &mut self,
+        bytes: &[u8],
+        mut show: impl FnMut(Range<usize>),
+    ) -> Result<Fed, BodyFault> {
+        self.follow(bytes, usize::MAX, &mut |part, place| {
+            if part == Part::Data {
+                show(place);
+            }
+        })
+    }
+
     /// Follows `bytes` and appends the body's data without its chunk framing to `data`, and the lines behind it, up
     /// to the empty one, to `trailers`.
     pub fn feed_unchunked(
@@ -137,11 +152,11 @@ impl BodyReader {
         trailers: &mut Vec<u8>,
     ) -> Result<Fed, BodyFault> {
         let mut has_trailers = false;
-        let fed = self.follow(bytes, data_bytes_max, &mut |part, piece| match part {
-            Part::Data => data.extend_from_slice(piece),
+        let fed = self.follow(bytes, data_bytes_max, &mut |part, place| match part {
+            Part::Data => data.extend_from_slice(&bytes[place]),
             Part::Trailers => {
                 has_trailers = true;
-                trailers.extend_from_slice(piece);
+                trailers.extend_from_slice(&bytes[place]);
             }
         })?;
         if fed.done && has_trailers {
@@ -155,18 +170,18 @@ impl BodyReader {
         &mut self,
         bytes: &[u8],
         data_bytes_max: usize,
-        each: &mut impl FnMut(Part, &[u8]),
+        each: &mut impl FnMut(Part, Range<usize>),
     ) -> Result<Fed, BodyFault> {
         let data_bytes = bytes.len().min(data_bytes_max);
         let fed = match &mut self.0 {
             State::Done => Fed { used: 0, done: true },
             State::UntilClose => {
-                each(Part::Data, &bytes[..data_bytes]);
+                each(Part::Data, 0..data_bytes);
                 Fed { used: data_bytes, done: false }
             }
             State::Length(left) => {
                 let used = (data_bytes as u64).min(*left) as usize;
-                each(Part::Data, &bytes[..used]);
+                each(Part::Data, 0..used);
                 *left -= used as u64;
                 Fed { used, done: *left == 0 }
             }
@@ -232,7 +247,7 @@ impl ChunkReader {
         &mut self,
         bytes: &[u8],
         mut data_bytes_max: usize,
-        each: &mut impl FnMut(Part, &[u8]),
+        each: &mut impl FnMut(Part, Range<usize>),
     ) -> Result<Fed, BodyFault> {
         let mut at = 0;
         while at < bytes.len() {
@@ -241,7 +256,7 @@ impl ChunkReader {
                 Place::Data => {
                     let piece = (self.left).min((bytes.len() - at).min(data_bytes_max) as u64) as usize;
                     data_bytes_max -= piece;
-                    each(Part::Data, &bytes[at..at + piece]);
+                    each(Part::Data, at..at + piece);
                     self.left -= piece as u64;
                     at += piece;
                     if self.left == 0 {
@@ -250,7 +265,7 @@ impl ChunkReader {
                 }
                 Place::Trailers => {
                     let fed = self.trailers.follow(&bytes[at..])?;
-                    each(Part::Trailers, &bytes[at..at + fed.used]);
+                    each(Part::Trailers, at..at + fed.used);
                     return Ok(Fed { used: at + fed.used, done: fed.done });
                 }
                 _ => {

@@ -225,6 +225,20 @@ impl std::fmt::Debug for Account {
     }
 }
 
+impl Booking {
+    /// Books so many bytes more. False where there are too few: what was booked stays so.
+    pub fn grow(&mut self, bytes: u64) -> bool {
+        let is_taken = self.account.take(bytes);
+        self.bytes += if is_taken { bytes } else { 0 };
+        is_taken
+    }
+
+    /// How many bytes are booked.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Drop for Booking {
     fn drop(&mut self) {
         self.account.put_back(self.bytes);
@@ -265,6 +279,16 @@ mod tests {
         drop(all);
         one.settle();
         assert!(other.book(100 * KIB).is_some());
+    }
+
+    #[test]
+    fn a_booking_grows_by_what_there_is() {
+        let account = Account::new(Arc::new(Budget::new(100 * KIB, 1)));
+        let mut booking = account.book(60 * KIB).expect("there is enough");
+        assert!(booking.grow(30 * KIB) && !booking.grow(11 * KIB));
+        assert_eq!(booking.bytes(), 90 * KIB);
+        drop(booking);
+        assert!(account.book(100 * KIB).is_some());
     }
 
     #[test]

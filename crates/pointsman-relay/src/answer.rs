@@ -217,7 +217,7 @@ impl<C: Transport> Session<C> {
                 reached.is_reusable = false;
                 // A stream's end says that no more is wanted (RFC 9113 section 8.1).
                 if self.io.of_http2().is_none() {
-                    self.finish_upload(up, &mut reached.server).await;
+                    exchange.fault = self.finish_upload(up, &mut reached.server).await.or(exchange.fault);
                 }
                 Ok(After::Close)
             }
@@ -272,6 +272,8 @@ impl<C: Transport> Session<C> {
                     match step {
                         Ok(Step::Moved) => {}
                         Ok(Step::Done) => *upload = Upload::Over,
+                        // What answers a request that is refused is no answer.
+                        Err(fault @ (PumpFault::Content(_) | PumpFault::Memory)) => return Poll::Ready(Err(fault)),
                         Err(_) => *upload = Upload::Broken,
                     }
                 }
@@ -347,6 +349,9 @@ fn fault_of(fault: &PumpFault) -> Fault {
     match fault {
         PumpFault::Source => Fault::Server(ServerFault::Closed),
         PumpFault::Sink => Fault::Client(ClientFault::Closed),
+        // It is the request's, which was on its way at the same time.
+        PumpFault::Content(cause) => Fault::Content(*cause),
+        PumpFault::Memory => Fault::Memory,
         PumpFault::Body(_) | PumpFault::TooLarge => Fault::Server(ServerFault::Protocol),
     }
 }

@@ -160,6 +160,10 @@ impl Exchange {
         let text = |which| facts.and_then(|facts| facts.text(which));
         let sni = text(Text::Sni).and_then(|name| std::str::from_utf8(name).ok());
         let step_us = |step| facts.and_then(|facts| facts.steps_us[step as usize]);
+        // What is wrong with a body is worth more than that something is.
+        let is_content = matches!(self.fault, Some(Fault::Content(_) | Fault::Unknown(_)));
+        let content = text(Text::Content).filter(|_| is_content);
+        let content = content.and_then(|sentence| std::str::from_utf8(sentence).ok());
         let client_ip = facts.and_then(|facts| facts.client_ip).map(AddressText::new).or(session.sender_text);
         session.shard.recorder.hear(&Event::Done(&pointsman_telemetry::Exchange {
             counts,
@@ -180,7 +184,7 @@ impl Exchange {
             tries: self.tries,
             reused: self.reused,
             tags: facts.map_or(&[], |facts| &facts.tags),
-            error: self.fault.map(Fault::sentence),
+            error: content.or_else(|| self.fault.map(Fault::sentence)),
         }));
     }
 

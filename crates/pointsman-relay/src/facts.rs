@@ -35,6 +35,8 @@ pub(crate) enum Text {
     Path,
     Rule,
     Pool,
+    /// What is wrong with the body.
+    Content,
     /// The server name of a hello.
     Sni,
 }

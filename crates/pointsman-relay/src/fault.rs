@@ -9,6 +9,7 @@ use pointsman_telemetry::{Refusal, ServerFailure};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_view::PathRefusal;
 
+use crate::ahead::Unfollowed;
 use crate::memory::is_out_of_memory;
 
 /// Why an exchange does not end as the client hoped.
@@ -32,6 +33,10 @@ pub(crate) enum Fault {
     Rejected,
     /// A condition ended unknown.
     Unknown(Cause),
+    /// A rule has decided, and behind what it asked for the body proved to be wrong.
+    Content(Cause),
+    /// Other bodies took all the room that there is to hold any, for too long.
+    Hold,
     /// A substituted value would break a header.
     Substitution(ForbiddenByte),
     /// A rewritten path cannot be forwarded.
@@ -100,6 +105,15 @@ pub(crate) enum ServerFault {
     Protocol,
 }
 
+impl From<Unfollowed> for Fault {
+    fn from(unfollowed: Unfollowed) -> Fault {
+        match unfollowed {
+            Unfollowed::Framing(fault) => Fault::Body(fault),
+            Unfollowed::Memory => Fault::Memory,
+        }
+    }
+}
+
 impl Fault {
     /// What a read from the client came to that brought nothing.
     pub(crate) fn of_client(read: &io::Result<usize>) -> Fault {
@@ -125,8 +139,8 @@ impl Fault {
             | Fault::TunnelDrained
             | Fault::Drained
             | Fault::Dropped => return None,
-            Fault::Unknown(cause) => cause.status(),
-            Fault::Memory | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
+            Fault::Unknown(cause) | Fault::Content(cause) => cause.status(),
+            Fault::Memory | Fault::Hold | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
                 ServerFault::Shortage | ServerFault::TakesNone => 503,
                 ServerFault::Refused
@@ -169,7 +183,24 @@ impl Fault {
             Fault::TunnelDrained => "the tunnel was closed: the switch drains",
             Fault::Drained => "cut off: the drain was over",
             Fault::Rejected => "a rule refused the connection",
-            Fault::Unknown(_) => "a rule could not be decided",
+            Fault::Unknown(cause) => match cause {
+                Cause::NotANumber => "a rule could not be decided: what it compares is not a number",
+                Cause::Duplicate => "a rule could not be decided: there are two values where it wants one",
+                Cause::DuplicateKey => "a rule could not be decided: the body repeats a key that it names",
+                Cause::Malformed => "a rule could not be decided: the body is malformed",
+                Cause::Encoding => {
+                    "a rule could not be decided: the body's encoding or type is not supported"
+                }
+                Cause::Limit => "a rule could not be decided: what would settle it lies beyond a limit",
+                Cause::Unread => "a rule could not be decided",
+            },
+            Fault::Content(cause) => match cause {
+                Cause::Limit => "the body goes over a limit",
+                Cause::Encoding => "the body's encoding is not supported, or contradicts itself",
+                Cause::DuplicateKey => "the body repeats a key that a rule names",
+                _ => "the body is malformed",
+            },
+            Fault::Hold => "no room left to hold the body",
             Fault::Substitution(_) => "a substituted value holds a control character",
             Fault::Rewrite(_) => "the rewritten path is not valid",
             Fault::Memory => "no memory left",
@@ -223,7 +254,15 @@ impl Fault {
             | Fault::TunnelDrained
             | Fault::Drained
             | Fault::Dropped => return None,
-            Fault::Rejected | Fault::Unknown(_) | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::Unknown(cause) | Fault::Content(cause) => match cause {
+                Cause::Malformed => Refusal::ContentMalformed,
+                Cause::Encoding => Refusal::ContentEncoding,
+                Cause::Limit => Refusal::ContentLimit,
+                Cause::DuplicateKey => Refusal::ContentDuplicateKey,
+                Cause::NotANumber | Cause::Duplicate | Cause::Unread => Refusal::Rule,
+            },
+            Fault::Hold => Refusal::Hold,
+            Fault::Rejected | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,

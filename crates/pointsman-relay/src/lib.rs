@@ -11,6 +11,7 @@
 
 mod accept;
 mod admission;
+mod ahead;
 mod answer;
 mod commit;
 mod decide;
@@ -21,6 +22,7 @@ mod fault;
 mod flow;
 mod hand_over;
 mod header;
+mod hold;
 mod http2;
 mod live;
 mod load;
@@ -44,8 +46,10 @@ mod through;
 mod transport;
 mod tunnel;
 mod turn_away;
+mod undecided;
 mod upgrade;
 mod upload;
+mod verdict;
 
 pub use sockets::BindFault;
 pub use switch::{Address, Shortages, Start, StartFault, Switch};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
-use pointsman_rules::{Block, DecidedBy, Exit, Program, Rule, Stickiness, Terminal};
+use pointsman_rules::{Block, DecidedBy, Evidence, Exit, Program, Rule, Stickiness, Terminal};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
@@ -51,6 +51,8 @@ pub(crate) struct LiveListener {
     pub(crate) state: Arc<ListenerState>,
     /// The rules in order, then the final `else:` if there is one, then the default pool.
     rules: Vec<Arc<RuleMetrics>>,
+    /// What is known of a body before any of it is read, where the rules name something of it.
+    pub(crate) unread: Option<Evidence>,
 }
 
 /// What a listener's connections share.
@@ -187,6 +189,7 @@ impl Registry {
             id,
             state,
             rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
+            unread: program.filter(|program| !program.payloads.is_empty()).map(Evidence::new),
         }
     }
 

@@ -40,22 +40,28 @@ const STREAM_BYTES: usize = 8 * KIB + STREAM_UNSENT_BYTES_MAX;
 pub(crate) const STREAM_UNSENT_BYTES_MAX: usize = 64 * KIB;
 /// A tunnel at rest: its task, and the place of the server's socket.
 const TUNNEL_BYTES: usize = 4 * KIB;
+/// A request that waits for its body, beside what is held of that: its task, its head, and what looks into the body, as
+/// long as that was fed little.
+const UNDECIDED_BYTES: usize = 64 * KIB;
 /// What TLS may hold of an answer's body, where there is so much left: as much as is read of it at a time.
 pub(crate) const UNSENT_BODY_BYTES_MAX: usize = BODY_BYTES;
 
 /// The buffers of a thread, and its account.
 pub(crate) struct Buffers {
     account: Account,
+    /// With what bodies that are held may take.
+    holds: Account,
     heads: BufferPool,
     bodies: BufferPool,
 }
 
 impl Buffers {
-    pub(crate) fn new(budget: Arc<Budget>) -> Buffers {
-        let account = Account::new(budget);
+    /// `holds`: what bodies that are held may take of `budget`.
+    pub(crate) fn new(budget: Arc<Budget>, holds: Arc<Budget>) -> Buffers {
+        let (account, holds) = (Account::new(budget), Account::new(holds));
         let heads = BufferPool::new(HEAD_BYTES, 256, &account);
         let bodies = BufferPool::new(BODY_BYTES, 64, &account);
-        Buffers { account, heads, bodies }
+        Buffers { account, holds, heads, bodies }
     }
 
     /// For a request that is still to come. There may be no room for it when it does.
@@ -78,7 +84,7 @@ impl Buffers {
         self.heads.take_covered(LAST_WORD_BYTES)
     }
 
-    /// For an answer that waits for its turn. There may be no room for it.
+    /// For an answer that waits for its turn, or for a piece of a body that is held. There may be no room for it.
     pub(crate) fn waiting(&self) -> PooledBuffer {
         self.bodies.take_later()
     }
@@ -89,6 +95,16 @@ impl Buffers {
         let exchange = self.account.book_if_free(exchange_bytes(received_bytes, is_tls))?;
         let slot = self.account.book_if_free(CONNECTION_BYTES as u64)?;
         Some((slot, exchange))
+    }
+
+    /// Books that a body is looked into.
+    pub(crate) fn inspection(&self) -> Option<Booking> {
+        self.account.book(UNDECIDED_BYTES as u64)
+    }
+
+    /// Books a piece of a body that is held, of what those may take.
+    pub(crate) fn hold(&self) -> Option<Booking> {
+        self.holds.book(BODY_BYTES as u64)
     }
 
     /// Books a connection.
@@ -163,6 +179,13 @@ impl Buffers {
         self.account.settle();
     }
 
+    /// Gives back what is left over for bodies that are held, where somebody has found nothing left.
+    pub(crate) fn help_holds(&self) {
+        if self.holds.is_short() {
+            self.holds.settle();
+        }
+    }
+
     /// Whether another thread, or this one, has found nothing left.
     pub(crate) fn is_short(&self) -> bool {
         self.account.is_short()
@@ -173,6 +196,7 @@ impl Buffers {
         self.heads.let_go_unused();
         self.bodies.let_go_unused();
         self.account.settle();
+        self.holds.settle();
     }
 }
 
@@ -205,7 +229,7 @@ mod tests {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
         let page = std::fs::read_to_string(page).expect("the reference");
         let page = page.split("## How much memory").nth(1).expect("its chapter");
-        let rows: [(&str, &[usize]); 12] = [
+        let rows: [(&str, &[usize]); 13] = [
             ("a connection", &[CONNECTION_BYTES]),
             ("TLS on it", &[TLS_BYTES, HANDSHAKE_BYTES]),
             ("TLS to a server", &[TLS_BYTES, HANDSHAKE_BYTES, TLS_EXCHANGE_BYTES]),
@@ -219,6 +243,7 @@ mod tests {
             ("a stream of a client's", &[STREAM_BYTES]),
             ("a request to a server by HTTP/2", &[STREAM_BYTES]),
             ("a body", &[BODY_BYTES - HEAD_BYTES, UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB]),
+            ("a body that decides", &[UNDECIDED_BYTES, BODY_BYTES]),
             ("a tunnel", &[TUNNEL_BYTES, STREAM_BYTES]),
             ("what is on its way in it", &[BODY_BYTES, TLS_EXCHANGE_BYTES]),
         ];

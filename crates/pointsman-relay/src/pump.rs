@@ -6,7 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use pointsman_http::{BodyFault, BodyReader};
 use pointsman_net::{Pipe, PooledBuffer, Tcp};
+use pointsman_rules::Cause;
 
+use crate::ahead::{Ahead, Judge, Pace, Unfollowed};
+use crate::hold::Hold;
 use crate::memory::Buffers;
 use crate::shard::Shard;
 use crate::shortage::Use;
@@ -16,6 +19,12 @@ use crate::transport::Transport;
 pub(crate) struct Pump {
     buffer: PooledBuffer,
     written: usize,
+    /// What was read ahead, and goes first.
+    hold: Hold,
+    /// What looks into the body on its way.
+    judge: Option<Judge>,
+    /// Bytes at the end of the buffer that the sink gets when more has come, or all has proved well-formed.
+    kept_back: usize,
     /// In place of the buffer, where both sides are plain and the body is long.
     pipe: Option<Pipe>,
     body: BodyReader,
@@ -26,8 +35,8 @@ pub(crate) struct Pump {
     left: u64,
     /// Bytes of body that came.
     pub(crate) read_bytes: u64,
-    /// For how long its source was waited for.
-    pub(crate) waited_us: u64,
+    /// The same with those that were read ahead, and for how long its source was waited for.
+    pub(crate) pace: Pace,
     /// What was read after the body's end, unless there was no room for it.
     excess: PooledBuffer,
     excess_bytes: usize,
@@ -69,8 +78,12 @@ pub(crate) enum PumpFault {
     Source,
     /// The side it goes to closed, or broke.
     Sink,
-    /// It is malformed.
+    /// Its framing is malformed.
     Body(BodyFault),
+    /// It is not what its media type says, for that cause.
+    Content(Cause),
+    /// There is no memory left to look into it.
+    Memory,
     /// It is longer than it may be.
     TooLarge,
 }
@@ -89,16 +102,41 @@ impl Pump {
         Pump {
             buffer,
             written: 0,
+            hold: Hold::default(),
+            judge: None,
+            kept_back: 0,
             pipe: None,
             body,
             form,
             trailers: Vec::new(),
             left,
             read_bytes: 0,
-            waited_us: 0,
+            pace: Pace::default(),
             excess,
             excess_bytes: 0,
         }
+    }
+
+    /// Sends first what was read ahead. False where there is no memory for what is kept back of it.
+    pub(crate) fn begin_with(&mut self, ahead: Ahead) -> bool {
+        let Ahead { hold, tail, judge, pace } = ahead;
+        if !self.buffer.reserve(tail.len()) {
+            return false;
+        }
+        self.buffer.extend_from_slice(&tail);
+        self.kept_back = tail.len();
+        (self.hold, self.judge, self.pace) = (hold, judge, pace);
+        true
+    }
+
+    /// What was found wrong with the body.
+    pub(crate) fn content_fault(&self) -> Option<&pointsman_view::BodyFault> {
+        self.judge.as_ref().and_then(|judge| judge.inspection.fault())
+    }
+
+    /// Whether all of the body has been read.
+    pub(crate) fn has_read_all(&self) -> bool {
+        self.body.is_done()
     }
 
     pub(crate) fn has_excess(&self) -> bool {
@@ -118,7 +156,8 @@ impl Pump {
 
     /// Lets the body pass through a pipe, if that is possible between these two and there is one to be had.
     pub(crate) fn through_pipe(&mut self, shard: &Shard, from: &impl Transport, to: &impl Transport) {
-        let is_long = self.body.unseen_bytes_max() >= PIPED_BYTES_MIN;
+        let is_seen = self.judge.is_some() || self.kept_back > 0;
+        let is_long = !is_seen && self.body.unseen_bytes_max() >= PIPED_BYTES_MIN;
         if is_long && self.form == BodyForm::AsItCame && from.plain().is_some() && to.plain().is_some() {
             self.pipe = shard.pipes.take(|| !shard.is_short(Use::Pipe));
         }
@@ -126,7 +165,8 @@ impl Pump {
 
     /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
-        let is_held = self.written < self.buffer.len() || self.pipe.as_ref().is_some_and(Pipe::is_holding);
+        let is_unwritten = !self.hold.is_empty() || self.written + self.kept_back < self.buffer.len();
+        let is_held = is_unwritten || self.pipe.as_ref().is_some_and(Pipe::is_holding);
         if is_held || self.body.is_done() { Waiting::Write } else { Waiting::Read }
     }
 
@@ -137,14 +177,25 @@ impl Pump {
         from: &mut R,
         to: &mut W,
     ) -> Poll<Result<Step, PumpFault>> {
+        if let Some(bytes) = self.hold.front() {
+            let written = ready!(Pin::new(to).poll_write(context, bytes));
+            return Poll::Ready(match written {
+                Ok(bytes @ 1..) => {
+                    self.hold.advance(bytes);
+                    Ok(Step::Moved)
+                }
+                _ => Err(PumpFault::Sink),
+            });
+        }
         if let (Some(_), Some(from), Some(to)) = (&self.pipe, from.plain(), to.plain()) {
             if let Some(step) = ready!(self.poll_pipe(context, from, to)) {
                 return Poll::Ready(step);
             }
             self.pipe = None;
         }
-        if self.written < self.buffer.len() {
-            let written = ready!(Pin::new(to).poll_write(context, &self.buffer[self.written..]));
+        let end = self.buffer.len() - self.kept_back;
+        if self.written < end {
+            let written = ready!(Pin::new(to).poll_write(context, &self.buffer[self.written..end]));
             return Poll::Ready(match written {
                 Ok(1..) => {
                     self.written += *written.as_ref().unwrap_or(&0);
@@ -159,7 +210,7 @@ impl Pump {
                 Err(_) => Err(PumpFault::Sink),
             });
         }
-        self.buffer.clear();
+        self.buffer.drain(..end);
         self.written = 0;
         let read = match from.poll_read_into(context, &mut self.buffer) {
             Poll::Ready(read) => read,
@@ -216,6 +267,9 @@ impl Pump {
             }
             _ => return Err(PumpFault::Source),
         }
+        if self.judge.is_some() {
+            return self.take_in_judged();
+        }
         let fed = match self.form {
             BodyForm::AsItCame => self.body.feed(&self.buffer).map_err(PumpFault::Body)?,
             BodyForm::Unchunked => {
@@ -234,9 +288,31 @@ impl Pump {
         self.count(fed.used)
     }
 
+    /// The same of a body that is looked into.
+    fn take_in_judged(&mut self) -> Result<Step, PumpFault> {
+        let Some(judge) = &mut self.judge else { return Ok(Step::Moved) };
+        let before = self.kept_back;
+        let fed = judge.follow(&mut self.body, &self.buffer[before..], &mut self.kept_back);
+        let fed = fed.map_err(|unfollowed| match unfollowed {
+            Unfollowed::Framing(fault) => PumpFault::Body(fault),
+            Unfollowed::Memory => PumpFault::Memory,
+        })?;
+        if let Some(fault) = judge.inspection.fault() {
+            self.kept_back = self.buffer.len();
+            return Err(PumpFault::Content(fault.cause()));
+        }
+        if !judge.inspection.is_reading() {
+            self.judge = None;
+            self.kept_back = 0;
+        }
+        self.keep_excess(before + fed.used);
+        self.count(fed.used)
+    }
+
     /// Counts bytes of the body that came.
     fn count(&mut self, bytes: usize) -> Result<Step, PumpFault> {
         self.read_bytes += bytes as u64;
+        self.pace.read_bytes += bytes as u64;
         self.left = self.left.checked_sub(bytes as u64).ok_or(PumpFault::TooLarge)?;
         Ok(Step::Moved)
     }

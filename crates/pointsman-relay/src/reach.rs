@@ -12,7 +12,6 @@ use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
 
-use crate::decide::Forward;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
@@ -23,6 +22,7 @@ use crate::session::Session;
 use crate::shard::Shard;
 use crate::shortage::{Lack, connect};
 use crate::transport::Transport;
+use crate::verdict::Forward;
 
 /// A server that has taken a request, or as much of it as there is.
 pub(crate) struct Reached {
@@ -269,7 +269,7 @@ impl<C: Transport> Session<C> {
         }
         let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.head();
-        if forward.body.is_done() {
+        if forward.is_in_message() {
             let ms = server.limits.response_ms_max;
             let read = |context: &mut Context<'_>, _: &mut C| io.poll_read_into(context, &mut answer);
             match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::GivenUp)? {

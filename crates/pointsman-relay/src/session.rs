@@ -14,13 +14,14 @@ use pointsman_net::{Deadline, Elapsed, PooledBuffer, Stall, write_all};
 use pointsman_upstream::Owner;
 use pointsman_view::{AddressText, Connection};
 
-use crate::decide::{OwnAnswer, Verdict, decide};
+use crate::decide::decide;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault};
 use crate::live::{ListenerId, ListenerState};
 use crate::pump::Excess;
 use crate::shard::Shard;
 use crate::transport::{Transport, read_into};
+use crate::verdict::{OwnAnswer, Verdict};
 
 /// What a client reads whose answer there is no memory for.
 const NO_MEMORY: &[u8] = b"no memory left\n";
@@ -139,28 +140,32 @@ impl<C: Transport> Session<C> {
     /// The way of one request, and of its answer back.
     pub(crate) async fn exchange(&mut self, exchange: &mut Exchange) -> Result<After, Fault> {
         // In a block: what was borrowed keeps its room to the end of its scope, also when it has moved on.
-        let (received, mut verdict) = {
+        let mut verdict = {
             let mut received = self.first_bytes(exchange).await?;
             loop {
                 exchange.request_bytes = received.len() as u64;
                 if let Some(verdict) = decide(self, &mut received, exchange)? {
-                    break (received, verdict);
+                    self.keep_rest(&verdict, received, exchange);
+                    break verdict;
                 }
                 self.more_of_head(&mut received, exchange).await?;
             }
         };
+        if let Verdict::Waits(undecided) = &mut verdict
+            && let Some(undecided) = undecided.take()
+        {
+            // On the heap: most requests are decided by what comes at once.
+            verdict = Box::pin(self.wait_for_body(undecided, exchange)).await?;
+        }
         match &mut verdict {
             Verdict::Forward(forward) => {
-                exchange.request_bytes = forward.used as u64;
-                exchange.has_whole_request = forward.body.is_done();
-                self.keep_early(received, forward.used, exchange.has_whole_request);
                 if let Some(fault) = self.io.cut() {
                     return Err(fault);
                 }
                 let mut reached = self.reach(forward, exchange).await?;
                 // It is not sent again: what it holds serves for the answer.
                 forward.message.release();
-                let after = match exchange.has_whole_request {
+                let after = match forward.is_in_message() {
                     true => self.relay_answer(&mut reached, exchange).await,
                     // On the heap: most requests come in one piece, and an idle connection has no room to
                     // spare.
@@ -170,20 +175,23 @@ impl<C: Transport> Session<C> {
                 reached.settle(&self.shard, exchange, self.owner);
                 Ok(after)
             }
-            Verdict::Answer(answer) => {
-                exchange.has_whole_request = answer.used.is_some();
-                self.keep_early(received, answer.used.unwrap_or_default(), exchange.has_whole_request);
-                Ok(self.answer(answer, exchange).await)
-            }
-            Verdict::Discard => {
-                drop(received);
-                Ok(After::Leave)
-            }
-            Verdict::Http2 => {
-                self.early = Some(received);
-                Ok(After::Http2)
-            }
+            Verdict::Answer(answer) => Ok(self.answer(answer, exchange).await),
+            Verdict::Http2 => Ok(After::Http2),
+            // Nothing waits any more.
+            Verdict::Discard | Verdict::Waits(_) => Ok(After::Leave),
         }
+    }
+
+    /// Keeps what was read behind the request.
+    pub(crate) fn keep_rest(&mut self, verdict: &Verdict, received: PooledBuffer, exchange: &mut Exchange) {
+        let used = match verdict {
+            Verdict::Forward(forward) => forward.body.is_done().then_some(forward.used),
+            Verdict::Answer(answer) => answer.used,
+            Verdict::Discard | Verdict::Waits(_) => None,
+            Verdict::Http2 => return self.early = Some(received),
+        };
+        exchange.has_whole_request = used.is_some();
+        self.keep_early(received, used.unwrap_or_default(), exchange.has_whole_request);
     }
 
     /// Waits for a request: its first bytes, or those that came with the request before it.

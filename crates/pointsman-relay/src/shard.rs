@@ -45,12 +45,15 @@ pub(crate) struct Shared {
     pub(crate) shortages: OwnLines<ShortageCounts>,
     /// The memory that clients may take.
     pub(crate) budget: Arc<Budget>,
+    /// What bodies that are held may take of it.
+    pub(crate) holds: Arc<Budget>,
     /// Open streams of HTTP/2.
     pub(crate) streams: StreamCounts,
 }
 
 impl Shared {
     pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget, threads: usize) -> Shared {
+        let holds = Budget::new(live.plan.hold_total_bytes_max, threads);
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -60,6 +63,7 @@ impl Shared {
             connections_max,
             shortages: OwnLines::default(),
             budget: Arc::new(budget),
+            holds: Arc::new(holds),
             streams: StreamCounts::new(threads),
         }
     }
@@ -224,7 +228,7 @@ impl Shard {
         let last_descriptors =
             LastDescriptors::new(start.descriptors_max, start.shared.connections_max, sharers);
         let local = Local::new(start.shared.live(), start.thread, None);
-        let buffers = Buffers::new(start.shared.budget.clone());
+        let buffers = Buffers::new(start.shared.budget.clone(), start.shared.holds.clone());
         Shard {
             shared: start.shared,
             thread: start.thread,
@@ -348,6 +352,7 @@ impl Shard {
         self.recorder.flush();
         self.help_in_shortage();
         self.help_in_lack_of_memory();
+        self.buffers.help_holds();
         self.ticks.set(self.ticks.get().wrapping_add(1));
         if self.ticks.get().is_multiple_of(TICKS_BETWEEN_SWEEPS) {
             let now_us = self.clock.now_us();

@@ -173,6 +173,7 @@ impl Switch {
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
         self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
+        self.shared.holds.set_bytes_max(live.plan.hold_total_bytes_max);
         self.live = Arc::new(live);
         self.retired.push(self.shared.publish(self.live.clone()));
         self.accept_on(&opened);

@@ -6,14 +6,16 @@ use std::task::Poll;
 use pointsman_http::{BodyReader, Framing};
 use pointsman_net::{Presence, Stall};
 
+use crate::ahead::Pace;
 use crate::answer::{FinalHead, Upload};
-use crate::decide::Forward;
 use crate::exchange::Exchange;
+use crate::facts::Text;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
 use crate::transport::Transport;
+use crate::verdict::Forward;
 
 /// How far an exchange is after its upload.
 enum Progress {
@@ -41,6 +43,11 @@ impl<C: Transport> Session<C> {
     ) -> Result<After, Fault> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
         let mut up = Pump::new(&self.shard.buffers, body, BodyForm::AsItCame, forward.body_left);
+        if let Some(ahead) = forward.ahead.take()
+            && !up.begin_with(*ahead)
+        {
+            return Err(Fault::Memory);
+        }
         up.through_pipe(&self.shard, &self.io, &reached.server.io);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
             Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
@@ -50,6 +57,14 @@ impl<C: Transport> Session<C> {
             Err(fault) => Err(fault),
         };
         exchange.request_bytes += up.read_bytes;
+        if let (Some(facts), Some(fault)) = (exchange.facts_mut(), up.content_fault()) {
+            facts.note(Text::Content, fault.to_string().as_bytes());
+        }
+        if matches!(after, Err(Fault::Content(_))) && up.has_read_all() {
+            // What it says next can be read.
+            exchange.has_whole_request = true;
+            self.keep_excess(up.take_excess(), exchange);
+        }
         after
     }
 
@@ -72,7 +87,7 @@ impl<C: Transport> Session<C> {
             let ms = match waiting {
                 // Until the server has said 100, it is the server that is waited for.
                 Waiting::Read if waits_for_continue => self.shard.ms_until(continue_until_us),
-                Waiting::Read => self.body_ms(up),
+                Waiting::Read => self.body_ms(up.pace),
                 Waiting::Write => stall.look_ms(),
             };
             let step = {
@@ -94,7 +109,7 @@ impl<C: Transport> Session<C> {
                 deadline.within(ms, both).await
             };
             if waiting == Waiting::Read && !waits_for_continue {
-                up.waited_us += self.shard.clock.round_us() - began_us;
+                up.pace.waited_us += self.shard.clock.round_us() - began_us;
             }
             match step {
                 Ok(Event::Uploaded(Ok(Step::Moved))) => {
@@ -138,41 +153,48 @@ impl<C: Transport> Session<C> {
     }
 
     /// How long the client may be waited for now. It has earned a second by each so many bytes.
-    fn body_ms(&self, up: &Pump) -> u32 {
+    pub(crate) fn body_ms(&self, pace: Pace) -> u32 {
         let ms_max = self.limits.body_ms_max;
         let Some(bytes_per_second) = NonZeroU64::new(self.limits.body_bytes_per_second_min.into()) else {
             return ms_max;
         };
-        let earned_ms = up.read_bytes.saturating_mul(1000) / bytes_per_second;
-        let left_ms = earned_ms.saturating_add(ms_max.into()).saturating_sub(up.waited_us / 1000);
+        let earned_ms = pace.read_bytes.saturating_mul(1000) / bytes_per_second;
+        let left_ms = earned_ms.saturating_add(ms_max.into()).saturating_sub(pace.waited_us / 1000);
         left_ms.min(ms_max.into()) as u32
     }
 
     /// Sends on what a client still sends after its answer, as long as the server takes it.
     ///
     /// Our side closes first: a client that waits for the answer's end, or for leave to go on, sees it.
-    pub(crate) async fn finish_upload(&mut self, up: &mut Pump, server: &mut ServerConnection) {
+    ///
+    /// Returns what was found wrong with it: then the server does not get all of it.
+    pub(crate) async fn finish_upload(
+        &mut self,
+        up: &mut Pump,
+        server: &mut ServerConnection,
+    ) -> Option<Fault> {
         if !self.end_our_side().await {
-            return;
+            return None;
         }
         let server_ms = server.server().limits.write_ms_max;
         let mut stall = Stall::new(server_ms);
         loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
             let ms = match waiting {
-                Waiting::Read => self.body_ms(up),
+                Waiting::Read => self.body_ms(up.pace),
                 Waiting::Write => stall.look_ms(),
             };
             let Session { io, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.io));
             let step = deadline.within(ms, step).await;
             if waiting == Waiting::Read {
-                up.waited_us += self.shard.clock.round_us() - began_us;
+                up.pace.waited_us += self.shard.clock.round_us() - began_us;
             }
             match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
                 Err(_) if waiting == Waiting::Write && stall.goes_on(server.io.taken_bytes()) => {}
-                _ => return,
+                Ok(Err(fault @ (PumpFault::Content(_) | PumpFault::Memory))) => return Some(fault_of(fault)),
+                _ => return None,
             }
         }
     }
@@ -191,6 +213,8 @@ fn fault_of(fault: PumpFault) -> Fault {
         PumpFault::Source => Fault::Client(ClientFault::Closed),
         PumpFault::Sink => Fault::Server(ServerFault::Closed),
         PumpFault::Body(fault) => Fault::Body(fault),
+        PumpFault::Content(cause) => Fault::Content(cause),
+        PumpFault::Memory => Fault::Memory,
         PumpFault::TooLarge => Fault::BodyTooLarge,
     }
 }

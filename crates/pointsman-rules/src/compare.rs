@@ -41,6 +41,10 @@ impl Op {
 
 /// Kleene's or over the entries.
 fn in_list(entries: &[Entry], value: Value<'_>, fold_case: bool) -> Truth {
+    // Not even of an empty list.
+    if let Value::Unknown(cause) = value {
+        return Truth::Unknown(cause);
+    }
     let mut result = Truth::False;
     for entry in entries {
         result = result.or(entry.takes(value, fold_case));

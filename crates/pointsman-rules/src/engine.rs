@@ -33,8 +33,9 @@ use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Test, Truth, Truths};
 pub(crate) struct Engine {
     /// One a rule, in their order.
     lines: Vec<Line>,
-    /// The guards of all lines, one line's behind another's.
-    guards: Vec<Guard>,
+    /// The guards of all lines, one line's behind another's: claims that a condition is false without, parts of an
+    /// "and" at its top.
+    guards: Vec<Claim>,
     asks: Asks,
     pub(crate) questions: Questions,
     /// Of few rules none: each is visited.
@@ -47,18 +48,10 @@ pub(crate) struct Engine {
 struct Line {
     guards_start: u32,
     guards_end: u32,
-    /// The parts that are no guards, each with its place.
-    rest: Box<[(u32, Formula)]>,
+    /// The parts that are no guards.
+    rest: Box<[Formula]>,
     /// Nothing happens when it is false.
     is_silent: bool,
-}
-
-/// A claim that a condition is false without: a part of an "and" at its top.
-#[derive(Clone, Copy, Debug)]
-struct Guard {
-    claim: Claim,
-    /// Its place in the "and"; of several unknown parts the first is the cause.
-    place: u32,
 }
 
 /// How large what is simple may get before it is made fast.
@@ -187,23 +180,16 @@ impl Engine {
 
     fn eval<S: Subject + ?Sized>(&self, line: &Line, subject: &S, truths: &mut Truths) -> Truth {
         let mut result = Truth::True;
-        let mut cause_place = u32::MAX;
-        let mut and = |truth: Truth, place: u32| {
-            // One that passes is kept before any that does not.
-            let place = if truth.is_unread() { 0 } else { place };
-            if matches!(truth, Truth::Unknown(_)) && (place < cause_place || truth.is_unread()) {
-                (result, cause_place) = (truth, place);
-            }
-            truth == Truth::False
-        };
         for guard in &self.guards[line.guards_start as usize..line.guards_end as usize] {
-            if and(guard.claim.of(self.asks.truth(guard.claim.test, subject, truths)), guard.place) {
-                return Truth::False;
+            result = result.and(guard.of(self.asks.truth(guard.test, subject, truths)));
+            if result == Truth::False {
+                return result;
             }
         }
-        for (place, part) in &line.rest {
-            if and(part.eval(&mut |test| self.asks.truth(test, subject, truths)), *place) {
-                return Truth::False;
+        for part in &line.rest {
+            result = result.and(part.eval(&mut |test| self.asks.truth(test, subject, truths)));
+            if result == Truth::False {
+                return result;
             }
         }
         result
@@ -213,7 +199,7 @@ impl Engine {
 impl Line {
     /// Adds its guards to `guards`, those that take little effort first: which is asked first changes nothing
     /// about what a condition comes to.
-    fn new(rule: &Rule, formula: Formula, asks: &Asks, guards: &mut Vec<Guard>) -> Line {
+    fn new(rule: &Rule, formula: Formula, asks: &Asks, guards: &mut Vec<Claim>) -> Line {
         let parts = match formula {
             Formula::And(parts) => parts,
             Formula::Constant(true) => Vec::new(),
@@ -221,13 +207,13 @@ impl Line {
         };
         let guards_start = guards.len();
         let mut rest = Vec::new();
-        for (place, part) in (0..).zip(parts) {
+        for part in parts {
             match part {
-                Formula::Claim(claim) => guards.push(Guard { claim, place }),
-                part => rest.push((place, part)),
+                Formula::Claim(claim) => guards.push(claim),
+                part => rest.push(part),
             }
         }
-        guards[guards_start..].sort_by_key(|guard| asks.ask(guard.claim.test).effort);
+        guards[guards_start..].sort_by_key(|guard| asks.ask(guard.test).effort);
         Line {
             guards_start: offset(guards_start),
             guards_end: offset(guards.len()),
@@ -336,8 +322,7 @@ mod tests {
     fn what_takes_little_effort_is_asked_first() {
         let source = "if (url matches \"x\" && host contains \"x\" && srcport == 1) { discard(); }\n";
         let engine = program(source).engine;
-        let efforts: Vec<u8> =
-            engine.guards.iter().map(|guard| engine.asks.ask(guard.claim.test).effort).collect();
+        let efforts: Vec<u8> = engine.guards.iter().map(|guard| engine.asks.ask(guard.test).effort).collect();
         assert_eq!(efforts, [1, 2, 3]);
     }
 

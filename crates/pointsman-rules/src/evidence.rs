@@ -11,13 +11,13 @@ use std::sync::Arc;
 pub(crate) use self::gathered::Gathered;
 use crate::engine::{Engine, NONE};
 use crate::truths::{Seen, Sight};
-use crate::{Cause, Field, Over, PayloadId, Program, Test, Truth, Value};
+use crate::{Cause, Field, Op, Over, PayloadId, Program, Test, Truth, Value};
 
 /// What is known so far of the fields of one body that a program names. It begins with nothing read.
 ///
 /// Values are not kept: of each it is noted what it says of the program's tests, so that the room it takes grows
 /// with the program and not with the body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Evidence {
     engine: Arc<Engine>,
     /// By [`PayloadId`].
@@ -34,10 +34,12 @@ pub struct Evidence {
 /// What is known of one field.
 #[derive(Clone, Debug)]
 struct Known {
-    /// The first values.
-    kept: Vec<Kept>,
+    /// The first values; nothing in the place of one that has begun and is not known yet.
+    kept: Vec<Option<Kept>>,
     kept_max: usize,
-    values: u64,
+    begun: u64,
+    /// Of those that have begun.
+    settled: u64,
     /// Why there may be more; nothing once there are no more.
     unsettled: Option<Cause>,
 }
@@ -68,7 +70,8 @@ impl Evidence {
 
     /// For an engine of the program's rules.
     pub(crate) fn of(engine: Arc<Engine>, fields: usize, kept_max: usize) -> Evidence {
-        let unread = Known { kept: Vec::new(), kept_max, values: 0, unsettled: Some(Cause::Unread) };
+        let unread =
+            Known { kept: Vec::new(), kept_max, begun: 0, settled: 0, unsettled: Some(Cause::Unread) };
         let questions = &engine.questions;
         Evidence {
             fields: vec![unread; fields],
@@ -80,14 +83,41 @@ impl Evidence {
         }
     }
 
-    /// One more value of a field, behind those that were seen before. Of one that has ended nothing is heard.
+    /// One more value of a field, behind those that have begun before. Of a field that has ended nothing is heard.
     pub fn see(&mut self, payload: PayloadId, value: Value<'_>) {
-        let Some(known) = unread(&mut self.fields, payload) else { return };
-        known.values = known.values.saturating_add(1);
-        // A second value is news to `once`.
-        self.has_news |= known.values <= 2;
+        if let Some(number) = self.begin_numbered(payload) {
+            self.settle(payload, number, value);
+        }
+    }
+
+    /// One more value of a field has begun, behind those before it: it is there, and not known yet.
+    pub fn begin(&mut self, payload: PayloadId) {
+        self.begin_numbered(payload);
+    }
+
+    fn begin_numbered(&mut self, payload: PayloadId) -> Option<u64> {
+        let known = unread(&mut self.fields, payload)?;
+        let number = known.begun;
+        known.begun += 1;
         if known.kept.len() < known.kept_max {
-            known.kept.push(Kept::from(value));
+            known.kept.push(None);
+        }
+        // The first is news to `exists`, and the second one to `once`.
+        self.has_news |= number <= 1;
+        Some(number)
+    }
+
+    /// What the value is that began as this one, counted from 0. Each is said once.
+    pub fn settle(&mut self, payload: PayloadId, number: u64, value: Value<'_>) {
+        let Some(known) = unread(&mut self.fields, payload) else { return };
+        debug_assert!(
+            known.settled < known.begun && number < known.begun,
+            "{number} has not begun: {known:?}"
+        );
+        known.settled += 1;
+        self.has_news |= number == 0;
+        if let Some(kept) = usize::try_from(number).ok().and_then(|number| known.kept.get_mut(number)) {
+            *kept = Some(Kept::from(value));
         }
         let engine = &self.engine;
         let Some(asked) = engine.questions.of(payload) else { return };
@@ -111,10 +141,19 @@ impl Evidence {
         }
     }
 
-    /// No more values of a field come.
+    /// No more values of a field come: all that have begun are known.
     pub fn end(&mut self, payload: PayloadId) {
         if let Some(known) = unread(&mut self.fields, payload) {
+            debug_assert!(known.settled == known.begun, "a value has begun that is not known: {known:?}");
             known.unsettled = None;
+            self.has_news = true;
+        }
+    }
+
+    /// What more there is of a field, values that have begun among it, is never to be known, for a cause.
+    pub fn end_unknown(&mut self, payload: PayloadId, cause: Cause) {
+        if let Some(known) = unread(&mut self.fields, payload) {
+            known.unsettled = Some(cause);
             self.has_news = true;
         }
     }
@@ -145,17 +184,41 @@ impl Evidence {
         std::mem::take(&mut self.has_news)
     }
 
+    /// What was known before a fault of this cause ended what had not ended, and before `late` was known, which became so
+    /// behind it.
+    #[must_use]
+    pub fn before(&self, cause: Cause, late: Option<PayloadId>) -> Evidence {
+        let mut before = self.clone();
+        for known in before.fields.iter_mut().filter(|known| known.unsettled == Some(cause)) {
+            known.unsettled = Some(Cause::Unread);
+        }
+        let Some(late) = late else { return before };
+        if let Some(known) = before.fields.get_mut(late.0 as usize) {
+            *known =
+                Known { kept: Vec::new(), begun: 0, settled: 0, unsettled: Some(Cause::Unread), ..*known };
+        }
+        if let Some(asked) = self.engine.questions.of(late) {
+            for (_, place) in &asked.readings {
+                before.gathered.get_mut(*place as usize).map(std::mem::take);
+            }
+            for (_, place) in &asked.tests {
+                before.truths.get_mut(*place as usize).map(Option::take);
+            }
+        }
+        before
+    }
+
     /// Shows the values of a field that were kept, the first at least, in order; none of a field that is not one of
     /// the body's.
     pub fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let kept = self.named(field).into_iter().flat_map(|known| &known.kept);
-        kept.map(Kept::as_value).try_for_each(see)
+        let Some(known) = self.named(field) else { return ControlFlow::Continue(()) };
+        known.kept.iter().map(|kept| known.shown(kept.as_ref())).try_for_each(see)
     }
 
     /// How many values of a field there were beside those that were kept.
     #[must_use]
     pub fn values_left_out(&self, field: &Field) -> u64 {
-        self.named(field).map_or(0, |known| known.values.saturating_sub(known.kept.len() as u64))
+        self.named(field).map_or(0, |known| known.begun.saturating_sub(known.kept.len() as u64))
     }
 
     /// Why a field may have values that are not known.
@@ -167,15 +230,18 @@ impl Evidence {
     /// What a comparison of a field of the body comes to.
     pub(crate) fn truth(&self, test: &Test, payload: PayloadId) -> Truth {
         let Some(known) = self.known(payload) else { return Truth::False };
-        let unknown = known.unsettled.map(Truth::Unknown);
-        let first = known.kept.first().map(|first| test.holds(first.as_value()));
+        let unsettled = known.unsettled.map(Truth::Unknown);
+        let first = || known.kept.first().map(|first| test.holds(known.shown(first.as_ref())));
         match test.over {
-            Over::First => first.or(unknown).unwrap_or(Truth::False),
-            Over::Once if known.values > 1 => Truth::Unknown(Cause::Duplicate),
-            Over::Once => unknown.or(first).unwrap_or(Truth::False),
-            Over::Count => unknown.unwrap_or_else(|| test.holds(Value::Integer(known.values))),
-            Over::Any => self.so_far(test).unwrap_or(Truth::False).or(unknown.unwrap_or(Truth::False)),
-            Over::All => match (self.so_far(test), unknown) {
+            Over::First => first().or(unsettled).unwrap_or(Truth::False),
+            Over::Once if known.begun > 1 => Truth::Unknown(Cause::Duplicate),
+            Over::Once => unsettled.or_else(first).unwrap_or(Truth::False),
+            Over::Count => unsettled.unwrap_or_else(|| test.holds(Value::Integer(known.begun))),
+            Over::Any => {
+                let so_far = self.so_far(test, known).unwrap_or(Truth::False);
+                so_far.or(known.unknown().map_or(Truth::False, Truth::Unknown))
+            }
+            Over::All => match (self.so_far(test, known), known.unknown().map(Truth::Unknown)) {
                 (so_far, Some(unknown)) => so_far.unwrap_or(Truth::True).and(unknown),
                 (so_far, None) => so_far.unwrap_or(Truth::False),
             },
@@ -183,7 +249,10 @@ impl Evidence {
     }
 
     /// What the values so far make of a test that asks all of them.
-    fn so_far(&self, test: &Test) -> Option<Truth> {
+    fn so_far(&self, test: &Test, known: &Known) -> Option<Truth> {
+        if matches!(test.op, Op::Exists) {
+            return (known.begun > 0).then_some(Truth::True);
+        }
         let questions = &self.engine.questions;
         let place = questions.place(test.number);
         if place != NONE {
@@ -195,12 +264,14 @@ impl Evidence {
 
     /// What the values of a field have shown to a reading of the engine.
     pub(crate) fn seen(&self, reading: u32, field: &Field, sight: &mut Sight) -> Seen {
-        let known = self.named(field);
-        let (values, unsettled) = known.map_or((0, None), |known| (known.values, known.unsettled));
-        match self.gathered.get(self.engine.questions.gathered(reading) as usize) {
-            Some(gathered) => gathered.seen(values, unsettled, sight),
-            None => Gathered::default().seen(values, unsettled, sight),
-        }
+        let (values, unknown) = self.named(field).map_or((0, None), |known| (known.begun, known.unknown()));
+        let (Some(made), Some(gathered)) = (
+            self.engine.reading(reading),
+            self.gathered.get(self.engine.questions.gathered(reading) as usize),
+        ) else {
+            return sight.begin();
+        };
+        gathered.seen(made, values, unknown, sight)
     }
 
     fn named(&self, field: &Field) -> Option<&Known> {
@@ -220,6 +291,17 @@ fn unread(fields: &mut [Known], payload: PayloadId) -> Option<&mut Known> {
 impl Known {
     fn is_unread(&self) -> bool {
         self.unsettled == Some(Cause::Unread)
+    }
+
+    /// Why what its values do not say may hold all the same.
+    fn unknown(&self) -> Option<Cause> {
+        let of_begun = (self.settled < self.begun).then_some(Cause::Unread);
+        self.unsettled.or(of_begun)
+    }
+
+    fn shown<'k>(&self, kept: Option<&'k Kept>) -> Value<'k> {
+        let unknown = Value::Unknown(self.unsettled.unwrap_or(Cause::Unread));
+        kept.map_or(unknown, Kept::as_value)
     }
 }
 

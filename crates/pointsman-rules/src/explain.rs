@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::decide::{Destination, Step, Visit};
 use crate::subject::TextRoom;
-use crate::{Cause, Condition, Decision, Field, Program, RuleIndex, Span, Subject, Test, Truth};
+use crate::{Cause, Condition, Decision, Field, Program, RuleIndex, Span, Subject, Test, Truth, Value};
 
 /// Longest spelling of a value in an explanation, its escapes counted.
 pub const SHOWN_VALUE_BYTES_MAX: usize = 200;
@@ -47,12 +47,23 @@ pub struct Culprit<'r> {
     pub field: &'r Field,
     /// What it came to: true if the condition negates it, otherwise false or unknown.
     pub result: Truth,
-    /// The values the field had, escaped and cut for people, at most [`SHOWN_VALUES_MAX`].
-    pub values: Vec<String>,
+    /// The values the field had, at most [`SHOWN_VALUES_MAX`].
+    pub values: Vec<ShownValue>,
     /// How many more values it had.
     pub values_left_out: usize,
     /// Why the field may have values beyond these.
     pub unsettled: Option<Cause>,
+}
+
+/// A value of a field, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownValue {
+    /// Its text, escaped and cut.
+    Text(String),
+    /// It is there, and compares with nothing: JSON's `null`, an object or an array.
+    Nothing,
+    /// It is there, and what it is cannot be said.
+    Unknown(Cause),
 }
 
 /// What happened after a rule.
@@ -121,7 +132,11 @@ fn culprit_of<'r, S: Subject + ?Sized>(test: &'r Test, result: Truth, subject: &
     let mut values_left_out = 0_usize;
     subject.each(&test.field, &mut |value| {
         if values.len() < SHOWN_VALUES_MAX {
-            values.push(shown(value.text(&mut TextRoom::default())));
+            values.push(match value {
+                Value::Nothing => ShownValue::Nothing,
+                Value::Unknown(cause) => ShownValue::Unknown(cause),
+                value => ShownValue::Text(shown(value.text(&mut TextRoom::default()))),
+            });
         } else {
             values_left_out += 1;
         }
@@ -189,7 +204,7 @@ mod tests {
         let explanation = program.explain(&subject);
         let culprit = explanation.visited[0].culprit.as_ref();
         assert_eq!(culprit.map(|culprit| (culprit.span.start, culprit.result)), expected);
-        assert!(culprit.is_none_or(|culprit| culprit.values == ["a"]));
+        assert!(culprit.is_none_or(|culprit| culprit.values == [ShownValue::Text("a".to_owned())]));
     }
 
     #[test]

@@ -44,20 +44,33 @@ impl MadeUpSubject {
 
     /// One more value, behind the others of its field.
     pub(crate) fn add(&mut self, field: &Field, value: Value<'_>) {
-        let value = match value {
+        self.fields.push((field.clone(), vec![value.into()]));
+    }
+
+    /// Another value in the place of one of a field's.
+    pub(crate) fn set(&mut self, field: &Field, number: usize, value: Value<'_>) {
+        let of_field = self.fields.iter_mut().filter(|(name, _)| name == field);
+        if let Some(place) = of_field.flat_map(|(_, values)| values).nth(number) {
+            *place = value.into();
+        }
+    }
+
+    pub(crate) fn values(&self, field: &Field) -> Vec<Value<'_>> {
+        let values = self.fields.iter().filter(|(name, _)| name == field).flat_map(|(_, values)| values);
+        values.map(MadeUpValue::as_value).collect()
+    }
+}
+
+impl From<Value<'_>> for MadeUpValue {
+    fn from(value: Value<'_>) -> MadeUpValue {
+        match value {
             Value::Text(text) => MadeUpValue::Text(text.to_vec()),
             Value::Integer(integer) => MadeUpValue::Integer(integer),
             Value::Ip(ip) => MadeUpValue::Ip(ip),
             Value::Boolean(boolean) => MadeUpValue::Boolean(boolean),
             Value::Nothing => MadeUpValue::Nothing,
             Value::Unknown(cause) => MadeUpValue::Unknown(cause),
-        };
-        self.fields.push((field.clone(), vec![value]));
-    }
-
-    pub(crate) fn values(&self, field: &Field) -> Vec<Value<'_>> {
-        let values = self.fields.iter().filter(|(name, _)| name == field).flat_map(|(_, values)| values);
-        values.map(MadeUpValue::as_value).collect()
+        }
     }
 }
 

@@ -46,7 +46,9 @@ pub use decimal::{DECIMAL_BYTES_MAX, DECIMAL_EXPONENT_MAX, Decimal, NotANumber};
 pub use diagnostic::{Colour, Diagnostic, Severity, Span, draw};
 pub use engine::{Certificate, Unseparated};
 pub use evidence::Evidence;
-pub use explain::{Culprit, Explanation, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, VisitedExit, VisitedRule};
+pub use explain::{
+    Culprit, Explanation, SHOWN_VALUE_BYTES_MAX, SHOWN_VALUES_MAX, ShownValue, VisitedExit, VisitedRule,
+};
 pub use field::Field;
 pub(crate) use field::FieldType;
 pub use findings::Findings;

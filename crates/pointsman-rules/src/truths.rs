@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 }
 
 /// The signs and cells of all readings, one reading's behind another's.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     signs: Vec<u32>,
     cells: Vec<u32>,
@@ -60,19 +60,14 @@ pub(crate) struct Cursor {
 }
 
 impl Seen {
-    /// Of several causes the first is kept, but one that passes before any that does not.
     pub(crate) fn cannot_say(&mut self, cause: Cause) {
-        self.unknown = Some(first_cause(self.unknown, cause));
+        self.unknown = self.unknown.max(Some(cause));
         self.cannot_say_of_numbers(cause);
     }
 
     pub(crate) fn cannot_say_of_numbers(&mut self, cause: Cause) {
-        self.unknown_number = Some(first_cause(self.unknown_number, cause));
+        self.unknown_number = self.unknown_number.max(Some(cause));
     }
-}
-
-fn first_cause(known: Option<Cause>, cause: Cause) -> Cause {
-    known.filter(|_| cause != Cause::Unread).unwrap_or(cause)
 }
 
 impl Truths {

@@ -15,6 +15,14 @@ pub enum Event<'a> {
     TunnelOpened(&'a ListenerMetrics),
     /// A tunnel ended, in whatever way.
     TunnelClosed(&'a ListenerMetrics),
+    /// A request waits for its body: its head does not decide it.
+    WaitBegan(&'a ListenerMetrics),
+    /// It waits no more: it is decided, or over.
+    WaitEnded(&'a ListenerMetrics),
+    /// So many bytes of room are taken by a body that is held.
+    Held(&'a ListenerMetrics, u64),
+    /// They are free again. On the thread that told of them.
+    Released(&'a ListenerMetrics, u64),
     /// A TLS handshake succeeded.
     Handshake(&'a ListenerMetrics, Handshake),
     /// A TLS handshake failed.
@@ -113,8 +121,18 @@ pub enum Refusal {
     WriteTimeout,
     /// An HTTP/2 connection broke the protocol, or made more work than it asked for.
     Http2,
-    /// A rule refused the request.
+    /// A rule refused the request, or could not be decided about it.
     Rule,
+    /// The body is not what its media type says (400).
+    ContentMalformed,
+    /// The body's coding or character encoding is not supported, or contradicts itself (415).
+    ContentEncoding,
+    /// The body goes over a limit of what is looked at (413).
+    ContentLimit,
+    /// An object of the body repeats a key that a rule names (400).
+    ContentDuplicateKey,
+    /// No room left of `hold_total_bytes_max` in time (503).
+    Hold,
     /// No server could take the request (502, 503, 504).
     NoServer,
     /// A newer request of its connection took its place (503).
@@ -282,7 +300,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 19] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 24] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -300,6 +318,11 @@ impl Refusal {
         (Refusal::WriteTimeout, "write_timeout"),
         (Refusal::Http2, "http2"),
         (Refusal::Rule, "rule"),
+        (Refusal::ContentMalformed, "content_malformed"),
+        (Refusal::ContentEncoding, "content_encoding"),
+        (Refusal::ContentLimit, "content_limit"),
+        (Refusal::ContentDuplicateKey, "content_duplicate_key"),
+        (Refusal::Hold, "hold"),
         (Refusal::NoServer, "no_server"),
         (Refusal::Overtaken, "overtaken"),
     ];

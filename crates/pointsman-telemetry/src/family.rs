@@ -39,6 +39,10 @@ pub(crate) struct ListenerSlot {
     pub(crate) handed_over: Counter,
     pub(crate) tunnels_opened: Counter,
     pub(crate) tunnels_closed: Counter,
+    pub(crate) waits_began: Counter,
+    pub(crate) waits_ended: Counter,
+    pub(crate) held_bytes: Counter,
+    pub(crate) released_bytes: Counter,
     /// By hundreds; the first is "no answer".
     pub(crate) requests: [Counter; 6],
     pub(crate) received_bytes: Counter,

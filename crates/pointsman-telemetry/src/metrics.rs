@@ -171,27 +171,17 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
             }
         };
     simple(page, "pointsman_connections_total", "Connections taken.", |slot| &slot.opened);
-    let name = "pointsman_connections_open";
-    page.family(name, Kind::Gauge, "Connections open now.");
-    for listener in listeners {
-        // In this order, so that a connection that comes and goes meanwhile cannot make it negative.
-        let closed = listener.slots.sum(|slot| &slot.closed);
-        let opened = listener.slots.sum(|slot| &slot.opened);
-        page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
-    }
+    let open: Pair = (|slot| &slot.opened, |slot| &slot.closed);
+    render_now(page, listeners, ("pointsman_connections_open", "Connections open now."), open);
     let (name, help) = (
         "pointsman_connections_handed_over_total",
         "Connections that a thread with too many streams left to another one.",
     );
     simple(page, name, help, |slot| &slot.handed_over);
     simple(page, "pointsman_tunnels_total", "Connections that became tunnels.", |slot| &slot.tunnels_opened);
-    let name = "pointsman_tunnels_open";
-    page.family(name, Kind::Gauge, "Tunnels open now.");
-    for listener in listeners {
-        let closed = listener.slots.sum(|slot| &slot.tunnels_closed);
-        let opened = listener.slots.sum(|slot| &slot.tunnels_opened);
-        page.sample(name, &[("listener", listener.name())], opened.saturating_sub(closed));
-    }
+    let open: Pair = (|slot| &slot.tunnels_opened, |slot| &slot.tunnels_closed);
+    render_now(page, listeners, ("pointsman_tunnels_open", "Tunnels open now."), open);
+    render_waits(page, listeners);
     render_handshakes(page, listeners);
     let name = "pointsman_requests_total";
     page.family(name, Kind::Counter, "Requests by the class of the status that the client was sent.");
@@ -220,6 +210,33 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
     for listener in listeners {
         render_histogram(page, listener);
     }
+}
+
+/// What a gauge is the difference of: what began, and what of it is over.
+type Pair = (fn(&ListenerSlot) -> &Counter, fn(&ListenerSlot) -> &Counter);
+
+fn render_now(
+    page: &mut Exposition<'_>,
+    listeners: &[Arc<ListenerMetrics>],
+    (name, help): (&str, &str),
+    (began, ended): Pair,
+) {
+    page.family(name, Kind::Gauge, help);
+    for listener in listeners {
+        // In this order, so that what comes and goes meanwhile cannot make it negative.
+        let ended = listener.slots.sum(ended);
+        let began = listener.slots.sum(began);
+        page.sample(name, &[("listener", listener.name())], began.saturating_sub(ended));
+    }
+}
+
+fn render_waits(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
+    let waits: Pair = (|slot| &slot.waits_began, |slot| &slot.waits_ended);
+    let name = ("pointsman_requests_waiting", "Requests that wait for their body now, to be decided.");
+    render_now(page, listeners, name, waits);
+    let held: Pair = (|slot| &slot.held_bytes, |slot| &slot.released_bytes);
+    let name = ("pointsman_held_bytes", "Room taken now by bodies that are held.");
+    render_now(page, listeners, name, held);
 }
 
 fn render_handshakes(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {

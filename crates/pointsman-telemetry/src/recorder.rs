@@ -55,6 +55,10 @@ impl Recorder {
             Event::HandedOver(listener) => listener.slots.of(thread).handed_over.add(1),
             Event::TunnelOpened(listener) => listener.slots.of(thread).tunnels_opened.add(1),
             Event::TunnelClosed(listener) => listener.slots.of(thread).tunnels_closed.add(1),
+            Event::WaitBegan(listener) => listener.slots.of(thread).waits_began.add(1),
+            Event::WaitEnded(listener) => listener.slots.of(thread).waits_ended.add(1),
+            Event::Held(listener, bytes) => listener.slots.of(thread).held_bytes.add(bytes),
+            Event::Released(listener, bytes) => listener.slots.of(thread).released_bytes.add(bytes),
             Event::Handshake(listener, how) => listener.slots.of(thread).handshakes[how as usize].add(1),
             Event::HandshakeFailed(listener, why) => {
                 listener.slots.of(thread).handshake_failures[why as usize].add(1);

@@ -6,6 +6,7 @@
 //! Invariant: nothing here reads a socket, a clock or a file, and asking for a field changes nothing.
 
 mod address;
+mod body;
 mod clientip;
 mod connection;
 mod content;
@@ -19,6 +20,7 @@ mod request;
 mod unread;
 
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
+pub use body::{BodyFault, BodyKind, BodyOptions, BodyPaths, Inspection};
 pub use clientip::{TrustedProxies, client_ip};
 pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};
@@ -28,3 +30,5 @@ pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
 pub use query::{QueryValue, query_values};
 pub use request::RequestView;
 pub use unread::{ConnectionView, HelloFacts};
+// What a document or form may be is among the options of bodies.
+pub use pointsman_content::Limits as ContentLimits;

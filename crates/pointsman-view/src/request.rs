@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
 use pointsman_http::{HeaderKind, HeaderLine, RequestHead, Version};
-use pointsman_rules::{Field, Subject, Value};
+use pointsman_rules::{Cause, Evidence, Field, Subject, Value};
 
 use crate::host::lower_case;
 use crate::{
@@ -23,6 +23,7 @@ pub struct RequestView<'a> {
     connection: &'a Connection,
     path: NormalPath<'a>,
     trusted: TrustedProxies<'a>,
+    body: Option<&'a Evidence>,
 }
 
 impl<'a> RequestView<'a> {
@@ -35,7 +36,13 @@ impl<'a> RequestView<'a> {
         path: NormalPath<'a>,
         trusted: TrustedProxies<'a>,
     ) -> RequestView<'a> {
-        RequestView { head, buffer, connection, path, trusted }
+        RequestView { head, buffer, connection, path, trusted, body: None }
+    }
+
+    /// The same with what has become known of its body. Without it the fields of the body are absent.
+    #[must_use]
+    pub fn with_body(self, body: &'a Evidence) -> RequestView<'a> {
+        RequestView { body: Some(body), ..self }
     }
 
     /// `clientip`: the client behind trusted proxies, otherwise the sender; `None` where that has no address.
@@ -63,6 +70,14 @@ impl Subject for RequestView<'_> {
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
         // Whether the one who looks has seen enough concerns nobody here.
         let _seen_enough = self.each_until_break(field, see);
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.body?.unsettled(field)
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        self.body
     }
 }
 
@@ -108,8 +123,7 @@ impl<'a> RequestView<'a> {
             Field::ContentType => self.each_content_type(see),
             Field::ContentLength => self.each_content_length(see),
             Field::Upgrade => self.each_upgrade(see),
-            // Bodies are not read yet: payload fields are absent.
-            Field::Payload(_) => ControlFlow::Continue(()),
+            Field::Payload(_) => self.body.map_or(ControlFlow::Continue(()), |body| body.each(field, see)),
         }
     }
 

@@ -1,12 +1,15 @@
 //! `pointsman explain`: what rules say of one request, or of one connection that is passed on as it is, rule by rule.
 
 mod asked;
+mod body;
 mod options;
 mod outcome;
 pub(crate) mod place;
 pub(crate) mod report;
 pub(crate) mod request;
 mod spelling;
+#[cfg(test)]
+mod vectors;
 
 use std::ffi::OsString;
 use std::io;
@@ -17,12 +20,13 @@ use std::sync::Arc;
 
 use pointsman_config::Protocol;
 use pointsman_http::Version;
-use pointsman_rules::{Colour, Subject};
+use pointsman_rules::{Colour, Subject, Truths, Validate};
 use pointsman_view::{Connection, ConnectionView, HelloFacts, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
 use asked::{Asked, AskedConnection, AskedRequest};
+use body::{Content, Needed, Unread, Wrong};
 use options::Options;
 use outcome::Verdict;
 use place::Place;
@@ -100,8 +104,7 @@ fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, S
             return Err(format!("error: `{name}` holds no whole head of a request\n"));
         }
         Err(NoRequest::Refused(refusal)) => {
-            let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-            return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+            return Ok(Report::refused(None, notes, refusal.status(), refusal.sentence()));
         }
     };
     place.check_version(request.head.version())?;
@@ -119,8 +122,7 @@ fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, S
     }
     let fits = fits.and_then(|()| request.settle_upgrade(&place.upgrades, &mut notes));
     if let Err(refusal) = fits {
-        let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-        return Ok(Report { asked: None, notes, steps: Vec::new(), verdict });
+        return Ok(Report::refused(None, notes, refusal.status(), refusal.sentence()));
     }
     let mut asked = AskedRequest::new(&request, &connection);
     let mut scratch = Vec::new();
@@ -128,13 +130,59 @@ fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, S
         match normal_form(request.head.path_and_query(&request.bytes), place.path_options, &mut scratch) {
             Ok(path) => path,
             Err(refusal) => {
-                let verdict = Verdict::refused(refusal.status(), refusal.sentence().to_owned());
-                return Ok(Report { asked: Some(Asked::Request(asked)), notes, steps: Vec::new(), verdict });
+                let asked = Some(Asked::Request(asked));
+                return Ok(Report::refused(asked, notes, refusal.status(), refusal.sentence()));
             }
         };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
-    Ok(decided(place, Asked::Request(asked), notes, &view, view.path().path()))
+    of_body(place, Asked::Request(asked), notes, &request, view)
+        .map_err(|reason| format!("error: `{}` {reason}\n", input::name(file)))
+}
+
+/// What the rules decide once they have seen as much of the body as they need; the error says what the file lacks.
+fn of_body(
+    place: &Place,
+    asked: Asked,
+    mut notes: Vec<String>,
+    request: &Request,
+    view: RequestView<'_>,
+) -> Result<Report, String> {
+    let content = Content::of(request, &mut notes);
+    let path = view.path();
+    let Some(program) = place.program.as_ref().filter(|program| !program.payloads.is_empty()) else {
+        return Ok(Report {
+            needed: content.not_needed(),
+            ..decided(place, asked, notes, &view, path.path())
+        });
+    };
+    let reading = match content.read(program, &place.body_options, request, view) {
+        Ok(reading) => reading,
+        Err(Unread::Missing(bytes)) => {
+            return Err(format!("holds no whole body, and the rules ask for more than {bytes} bytes of it"));
+        }
+        Err(Unread::Malformed(sentence)) => {
+            return Ok(Report::refused(Some(asked), notes, 400, sentence));
+        }
+    };
+    notes.extend(reading.inspection.fault().map(|fault| format!("of the body: {fault}")));
+    let needed = reading.needed;
+    let (mut report, outcome) = {
+        let view = view.with_body(reading.inspection.evidence());
+        let outcome = program.decide(&view, &mut Truths::default()).outcome;
+        (decided(place, asked, notes, &view, path.path()), outcome)
+    };
+    report.needed = needed;
+    match content.check_rest(reading, &outcome).map(|wrong| (program.validate, wrong)) {
+        None => {}
+        // Nothing was sent to a server yet.
+        Some((Validate::Full, wrong)) => report.verdict = Verdict::refused(wrong.status, wrong.what),
+        Some((Validate::Stream, Wrong { status, what })) => report.notes.push(format!(
+            "behind what was needed the body is wrong: {what}; the server never gets its last byte, and the client \
+             gets {status} unless an answer has begun"
+        )),
+    }
+    Ok(report)
 }
 
 /// What the rules say of a subject, or the default pool where there are none.
@@ -142,12 +190,12 @@ fn decided(place: &Place, asked: Asked, notes: Vec<String>, subject: &dyn Subjec
     let asked = Some(asked);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool, place.protocol);
-        return Report { asked, notes, steps: Vec::new(), verdict };
+        return Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict };
     };
     let explanation = program.explain(subject);
     let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
     let verdict = Verdict::new(program, &explanation.decision, subject, path, place);
-    Report { asked, notes, steps, verdict }
+    Report { asked, notes, steps, needed: Needed::default(), verdict }
 }
 
 /// The connection that somebody came over: as the options say, as the listener is, or the usual.

@@ -52,11 +52,11 @@ pub(super) fn configuration(
 pub(super) const MAP: &str = "haproxy.map";
 
 /// The content of [`MAP`].
-pub(super) fn map() -> String {
+pub(super) fn map(rules: usize) -> String {
     let line = |rule: TenantRule| {
         format!("{}:{} {}\n", rule.prefix.trim_matches('/'), rule.tenant, POOLS[rule.pool])
     };
-    tenant_rules().map(line).collect()
+    tenant_rules(rules).map(line).collect()
 }
 
 fn rules(rules: Rules, folder: &Path) -> String {
@@ -69,7 +69,7 @@ fn rules(rules: Rules, folder: &Path) -> String {
                     .expect("a string takes all");
             }
         }
-        Rules::HundredLookedUp => {
+        Rules::TenantsLookedUp(_) => {
             let map = folder.join(MAP);
             write!(
                 text,
@@ -79,8 +79,8 @@ fn rules(rules: Rules, folder: &Path) -> String {
             )
             .expect("a string takes all");
         }
-        Rules::Hundred => {
-            for rule in tenant_rules() {
+        Rules::Tenants(count) => {
+            for rule in tenant_rules(count) {
                 let (pool, prefix, tenant) = (POOLS[rule.pool], rule.prefix, rule.tenant);
                 let header = format!("{{ req.hdr({TENANT}) -m str {tenant} }}");
                 writeln!(text, "  use_backend {pool} if {{ path_beg {prefix} }} {header}")

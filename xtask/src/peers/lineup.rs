@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::child::{Child, Place};
 use super::load::Load;
-use super::scenario::{Program, Scenario, Setup, Threads};
+use super::scenario::{POOLS, Program, Rules, Scenario, Setup, Threads};
 use super::{LOAD_CORE, PROXY_CORE, Ports, haproxy, nginx, ours};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::located;
@@ -30,6 +30,8 @@ pub(super) struct Lineup<'a> {
     folder: &'a Path,
     /// How many processes share the proxies' core, and are let have their turns.
     spinners: usize,
+    /// How many rules our switch has before the scenario's.
+    rules_before: usize,
     certificate: Option<Certificate>,
     /// What each request carries.
     upload: Option<PathBuf>,
@@ -50,7 +52,7 @@ impl<'a> Lineup<'a> {
         origin: &'a Ports,
         switch: Option<&'a Path>,
         folder: &'a Path,
-        spinners: usize,
+        (spinners, rules_before): (usize, usize),
     ) -> Result<Self> {
         make(folder)?;
         let certificate = scenario.tls.then(|| Certificate::make(folder)).transpose()?;
@@ -58,7 +60,7 @@ impl<'a> Lineup<'a> {
             0 => None,
             bytes => Some(save(folder, "upload", &"x".repeat(bytes))?),
         };
-        Ok(Self { scenario, origin, switch, folder, spinners, certificate, upload })
+        Ok(Self { scenario, origin, switch, folder, spinners, rules_before, certificate, upload })
     }
 
     /// Who takes part. Our own switch does when there is a build of it.
@@ -94,7 +96,7 @@ impl<'a> Lineup<'a> {
             }
         }
         for port in &proxy.ports {
-            self.prove(setup.name, *port)?;
+            self.prove(setup, *port)?;
         }
         Ok(proxy)
     }
@@ -120,14 +122,17 @@ impl<'a> Lineup<'a> {
             }
             Program::Haproxy => {
                 let text = haproxy::configuration(scenario, origin, port, files, folder);
-                save(folder, haproxy::MAP, &haproxy::map())?;
+                if let Rules::TenantsLookedUp(count) = scenario.rules {
+                    save(folder, haproxy::MAP, &haproxy::map(count))?;
+                }
                 let file = save(folder, "haproxy.cfg", &text)?;
                 (located("haproxy")?, vec!["-db".into(), "-f".into(), file.into()])
             }
             Program::Ours => {
                 let text = ours::configuration(origin, port, threads, files, log);
                 let file = save(folder, "bench.toml", &text)?;
-                save(folder, "bench.rules", &ours::rules(scenario))?;
+                let rules = setup.rules.unwrap_or(scenario.rules);
+                save(folder, "bench.rules", &ours::rules(rules, self.rules_before))?;
                 let binary = self.switch.ok_or_else(|| Failure::new("there is no build of the switch"))?;
                 (binary.to_path_buf(), vec!["run".into(), "--config".into(), file.into()])
             }
@@ -159,8 +164,8 @@ impl<'a> Lineup<'a> {
 
     /// The request goes to the right pool, the answer is whole, the server hears who the client is, and
     /// TLS is what it is said to be: a proxy that does less than the others would seem the faster one.
-    fn prove(&self, name: &str, port: u16) -> Result<()> {
-        let scenario = self.scenario;
+    fn prove(&self, setup: &Setup, port: u16) -> Result<()> {
+        let (scenario, name) = (self.scenario, setup.name);
         let load = Load {
             scenario,
             port,
@@ -172,7 +177,8 @@ impl<'a> Lineup<'a> {
         let wrong = |what: &str, seen: &str| Err(Failure::new(format!("{name}: {what}:\n{seen}")));
         let (answer, seen) = (load.head_of(scenario.answer)?, load.body_of("seen")?);
         let length = if scenario.answer == "1m" { "content-length: 1048576" } else { "content-length: 1024" };
-        let pool = format!("x-pool: {}", scenario.pool);
+        let pool = if setup.rules.is_some() { POOLS.len() - 1 } else { scenario.pool };
+        let pool = format!("x-pool: {pool}");
         let start = if scenario.is_http2() { "http/2 200" } else { "http/1.1 200" };
         for line in [start, length, &pool] {
             if !answer.to_lowercase().lines().any(|there| there.starts_with(line)) {

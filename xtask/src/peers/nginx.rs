@@ -53,10 +53,10 @@ fn rules(rules: Rules) -> (String, String) {
             (String::new(), locations.collect())
         }
         // Locations know no order but that of their lengths; a map over both, tried in order, keeps it.
-        Rules::Hundred => {
+        Rules::Tenants(count) => {
             let header = TENANT.replace('-', "_");
             let mut map = format!("  map \"$http_{header}:$uri\" $chosen {{\n    default {fallback};\n");
-            for rule in tenant_rules() {
+            for rule in tenant_rules(count) {
                 let pool = POOLS[rule.pool];
                 writeln!(map, "    \"~^{}:{}\" {pool};", rule.tenant, rule.prefix)
                     .expect("a string takes all");
@@ -65,9 +65,9 @@ fn rules(rules: Rules) -> (String, String) {
             (map, "    location / { proxy_pass http://$chosen; }\n".to_owned())
         }
         // A location for each prefix, found in a tree, and a map for its tenants, found in a hash.
-        Rules::HundredLookedUp => {
+        Rules::TenantsLookedUp(count) => {
             let header = TENANT.replace('-', "_");
-            let rules: Vec<_> = tenant_rules().collect();
+            let rules: Vec<_> = tenant_rules(count).collect();
             let (mut maps, mut locations) = (String::new(), String::new());
             for (number, of_prefix) in rules.chunk_by(|one, other| one.prefix == other.prefix).enumerate() {
                 let tenants =

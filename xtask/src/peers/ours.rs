@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Ports;
 use super::lineup::Certificate;
-use super::scenario::{POOLS, PREFIXES, Rules, Scenario, TENANT, tenant_rules};
+use super::scenario::{POOLS, PREFIXES, Rules, TENANT, TenantRule, tenant_rules};
 
 /// The configuration of a process; its rules stand beside it in `bench.rules`.
 pub(super) fn configuration(
@@ -35,17 +35,23 @@ pub(super) fn configuration(
     text
 }
 
-pub(super) fn rules(scenario: &Scenario) -> String {
+/// `before` further rules stand before them that take no request.
+pub(super) fn rules(rules: Rules, before: usize) -> String {
     let mut text = String::new();
-    match scenario.rules {
+    for TenantRule { prefix, tenant, .. } in tenant_rules(before) {
+        let header = format!("header[\"{TENANT}\"] == \"other-{tenant}\"");
+        writeln!(text, "if (path startsWith \"{prefix}\" && {header}) {{ routeTo({}); }}", POOLS[0])
+            .expect("a string takes all");
+    }
+    match rules {
         Rules::Prefixes => {
             for (prefix, pool) in PREFIXES.iter().zip(POOLS) {
                 writeln!(text, "if (path startsWith \"{prefix}\") {{ routeTo({pool}); }}")
                     .expect("a string takes all");
             }
         }
-        Rules::Hundred | Rules::HundredLookedUp => {
-            for rule in tenant_rules() {
+        Rules::Tenants(count) | Rules::TenantsLookedUp(count) => {
+            for rule in tenant_rules(count) {
                 let (pool, prefix, tenant) = (POOLS[rule.pool], rule.prefix, rule.tenant);
                 let header = format!("header[\"{TENANT}\"] == \"{tenant}\"");
                 writeln!(text, "if (path startsWith \"{prefix}\" && {header}) {{ routeTo({pool}); }}")

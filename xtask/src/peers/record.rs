@@ -18,7 +18,7 @@ pub(super) fn write(
 ) -> crate::failure::Result<()> {
     let settings = json!({
         "seconds": options.seconds, "rounds": options.rounds, "warm_up_seconds": WARM_UP_SECONDS,
-        "proxy_core": PROXY_CORE, "load_core": LOAD_CORE,
+        "proxy_core": PROXY_CORE, "load_core": LOAD_CORE, "rules_before": options.rules_before,
     });
     let fresh = results.iter().map(|result| {
         let mut scenario = result.json();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::cpu::Spent;
 use super::load::Outcome;
-use super::scenario::{Comparison, Measure, Scenario};
+use super::scenario::{Beside, Comparison, Measure, Scenario};
 use super::statistics::Spread;
 
 /// A proxy that used less than this share of what the core had for it waited for the load.
@@ -162,9 +162,10 @@ impl Result {
             row.spreads = spreads(columns, &row.rounds);
         }
         let median = |name: &str| rows.iter().find(|row| row.proxy == name)?.figure();
-        let value = |comparison: &Comparison| match comparison.over {
-            None => median(comparison.of),
-            Some(over) => Some(median(comparison.of)? / median(over)?),
+        let value = |comparison: &Comparison| match comparison.beside {
+            Beside::Nothing => median(comparison.of),
+            Beside::Over(other) => Some(median(comparison.of)? / median(other)?),
+            Beside::Beyond(other) => Some(median(comparison.of)? - median(other)?),
         };
         let verdicts = scenario.comparisons.iter().map(|c| Verdict { comparison: *c, value: value(c) });
         let verdicts = verdicts.collect();
@@ -243,19 +244,27 @@ impl Verdict {
     }
 
     fn json(&self) -> Value {
-        let Comparison { of, over, max } = self.comparison;
-        json!({"of": of, "over": over, "value": self.value, "bar": max, "met": self.is_met()})
+        let Comparison { of, beside, max } = self.comparison;
+        let (over, beyond) = match beside {
+            Beside::Nothing => (None, None),
+            Beside::Over(other) => (Some(other), None),
+            Beside::Beyond(other) => (None, Some(other)),
+        };
+        json!({
+            "of": of, "over": over, "beyond": beyond, "value": self.value, "bar": max, "met": self.is_met()
+        })
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Comparison { of, over, max } = self.comparison;
+        let Comparison { of, beside, max } = self.comparison;
         // A ratio just over its bar should look so; of bytes there are enough.
-        let digits = if over.is_some() { 3 } else { 0 };
-        match over {
-            Some(over) => write!(out, "{of} / {over}: ")?,
-            None => write!(out, "{of}: ")?,
+        let digits = if matches!(beside, Beside::Nothing) { 0 } else { 3 };
+        match beside {
+            Beside::Nothing => write!(out, "{of}: ")?,
+            Beside::Over(other) => write!(out, "{of} / {other}: ")?,
+            Beside::Beyond(other) => write!(out, "{of} - {other}: ")?,
         }
         match self.value {
             Some(value) => write!(out, "{value:.digits$}")?,
@@ -369,7 +378,7 @@ mod tests {
         assert_eq!(
             json["comparisons"][1],
             json!({
-                "of": "pointsman", "over": "haproxy", "value": null, "bar": 0.72, "met": false
+                "of": "pointsman", "over": "haproxy", "beyond": null, "value": null, "bar": 0.72, "met": false
             })
         );
         assert_eq!(json["unsaturated"], json!(["pointsman", "nginx"]));

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 /// The pools, in the order of the origin's listeners; the last takes what no rule decided.
 pub(super) const POOLS: [&str; 4] = ["api", "static", "img", "web"];
 
-/// The header that the hundred rules look at.
+/// The header that rules of tenants look at.
 pub(super) const TENANT: &str = "x-tenant";
 
 /// One kind of traffic, who carries it, and what is asked of us.
@@ -61,6 +61,8 @@ pub(super) struct Setup {
     /// Whether it writes an access log.
     pub(super) logs: bool,
     pub(super) threads: Threads,
+    /// Other rules than the scenario's, none of which takes the request.
+    pub(super) rules: Option<Rules>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ pub(super) enum Threads {
 
 impl Setup {
     const fn of(name: &'static str, program: Program) -> Self {
-        Self { name, program, logs: false, threads: Threads::One }
+        Self { name, program, logs: false, threads: Threads::One, rules: None }
     }
 }
 
@@ -96,57 +98,71 @@ const HAPROXY: &str = "haproxy";
 const OURS_LOGS: &str = "pointsman+log";
 const NGINX_JIT: &str = "nginx+jit";
 const NGINX_LOGS: &str = "nginx+log";
+const OURS_THREE: &str = "three rules";
 const TWO_THREADS: &str = "two threads";
 const TWO_PROCESSES: &str = "two processes";
 
 const PEERS: &[Setup] =
     &[Setup::of(OURS, Program::Ours), Setup::of(NGINX, Program::Nginx), Setup::of(HAPROXY, Program::Haproxy)];
 
-/// One setup's median, alone or over another's, and the most that it may come to.
+/// One setup's median, alone or beside another's, and the most that it may come to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Comparison {
     pub(super) of: &'static str,
-    pub(super) over: Option<&'static str>,
+    pub(super) beside: Beside,
     /// The bar. Without one the figure is for information.
     pub(super) max: Option<f64>,
 }
 
+/// What a median is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Beside {
+    /// Nothing: it is the figure.
+    Nothing,
+    /// Another's, which it is divided by.
+    Over(&'static str),
+    /// Another's, which is taken off.
+    Beyond(&'static str),
+}
+
 impl Comparison {
     const fn with(of: &'static str, over: &'static str, max: f64) -> Self {
-        Self { of, over: Some(over), max: Some(max) }
+        Self { of, beside: Beside::Over(over), max: Some(max) }
     }
 
     const fn shown(of: &'static str, over: &'static str) -> Self {
-        Self { of, over: Some(over), max: None }
+        Self { of, beside: Beside::Over(over), max: None }
     }
 }
 
 /// The rules of a scenario, the same for every proxy.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rules {
     /// Three path prefixes and a default.
     Prefixes,
-    /// A hundred of "path prefix and header equals": ten prefixes, ten tenants each, and a default.
-    Hundred,
-    /// The same hundred for the peers as tables that are looked up: cheaper, and they know no order.
-    HundredLookedUp,
+    /// So many of "path prefix and header equals", and a default.
+    Tenants(usize),
+    /// The same for the peers as tables that are looked up: cheaper, and they know no order.
+    TenantsLookedUp(usize),
 }
 
 /// The prefixes of [`Rules::Prefixes`], each for the pool of the same position.
 pub(super) const PREFIXES: [&str; 3] = ["/api/", "/static/", "/img/"];
 
-/// A rule of [`Rules::Hundred`].
+/// A rule of [`Rules::Tenants`].
 pub(super) struct TenantRule {
     pub(super) prefix: String,
     pub(super) tenant: String,
     pub(super) pool: usize,
 }
 
-/// The rules of [`Rules::Hundred`], in order. Pools alternate, so that neighbours differ.
-pub(super) fn tenant_rules() -> impl Iterator<Item = TenantRule> {
-    (0..100).map(|number| TenantRule {
-        prefix: format!("/app{}/", number / 10),
-        tenant: format!("t{}", number % 10),
+/// The rules of [`Rules::Tenants`], in order: each prefix has as many tenants, ten of a hundred rules and a hundred of
+/// more. Pools alternate, so that neighbours differ.
+pub(super) fn tenant_rules(count: usize) -> impl Iterator<Item = TenantRule> {
+    let tenants = if count > 100 { 100 } else { 10 };
+    (0..count).map(move |number| TenantRule {
+        prefix: format!("/app{}/", number / tenants),
+        tenant: format!("t{}", number % tenants),
         pool: number % 3,
     })
 }
@@ -236,7 +252,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             Comparison::shown(OURS, NGINX_JIT),
             Comparison::with(OURS, HAPROXY, 0.40),
         ],
-        rules: Rules::Hundred,
+        rules: Rules::Tenants(100),
         folder: "/app9/",
         headers: &[(TENANT, "t9")],
         pool: 0,
@@ -246,10 +262,30 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "lookup100",
         about: "the same hundred, for the peers as tables without an order",
         comparisons: &[Comparison::shown(OURS, NGINX), Comparison::shown(OURS, HAPROXY)],
-        rules: Rules::HundredLookedUp,
+        rules: Rules::TenantsLookedUp(100),
         folder: "/app9/",
         headers: &[(TENANT, "t9")],
         pool: 0,
+        ..PLAIN
+    },
+    Scenario {
+        name: "rules20000",
+        about: "twenty thousand ordered rules on path prefix and header, the last one takes it",
+        setups: &[
+            Setup::of(OURS, Program::Ours),
+            Setup { rules: Some(Rules::Prefixes), ..Setup::of(OURS_THREE, Program::Ours) },
+            Setup::of(NGINX, Program::Nginx),
+            Setup::of(HAPROXY, Program::Haproxy),
+        ],
+        comparisons: &[
+            Comparison { of: OURS, beside: Beside::Beyond(OURS_THREE), max: Some(1.0) },
+            Comparison::shown(OURS, NGINX),
+            Comparison::shown(OURS, HAPROXY),
+        ],
+        rules: Rules::Tenants(20_000),
+        folder: "/app199/",
+        headers: &[(TENANT, "t99")],
+        pool: 1,
         ..PLAIN
     },
     Scenario {
@@ -321,7 +357,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "idle-plain",
         about: "memory of a connection that is idle after one request; 2,000 of them",
         comparisons: &[
-            Comparison { of: OURS, over: None, max: Some(2048.0) },
+            Comparison { of: OURS, beside: Beside::Nothing, max: Some(2048.0) },
             Comparison::shown(OURS, NGINX),
             Comparison::shown(OURS, HAPROXY),
         ],
@@ -364,17 +400,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_of_the_hundred_takes_the_request() {
-        let scenario = Scenario::named("rules100").expect("it is there");
-        let looked_up = Scenario::named("lookup100").expect("it is there");
-        assert_eq!((scenario.folder, scenario.headers), (looked_up.folder, looked_up.headers));
-        let takes = |rule: &TenantRule| {
-            scenario.folder.starts_with(&rule.prefix) && scenario.headers[0].1 == rule.tenant
-        };
-        let rules: Vec<_> = tenant_rules().collect();
-        assert_eq!(rules.len(), 100);
-        assert_eq!(rules.iter().position(takes), Some(99));
-        assert_eq!(rules[99].pool, scenario.pool);
+    fn only_the_last_of_many_takes_the_request() {
+        let of_tenants = SCENARIOS.iter().filter_map(|scenario| match scenario.rules {
+            Rules::Tenants(count) | Rules::TenantsLookedUp(count) => Some((scenario, count)),
+            Rules::Prefixes => None,
+        });
+        let counts = of_tenants.map(|(scenario, count)| {
+            let takes = |rule: &TenantRule| {
+                scenario.folder.starts_with(&rule.prefix) && scenario.headers[0].1 == rule.tenant
+            };
+            let rules: Vec<_> = tenant_rules(count).collect();
+            assert_eq!(rules.iter().position(takes), Some(count - 1), "{}", scenario.name);
+            assert_eq!(rules[count - 1].pool, scenario.pool, "{}", scenario.name);
+            assert!(PREFIXES.iter().all(|prefix| !scenario.folder.starts_with(prefix)), "{}", scenario.name);
+            count
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), [100, 100, 20_000]);
     }
 
     #[test]
@@ -389,8 +430,12 @@ mod tests {
     fn what_is_compared_is_measured() {
         for Scenario { name, setups, comparisons, .. } in SCENARIOS {
             let is_there = |named: &str| setups.iter().any(|setup| setup.name == named);
-            for Comparison { of, over, .. } in *comparisons {
-                assert!(is_there(of) && over.is_none_or(is_there), "{name}: {of} / {over:?}");
+            for Comparison { of, beside, .. } in *comparisons {
+                let is_known = match beside {
+                    Beside::Nothing => true,
+                    Beside::Over(other) | Beside::Beyond(other) => is_there(other),
+                };
+                assert!(is_there(of) && is_known, "{name}: {of} beside {beside:?}");
             }
             let has_bar = comparisons.iter().any(|comparison| comparison.max.is_some());
             let is_shown = ["lookup100", "h2-plain", "h2-post", "h2-big"].contains(name);

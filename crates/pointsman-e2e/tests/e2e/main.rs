@@ -8,6 +8,7 @@ mod conditions;
 mod configuration;
 mod connections;
 mod curl;
+mod deciding_bodies;
 mod descriptor_tables;
 mod dialogues;
 mod documents;

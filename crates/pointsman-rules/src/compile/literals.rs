@@ -41,6 +41,9 @@ impl Compiler<'_> {
                 None => "write an address or a network: `10.0.0.1`, `10.0.0.0/8`, `2001:db8::/32`".to_owned(),
             },
             (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(Typed::Boolean(*value)),
+            (FieldType::Text, LiteralKind::Boolean(value)) if left.field.may_be_boolean() => {
+                return Some(Typed::Boolean(*value));
+            }
             (FieldType::Text, _) => format!("write a text: `\"{}\"`", shorten(literal.span.of(self.source))),
             (FieldType::Integer, LiteralKind::Text(text)) if Decimal::parse(text.as_bytes()).is_ok() => {
                 format!("write `{}`, without quotes", shorten(text.trim()))

@@ -62,8 +62,6 @@ impl Signs {
             Op::NumberOrder(order, literal) => number(Bounds::number_order(*order, literal)),
             Op::IpIn(network) => within(Bounds::network(network)),
             Op::IpOrder(order, address) => within(Bounds::address_order(*order, *address)),
-            // No value is in an empty list, not even one that is not known.
-            Op::In(entries) if entries.is_empty() => None,
             Op::In(entries) => Signs::of_list(entries),
             Op::TextDiffers(_) | Op::TextOrder(..) | Op::NumberDiffers(_) | Op::IpNotIn(_) => None,
         }

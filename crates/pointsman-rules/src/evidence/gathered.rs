@@ -8,7 +8,7 @@ use crate::truths::{Seen, Sight};
 use crate::{Cause, Value};
 
 /// Each sign and each cell once, however many values show it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gathered {
     signs: BTreeSet<u32>,
     cells: BTreeSet<u32>,
@@ -27,7 +27,7 @@ impl Gathered {
         sight.end(&mut seen);
         let mut is_news = (seen.unknown, seen.unknown_number) != (self.unknown, self.unknown_number);
         (self.unknown, self.unknown_number) = (seen.unknown, seen.unknown_number);
-        for sign in sight.signs(&seen).iter().chain(&reading.present) {
+        for sign in sight.signs(&seen) {
             is_news |= self.signs.insert(*sign);
         }
         for cell in sight.cells(&seen) {
@@ -36,13 +36,22 @@ impl Gathered {
         is_news
     }
 
-    /// The same as a reading of all values at once says.
-    pub(crate) fn seen(&self, values: u64, unsettled: Option<Cause>, sight: &mut Sight) -> Seen {
+    /// The same as a reading of all values at once says, of which some may not be known.
+    pub(crate) fn seen(
+        &self,
+        reading: &Reading,
+        values: u64,
+        unknown: Option<Cause>,
+        sight: &mut Sight,
+    ) -> Seen {
         let mut seen = sight.begin();
         seen.values = u32::try_from(values).unwrap_or(u32::MAX);
         (seen.unknown, seen.unknown_number) = (self.unknown, self.unknown_number);
-        if let Some(cause) = unsettled {
+        if let Some(cause) = unknown {
             seen.cannot_say(cause);
+        }
+        if values > 0 {
+            reading.present.iter().for_each(|sign| sight.sign(*sign));
         }
         self.signs.iter().for_each(|sign| sight.sign(*sign));
         self.cells.iter().for_each(|cell| sight.cell(*cell));

@@ -47,6 +47,8 @@ struct Along<'p> {
     engine: Arc<Engine>,
     read: Read<'p>,
     known: MadeUpSubject,
+    /// By field: which values have begun and are not known.
+    pending: Vec<Vec<usize>>,
     said: String,
     truths: &'p RefCell<Truths>,
 }
@@ -65,25 +67,41 @@ impl<'p> Along<'p> {
         known.unsettled.retain(|(field, _)| !payloads.contains(field));
         known.unsettled.extend(payloads.into_iter().map(|field| (field, Cause::Unread)));
         let read = Read { subject, evidence };
-        let mut along = Along { program, engine, read, known, said: String::new(), truths };
+        let mut along = Along {
+            program,
+            engine,
+            read,
+            known,
+            pending: vec![Vec::new(); payload_fields().len()],
+            said: String::new(),
+            truths,
+        };
         along.said = along.compare();
         along
     }
 
-    /// The next value of a field, or its end.
-    fn step(&mut self, place: usize) {
+    /// The next value of a field begins, or the last that has begun is known, or the field ends.
+    fn step(&mut self, (place, is_known): (usize, bool)) {
         let field = payload_fields().swap_remove(place);
         let id = PayloadId(u32::try_from(place).expect("few fields"));
         if self.read.evidence.has_ended(id) {
             return;
         }
-        let came = self.known.values(&field).len();
-        match self.read.subject.values(&field).get(came) {
-            Some(value) => {
-                self.read.evidence.see(id, *value);
-                self.known.add(&field, *value);
+        let values = self.read.subject.values(&field);
+        let begun = self.known.values(&field).len();
+        let pending = self.pending[place].last().copied();
+        match (values.get(begun), pending) {
+            (Some(_), _) if !is_known || pending.is_none() => {
+                self.read.evidence.begin(id);
+                self.known.add(&field, Value::Unknown(Cause::Unread));
+                self.pending[place].push(begun);
             }
-            None => {
+            (_, Some(number)) => {
+                self.pending[place].pop();
+                self.read.evidence.settle(id, number as u64, values[number]);
+                self.known.set(&field, number, values[number]);
+            }
+            (_, None) => {
                 self.read.evidence.end(id);
                 self.known.unsettled.retain(|(unsettled, _)| *unsettled != field);
             }
@@ -91,15 +109,17 @@ impl<'p> Along<'p> {
         self.go_on();
     }
 
-    fn end(&mut self, cause: Option<Cause>) {
-        self.read.evidence.end_all(cause);
-        self.known.unsettled.retain_mut(|(_, unsettled)| match cause {
-            Some(cause) if *unsettled == Cause::Unread => {
+    /// What is not known ends so, for a cause.
+    fn end(&mut self, cause: Cause) {
+        self.read.evidence.end_all(Some(cause));
+        for (_, unsettled) in &mut self.known.unsettled {
+            if *unsettled == Cause::Unread {
                 *unsettled = cause;
-                true
             }
-            _ => *unsettled != Cause::Unread,
-        });
+        }
+        for (field, pending) in payload_fields().iter().zip(std::mem::take(&mut self.pending)) {
+            pending.into_iter().for_each(|number| self.known.set(field, number, Value::Unknown(cause)));
+        }
         self.go_on();
     }
 
@@ -130,24 +150,24 @@ impl<'p> Along<'p> {
     }
 }
 
-fn read_along(program: &Program, subject: &MadeUpSubject, steps: &[usize], end: Option<Option<Cause>>) {
+fn read_along(program: &Program, subject: &MadeUpSubject, steps: &[(usize, bool)], end: Option<Cause>) {
     let truths = RefCell::new(Truths::default());
     for engine in engines(program) {
         let mut along = Along::new(program, engine, subject, &truths);
-        steps.iter().for_each(|place| along.step(*place));
+        steps.iter().for_each(|step| along.step(*step));
         if let Some(cause) = end {
             along.end(cause);
         }
     }
 }
 
-fn steps() -> impl Strategy<Value = Vec<usize>> {
-    vec(0..payload_fields().len(), 0..16)
+fn steps() -> impl Strategy<Value = Vec<(usize, bool)>> {
+    vec((0..payload_fields().len(), any::<bool>()), 0..24)
 }
 
 /// How a body ends, if it does.
-fn ends() -> impl Strategy<Value = Option<Option<Cause>>> {
-    proptest::option::of(select(vec![None, Some(Cause::Limit), Some(Cause::Malformed)]))
+fn ends() -> impl Strategy<Value = Option<Cause>> {
+    proptest::option::of(select(vec![Cause::Limit, Cause::Malformed]))
 }
 
 proptest! {
@@ -215,6 +235,54 @@ fn a_value_decides_as_soon_as_it_can() {
     check("xml.a/b > 5", &["x"], &[waits, waits, "R1 Refused(NotANumber)"]);
 }
 
+/// What is decided after each step of one field's values.
+#[track_caller]
+fn check_steps(condition: &str, steps: &[(Step<'_>, &str)]) {
+    let program = program(&format!("R1: if ({condition}) {{ routeTo(a); }}"));
+    let subject = MadeUpSubject::default();
+    let mut read = Read { subject: &subject, evidence: Evidence::new(&program) };
+    for (at, (step, expected)) in steps.iter().enumerate() {
+        step(&mut read.evidence, PayloadId(0));
+        let outcome = program.decide(&read, &mut Truths::default()).outcome;
+        let said = match outcome {
+            crate::Outcome::Terminal(_) => "routed".to_owned(),
+            outcome => format!("{outcome:?}"),
+        };
+        assert_eq!(said, *expected, "{condition}, step {at}");
+    }
+}
+
+type Step<'a> = &'a dyn Fn(&mut Evidence, PayloadId);
+
+/// A value that has begun is there, and may hold others; which one is the first does not change by that.
+#[test]
+fn values_that_have_begun() {
+    let begin: Step<'_> = &|evidence, id| evidence.begin(id);
+    let first_is_1: Step<'_> = &|evidence, id| evidence.settle(id, 0, Value::Text(b"1"));
+    let second_is_9: Step<'_> = &|evidence, id| evidence.settle(id, 1, Value::Text(b"9"));
+    let end: Step<'_> = &|evidence, id| evidence.end(id);
+    let fail: Step<'_> = &|evidence, id| evidence.end_unknown(id, Cause::Malformed);
+    let (waits, malformed) = ("Waits", "Refused(Malformed)");
+    check_steps("xml.//a exists", &[(begin, "routed"), (fail, "routed")]);
+    check_steps(
+        "xml.//a > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, "routed"), (first_is_1, "routed")],
+    );
+    check_steps(
+        "first(xml.//a) > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, waits), (first_is_1, "DefaultPool")],
+    );
+    check_steps(
+        "all(xml.//a) > 5",
+        &[(begin, waits), (begin, waits), (second_is_9, waits), (first_is_1, "DefaultPool")],
+    );
+    check_steps("once(xml.//a) > 5", &[(begin, waits), (begin, "Refused(Duplicate)")]);
+    check_steps("count(xml.//a) == 1", &[(begin, waits), (first_is_1, waits), (end, "routed")]);
+    check_steps("first(xml.//a) > 5", &[(begin, waits), (fail, malformed), (first_is_1, malformed)]);
+    check_steps("xml.//a > 5", &[(begin, waits), (begin, waits), (second_is_9, "routed"), (fail, "routed")]);
+    check_steps("xml.//a > 5", &[(begin, waits), (first_is_1, waits), (begin, waits), (fail, malformed)]);
+}
+
 /// The room that a body takes does not grow with its values.
 #[test]
 fn a_million_values_are_little_news() {
@@ -227,7 +295,7 @@ fn a_million_values_are_little_news() {
         evidence.see(PayloadId(0), Value::Integer(number % 7));
         news += u32::from(evidence.take_news());
     }
-    assert_eq!(news, 2, "the first value, and the second one");
+    assert_eq!(news, 2, "the first value, and the second one, which lies elsewhere");
     assert_eq!(evidence.values_left_out(&Field::Payload(program.payloads[0].clone())), 999_999);
 }
 
@@ -245,4 +313,25 @@ fn texts_await_what_they_name() {
     assert_eq!(said(&read), "else Waits");
     read.evidence.end_all(Some(Cause::Malformed));
     assert_eq!(said(&read), "else Refused(Malformed)");
+}
+
+#[test]
+fn truth_values_of_json_are_compared() {
+    for (condition, expected) in [
+        ("json.a == true", Some("R1")),
+        ("json.a != true", None),
+        ("json.a == false", None),
+        ("json.a in [true]", None),
+    ] {
+        let Ok(compiled) = compile(&format!("R1: if ({condition}) {{ routeTo(a); }}"), &Targets::Any) else {
+            assert!(condition.contains("in"), "{condition} is refused");
+            continue;
+        };
+        let subject = MadeUpSubject::default();
+        let mut read = Read { subject: &subject, evidence: Evidence::new(&compiled.program) };
+        read.evidence.see(PayloadId(0), Value::Boolean(true));
+        read.evidence.end_all(None);
+        let decision = compiled.program.decide(&read, &mut Truths::default());
+        assert_eq!(decision.by.label(), expected, "{condition}");
+    }
 }

@@ -151,6 +151,12 @@ fn every_event_is_on_the_page() {
     }
     recorder.hear(&Event::ConnectionClosed(&shop));
     recorder.hear(&Event::TunnelClosed(&shop));
+    recorder.hear(&Event::WaitBegan(&shop));
+    recorder.hear(&Event::WaitBegan(&shop));
+    recorder.hear(&Event::WaitEnded(&shop));
+    recorder.hear(&Event::Held(&shop, 300));
+    recorder.hear(&Event::Released(&shop, 100));
+    recorder.hear(&Event::Refused(&shop, Refusal::ContentLimit));
     recorder.hear(&Event::Refused(&shop, Refusal::HeadTimeout));
     recorder.hear(&Event::ServerFailed(&server, ServerFailure::Connect));
     recorder.hear(&Event::Retried(&server));
@@ -176,6 +182,9 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_connections_open{listener="shop"}"#, 2.0),
         (r#"pointsman_tunnels_total{listener="shop"}"#, 3.0),
         (r#"pointsman_tunnels_open{listener="shop"}"#, 2.0),
+        (r#"pointsman_requests_waiting{listener="shop"}"#, 1.0),
+        (r#"pointsman_held_bytes{listener="shop"}"#, 200.0),
+        (r#"pointsman_refusals_total{listener="shop",reason="content_limit"}"#, 1.0),
         (r#"pointsman_requests_total{listener="shop",status="2xx"}"#, 1.0),
         (r#"pointsman_requests_total{listener="shop",status="none"}"#, 2.0),
         (r#"pointsman_refusals_total{listener="shop",reason="head_timeout"}"#, 1.0),

@@ -44,7 +44,6 @@ fn a_plain_request() {
             (Field::Cookie("sid".into()), &["7"]),
             (Field::ContentType, &["text/xml"]),
             (Field::ContentLength, &["12"]),
-            
             (Field::TlsSni, &[]),
             (Field::TlsVersion, &[]),
             (Field::TlsCipher, &[]),

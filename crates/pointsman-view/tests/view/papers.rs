@@ -5,20 +5,18 @@ mod script;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pointsman_http::Framing;
-use pointsman_rules::ast::{ActionKind, Item, Rule};
+use pointsman_rules::ast::{Item, Rule};
 use pointsman_rules::{
-    Colour, Decision, Diagnostic, Effect, HeaderEdit, Outcome, Program, Severity, Side, Stickiness, TargetId,
-    Terminal, Truth, Truths, compile, format, parse,
+    Colour, Decision, Diagnostic, Effect, Evidence, HeaderEdit, Outcome, Program, Severity, Side, Stickiness,
+    TargetId, Terminal, Truth, Truths, compile, format, parse,
 };
-use pointsman_view::{PathOptions, RequestView, normal_form};
+use pointsman_view::{BodyOptions, BodyPaths, Inspection, PathOptions, RequestView, normal_form};
 
 use crate::head::{believed, head};
 use script::{Request, Set};
-
-/// How every error about a field of the body begins.
-const NOT_YET: &str = "payload fields are not evaluated yet, and `";
 
 #[test]
 fn as_printed() {
@@ -69,24 +67,13 @@ fn check(failures: impl Fn(&Set) -> Vec<String>) {
 /// What goes otherwise than `set` says when its rules are written as `rules`.
 fn decided(set: &Set, rules: &str) -> Vec<String> {
     match compile(rules, &set.targets()) {
-        Ok(compiled) if !set.not_yet => run(set, &compiled.program),
-        Ok(_) => vec![format!(
-            "{}: `{}` compiles now: take its `not yet` out, write `decision:` for `later:`, and show the \
-             bodies to the rules",
-            set.line, set.name
-        )],
-        Err(findings) if set.not_yet && only_not_yet(&findings) => promised(set, rules),
+        Ok(compiled) => run(set, &Arc::new(compiled.program)),
         Err(findings) => vec![format!("{}: {}", set.line, rendered(&findings, rules))],
     }
 }
 
-fn only_not_yet(findings: &[Diagnostic]) -> bool {
-    let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
-    errors.all(|error| error.message.starts_with(NOT_YET))
-}
-
 /// Plays the requests. Each rule must hold for one of them and not for another.
-fn run(set: &Set, program: &Program) -> Vec<String> {
+fn run(set: &Set, program: &Arc<Program>) -> Vec<String> {
     let mut failures = Vec::new();
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     for request in &set.requests {
@@ -108,8 +95,8 @@ fn run(set: &Set, program: &Program) -> Vec<String> {
     failures
 }
 
-/// The decision as the file spells it, and the rules that held on the way to it.
-fn decide<'p>(request: &Request, program: &'p Program) -> (String, Vec<&'p str>) {
+/// The decision as the file spells it, and the rules that held on the way to it. The body comes byte by byte.
+fn decide<'p>(request: &Request, program: &'p Arc<Program>) -> (String, Vec<&'p str>) {
     let head = match head(&request.head) {
         Ok(head) => head,
         Err(refusal) => return (format!("no request {}", refusal.status()), Vec::new()),
@@ -121,11 +108,27 @@ fn decide<'p>(request: &Request, program: &'p Program) -> (String, Vec<&'p str>)
     };
     check_framing(request, head.framing());
     let view = RequestView::new(&head, &request.head, &request.connection, path, believed(&[]));
+    let paths = Arc::new(BodyPaths::new(program));
+    let mut body =
+        Inspection::new(Evidence::new(program), paths, &head, &request.head, &BodyOptions::default());
+    let mut content = request.body.chunks(1);
+    let mut truths = Truths::default();
+    while waits(&program.decide(&view.with_body(body.evidence()), &mut truths)) {
+        match content.next() {
+            Some(byte) => body.feed(byte),
+            None => body.finish(),
+        }
+    }
+    let view = view.with_body(body.evidence());
     let explanation = program.explain(&view);
-    let seen = spelled(program, &program.decide(&view, &mut Truths::default()), &view);
+    let seen = spelled(program, &program.decide(&view, &mut truths), &view);
     assert_eq!(seen, spelled(program, &explanation.decision, &view), "line {}", request.line);
     let held = explanation.visited.iter().filter(|visited| visited.result == Truth::True);
     (seen, held.map(|visited| visited.label).collect())
+}
+
+fn waits(decision: &Decision<'_>) -> bool {
+    matches!(decision.outcome, Outcome::Waits)
 }
 
 fn spelled(program: &Program, decision: &Decision<'_>, view: &RequestView<'_>) -> String {
@@ -172,50 +175,6 @@ fn sticky_name(sticky: &Stickiness) -> String {
         Stickiness::Cookie => "STICKY_ON_COOKIE".to_owned(),
         Stickiness::Field(field) => format!("STICKY_ON({field})"),
     }
-}
-
-/// What can be said today about decisions kept for later: the requests are requests, every rule that
-/// decides has its decision and none has all, and what they name is what the rules name.
-fn promised(set: &Set, rules: &str) -> Vec<String> {
-    let mut failures = Vec::new();
-    let (file, _) = parse(rules);
-    let mut undecided: HashSet<&str> = file.items.iter().filter_map(deciding_label).collect();
-    for request in &set.requests {
-        let head = head(&request.head).unwrap_or_else(|refusal| panic!("line {}: {refusal:?}", request.line));
-        check_framing(request, head.framing());
-        let (label, outcome) = request.decision.split_once(" -> ").expect("RULE -> OUTCOME");
-        undecided.remove(label);
-        let (target, sticky) = outcome.split_once(' ').unwrap_or((outcome, ""));
-        let sticky = sticky.split(' ').next().unwrap_or_default();
-        let calls = match target {
-            "default" | "refused" => continue,
-            "reject" | "discard" => vec![format!("{target}(")],
-            _ if sticky == "NON_STICKY" => {
-                vec![format!("routeTo({target})"), format!("routeTo({target}, {sticky})")]
-            }
-            _ => vec![format!("routeTo({target}, {sticky})")],
-        };
-        let modern = format(rules).expect("it parses");
-        if !calls.iter().any(|call| modern.contains(call)) {
-            failures.push(format!("{}: no rule says {}", request.line, calls.join(" or ")));
-        }
-    }
-    let outcomes: HashSet<&str> = set.requests.iter().map(|request| request.decision.as_str()).collect();
-    if !undecided.is_empty() || outcomes.len() < 2 {
-        failures.push(format!("{}: {undecided:?} without a decision, or all are alike", set.line));
-    }
-    failures
-}
-
-/// The label of a rule that can decide, rather than only jump.
-fn deciding_label(item: &Item) -> Option<&str> {
-    let (rule, label) = match item {
-        Item::Rule(rule) => (rule, &*rule.label.as_ref().expect("rules about bodies have labels").text),
-        Item::Fallback(rule) => (rule, "else"),
-        _ => return None,
-    };
-    let mut actions = rule.then.actions.iter().chain(rule.otherwise.iter().flat_map(|block| &block.actions));
-    actions.any(|action| !matches!(action.kind, ActionKind::Goto(_))).then_some(label)
 }
 
 fn check_framing(request: &Request, framing: Framing) {

@@ -27,7 +27,6 @@ pub(super) struct AskedRequest {
     client_ip: Option<String>,
     tls: Option<String>,
     sni: Option<String>,
-    pub(super) body_bytes: usize,
 }
 
 /// A connection and, where that is read, its hello.
@@ -62,13 +61,6 @@ impl Asked {
             Asked::Connection(asked) => asked.lines(),
         }
     }
-
-    pub(super) fn body_bytes(&self) -> usize {
-        match self {
-            Asked::Request(asked) => asked.body_bytes,
-            Asked::Connection(_) => 0,
-        }
-    }
 }
 
 impl AskedRequest {
@@ -89,7 +81,6 @@ impl AskedRequest {
             client_ip: None,
             tls: connection.tls.as_ref().map(|tls| tls.version.to_owned()),
             sni: connection.tls.as_ref().and_then(|tls| tls.sni.clone()),
-            body_bytes: request.body_bytes(),
         }
     }
 

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use pointsman_config::{Bind, Http2, Listener, OddNames, Plan, Protocol};
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
-use pointsman_view::{EncodedSlash, PathOptions, TrustedProxies};
+use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
 
 use super::options::Options;
 use crate::check::input;
@@ -22,6 +22,7 @@ pub(crate) struct Place {
     /// Absent where a listener has no rules.
     pub(crate) program: Option<Arc<Program>>,
     pub(crate) limits: HeadLimits,
+    pub(crate) body_options: BodyOptions,
     pub(crate) path_options: PathOptions,
     pub(crate) odd_names: OddNames,
     /// The fields that the rules name.
@@ -79,6 +80,7 @@ impl Place {
             listener: "".into(),
             program: Some(program),
             limits: HeadLimits::default(),
+            body_options: BodyOptions::default(),
             path_options: PathOptions::default(),
             odd_names: OddNames::default(),
             named_fields: Vec::new(),
@@ -129,6 +131,7 @@ impl Place {
                 headers_max: listener.limits.headers_max as usize,
                 target_bytes_max: listener.limits.target_bytes_max as usize,
             },
+            body_options: listener.body_options,
             path_options: path_options(listener),
             odd_names: listener.odd_names,
             named_fields: listener.named_fields.clone(),

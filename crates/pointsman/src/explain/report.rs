@@ -1,9 +1,10 @@
 //! An explanation as text for people and as JSON for programs.
 
-use pointsman_rules::{Colour, Program, Truth, VisitedExit, VisitedRule};
+use pointsman_rules::{Cause, Colour, Program, ShownValue, Truth, VisitedExit, VisitedRule};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
+use super::body::Needed;
 use super::outcome::{Action, End, Verdict};
 use super::spelling;
 use crate::check::terminal::{Style, cell};
@@ -15,6 +16,8 @@ pub(super) struct Report {
     pub(super) asked: Option<Asked>,
     pub(super) notes: Vec<String>,
     pub(super) steps: Vec<Step>,
+    /// Nothing where there is none, and none is spoken of.
+    pub(super) needed: Needed,
     pub(super) verdict: Verdict,
 }
 
@@ -33,8 +36,10 @@ struct Because {
     test: String,
     field: String,
     result: Truth,
-    values: Vec<String>,
+    values: Vec<ShownValue>,
     values_left_out: usize,
+    /// Why there may be more of them.
+    unsettled: Option<Cause>,
 }
 
 impl Step {
@@ -48,8 +53,10 @@ impl Step {
             result: culprit.result,
             values: culprit.values.clone(),
             values_left_out: culprit.values_left_out,
+            unsettled: culprit.unsettled,
         });
         let exit = match visited.exit {
+            _ if visited.result.is_unread() => "waits".to_owned(),
             VisitedExit::Next => "next".to_owned(),
             VisitedExit::Skipped => "skipped".to_owned(),
             VisitedExit::Decided => "decides".to_owned(),
@@ -76,10 +83,14 @@ impl Step {
             object["cause"] = json!(cause.to_string());
         }
         if let Some(because) = &self.because {
+            let values: Vec<_> = because.values.iter().map(value_to_json).collect();
             object["test"] = json!({
                 "text": because.test, "field": because.field, "result": word(because.result),
-                "values": because.values, "values_left_out": because.values_left_out,
+                "values": values, "values_left_out": because.values_left_out,
             });
+            if let Some(cause) = because.unsettled {
+                object["test"]["unsettled"] = json!(cause.to_string());
+            }
         }
         object
     }
@@ -88,22 +99,44 @@ impl Step {
 impl Because {
     /// `method == "POST" is false: method is GET`
     fn sentence(&self) -> String {
-        let Because { test, field, result, values, values_left_out } = self;
-        let values = match (values.as_slice(), values_left_out) {
-            ([], _) => "absent".to_owned(),
-            (values, 0) => listed(values),
-            (values, more) => format!("{} and {more} more", listed(values)),
+        let Because { test, field, result, values, values_left_out, unsettled } = self;
+        let mut values = match (values.as_slice(), values_left_out, unsettled) {
+            ([], _, Some(cause)) => format!("unknown ({cause})"),
+            ([], _, None) => "absent".to_owned(),
+            (values, 0, _) => listed(values),
+            (values, more, _) => format!("{} and {more} more", listed(values)),
         };
+        if let ([_, ..], Some(cause)) = (self.values.as_slice(), unsettled) {
+            values.push_str(&format!(", further ones unknown ({cause})"));
+        }
         format!("{test} is {}: {field} is {values}", word(*result))
     }
 }
 
-fn listed(values: &[String]) -> String {
-    let quoted: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
-    quoted.join(", ")
+fn listed(values: &[ShownValue]) -> String {
+    let words = values.iter().map(|value| match value {
+        ShownValue::Text(text) => format!("`{text}`"),
+        ShownValue::Nothing => "null, an object or an array".to_owned(),
+        ShownValue::Unknown(cause) => format!("unknown ({cause})"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn value_to_json(value: &ShownValue) -> Value {
+    match value {
+        ShownValue::Text(text) => json!(text),
+        ShownValue::Nothing => Value::Null,
+        ShownValue::Unknown(cause) => json!({ "unknown": cause.to_string() }),
+    }
 }
 
 impl Report {
+    /// The switch refuses it before a rule is asked, or before one decides.
+    pub(super) fn refused(asked: Option<Asked>, notes: Vec<String>, status: u16, reason: &str) -> Report {
+        let verdict = Verdict::refused(status, reason.to_owned());
+        Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict }
+    }
+
     /// The explanation for people.
     pub(super) fn text(&self, colour: Colour) -> String {
         let mut text = String::new();
@@ -155,8 +188,8 @@ impl Report {
         for effect in &self.verdict.effects {
             text.push_str(&format!("  with {}\n", line_of(effect)));
         }
-        if let Some(bytes @ 1..) = self.asked.as_ref().map(Asked::body_bytes) {
-            text.push_str(&format!("  0 of {bytes} body bytes were needed\n"));
+        if let Some(needed) = self.needed.sentence() {
+            text.push_str(&format!("  {needed}\n"));
         }
         text
     }
@@ -176,7 +209,10 @@ impl Report {
             None => report["request"] = Value::Null,
         }
         if !matches!(self.asked, Some(Asked::Connection(_))) {
-            report["body_bytes_needed"] = json!(0);
+            let Needed { bytes, to_its_end, of_bytes } = self.needed;
+            report["body_bytes_needed"] = json!(bytes);
+            report["body_end_needed"] = json!(to_its_end);
+            report["body_bytes"] = json!(of_bytes);
         }
         format!("{report:#}\n")
     }
@@ -224,15 +260,23 @@ mod tests {
 
     #[test]
     fn a_body_is_spoken_of_where_there_is_one() {
-        for (body_bytes, expected) in [(0, false), (2, true)] {
-            let mut asked = AskedRequest::default();
-            asked.body_bytes = body_bytes;
-            let asked = Asked::Request(asked);
-            let verdict = Verdict::refused(400, "why".to_owned());
-            let report = Report { asked: Some(asked), notes: Vec::new(), steps: Vec::new(), verdict };
+        for (bytes, to_its_end, of_bytes, expected) in [
+            (0, false, 0, None),
+            (0, false, 2, Some("decided after 0 of 2 bytes of the body")),
+            (1, false, 1, Some("decided after 1 of 1 byte of the body")),
+            (2, true, 2, Some("decided at the end of the body, behind 2 bytes")),
+        ] {
+            let needed = Needed { bytes, to_its_end, of_bytes };
+            let report = Report {
+                asked: Some(Asked::Request(AskedRequest::default())),
+                notes: Vec::new(),
+                steps: Vec::new(),
+                needed,
+                verdict: Verdict::refused(400, "why".to_owned()),
+            };
             let text = report.text(Colour::Never);
-            assert_eq!(text.contains("0 of 2 body bytes were needed"), expected, "{text}");
-            assert_eq!(text.contains("body bytes"), expected, "{text}");
+            assert_eq!(text.contains("body"), expected.is_some(), "{text}");
+            assert!(expected.is_none_or(|expected| text.ends_with(&format!("  {expected}\n"))), "{text}");
         }
     }
 }

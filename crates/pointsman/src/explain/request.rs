@@ -96,9 +96,9 @@ impl Request {
         parsed.map(|_| Request { bytes, head }).map_err(NoRequest::Refused)
     }
 
-    /// Bytes that stand behind the head.
-    pub(crate) fn body_bytes(&self) -> usize {
-        self.bytes.len() - self.head.head_bytes()
+    /// What stands behind the head.
+    pub(crate) fn behind_head(&self) -> &[u8] {
+        self.bytes.get(self.head.head_bytes()..).unwrap_or_default()
     }
 
     /// The host, if it is a name: what a client would ask for in its TLS handshake.

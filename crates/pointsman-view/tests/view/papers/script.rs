@@ -11,8 +11,6 @@ pub(super) struct Set {
     pub(super) name: String,
     pub(super) rules: String,
     pub(super) warnings: Vec<String>,
-    /// Its rules ask for fields that the switch cannot read yet.
-    pub(super) not_yet: bool,
     /// Its rules ask for what no request has.
     pub(super) takes_nothing: bool,
     pub(super) requests: Vec<Request>,
@@ -70,14 +68,12 @@ pub(super) fn sets(file: &str) -> Vec<Set> {
 }
 
 fn take(set: &mut Set, line: usize, text: &str) {
-    let kept_for = if set.not_yet { "later" } else { "decision" };
     let last = set.requests.last_mut();
     match (text.split_once(' ').unwrap_or((text, "")), last) {
         (("rules|", rule), None) => set.rules.extend([rule, "\n"]),
         (("warning:", warning), None) => set.warnings.push(warning.to_owned()),
         (("targets:", pools), None) => set.targets = Some(pools.to_owned()),
         (("takes", why), None) if why.starts_with("nothing: ") => set.takes_nothing = true,
-        (("not", "yet"), None) => set.not_yet = true,
         (("from", facts), _) => set.requests.push(Request {
             line,
             connection: connection(facts).unwrap_or_else(|| panic!("line {line}: `{facts}`")),
@@ -95,9 +91,7 @@ fn take(set: &mut Set, line: usize, text: &str) {
             }
             request.body.extend(text.as_bytes());
         }
-        ((key, decision), Some(request)) if key.strip_suffix(':') == Some(kept_for) => {
-            decision.clone_into(&mut request.decision);
-        }
+        (("decision:", decision), Some(request)) => decision.clone_into(&mut request.decision),
         _ => panic!("line {line}: `{text}` does not stand here"),
     }
 }

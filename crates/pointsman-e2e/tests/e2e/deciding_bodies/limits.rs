@@ -1,0 +1,201 @@
+//! How much is held, for how long, and who is asked to send it.
+
+use pointsman_e2e::{Client, Origin, Setup, until};
+
+use super::{
+    JSON, RULES, Shop, XML, chunked_head, chunks, head, head_with, json_order, xml_order, xml_order_first,
+};
+
+pointsman_e2e::for_threads!(
+    more_than_may_be_held,
+    more_than_may_be_held_is_sent_on,
+    room_for_all_is_shared,
+    a_client_that_waits_to_be_asked,
+    a_client_that_waits_in_vain,
+    slow_bodies_end,
+    a_reload_meanwhile,
+    a_drain_meanwhile
+);
+
+const HOLD: &str = "hold_bytes_max = 100_000";
+
+/// A body may be as long as what may be held, and no byte more, wherever it is cut.
+fn more_than_may_be_held(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.limits(HOLD));
+    let order = |bytes: usize| {
+        let (start, end) = ("<purchase>", "</purchase>");
+        format!("{start}{}{end}", " ".repeat(bytes - start.len() - end.len())).into_bytes()
+    };
+    let body = order(100_000);
+    assert_eq!(shop.post(XML, &body).server(), "standard");
+    assert!(shop.standard.last().body.bytes == body, "it changed on its way");
+    let body = order(100_001);
+    let answer = shop.post(XML, &body);
+    assert_eq!(answer.status(), 413, "{}", answer.text());
+    let mut client = shop.client();
+    client.send(chunked_head(XML));
+    client.try_send(chunks(&body, 3000)).ok();
+    assert_eq!(client.response().status(), 413);
+    assert_eq!(shop.standard.count(), 1);
+    let reason = [("listener", "shop"), ("reason", "content_limit")];
+    let refused = || shop.switch.metric("pointsman_refusals_total", &reason);
+    until("both to be counted", || (refused() == 2.0).then_some(()));
+    assert_eq!(shop.switch.metric("pointsman_held_bytes", &[("listener", "shop")]), 0.0);
+}
+
+/// Where the rules take what could not be decided, the rest is streamed, and still looked into.
+fn more_than_may_be_held_is_sent_on(threads: usize) {
+    for (policy, server) in [("routeTo(quick)", "fast"), ("skip", "standard")] {
+        let rules = format!("on_unknown {policy};\n{RULES}");
+        let shop = Shop::with(threads, &rules, |setup| setup.limits(HOLD));
+        let body = xml_order(2_000_000, 1);
+        let answer = shop.post(XML, &body);
+        assert_eq!((answer.status(), answer.server()), (200, server), "{policy}");
+        let origin = if server == "fast" { &shop.fast } else { &shop.standard };
+        assert!(origin.last().body.bytes == body, "it changed on its way");
+        let broken = [&body[..], b"<"].concat();
+        let mut client = shop.client();
+        client.send(chunked_head(XML));
+        client.send(chunks(&broken, 50_000));
+        assert_eq!(client.response().status(), 400);
+        origin.wait_for_ends(1);
+        assert!(!origin.last().complete);
+    }
+    // In full validates what may be held.
+    let shop = Shop::with(threads, &format!("validate full;\n{RULES}"), |setup| setup.limits(HOLD));
+    let body = xml_order_first(2_000_000, 60_000);
+    assert_eq!(shop.post(XML, &body).server(), "fast");
+    assert!(shop.fast.last().body.bytes == body, "it changed on its way");
+}
+
+/// Who finds no room waits until there is some, or for as long as a body may pause.
+fn room_for_all_is_shared(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| {
+        let setup = setup.top("hold_total_bytes_max = 1_048_576").rules(RULES);
+        setup.another_listener("impatient").limits("body_ms_max = 200")
+    });
+    // Ten pieces of 64 KiB each, of sixteen.
+    let body = xml_order(600_000, 1);
+    let mut first = shop.client();
+    first.send(head(XML, body.len()));
+    first.send(&body[..590_000]);
+    let held = |listener| shop.switch.metric("pointsman_held_bytes", &[("listener", listener)]);
+    until("most of it to be held", || (held("shop") >= 589_824.0).then_some(()));
+    let mut second = shop.client();
+    second.send(head(XML, body.len()));
+    second.send(&body);
+    until("all room to be taken", || (held("shop") >= 983_040.0).then_some(()));
+    let mut third = Client::plain(shop.switch.address("impatient"));
+    third.send(head(XML, body.len()));
+    third.try_send(&body).ok();
+    let answer = third.response();
+    assert_eq!((answer.status(), answer.text().as_str()), (503, "no room left to hold the body\n"));
+    assert_eq!(shop.standard.count(), 0);
+
+    first.send(&body[590_000..]);
+    for client in [&mut first, &mut second] {
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.server()), (200, "standard"), "{}", answer.text());
+    }
+    assert!(shop.standard.requests().iter().all(|request| request.body.bytes == body));
+    assert_eq!((held("shop"), held("impatient")), (0.0, 0.0));
+    let reason = [("listener", "impatient"), ("reason", "hold")];
+    assert_eq!(shop.switch.metric("pointsman_refusals_total", &reason), 1.0);
+}
+
+/// The switch asks for what it wants to know, and the server is not asked again.
+fn a_client_that_waits_to_be_asked(threads: usize) {
+    let shop = Shop::start(threads);
+    for (media_type, body) in [(XML, xml_order(100_000, 60_000)), (JSON, json_order(10, 60_000))] {
+        let length = format!("Content-Length: {}\r\nExpect: 100-continue\r\n", body.len());
+        let mut client = shop.client();
+        client.send(head_with(media_type, &length));
+        assert_eq!(client.head().word(1), "100");
+        client.send(&body);
+        let answer = client.response();
+        assert_eq!((answer.status(), answer.server(), answer.interim.len()), (200, "fast", 0));
+        assert!(shop.fast.last().body.bytes == body);
+        assert_eq!(shop.fast.last().head.field("expect"), None);
+    }
+    // What the head decides goes on as ever.
+    let rules = format!("R0: if (path == \"/orders\") {{ routeTo(quick); }}\n{RULES}");
+    let shop = Shop::with(threads, &rules, |setup| setup);
+    let mut client = shop.client();
+    client.send(head_with(XML, "Content-Length: 4\r\nExpect: 100-continue\r\n"));
+    shop.fast.wait_for_requests(1);
+    assert_eq!(shop.fast.last().head.field("expect"), Some("100-continue"));
+    client.send("<a/>");
+    assert_eq!(client.response().server(), "fast");
+}
+
+/// A body that is refused before it is asked for is not asked for.
+fn a_client_that_waits_in_vain(threads: usize) {
+    let rules = format!("R0: if (path == \"/orders\") {{ reject(403); }}\n{RULES}");
+    let shop = Shop::with(threads, &rules, |setup| setup);
+    let mut client = shop.client();
+    client.send(head_with(XML, "Content-Length: 4\r\nExpect: 100-continue\r\n"));
+    assert_eq!(client.head().word(1), "403");
+
+    let shop = Shop::with(threads, RULES, |setup| setup.limits("body_bytes_max = 1000"));
+    let mut client = shop.client();
+    client.send(head_with(XML, "Content-Length: 1001\r\nExpect: 100-continue\r\n"));
+    assert_eq!(client.head().word(1), "413");
+    let body = xml_order(2000, 1);
+    let mut client = shop.client();
+    client.send(chunked_head(XML));
+    client.try_send(chunks(&body, 500)).ok();
+    assert_eq!(client.response().status(), 413);
+    assert_eq!(shop.standard.count(), 0);
+}
+
+fn slow_bodies_end(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.limits("body_ms_max = 200"));
+    let body = xml_order(1000, 1);
+    let mut client = shop.client();
+    client.send(head(XML, body.len()));
+    client.send(&body[..500]);
+    assert_eq!(client.response().status(), 408);
+    assert!(client.closes());
+    assert_eq!(shop.standard.count(), 0);
+    let reason = [("listener", "shop"), ("reason", "body_timeout")];
+    assert_eq!(shop.switch.metric("pointsman_refusals_total", &reason), 1.0);
+}
+
+/// A request is decided by the rules that it met.
+fn a_reload_meanwhile(threads: usize) {
+    let (standard, fast) = (Origin::new("standard"), Origin::new("fast"));
+    let setup = |rules: &str| {
+        let setup = Setup::new(threads).rules(rules);
+        setup.pool("usual", &[&standard]).pool("quick", &[&fast])
+    };
+    let switch = setup(RULES).start();
+    let body = xml_order(200_000, 60_000);
+    let mut client = switch.client();
+    client.send(head(XML, body.len()));
+    client.send(&body[..100_000]);
+    let waiting = || switch.metric("pointsman_requests_waiting", &[("listener", "shop")]);
+    until("it to wait", || (waiting() == 1.0).then_some(()));
+    switch.reload(&setup("R9: if (body.size > 1) { reject(403); }"), 2);
+    assert_eq!(switch.client().ask("POST", "/", "Content-Length: 2\r\n").status(), 403);
+    client.send(&body[100_000..]);
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.server()), (200, "fast"));
+    assert_eq!(switch.log_of("/orders")["rule"], "R1");
+}
+
+/// A drain lets what waits for its body come to its end.
+fn a_drain_meanwhile(threads: usize) {
+    let mut shop = Shop::start(threads);
+    let body = xml_order(200_000, 60_000);
+    let mut client = shop.client();
+    client.send(head(XML, body.len()));
+    client.send(&body[..100_000]);
+    let waiting = || shop.switch.metric("pointsman_requests_waiting", &[("listener", "shop")]);
+    until("it to wait", || (waiting() == 1.0).then_some(()));
+    shop.switch.signal("TERM");
+    until("the drain", || (shop.switch.admin_get("/health").status() == 503).then_some(()));
+    client.send(&body[100_000..]);
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.server()), (200, "fast"));
+    assert_eq!(shop.switch.wait_for_exit(), Some(0));
+}

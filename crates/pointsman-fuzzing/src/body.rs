@@ -1,0 +1,187 @@
+//! Bodies that rules look into: what is decided, and what is wrong with a body, does not depend on how it was cut, and
+//! what was decided stays so, whatever comes behind it.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, LazyLock};
+
+use pointsman_http::{HeadLimits, RequestHead};
+use pointsman_rules::{Cause, Evidence, Field, Outcome, Program, Subject, Targets, Truths, Value, compile};
+use pointsman_view::{BodyKind, BodyOptions, BodyPaths, Inspection};
+
+use crate::random::Random;
+
+pub(crate) const TOKENS: &[&str] = &[
+    "Content-Type: application/xml\r\n",
+    "Content-Type: text/xml; charset=iso-8859-1\r\n",
+    "Content-Type: application/json\r\n",
+    "Content-Type: application/x-www-form-urlencoded\r\n",
+    "Content-Type: multipart/form-data; boundary=b\r\n",
+    "Content-Encoding: gzip\r\n",
+    "\r\n\r\n",
+    "<order>",
+    "</order>",
+    "<order total='6'>",
+    "<item>",
+    "</item>",
+    "<item/>",
+    "<p:item xmlns:p=\"urn:p\">",
+    "<![CDATA[6]]>",
+    "<!--6-->",
+    "<?a b?>",
+    "<?xml version=\"1.0\" encoding=\"UTF-16\"?>",
+    "<!DOCTYPE order>",
+    "&#54;",
+    "&lt;",
+    "&x;",
+    "{\"order\":",
+    "\"items\":[",
+    "\"total\":6",
+    "{\"total\":1e400}",
+    "\\u0036",
+    "\\ud83d\\ude00",
+    "null",
+    "true",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "\"",
+    "total=6",
+    "&",
+    "%36",
+    "+",
+    "--b\r\n",
+    "\r\n--b--\r\n",
+    "Content-Disposition: form-data; name=\"total\"\r\n\r\n",
+    "\u{feff}",
+    "\0",
+    "6e9999",
+];
+
+/// Every way in which a body is asked.
+const RULES: &str = r#"
+    on_unknown routeTo(odd);
+    namespace p = "urn:p";
+    R1: if (xml.order/total > 5 || json.order.total > 5 || form["total"] > 5) { routeTo(large); }
+    R2: if (first(xml.//item) == "6" || once(json.items[*]) == 6) { tag(item); }
+    R3: if (xml.order/@total exists && !(xml.order/p:item[2] startsWith "6")) { routeTo(named); }
+    R4: if (all(json.order.items[*].price) < 6) { routeTo(cheap, STICKY_ON(json.order.name)); }
+    R5: if (count(form["item"]) > 1 || count(xml.//p:item) == 2) { setHeader("x-item", "${form[\"item\"]}"); routeTo(many); }
+    R6: if (json[0] == true || json.order.note matches "6+" || body.size > 600) { reject(403); }
+"#;
+
+const KINDS: [BodyKind; 4] = [BodyKind::ByRules, BodyKind::Absent, BodyKind::Unknown, BodyKind::Sniff];
+
+/// Panics where a property does not hold.
+///
+/// # Panics
+/// With the property.
+pub fn check(input: &[u8]) {
+    static PROGRAM: LazyLock<(Arc<Program>, Arc<BodyPaths>)> = LazyLock::new(|| {
+        let program = Arc::new(compile(RULES, &Targets::Any).expect("a rule set").program);
+        let paths = Arc::new(BodyPaths::new(&program));
+        (program, paths)
+    });
+    let Some(request) = Request::of(input) else { return };
+    for kind in KINDS {
+        let options = BodyOptions { kind, decoded_bytes_max: 1 << 20, ..BodyOptions::default() };
+        let new = || {
+            let (program, paths) = &*PROGRAM;
+            let inspection = Inspection::new(
+                Evidence::new(program),
+                paths.clone(),
+                &request.head,
+                &request.received,
+                &options,
+            );
+            Reading { program, inspection, decided: None, end: String::new() }
+        };
+        let mut random = Random::of(input);
+        let whole = new().read(request.content, || usize::MAX);
+        let bytes = new().read(request.content, || 1);
+        let pieces = new().read(request.content, || 1 + random.below(9));
+        assert_eq!(bytes, whole, "{kind:?}: byte by byte and in one");
+        assert_eq!(pieces, whole, "{kind:?}: in pieces and in one");
+    }
+}
+
+/// A head, and the content that it announces.
+struct Request<'i> {
+    head: RequestHead,
+    received: Vec<u8>,
+    content: &'i [u8],
+}
+
+impl<'i> Request<'i> {
+    /// Up to the first empty line the input is lines of a head.
+    fn of(input: &'i [u8]) -> Option<Request<'i>> {
+        let end = input.windows(4).position(|window| window == b"\r\n\r\n")?;
+        let (lines, content) = (&input[..end], &input[end + 4..]);
+        let mut received = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n".to_vec();
+        received.extend_from_slice(lines);
+        received.extend_from_slice(b"\r\n\r\n");
+        let mut head = RequestHead::default();
+        let is_whole = head.parse(&received, &HeadLimits::default()).unwrap_or(false);
+        is_whole.then_some(Request { head, received, content })
+    }
+}
+
+struct Reading<'p> {
+    program: &'p Program,
+    inspection: Inspection,
+    decided: Option<String>,
+    end: String,
+}
+
+impl Reading<'_> {
+    /// What is decided, and how the body ends.
+    fn read(mut self, content: &[u8], mut length: impl FnMut() -> usize) -> (Option<String>, String) {
+        self.ask();
+        let mut rest = content;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(length().min(rest.len()));
+            self.inspection.feed(piece);
+            self.ask();
+            rest = behind;
+        }
+        self.inspection.finish();
+        self.ask();
+        assert!(self.inspection.evidence().has_all(), "at the end all is known");
+        assert!(self.decided.is_some(), "at the end it is decided");
+        let fault = self.inspection.fault().map(ToString::to_string);
+        self.end = fault.unwrap_or_else(|| "whole".to_owned());
+        (self.decided, self.end)
+    }
+
+    fn ask(&mut self) {
+        let has_news = self.inspection.take_news();
+        let decision = self.program.decide(&Body(self.inspection.evidence()), &mut Truths::default());
+        let said = match decision.outcome {
+            Outcome::Waits => None,
+            outcome => Some(format!("{:?} {outcome:?} {:?}", decision.by, decision.effects)),
+        };
+        match &self.decided {
+            None if said.is_some() => self.decided = said,
+            None => {}
+            Some(_) => assert_eq!(self.decided, said, "what was decided stays so ({has_news})"),
+        }
+    }
+}
+
+/// A request of which nothing is asked but its body.
+struct Body<'e>(&'e Evidence);
+
+impl Subject for Body<'_> {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        let _seen_enough = self.0.each(field, see);
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.0.unsettled(field)
+    }
+
+    fn evidence(&self) -> Option<&Evidence> {
+        Some(self.0)
+    }
+}

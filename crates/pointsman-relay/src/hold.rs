@@ -1,0 +1,127 @@
+//! What was read of a body and no server has been sent: pieces, in order, within what the process may hold.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_net::{Booking, PooledBuffer};
+use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
+
+use crate::memory::{BODY_BYTES, Buffers};
+
+/// A piece with less room than this is full: a smaller read would not be worth its call.
+const ROOM_BYTES_MIN: usize = 4096;
+
+/// Pieces of a body.
+#[derive(Default)]
+pub(crate) struct Hold {
+    pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that were written.
+    written: usize,
+}
+
+struct Piece {
+    bytes: PooledBuffer,
+    _room: Room,
+}
+
+/// What a piece takes of `hold_total_bytes_max`, for as long as it is there.
+struct Room {
+    _booked: Booking,
+    recorder: Rc<Recorder>,
+    listener: Arc<ListenerMetrics>,
+}
+
+/// What came of a look for room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// There is some.
+    Room,
+    /// Others hold all that may be held. It comes back.
+    Later,
+    /// There is no memory left for clients.
+    NoMemory,
+}
+
+impl Room {
+    fn take(buffers: &Buffers, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Option<Room> {
+        let booked = buffers.hold()?;
+        recorder.hear(&Event::Held(listener, BODY_BYTES as u64));
+        Some(Room { _booked: booked, recorder: recorder.clone(), listener: listener.clone() })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.recorder.hear(&Event::Released(&self.listener, BODY_BYTES as u64));
+    }
+}
+
+impl Hold {
+    /// Makes sure that there is room to read into.
+    pub(crate) fn make_room(
+        &mut self,
+        buffers: &Buffers,
+        recorder: &Rc<Recorder>,
+        listener: &Arc<ListenerMetrics>,
+    ) -> Found {
+        if let Some(last) = self.pieces.back_mut() {
+            // Where nothing comes an empty one gives its room back.
+            if last.bytes.is_empty() {
+                return if last.bytes.make_room() { Found::Room } else { Found::NoMemory };
+            }
+            if last.bytes.capacity() - last.bytes.len() >= ROOM_BYTES_MIN {
+                return Found::Room;
+            }
+        }
+        let Some(room) = Room::take(buffers, recorder, listener) else { return Found::Later };
+        let mut bytes = buffers.waiting();
+        if !bytes.make_room() {
+            return Found::NoMemory;
+        }
+        self.pieces.push_back(Piece { bytes, _room: room });
+        Found::Room
+    }
+
+    /// The piece that is read into, once there is room.
+    pub(crate) fn last(&mut self) -> Option<&mut PooledBuffer> {
+        self.pieces.back_mut().map(|piece| &mut piece.bytes)
+    }
+
+    /// Whether nothing is left to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Takes so many bytes off its end, as many as there are, and puts them before what `tail` holds.
+    pub(crate) fn cut_off(&mut self, mut bytes: usize, tail: &mut Vec<u8>) {
+        while bytes > 0
+            && let Some(last) = self.pieces.back_mut()
+        {
+            let from = last.bytes.len().saturating_sub(bytes);
+            bytes -= last.bytes.len() - from;
+            tail.splice(..0, last.bytes[from..].iter().copied());
+            last.bytes.truncate(from);
+            if from == 0 {
+                self.pieces.pop_back();
+            }
+        }
+        if self.pieces.back().is_some_and(|last| last.bytes.is_empty()) {
+            self.pieces.pop_back();
+        }
+    }
+
+    /// What is to be written next; never empty.
+    pub(crate) fn front(&self) -> Option<&[u8]> {
+        self.pieces.front().map(|first| &first.bytes[self.written..])
+    }
+
+    /// So many bytes of it were written. A piece that is written is let go.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.written += bytes;
+        while self.pieces.front().is_some_and(|first| self.written >= first.bytes.len()) {
+            self.written = 0;
+            self.pieces.pop_front();
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! A request that its head does not decide: its body is read, held and looked into until the rules know.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use pointsman_config::Listener;
+use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead, Version};
+use pointsman_net::{PooledBuffer, Presence};
+use pointsman_rules::{
+    self as rules, Cause, Decision, Evidence, Outcome, PayloadId, Terminal, Truths, Validate,
+};
+use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
+use pointsman_view::{Inspection, RequestView, normal_form};
+
+use crate::ahead::{Ahead, Judge, Pace};
+use crate::decide::{decision, path_options, trusted_proxies};
+use crate::exchange::Exchange;
+use crate::facts::Text;
+use crate::fault::{ClientFault, Fault};
+use crate::hold::{Found, Hold};
+use crate::local::Local;
+use crate::onward::Request;
+use crate::pump::Excess;
+use crate::session::Session;
+use crate::shard::Scratch;
+use crate::transport::{Transport, read_into};
+use crate::verdict::{Place, Verdict, body_bytes_max, take_over};
+
+/// How long a body that finds no room waits until it looks again.
+const LOOK_MS: u32 = 50;
+
+/// A request that waits for its body.
+pub(crate) struct Undecided {
+    head: RequestHead,
+    /// Its bytes, and what came with it, while it is waited for.
+    received: PooledBuffer,
+    /// The plan that it began with, whatever is published meanwhile.
+    local: Rc<Local>,
+    judge: Judge,
+    body: BodyReader,
+    /// Bytes of what came last that no server is sent yet.
+    kept_back: usize,
+    /// Bytes of the body that came with the head and lie behind it.
+    arrived_bytes: usize,
+    hold: Hold,
+    hold_bytes_max: u64,
+    /// Bytes of body that may still come.
+    body_left: u64,
+    pace: Pace,
+    /// Whether it is decided, and held on until it has proved well-formed.
+    is_held_on: bool,
+    /// Whether it is decided, and judged on its way to its server.
+    is_judged: bool,
+    /// What is kept back then.
+    tail: Vec<u8>,
+    has_said_continue: bool,
+}
+
+/// Counts a request that waits.
+struct Waiting {
+    recorder: Rc<Recorder>,
+    listener: Arc<ListenerMetrics>,
+}
+
+impl Waiting {
+    fn begin(recorder: Rc<Recorder>, listener: Arc<ListenerMetrics>) -> Waiting {
+        recorder.hear(&Event::WaitBegan(&listener));
+        Waiting { recorder, listener }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.recorder.hear(&Event::WaitEnded(&self.listener));
+    }
+}
+
+impl Undecided {
+    /// A request with this head, which was parsed from `received`, its odd lines settled. None of its body has been
+    /// looked at.
+    pub(crate) fn new<C: Transport>(
+        session: &Session<C>,
+        head: RequestHead,
+        received: &[u8],
+        local: Rc<Local>,
+    ) -> Result<Box<Undecided>, Fault> {
+        let (listener, _) = local.live.listener(session.listener_id).ok_or(Fault::NoListener)?;
+        let (Some(program), Some(paths)) = (&listener.program, &listener.body_paths) else {
+            debug_assert!(false, "rules that name nothing of the body wait for nothing of it");
+            return Err(Fault::Unknown(Cause::Unread));
+        };
+        let body_left = body_bytes_max(&head, &listener.limits)?;
+        let inspection =
+            Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
+        let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
+        let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
+        Ok(Box::new(Undecided {
+            body: BodyReader::new(head.framing()),
+            head,
+            received: session.shard.buffers.request(),
+            local,
+            judge: Judge::new(inspection, booked),
+            kept_back: 0,
+            arrived_bytes: 0,
+            hold: Hold::default(),
+            hold_bytes_max,
+            body_left,
+            pace: Pace::default(),
+            is_held_on: false,
+            is_judged: false,
+            tail: Vec::new(),
+            has_said_continue: false,
+        }))
+    }
+
+    /// Looks into what came with the head, and asks the rules.
+    pub(crate) fn begin<C: Transport>(
+        mut self: Box<Self>,
+        session: &Session<C>,
+        received: &mut PooledBuffer,
+        exchange: &mut Exchange,
+    ) -> Result<Verdict, Fault> {
+        // What the head settles decides before anything is read.
+        let mut decided = self.ask(session, received, exchange)?;
+        if decided.is_none() {
+            self.arrived_bytes = self.take_in(&received[self.head.head_bytes()..])?;
+            if self.is_to_ask() {
+                decided = self.ask(session, received, exchange)?;
+            }
+        }
+        Ok(match decided {
+            Some(mut verdict) => {
+                self.hand_over(&mut verdict);
+                verdict
+            }
+            None => {
+                self.received = received.take();
+                Verdict::Waits(Some(self))
+            }
+        })
+    }
+
+    /// Bytes of the request that came.
+    fn request_bytes(&self) -> u64 {
+        self.head.head_bytes() as u64 + self.pace.read_bytes
+    }
+
+    /// Looks into bytes that came. Returns how many of them are the body's. What comes beyond what may be held decides
+    /// nothing.
+    fn take_in(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let left = self.hold_bytes_max.saturating_sub(self.pace.read_bytes);
+        let within = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+        let mut used = self.look(&bytes[..within])?;
+        if self.is_over_limit() {
+            self.judge.inspection.give_up(Cause::Limit);
+            used += self.look(&bytes[within..])?;
+        }
+        Ok(used)
+    }
+
+    fn look(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let fed = self.judge.follow(&mut self.body, bytes, &mut self.kept_back);
+        let used = fed.map_err(Fault::from)?.used;
+        self.pace.read_bytes += used as u64;
+        self.body_left = self.body_left.checked_sub(used as u64).ok_or(Fault::BodyTooLarge)?;
+        Ok(used)
+    }
+
+    /// Whether as much is held as may be, and that is not all.
+    fn is_over_limit(&self) -> bool {
+        !self.body.is_done() && self.pace.read_bytes >= self.hold_bytes_max
+    }
+
+    /// Whether the rules may say something new.
+    fn is_to_ask(&mut self) -> bool {
+        let is_last = self.body.is_done() || self.is_over_limit() || self.judge.inspection.fault().is_some();
+        is_last || (!self.is_held_on && self.judge.inspection.take_news())
+    }
+
+    /// Asks the rules. Nothing: more of the body must be read.
+    fn ask<C: Transport>(
+        &mut self,
+        session: &Session<C>,
+        received: &mut PooledBuffer,
+        exchange: &mut Exchange,
+    ) -> Result<Option<Verdict>, Fault> {
+        let (shard, local) = (&*session.shard, self.local.clone());
+        let (listener, live) = local.live.listener(session.listener_id).ok_or(Fault::NoListener)?;
+        let place = Place { shard, local: &local, listener, live };
+        let Scratch { path, target, lines, truths, .. } = &mut *shard.scratch.borrow_mut();
+        let normal = normal_form(self.head.path_and_query(received), path_options(listener), path);
+        let normal = normal.map_err(Fault::Path)?;
+        let trusted = trusted_proxies(listener);
+        let view = RequestView::new(&self.head, received, &session.connection, normal, trusted);
+        let (decision, passes) = match self.weigh(listener, &view, truths) {
+            Weighed::Waits => return Ok(None),
+            Weighed::HoldsOn => {
+                self.is_held_on = true;
+                return Ok(None);
+            }
+            Weighed::Decided(decision, passes) => (decision, passes),
+        };
+        if let (Some(facts), Some(fault)) = (exchange.facts_mut(), self.judge.inspection.fault()) {
+            facts.note(Text::Content, fault.to_string().as_bytes());
+        }
+        exchange.request_bytes = self.request_bytes();
+        let decided = place.commit(&decision, &view.with_body(self.judge.inspection.evidence()), exchange)?;
+        exchange.is_decided(session);
+        if let Passes::Never(cause) = passes {
+            return Err(Fault::Content(cause));
+        }
+        self.is_judged = passes == Passes::Judged;
+        let has_read = self.has_read();
+        if has_read {
+            // The switch has seen to it.
+            let lines = self.head.lines_mut().iter_mut();
+            lines.filter(|line| line.kind == HeaderKind::Expect).for_each(|line| line.dropped = true);
+        }
+        let used = self.head.head_bytes() + self.cut_off_tail(received);
+        let room_bytes = received.capacity() - received.len();
+        let (peer, arrived_at) = (session.peer(listener), session.connection.dst);
+        let head = &mut self.head;
+        let request = Request { head, received, room_bytes, target, lines, peer, arrived_at, normal };
+        let body = match has_read {
+            true => (std::mem::replace(&mut self.body, BodyReader::new(Framing::None)), used),
+            false => request.follow_body()?,
+        };
+        let mut verdict = place.settle(request, decided, body, exchange)?;
+        take_over(&mut verdict, received, lines);
+        if let (Verdict::Forward(forward), true) = (&mut verdict, has_read) {
+            exchange.request_bytes = self.request_bytes();
+            forward.expects_continue = false;
+            forward.body_left = self.body_left;
+        }
+        Ok(Some(verdict))
+    }
+
+    /// What the rules say as far as the body has been read, and what that means for the rest of it.
+    fn weigh<'l>(&self, listener: &'l Listener, view: &RequestView<'_>, truths: &mut Truths) -> Weighed<'l> {
+        let evidence = self.judge.inspection.evidence();
+        let decided = decision(listener, &view.with_body(evidence), truths);
+        if matches!(decided.outcome, Outcome::Waits) {
+            return Weighed::Waits;
+        }
+        if !goes_to_a_server(&decided) || !self.has_read() {
+            return Weighed::Decided(decided, Passes::Unjudged);
+        }
+        if let Some(fault) = self.judge.inspection.fault() {
+            // Who decides without the fault has decided before it: what became known since is no part of that.
+            let before = evidence.before(fault.cause(), self.late_field(listener));
+            let before = decision(listener, &view.with_body(&before), truths);
+            let rests_on_fault = matches!(before.outcome, Outcome::Waits);
+            let passes = if rests_on_fault { Passes::Unjudged } else { Passes::Never(fault.cause()) };
+            return Weighed::Decided(decided, passes);
+        }
+        let is_full = listener.program.as_ref().is_some_and(|program| program.validate == Validate::Full);
+        if !self.judge.inspection.is_reading() || self.body.is_done() {
+            return Weighed::Decided(decided, Passes::Unjudged);
+        }
+        match is_full && !self.is_over_limit() {
+            true => Weighed::HoldsOn,
+            false => Weighed::Decided(decided, Passes::Judged),
+        }
+    }
+
+    /// The one field that is known only behind whatever is wrong with a body: its size, where it was not announced.
+    fn late_field(&self, listener: &Listener) -> Option<PayloadId> {
+        let program = listener.program.as_ref().filter(|_| self.head.framing() == Framing::Chunked)?;
+        let sized = program.payloads.iter().position(|payload| payload.place == rules::Place::Size)?;
+        Some(program.payloads[sized].id)
+    }
+
+    /// Whether some of the body was looked at, or asked for.
+    fn has_read(&self) -> bool {
+        self.pace.read_bytes > 0 || self.has_said_continue
+    }
+
+    /// Takes away what is kept back of a body that goes on being judged. Returns how many of the bytes that came with
+    /// the head are left.
+    fn cut_off_tail(&mut self, received: &[u8]) -> usize {
+        if !self.is_judged {
+            return self.arrived_bytes;
+        }
+        self.hold.cut_off(self.kept_back, &mut self.tail);
+        let missing = self.kept_back - self.tail.len();
+        let arrived = &received[self.head.head_bytes()..][..self.arrived_bytes];
+        let (goes, stays) = arrived.split_at(arrived.len().saturating_sub(missing));
+        self.tail.splice(..0, stays.iter().copied());
+        goes.len()
+    }
+
+    /// What was read ahead goes with the request.
+    fn hand_over(self, verdict: &mut Verdict) {
+        let Undecided { mut judge, hold, tail, pace, is_judged, .. } = self;
+        if let Verdict::Forward(forward) = verdict
+            && (is_judged || !hold.is_empty())
+        {
+            judge.inspection.conclude();
+            let judge = is_judged.then_some(judge);
+            forward.ahead = Some(Box::new(Ahead { hold, tail, judge, pace }));
+        }
+    }
+
+    /// Reads on until the rules have decided.
+    async fn read_on<C: Transport>(
+        &mut self,
+        session: &mut Session<C>,
+        received: &mut PooledBuffer,
+        exchange: &mut Exchange,
+    ) -> Result<Verdict, Fault> {
+        self.say_continue(session, exchange).await?;
+        loop {
+            self.make_room(session).await?;
+            self.read(session, exchange).await?;
+            exchange.request_bytes = self.request_bytes();
+            if self.is_to_ask()
+                && let Some(verdict) = self.ask(session, received, exchange)?
+            {
+                return Ok(verdict);
+            }
+            if self.body.is_done() {
+                debug_assert!(false, "what has ended leaves nothing to wait for");
+                return Err(Fault::Unknown(Cause::Unread));
+            }
+        }
+    }
+
+    /// Lets a client send its body that waits to be asked for it (RFC 9110 section 10.1.1).
+    async fn say_continue<C: Transport>(
+        &mut self,
+        session: &mut Session<C>,
+        exchange: &Exchange,
+    ) -> Result<(), Fault> {
+        let is_waited_for = self.head.expects_continue() && self.pace.read_bytes == 0;
+        if !is_waited_for || exchange.version == Version::Http10 {
+            return Ok(());
+        }
+        self.has_said_continue = true;
+        session.send(b"HTTP/1.1 100 Continue\r\n\r\n").await
+    }
+
+    /// Waits for room to read into, as long as the client is there.
+    async fn make_room<C: Transport>(&mut self, session: &mut Session<C>) -> Result<(), Fault> {
+        let until_us = session.shard.after_ms(session.limits.body_ms_max);
+        loop {
+            let Session { io, shard, listener, deadline, .. } = &mut *session;
+            match self.hold.make_room(&shard.buffers, &shard.recorder, &listener.metrics) {
+                Found::Room => return Ok(()),
+                Found::NoMemory => return Err(Fault::Memory),
+                Found::Later => {}
+            }
+            let ms = shard.ms_until(until_us).min(LOOK_MS);
+            if ms == 0 {
+                return Err(Fault::Hold);
+            }
+            let left = poll_fn(|context| match io.presence(context) {
+                Presence::Broken => Poll::Ready(()),
+                Presence::Ended | Presence::Open => Poll::Pending,
+            });
+            if deadline.within(ms, left).await.is_ok() {
+                return Err(Fault::Client(ClientFault::Closed));
+            }
+        }
+    }
+
+    /// Reads more of the body, and looks into it.
+    async fn read<C: Transport>(
+        &mut self,
+        session: &mut Session<C>,
+        exchange: &mut Exchange,
+    ) -> Result<(), Fault> {
+        let (ms, began_us) = (session.body_ms(self.pace), session.shard.clock.round_us());
+        let Some(piece) = self.hold.last() else { return Err(Fault::Memory) };
+        let (before, mut bytes) = (piece.len(), piece.take());
+        let read = session.deadline.within(ms, read_into(&mut session.io, &mut bytes)).await;
+        self.pace.waited_us += session.shard.clock.round_us() - began_us;
+        match read {
+            Ok(Ok(1..)) => {}
+            Ok(read) => return Err(Fault::of_client(&read)),
+            Err(_) => return Err(Fault::BodyTimeout),
+        }
+        let used = before + self.take_in(&bytes[before..])?;
+        if used < bytes.len() {
+            let mut next = session.shard.buffers.request();
+            let excess = match next.reserve(bytes.len() - used) {
+                true => {
+                    next.extend_from_slice(&bytes[used..]);
+                    Excess::Kept(next)
+                }
+                false => Excess::Lost,
+            };
+            session.keep_excess(excess, exchange);
+            bytes.truncate(used);
+        }
+        if let Some(piece) = self.hold.last() {
+            *piece = bytes;
+        }
+        Ok(())
+    }
+}
+
+/// What the rules say of a body as far as it has been read.
+enum Weighed<'l> {
+    /// More of it must be read.
+    Waits,
+    /// They have decided, and nothing goes to a server before it has proved well-formed.
+    HoldsOn,
+    Decided(Decision<'l>, Passes),
+}
+
+/// How a body that is decided goes to its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passes {
+    /// Its last byte when it has proved well-formed.
+    Judged,
+    /// As it is: there is nothing more to be found, or the rules take it although something was.
+    Unjudged,
+    /// Not at all: what is wrong with it was found behind what decided.
+    Never(Cause),
+}
+
+fn goes_to_a_server(decision: &Decision<'_>) -> bool {
+    match decision.outcome {
+        Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
+        Outcome::Terminal(terminal) => matches!(terminal, Terminal::RouteTo { .. }),
+        Outcome::Refused(_) | Outcome::Waits => false,
+    }
+}
+
+impl<C: Transport> Session<C> {
+    /// Reads on until the rules have decided.
+    pub(crate) async fn wait_for_body(
+        &mut self,
+        mut undecided: Box<Undecided>,
+        exchange: &mut Exchange,
+    ) -> Result<Verdict, Fault> {
+        let _waiting = Waiting::begin(self.shard.recorder.clone(), self.listener.metrics.clone());
+        let mut received = undecided.received.take();
+        let mut verdict = undecided.read_on(self, &mut received, exchange).await?;
+        self.keep_rest(&verdict, received, exchange);
+        undecided.hand_over(&mut verdict);
+        Ok(verdict)
+    }
+}

@@ -1,0 +1,275 @@
+//! What the rules say about a request, and what is to be done with it then.
+
+use pointsman_config::{Listener, ListenerLimits};
+use pointsman_http::{BodyReader, Framing, Method, PLAIN_TEXT_LINE, RequestHead, Upgrade};
+use pointsman_net::PooledBuffer;
+use pointsman_rules::{Cause, Decision, Outcome, Stickiness, Terminal};
+use pointsman_telemetry::{self as telemetry, Event};
+use pointsman_view::RequestView;
+
+use crate::ahead::Ahead;
+use crate::commit::Committed;
+use crate::decide::{default_target, path_options};
+use crate::exchange::Exchange;
+use crate::facts::Text;
+use crate::fault::Fault;
+use crate::live::LiveListener;
+use crate::local::Local;
+use crate::onward::{Request, grow};
+use crate::pick::{Choice, sticky_key};
+use crate::shard::Shard;
+use crate::undecided::Undecided;
+
+/// What is to be done with a request.
+pub(crate) enum Verdict {
+    /// It goes to a server.
+    Forward(Forward),
+    /// The switch answers it.
+    Answer(Box<OwnAnswer>),
+    /// The connection closes without an answer.
+    Discard,
+    /// What its body says decides: it is taken from here to be waited for.
+    Waits(Option<Box<Undecided>>),
+    /// It is no request: the client speaks HTTP/2 from here on.
+    Http2,
+}
+
+/// A request on its way to a server.
+pub(crate) struct Forward {
+    /// The edited head, and what had arrived of the body.
+    pub(crate) message: PooledBuffer,
+    /// Where the body goes on.
+    pub(crate) body: BodyReader,
+    /// Bytes of the received buffer that are in `message`; the rest is the next request.
+    pub(crate) used: usize,
+    pub(crate) choice: Choice,
+    pub(crate) expects_continue: bool,
+    /// Bytes of body that may still come; `u64::MAX` where there is no limit.
+    pub(crate) body_left: u64,
+    /// What was read ahead of the body, where that is not all in `message`, and what looks into the rest.
+    pub(crate) ahead: Option<Box<Ahead>>,
+}
+
+impl Forward {
+    /// Whether all of the request is in `message`.
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.body.is_done() && self.ahead.is_none()
+    }
+}
+
+/// An answer that a rule gives.
+pub(crate) struct OwnAnswer {
+    pub(crate) status: u16,
+    /// Whole header lines.
+    pub(crate) lines: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    /// Bytes of the received buffer that belong to the request; `None` while its body is not whole.
+    pub(crate) used: Option<usize>,
+}
+
+/// Where a decision is made.
+pub(crate) struct Place<'a> {
+    pub(crate) shard: &'a Shard,
+    pub(crate) local: &'a Local,
+    pub(crate) listener: &'a Listener,
+    pub(crate) live: &'a LiveListener,
+}
+
+/// What the rules say, with everything that they ask of it rendered.
+pub(crate) enum Decided<'r> {
+    Forward(Committed<'r>, Choice),
+    Answer(OwnAnswer),
+    Discard,
+}
+
+impl<'a> Place<'a> {
+    /// Commits a decision about a request. One that waits is none.
+    pub(crate) fn commit(
+        &self,
+        decision: &Decision<'a>,
+        view: &RequestView<'_>,
+        exchange: &mut Exchange,
+    ) -> Result<Decided<'a>, Fault> {
+        let rule = self.live.rule(decision.by);
+        self.shard.recorder.hear(&Event::Decided(rule));
+        if let Some(facts) = exchange.facts_mut() {
+            facts.note(Text::Rule, rule.label().as_bytes());
+        }
+        let mut committed = match decision.effects.is_empty() {
+            true => Committed::default(),
+            false => Committed::render(&decision.effects, view, path_options(self.listener))?,
+        };
+        if let Some(facts) = exchange.facts_mut() {
+            facts.tags.extend(committed.tags.iter().map(|&tag| Box::from(tag)));
+        }
+        let (target, sticky) = match decision.outcome {
+            Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
+            Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
+            Outcome::DefaultPool => (default_target(self.listener)?, &Stickiness::None),
+            Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+                (self.listener.target(*target), sticky)
+            }
+            Outcome::Terminal(own) => {
+                if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
+                    self.shard
+                        .recorder
+                        .hear(&Event::Refused(&self.live.state.metrics, telemetry::Refusal::Rule));
+                }
+                return match own {
+                    Terminal::Discard => Ok(Decided::Discard),
+                    _ => own_answer(self.shard, own, &committed, view).map(Decided::Answer),
+                };
+            }
+        };
+        let pool = self.local.pool(target.pool);
+        let live = &self.local.live;
+        let key = sticky_key(self.shard, live, pool.name(), sticky, view, &mut committed.response);
+        if !committed.response.is_empty() {
+            exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));
+        }
+        if let Some(facts) = exchange.facts_mut() {
+            facts.note(Text::Pool, pool.name().as_bytes());
+        }
+        Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
+    }
+
+    /// Makes ready what is to be done. The body goes on with `body` behind `used` of the bytes that `buffer` holds,
+    /// which are what `request` was read from.
+    pub(crate) fn settle(
+        &self,
+        mut request: Request<'_>,
+        decided: Decided<'_>,
+        (body, used): (BodyReader, usize),
+        exchange: &mut Exchange,
+    ) -> Result<Verdict, Fault> {
+        let is_last_hop = request.head.max_forwards(request.received) == Some(0);
+        let answered = |mut answer: OwnAnswer| {
+            answer.used = body.is_done().then_some(used);
+            Ok(Verdict::Answer(Box::new(answer)))
+        };
+        match decided {
+            Decided::Forward(..) if is_last_hop => {
+                if let Some(facts) = exchange.facts_mut() {
+                    facts.forget(Text::Pool);
+                }
+                answered(last_hop(self.shard, exchange))
+            }
+            Decided::Answer(answer) => answered(answer),
+            Decided::Discard => Ok(Verdict::Discard),
+            Decided::Forward(committed, choice) => {
+                exchange.request_bytes = used as u64;
+                let upgrade = exchange.upgrade.as_deref();
+                self.forward(&mut request, &committed, (choice, upgrade), (body, used)).map(Verdict::Forward)
+            }
+        }
+    }
+
+    /// Writes the head that the server is sent, and what has arrived of the body, for which there is room, too.
+    /// Nothing is written where only lines are to be added, for which there is room behind the head.
+    fn forward(
+        &self,
+        request: &mut Request<'_>,
+        committed: &Committed<'_>,
+        (choice, upgrade): (Choice, Option<&Upgrade>),
+        (body, used): (BodyReader, usize),
+    ) -> Result<Forward, Fault> {
+        let expects_continue = request.head.expects_continue();
+        let body_bytes_max = body_bytes_max(request.head, &self.listener.limits)?;
+        let mut message = self.shard.buffers.head();
+        let arrived = &request.received[request.head.head_bytes()..used];
+        request.edit_head(self.listener, self.local.live.uses_route_cookie, committed);
+        request.lines.extend_from_slice(upgrade.map_or(b"", Upgrade::lines));
+        if !request.passes_in_its_buffer(committed) {
+            request.write_head(committed, &mut message)?;
+            message.extend_from_slice(arrived);
+        }
+        let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
+        Ok(Forward { message, body, used, choice, expects_continue, body_left, ahead: None })
+    }
+}
+
+/// A message that goes on in the buffer that its head came in.
+pub(crate) fn take_over(verdict: &mut Verdict, buffer: &mut PooledBuffer, lines: &[u8]) {
+    if let Verdict::Forward(forward) = verdict
+        && forward.message.is_empty()
+    {
+        grow(buffer, lines);
+        forward.message = buffer.take();
+    }
+}
+
+/// How long the body may be; `u64::MAX` where there is no limit.
+///
+/// # Errors
+/// It is announced to be longer.
+pub(crate) fn body_bytes_max(head: &RequestHead, limits: &ListenerLimits) -> Result<u64, Fault> {
+    let bytes_max = match limits.body_bytes_max {
+        0 => u64::MAX,
+        bytes => bytes,
+    };
+    match head.framing() {
+        Framing::Length(bytes) if bytes > bytes_max => Err(Fault::BodyTooLarge),
+        _ => Ok(bytes_max),
+    }
+}
+
+fn own_answer(
+    shard: &Shard,
+    terminal: &Terminal,
+    committed: &Committed<'_>,
+    view: &RequestView<'_>,
+) -> Result<OwnAnswer, Fault> {
+    let date = shard.date.line();
+    let mut lines = shard.text_lines();
+    let mut body = Vec::new();
+    let status = match terminal {
+        Terminal::Reject { status, reason } => {
+            let phrase = pointsman_http::reason_phrase(*status);
+            body.extend_from_slice(reason.as_deref().unwrap_or(phrase).as_bytes());
+            body.push(b'\n');
+            *status
+        }
+        Terminal::Redirect { status, location } => {
+            lines.truncate(date.len());
+            lines.extend_from_slice(b"Location: ");
+            location.render_location(view, &mut lines);
+            lines.extend_from_slice(b"\r\n");
+            *status
+        }
+        Terminal::Respond { status, body: template } => {
+            template.render(view, &mut body).map_err(Fault::Substitution)?;
+            *status
+        }
+        Terminal::RouteTo { .. } | Terminal::Discard => {
+            debug_assert!(false, "routed and discarded requests are not answered here");
+            500
+        }
+    };
+    if matches!(status, 204 | 304) {
+        // Without a body there is no type of one, and a cache would merge it into what it has stored.
+        lines.truncate(date.len());
+    }
+    committed.response.strip(&mut lines);
+    committed.response.write(&mut lines);
+    Ok(OwnAnswer { status, lines, body, used: None })
+}
+
+/// The answer to a TRACE or OPTIONS that may go no further: the switch is its last recipient (RFC 9110 section
+/// 7.6.2). A TRACE is not reflected, for what it would show is not for scripts.
+fn last_hop(shard: &Shard, exchange: &mut Exchange) -> OwnAnswer {
+    let mut lines = shard.date.line().to_vec();
+    lines.extend_from_slice(b"Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
+    let (status, body) = match exchange.method {
+        Method::Trace => (405, "TRACE ends here\n"),
+        _ => (200, ""),
+    };
+    if !body.is_empty() {
+        lines.extend_from_slice(PLAIN_TEXT_LINE);
+    }
+    if let Some(edits) = exchange.response_edits.take() {
+        edits.strip(&mut lines);
+        edits.write(&mut lines);
+    }
+    OwnAnswer { status, lines, body: body.into(), used: None }
+}

@@ -1,0 +1,15 @@
+//! The body of a request as the fields that a program names, while it is read.
+
+mod fault;
+mod hearing;
+mod inspection;
+mod media_type;
+mod options;
+mod paths;
+mod reader;
+mod sniff;
+
+pub use fault::BodyFault;
+pub use inspection::Inspection;
+pub use options::{BodyKind, BodyOptions};
+pub use paths::BodyPaths;

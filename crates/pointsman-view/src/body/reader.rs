@@ -1,0 +1,112 @@
+//! One reader for whatever a body is.
+
+use pointsman_content::{
+    Fault, JsonReader, Limits, MultipartReader, TextKind, TextReader, UrlencodedReader, XmlReader,
+};
+use pointsman_rules::Evidence;
+
+use super::fault::Part;
+use super::hearing::Hearing;
+use super::media_type::{MediaType, Reads};
+use super::{BodyFault, BodyPaths};
+
+/// Reads a body, once its codings are undone.
+#[derive(Debug)]
+pub(super) enum Reader {
+    Xml { text: TextReader, xml: XmlReader },
+    Json { text: TextReader, json: JsonReader },
+    Urlencoded(UrlencodedReader),
+    Multipart(MultipartReader),
+}
+
+/// Who hears of it.
+pub(super) struct Heard<'a> {
+    pub(super) paths: &'a BodyPaths,
+    pub(super) evidence: &'a mut Evidence,
+    pub(super) is_asked: bool,
+}
+
+impl Reader {
+    pub(super) fn new(
+        media_type: &MediaType,
+        paths: &BodyPaths,
+        limits: &Limits,
+    ) -> Result<Reader, BodyFault> {
+        let charset = media_type.charset.as_deref();
+        let text = |kind| TextReader::new(kind, charset).map_err(said_by_head);
+        Ok(match media_type.reads {
+            Reads::Xml => Reader::Xml {
+                text: text(TextKind::Xml)?,
+                xml: XmlReader::new(paths.xml.paths.clone(), *limits),
+            },
+            Reads::Json => Reader::Json { text: text(TextKind::Json)?, json: JsonReader::new(*limits) },
+            Reads::Urlencoded => Reader::Urlencoded(
+                UrlencodedReader::new(&paths.form.paths, charset, limits).map_err(said_by_head)?,
+            ),
+            Reads::Multipart => {
+                // Some servers take it for that of the fields.
+                let is_utf8 =
+                    |name: &[u8]| [&b"utf-8"[..], b"utf8"].iter().any(|utf8| name.eq_ignore_ascii_case(utf8));
+                if !charset.is_none_or(is_utf8) {
+                    return Err(BodyFault::encoding("a form in another charset than UTF-8"));
+                }
+                let boundary = media_type.boundary.as_deref().unwrap_or_default();
+                let reader = MultipartReader::new(&paths.form.paths, boundary, limits);
+                Reader::Multipart(reader.map_err(said_by_head)?)
+            }
+        })
+    }
+
+    pub(super) fn part(&self) -> Part {
+        match self {
+            Reader::Xml { .. } => Part::Xml,
+            Reader::Json { .. } => Part::Json,
+            Reader::Urlencoded(_) | Reader::Multipart(_) => Part::Form,
+        }
+    }
+
+    pub(super) fn feed(&mut self, bytes: &[u8], heard: &mut Heard<'_>) -> Result<(), Fault> {
+        let paths = heard.paths;
+        match self {
+            Reader::Xml { text, xml } => {
+                let mut hearing = heard.of(&paths.xml.ids);
+                text.feed(bytes, &mut |text| xml.feed(text, &mut hearing))
+            }
+            Reader::Json { text, json } => {
+                let mut hearing = heard.of(&paths.json.ids);
+                text.feed(bytes, &mut |text| json.feed(&paths.json.paths, text, &mut hearing))
+            }
+            Reader::Urlencoded(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
+            Reader::Multipart(form) => form.feed(&paths.form.paths, bytes, &mut heard.of(&paths.form.ids)),
+        }
+    }
+
+    pub(super) fn finish(&mut self, heard: &mut Heard<'_>) -> Result<(), Fault> {
+        let paths = heard.paths;
+        match self {
+            Reader::Xml { text, xml } => {
+                let mut hearing = heard.of(&paths.xml.ids);
+                text.finish(&mut |text| xml.feed(text, &mut hearing))?;
+                xml.finish(&mut hearing)
+            }
+            Reader::Json { text, json } => {
+                let mut hearing = heard.of(&paths.json.ids);
+                text.finish(&mut |text| json.feed(&paths.json.paths, text, &mut hearing))?;
+                json.finish(&paths.json.paths, &mut hearing)
+            }
+            Reader::Urlencoded(form) => form.finish(&paths.form.paths, &mut heard.of(&paths.form.ids)),
+            Reader::Multipart(form) => form.finish(&mut heard.of(&paths.form.ids)),
+        }
+    }
+}
+
+impl Heard<'_> {
+    fn of<'a>(&'a mut self, ids: &'a [pointsman_rules::PayloadId]) -> Hearing<'a> {
+        Hearing { evidence: self.evidence, ids, is_asked: self.is_asked }
+    }
+}
+
+/// What a reader refuses before its first byte stands in the head.
+fn said_by_head(fault: Fault) -> BodyFault {
+    BodyFault::new(Part::Head, fault)
+}
