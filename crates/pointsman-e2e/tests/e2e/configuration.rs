@@ -79,6 +79,7 @@ fn ambiguous_server() {
 /// What belongs to later versions parses, and is refused by name.
 #[test]
 fn not_yet() {
+    check(&good().rules("if (mail.from == \"x\") { reject(); }"), &["mail.from", "yet", "^"]);
     for action in ["bandwidth(gold)", "limitRate(gold)", "mirror(standard)"] {
         check(&good().rules(&format!("{{ {action}; }}")), &["yet", "^"]);
     }
