@@ -94,3 +94,92 @@ impl Judge {
         missing == 0 || self.booked.grow(missing.next_multiple_of(BOOKED_STEP_BYTES))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pointsman_http::{Framing, HeadLimits, RequestHead};
+    use pointsman_net::{Account, Budget};
+    use pointsman_rules::{Evidence, Targets, compile};
+    use pointsman_view::{BodyOptions, BodyPaths};
+
+    use super::*;
+
+    const KIB: u64 = 1024;
+
+    fn judge(head: &str, account: &Account) -> Judge {
+        let program = compile("if (json.a == 1) { routeTo(x); }", &Targets::Any).expect("a rule set").program;
+        let mut parsed = RequestHead::default();
+        let limits = HeadLimits { head_bytes_max: 1000, headers_max: 10, target_bytes_max: 100 };
+        assert_eq!(parsed.parse(head.as_bytes(), &limits), Ok(true));
+        let paths = Arc::new(BodyPaths::new(&program));
+        let evidence = Evidence::new(&program);
+        let inspection = Inspection::new(evidence, paths, &parsed, head.as_bytes(), &BodyOptions::default());
+        Judge::new(inspection, account.book(KIB).expect("there is enough"))
+    }
+
+    const CHUNKED: &str =
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+    /// However it is cut: nothing from the last byte of content on, until all is known.
+    #[test]
+    fn the_last_byte_is_kept_back() {
+        let mut framed = Vec::new();
+        let mut places = Vec::new();
+        for chunk in ["{\"a", "\"", ":[1,2", "]}", "  "] {
+            framed.extend_from_slice(format!("{:x};x=\"y\"\r\n", chunk.len()).as_bytes());
+            places.extend(framed.len()..framed.len() + chunk.len());
+            framed.extend_from_slice(chunk.as_bytes());
+            framed.extend_from_slice(b"\r\n");
+        }
+        framed.extend_from_slice(b"0\r\nX: y\r\n\r\n");
+        for step in 1..=framed.len() {
+            let mut judge = judge(CHUNKED, &Account::unlimited());
+            let mut body = BodyReader::new(Framing::Chunked);
+            let (mut came, mut kept_back) = (0, 0);
+            for piece in framed.chunks(step) {
+                let fed = judge.follow(&mut body, piece, &mut kept_back).expect("it is well framed");
+                came += piece.len();
+                assert_eq!(fed.used, piece.len());
+                let last = places.iter().rfind(|place| **place < came);
+                let expected = last.map_or(came, |last| came - last);
+                assert_eq!(kept_back, if fed.done { 0 } else { expected }, "{came} bytes by {step}");
+            }
+            assert!(body.is_done() && judge.inspection.fault().is_none());
+        }
+    }
+
+    /// With a length the end is known when it comes.
+    #[test]
+    fn what_has_a_length_keeps_nothing_back() {
+        let head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/json\r\nContent-Length: 7\r\n\r\n";
+        let mut judge = judge(head, &Account::unlimited());
+        let mut body = BodyReader::new(Framing::Length(7));
+        let mut kept_back = 0;
+        for piece in [&b"{\"a"[..], b"\":", b"1]"] {
+            judge.follow(&mut body, piece, &mut kept_back).expect("it is well framed");
+            assert_eq!(kept_back, 0);
+        }
+        assert!(judge.inspection.fault().is_some(), "what ends it is wrong");
+    }
+
+    #[test]
+    fn what_it_may_hold_is_booked_by_and_by() {
+        let account = Account::new(Arc::new(Budget::new(200 * KIB, 1)));
+        let mut judge = judge(CHUNKED, &account);
+        let mut body = BodyReader::new(Framing::Chunked);
+        let (mut fed, mut kept_back) = (0, 0);
+        let start = b"fffff\r\n[";
+        judge.follow(&mut body, start, &mut kept_back).expect("there is enough");
+        let unfollowed = loop {
+            match judge.follow(&mut body, &[b' '; 1024], &mut kept_back) {
+                Ok(_) => fed += KIB,
+                Err(unfollowed) => break unfollowed,
+            }
+            assert!(judge.booked.bytes() >= 2 * fed && fed < 200 * KIB, "{fed}");
+        };
+        assert_eq!(unfollowed, Unfollowed::Memory);
+        assert!(fed >= 32 * KIB, "{fed}");
+    }
+}

@@ -15,7 +15,7 @@ use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
 
-/// One thread's view of a generation. Sessions hold it only while they decide.
+/// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
 pub(crate) struct Local {
     pub(crate) live: Arc<Live>,
     pools: Vec<Rc<LocalPool>>,

@@ -1,10 +1,11 @@
 //! Orders that are in order, whichever way they come.
 
-use super::{JSON, Shop, XML, chunked_head, chunks, head, json_order, xml_order};
+use super::{JSON, RULES, Shop, XML, chunked_head, chunks, head, json_order, xml_order};
 
 pointsman_e2e::for_threads!(
     large_orders_arrive_as_they_were,
     small_orders_of_every_kind,
+    another_media_type,
     many_orders_on_one_connection,
     a_byte_a_packet,
     no_body_no_fields
@@ -64,9 +65,37 @@ fn small_orders_of_every_kind(threads: usize) {
     }
 }
 
+/// What a rule refuses is not let in by leaving out what it is, unless the listener says so.
+fn another_media_type(threads: usize) {
+    let rules = "R1: if (json.order.total > 52000) { reject(403); }";
+    for (keys, status, sniffed) in [
+        ("", 415, 415),
+        ("body_kind = \"absent\"", 200, 200),
+        ("body_kind = \"unknown\"", 415, 415),
+        ("body_kind = \"sniff\"", 200, 403),
+    ] {
+        let shop = Shop::with(threads, rules, |setup| setup.listener(keys));
+        for media_type in ["text/plain", ""] {
+            assert_eq!(shop.post(media_type, b"order=60000").status(), status, "{keys}, {media_type}");
+            let order = json_order(10, 60_000);
+            assert_eq!(shop.post(media_type, &order).status(), sniffed, "{keys}, {media_type}");
+            let mut client = shop.client();
+            client.send(chunked_head(media_type));
+            client.try_send(chunks(&order, 7)).ok();
+            assert_eq!(client.response().status(), sniffed, "{keys}, {media_type}, chunked");
+        }
+    }
+}
+
 /// What comes behind a body that was held is the next request.
 fn many_orders_on_one_connection(threads: usize) {
-    let shop = Shop::start(threads);
+    for mode in ["hold", "concurrent", "latest"] {
+        many_orders(threads, mode);
+    }
+}
+
+fn many_orders(threads: usize, mode: &str) {
+    let shop = Shop::with(threads, RULES, |setup| setup.listener(&format!("pipeline = \"{mode}\"")));
     let mut client = shop.client();
     let bodies = [xml_order(200_000, 1), xml_order(10, 2), xml_order(70_000, 3)];
     for round in 0..3 {
