@@ -4,6 +4,7 @@
 
 mod advice;
 pub mod ast;
+mod body_cost;
 mod cases;
 mod compare;
 mod compile;
@@ -37,6 +38,7 @@ mod template;
 mod truth;
 mod truths;
 
+pub use body_cost::{Blame, BodyCost, Reach, Reading, Why};
 pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};
 pub use compile::{Compiled, Scope, Targets, compile, compile_for};
 pub use decide::{DecidedBy, Decision, Outcome};

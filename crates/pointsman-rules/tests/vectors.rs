@@ -56,6 +56,24 @@ fn compiled() {
     }
 }
 
+/// What each rule may cost of a body.
+#[test]
+fn costs() {
+    for path in vectors("costs") {
+        let source = read(&path);
+        let program = match compile(&source, &targets(&source)) {
+            Ok(compiled) => compiled.program,
+            Err(findings) => panic!("{}", rendered(&findings, &path, &source)),
+        };
+        let mut lines = String::new();
+        for cost in program.body_costs() {
+            writeln!(lines, "{}: {}", cost.name(&program), cost.sentence(&program))
+                .expect("writing to a string");
+        }
+        check(&lines, &path.with_extension("costs"));
+    }
+}
+
 /// Every example of the reference is in modern form, and compiles unless it says that it cannot.
 #[test]
 fn reference() {

@@ -1,5 +1,6 @@
 //! `pointsman check`: everything that is wrong with configurations and rule sets.
 
+mod costs;
 mod finding;
 pub(crate) mod input;
 pub(crate) mod terminal;
@@ -16,6 +17,7 @@ use pointsman_config::Plan;
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use crate::{WRONG_USE, say, wrong_use};
+use costs::BodyCosts;
 use finding::to_json;
 
 const HELP: &str = "\
@@ -45,8 +47,10 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     let status = report.status(options.fail_on);
     let findings = if options.json { report.json() } else { report.drawn(terminal::colour(&io::stdout())) };
     let said = say(&mut io::stdout(), &findings, status);
-    let last_words =
-        format!("{}{}{}\n", report.complaints(), report.costs, report.summary(options.files.len()));
+    // Programs find them among the rest.
+    let body_costs = if options.json { String::new() } else { report.drawn_costs() };
+    let summary = report.summary(options.files.len());
+    let last_words = format!("{}{}{body_costs}{summary}\n", report.complaints(), report.costs);
     if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
 }
 
@@ -109,6 +113,7 @@ struct Looked {
     rule_sets: usize,
     /// A line about each rule set that is large enough to have a cost of its own.
     costs: String,
+    body_costs: Vec<BodyCosts>,
 }
 
 /// What was found behind a file of the command line, or why it cannot be read.
@@ -118,18 +123,26 @@ fn look_at(path: &Path) -> Result<Looked, String> {
     }
     let source = input::text(path)?;
     let name = input::name(path);
-    let (diagnostics, costs) = match pointsman_rules::compile(&source, &Targets::Any) {
-        Ok(compiled) => (compiled.warnings, cost(&name, &compiled.program)),
-        Err(diagnostics) => (diagnostics, String::new()),
+    let (diagnostics, costs, body_costs) = match pointsman_rules::compile(&source, &Targets::Any) {
+        Ok(compiled) => {
+            let program = &compiled.program;
+            (compiled.warnings, cost(&name, program), BodyCosts::of(&name, program))
+        }
+        Err(diagnostics) => (diagnostics, String::new(), None),
     };
+    let body_costs = body_costs.into_iter().collect();
     let text = Text { name, language: Language::Rules, source: source.into(), diagnostics };
-    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs })
+    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs, body_costs })
 }
 
 fn look_at_configuration(path: &Path) -> Result<Looked, String> {
-    let (problems, rule_sets, costs) = match Plan::check_only(path) {
-        Ok(loaded) => (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan)),
-        Err(problems) => (problems, 0, String::new()),
+    let (problems, rule_sets, costs, body_costs) = match Plan::check_only(path) {
+        Ok(loaded) => {
+            let sets = loaded.rule_sets.iter();
+            let body_costs = sets.filter_map(|set| BodyCosts::of(&set.name, &set.program)).collect();
+            (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs)
+        }
+        Err(problems) => (problems, 0, String::new(), Vec::new()),
     };
     if problems.is_unreadable() {
         let messages: Vec<_> = problems.diagnostics().map(|(_, finding)| finding.message.as_str()).collect();
@@ -142,7 +155,7 @@ fn look_at_configuration(path: &Path) -> Result<Looked, String> {
         source: file.source.clone(),
         diagnostics: file.diagnostics.clone(),
     });
-    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets, costs })
+    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets, costs, body_costs })
 }
 
 /// How many rules files a plan was made of: listeners may share one.
@@ -169,6 +182,7 @@ struct Report {
     configurations: usize,
     rule_sets: usize,
     costs: String,
+    body_costs: Vec<BodyCosts>,
 }
 
 impl Report {
@@ -177,6 +191,7 @@ impl Report {
         self.configurations += usize::from(looked.is_configuration);
         self.rule_sets += looked.rule_sets;
         self.costs.push_str(&looked.costs);
+        self.body_costs.extend(looked.body_costs);
     }
 
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -198,7 +213,12 @@ impl Report {
 
     fn json(&self) -> String {
         let findings: Vec<_> = self.texts.iter().flat_map(to_json).collect();
-        format!("{:#}\n", serde_json::json!({ "version": 1, "findings": findings }))
+        let costs: Vec<_> = self.body_costs.iter().map(BodyCosts::to_json).collect();
+        format!("{:#}\n", serde_json::json!({ "version": 1, "findings": findings, "body_costs": costs }))
+    }
+
+    fn drawn_costs(&self) -> String {
+        self.body_costs.iter().map(BodyCosts::text).collect()
     }
 
     fn complaints(&self) -> String {

@@ -64,6 +64,30 @@ fn check_json() {
     }
 }
 
+/// What rules cost of a body is said of those that look into one, for people and for programs.
+#[test]
+fn check_costs() {
+    let rules = "R1: if (xml.order/total > 5) { routeTo(standard); }\nR2: if (path == \"/\") { reject(); }\n";
+    let folder = folder(&[("good.rules", GOOD), ("body.rules", rules)]);
+    let said = [
+        "body.rules: what is read of a body when a rule decides\n  R1: up to a value of `xml.order/total` that fits",
+        "  R2, no rule: the whole body, because R1 is false only when no value of `xml.order/total` fits",
+    ];
+    ends(folder.path(), &["check", "good.rules", "body.rules"], 0, &said);
+    let quiet = ends(folder.path(), &["check", "good.rules"], 0, &[]);
+    assert!(!quiet.output().contains("is read"), "{}", quiet.output());
+    let json = ends(folder.path(), &["check", "--json", "good.rules", "body.rules"], 0, &[]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let costs = json["body_costs"].as_array().expect("a list");
+    assert_eq!((costs.len(), &costs[0]["file"]), (1, &"body.rules".into()), "{json}");
+    assert_eq!(costs[0]["groups"][1]["rules"], serde_json::json!(["R2", "no rule"]));
+    assert_eq!(costs[0]["groups"][1]["latest"]["reach"], "body");
+
+    let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
+    setup.rules(rules).write(folder.path());
+    ends(folder.path(), &["check", "pointsman.toml"], 0, &["shop.rules: what is read of a body when a rule decides"]);
+}
+
 /// A whole configuration: its rules are read against its pools.
 #[test]
 fn check_configuration() {

@@ -1,0 +1,217 @@
+//! How much of a body must be read before each rule is settled: known before any request comes.
+//!
+//! The walk waits at each rule whose condition is not settled, so that a rule costs what it needs itself and what the
+//! rules on the way to it need to be passed.
+
+mod need;
+#[cfg(test)]
+mod tests;
+mod wording;
+
+use self::need::{Kind, Need, Needs};
+pub use self::need::{Reach, Why};
+use crate::{Block, Condition, Exit, Field, OnUnknown, Program, Rule, RuleIndex, Span};
+
+/// What one rule may cost of a body of a kind that rules look into; of another one, and where there is none, the head
+/// is enough. What costs most of several kinds counts.
+#[derive(Clone, Debug)]
+pub struct BodyCost<'p> {
+    /// Which rule; the index of the final `else:` is the number of rules, and one more stands for a request that no
+    /// rule decides.
+    pub rule: RuleIndex,
+    /// What must have been read at the least when it decides, or is passed if it never decides.
+    pub earliest: Reading<'p>,
+    /// What must have been read at the most.
+    pub latest: Reading<'p>,
+}
+
+/// A part of a body that must have been read, and for whose sake.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'p> {
+    /// How far.
+    pub reach: Reach,
+    /// What asks for that; nothing where the head is enough.
+    pub blame: Option<Blame<'p>>,
+}
+
+/// What asks for a part of a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Blame<'p> {
+    /// The rule, this one or an earlier one.
+    pub rule: RuleIndex,
+    /// Whether its condition has to be true there; otherwise false.
+    pub holds: bool,
+    /// The field.
+    pub field: &'p Field,
+    /// Where the test stands in the source; nothing for a text or a stickiness that names the field.
+    pub span: Option<Span>,
+    /// Why so much of it.
+    pub why: Why,
+}
+
+/// What must have been read when a place of the walk is reached: by the shortest way and by the longest.
+#[derive(Clone, Copy, Debug)]
+struct Arrival<'p> {
+    earliest: Reading<'p>,
+    latest: Reading<'p>,
+}
+
+/// What must have been read when a rule decides, and when it is passed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settled<'p> {
+    decides: Option<Arrival<'p>>,
+    passes: Option<Arrival<'p>>,
+}
+
+impl Program {
+    /// What each rule may cost of a body, in their order; rules that are never asked are left out. Nothing where no rule
+    /// names a field of the body.
+    #[must_use]
+    pub fn body_costs(&self) -> Vec<BodyCost<'_>> {
+        if self.payloads.is_empty() { Vec::new() } else { self.costs_among(&Kind::of(self)) }
+    }
+
+    /// The same of bodies of some kinds.
+    fn costs_among(&self, kinds: &[Kind]) -> Vec<BodyCost<'_>> {
+        let mut costs = vec![Settled::default(); self.rules.len() + 2];
+        for kind in kinds {
+            for (all, one) in costs.iter_mut().zip(self.costs_of(*kind)) {
+                all.decides = Arrival::either(all.decides, one.decides);
+                all.passes = Arrival::either(all.passes, one.passes);
+            }
+        }
+        let costs = costs.into_iter().enumerate().filter_map(|(rule, cost)| {
+            let Arrival { earliest, latest } = cost.decides.or(cost.passes)?;
+            Some(BodyCost { rule: numbered(rule), earliest, latest })
+        });
+        costs.collect()
+    }
+
+    /// What a body of a kind costs when each rule is settled; nothing of those that are never asked.
+    fn costs_of(&self, kind: Kind) -> Vec<Settled<'_>> {
+        let rules = self.rules.len() + usize::from(self.fallback.is_some());
+        let mut arrivals: Vec<Option<Arrival<'_>>> = vec![None; rules + 1];
+        if let Some(first) = arrivals.first_mut() {
+            *first = Some(Arrival { earliest: Reading::HEAD, latest: Reading::HEAD });
+        }
+        let mut costs = vec![Settled::default(); self.rules.len() + 1];
+        for ((index, rule), cost) in self.rules.iter().chain(&self.fallback).enumerate().zip(&mut costs) {
+            // Jumps go forward, so that all ways to a rule are known before it.
+            let Some(arrival) = arrivals.get(index).copied().flatten() else { continue };
+            let branches = self.branches(numbered(index), rule, arrival, kind);
+            for (arrival, to) in &branches {
+                let settled = if let To::Nowhere = to { &mut cost.decides } else { &mut cost.passes };
+                *settled = Arrival::either(*settled, Some(*arrival));
+            }
+            for (arrival, to) in branches {
+                let place = match to {
+                    To::Nowhere => continue,
+                    To::Next => index + 1,
+                    To::Rule(target) => target.0 as usize,
+                };
+                if let Some(there) = arrivals.get_mut(place) {
+                    *there = Arrival::either(*there, Some(arrival));
+                }
+            }
+        }
+        costs.push(Settled { decides: arrivals.pop().flatten(), passes: None });
+        costs
+    }
+
+    /// What must have been read when each branch of a rule is taken, and where the walk goes then.
+    fn branches<'p>(
+        &self,
+        index: RuleIndex,
+        rule: &'p Rule,
+        arrival: Arrival<'p>,
+        kind: Kind,
+    ) -> Vec<(Arrival<'p>, To)> {
+        let mut branches = Vec::with_capacity(3);
+        let mut either: Option<Arrival<'p>> = None;
+        for (holds, block) in [(true, &rule.then), (false, &rule.otherwise)] {
+            let Some(needs) = rule.condition.needs(holds, kind) else { continue };
+            let settled = arrival.and(needs, index, holds);
+            either = Arrival::either(either, Some(settled));
+            let to = match &block.exit {
+                Exit::Terminal(_) => To::Nowhere,
+                Exit::Next => To::Next,
+                Exit::Goto(target) => To::Rule(*target),
+            };
+            branches.push((settled.and(block.needs(kind), index, holds), to));
+        }
+        if self.on_unknown == OnUnknown::Skip
+            && !matches!(rule.condition, Condition::Always)
+            && let Some(mut skipped) = either
+        {
+            if let Some(need) = rule.condition.repeated() {
+                let repeated = arrival.earliest.longer(Reading::of(need, index, true));
+                skipped.earliest = skipped.earliest.shorter(repeated);
+            }
+            branches.push((skipped, To::Next));
+        }
+        branches
+    }
+}
+
+/// There are fewer rules than that.
+fn numbered(index: usize) -> RuleIndex {
+    RuleIndex(u32::try_from(index).unwrap_or(u32::MAX))
+}
+
+/// Where the walk goes.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    Next,
+    Rule(RuleIndex),
+    Nowhere,
+}
+
+impl<'p> Reading<'p> {
+    const HEAD: Reading<'p> = Reading { reach: Reach::Head, blame: None };
+
+    /// The part that a need asks for, in a rule whose condition has to hold or not.
+    fn of(need: Need<'p>, rule: RuleIndex, holds: bool) -> Reading<'p> {
+        let blame = need.blame.map(|(field, span, why)| Blame { rule, holds, field, span, why });
+        Reading { reach: need.reach, blame }
+    }
+
+    /// The longer of two; the first of those that are alike.
+    fn longer(self, other: Reading<'p>) -> Reading<'p> {
+        if other.reach > self.reach { other } else { self }
+    }
+
+    fn shorter(self, other: Reading<'p>) -> Reading<'p> {
+        if other.reach < self.reach { other } else { self }
+    }
+}
+
+impl<'p> Arrival<'p> {
+    /// What must have been read to come further by a rule.
+    fn and(self, needs: Needs<'p>, rule: RuleIndex, holds: bool) -> Arrival<'p> {
+        Arrival {
+            earliest: self.earliest.longer(Reading::of(needs.earliest, rule, holds)),
+            latest: self.latest.longer(Reading::of(needs.latest, rule, holds)),
+        }
+    }
+
+    /// What must have been read by one of two ways, if there are any.
+    fn either(one: Option<Arrival<'p>>, other: Option<Arrival<'p>>) -> Option<Arrival<'p>> {
+        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+        Some(Arrival {
+            earliest: one.earliest.shorter(other.earliest),
+            latest: one.latest.longer(other.latest),
+        })
+    }
+}
+
+impl Block {
+    /// The first values that its texts and its stickiness name.
+    fn needs(&self, kind: Kind) -> Needs<'_> {
+        match self.awaits.iter().find(|field| kind.has(field)) {
+            None => Needs::HEAD,
+            Some(field) => {
+                Needs::both(Need { reach: Reach::Value, blame: Some((field, None, Why::FirstValue)) })
+            }
+        }
+    }
+}

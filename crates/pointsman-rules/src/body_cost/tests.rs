@@ -1,0 +1,201 @@
+//! What is said of costs holds for every body.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::generated::{MadeUpSubject, MadeUpValue, payload_fields, programs, subjects};
+use crate::{Cause, DecidedBy, Decision, Outcome, Targets, Value, compile};
+
+/// The costs of a rule set, a line each.
+fn lines(rules: &str) -> Vec<String> {
+    let program = compile(rules, &Targets::Any).expect("a rule set").program;
+    let costs = program.body_costs();
+    costs.iter().map(|cost| format!("{}: {}", cost.name(&program), cost.sentence(&program))).collect()
+}
+
+#[track_caller]
+fn check(rules: &str, expected: &[&str]) {
+    assert_eq!(lines(rules), expected, "{rules}");
+}
+
+#[test]
+fn a_head_costs_nothing() {
+    check("R1: if (path == \"/\") { reject(); } else: routeTo(a);", &[]);
+}
+
+#[test]
+fn what_stands_before_a_rule_is_its_cost_too() {
+    check(
+        "R1: if (path == \"/\") { routeTo(a); }
+         R2: if (xml.a//b == \"x\") { routeTo(a); }
+         R3: if (path == \"/c\") { routeTo(a); }
+         else: routeTo(a);",
+        &[
+            "R1: the head",
+            "R2: up to a value of `xml.a//b` that fits",
+            "R3: the whole body, because R2 is false only when no value of `xml.a//b` fits; `first(xml.a//b)` would not",
+            "else: the whole body, because R2 is false only when no value of `xml.a//b` fits; `first(xml.a//b)` would not",
+        ],
+    );
+}
+
+#[test]
+fn negation_needs_all_values() {
+    let because = "because R0 negates `form[\"a\"]`; `first(form[\"a\"])` would not";
+    check(
+        "R0: if (!(form[\"a\"] == \"x\")) { tag(t); } R1: if (first(form[\"a\"]) == \"y\") { routeTo(a); }",
+        &[
+            &format!("R0: up to a value of `form[\"a\"]` that fits; at worst the whole body, {because}"),
+            &format!("R1: up to a value of `form[\"a\"]` that fits; at worst the whole body, {because}"),
+            &format!("no rule: up to a value of `form[\"a\"]` that fits; at worst the whole body, {because}"),
+        ],
+    );
+}
+
+/// Jumps lead past what others wait for.
+#[test]
+fn a_way_past_a_rule_does_not_pay_for_it() {
+    check(
+        "R1: if (path == \"/\") { goto R3; }
+         R2: if (count(json.a[*]) > 3) { reject(); }
+         R3: if (json.b == \"x\") { routeTo(a); }
+         R4: if (json.c exists) { goto R6; } else { goto R6; }
+         R5: { discard(); }
+         R6: { routeTo(a); }",
+        &[
+            "R1: the head",
+            "R2: up to where `json.a[*]` can have no more values, because R2 counts `json.a[*]`",
+            "R3: up to the first value of `json.b`; at worst up to where `json.a[*]` can have no more values, because R2 \
+             counts `json.a[*]`",
+            "R4: up to the first value of `json.b`; at worst the whole body, because R4 is false only when `json.c` is absent",
+            "R6: up to the first value of `json.b`; at worst the whole body, because R4 is false only when `json.c` is absent",
+        ],
+    );
+}
+
+#[test]
+fn texts_and_stickiness_wait_for_values() {
+    check(
+        "R1: if (path == \"/\") { redirect(302, \"/${json.id}\"); }
+         R2: { routeTo(a, STICKY_ON(json.id)); }",
+        &["R1: up to the first value of `json.id`", "R2: up to the first value of `json.id`"],
+    );
+}
+
+#[test]
+fn each_choice_of_values_has_its_reach() {
+    for (condition, when_true, when_false) in [
+        ("json.a == 1", Reach::Value, Reach::Value),
+        ("json.a exists", Reach::Value, Reach::Body),
+        ("json.a.b exists", Reach::Value, Reach::Scope),
+        ("json[*] == 1", Reach::Value, Reach::Body),
+        ("json.a[*] == 1", Reach::Value, Reach::Scope),
+        ("all(json.a[*]) == 1", Reach::Scope, Reach::Value),
+        ("first(json[*]) == 1", Reach::Value, Reach::Value),
+        ("first(json[*]) exists", Reach::Value, Reach::Body),
+        ("once(json[*]) == 1", Reach::Body, Reach::Body),
+        ("once(json.a) == 1", Reach::Value, Reach::Value),
+        ("count(json.a) == 1", Reach::Value, Reach::Value),
+        ("count(form[\"a\"]) > 1", Reach::Body, Reach::Body),
+        ("body.size > 5", Reach::Body, Reach::Body),
+        ("xml.a == 1", Reach::Value, Reach::Value),
+        ("xml.a/b == 1", Reach::Value, Reach::Body),
+        ("xml.a/b[1] == 1", Reach::Value, Reach::Value),
+        ("xml.a/b[1] exists", Reach::Value, Reach::Body),
+        ("xml.a/b[1]/c == 1", Reach::Value, Reach::Scope),
+        ("xml.a/b[1]/c[2] exists", Reach::Value, Reach::Scope),
+        ("xml.a/@b exists", Reach::Value, Reach::Scope),
+        ("xml.a//@b exists", Reach::Value, Reach::Body),
+        ("xml.a/b/@c exists", Reach::Value, Reach::Body),
+        ("!(json[*] == 1)", Reach::Body, Reach::Value),
+        ("json[*] == 1 && json.a == 1", Reach::Value, Reach::Body),
+        ("json[*] == 1 || count(json[*]) == 1", Reach::Body, Reach::Body),
+        ("path == \"/\" || body.size > 1", Reach::Body, Reach::Body),
+    ] {
+        let rules = format!("R1: if ({condition}) {{ routeTo(a); }} R2: {{ routeTo(a); }}");
+        let program = compile(&rules, &Targets::Any).expect("a rule set").program;
+        let found: Vec<_> = program.body_costs().iter().map(|cost| cost.latest.reach).collect();
+        assert_eq!(found, [when_true, when_false], "{condition}");
+    }
+}
+
+/// A subject of which the fields of the body have these values, and those that are not ended may have more.
+fn read(subject: &MadeUpSubject, values: bool, has_ended: impl Fn(&Field) -> bool) -> MadeUpSubject {
+    let payloads = payload_fields();
+    let mut read = subject.clone();
+    read.unsettled.retain(|(field, _)| !payloads.contains(field));
+    if !values {
+        read.fields.retain(|(field, _)| !payloads.contains(field));
+    }
+    read.unsettled
+        .extend(payloads.into_iter().filter(|field| !has_ended(field)).map(|field| (field, Cause::Unread)));
+    read
+}
+
+/// The same with a value of each field of the body at least, and one of each that has one place.
+fn with_values(mut subject: MadeUpSubject) -> MadeUpSubject {
+    for field in payload_fields() {
+        if subject.values(&field).is_empty() {
+            subject.add(&field, Value::Text(b"a"));
+        }
+        if !field.is_many_valued() {
+            let first = subject.fields.iter().position(|(name, values)| *name == field && !values.is_empty());
+            let (_, mut values) = subject.fields.swap_remove(first.expect("it has a value"));
+            values.truncate(1);
+            subject.fields.retain(|(name, _)| *name != field);
+            subject.fields.push((field, values));
+        }
+    }
+    subject
+}
+
+fn cost_of<'c, 'p>(
+    costs: &'c [BodyCost<'p>],
+    program: &Program,
+    decision: &Decision<'_>,
+) -> &'c BodyCost<'p> {
+    let rule = match decision.by {
+        DecidedBy::Rule { index, .. } => index,
+        DecidedBy::Nothing => RuleIndex(u32::try_from(program.rules.len() + 1).expect("few rules")),
+    };
+    costs.iter().find(|cost| cost.rule == rule).expect("what decides is asked")
+}
+
+proptest! {
+    /// Nothing decides before what is said to be the earliest, nor later than the latest.
+    #[test]
+    fn what_is_said_of_costs_holds(program in programs(), subject in subjects()) {
+        let is_open = |value: &MadeUpValue| matches!(value, MadeUpValue::Unknown(Cause::Unread));
+        prop_assume!(!subject.fields.iter().any(|(_, values)| values.iter().any(is_open)));
+        let costs = program.costs_among(&[Kind::Json]);
+        let is_said = |decision: &Decision<'_>| {
+            !matches!(decision.outcome, Outcome::Waits | Outcome::Refused(_) | Outcome::RouteUnknown { .. })
+        };
+
+        let head = read(&subject, false, |_| false);
+        let by_head = program.interpret(&head, |_| {});
+        if is_said(&by_head) {
+            prop_assert_eq!(cost_of(&costs, &program, &by_head).earliest.reach, Reach::Head);
+        }
+
+        let subject = with_values(subject);
+        // A place that has one value has ended with it; of others more may come.
+        let values = read(&subject, true, |field| !field.is_many_valued());
+        let by_values = program.interpret(&values, |_| {});
+        if is_said(&by_values) {
+            prop_assert!(cost_of(&costs, &program, &by_values).earliest.reach <= Reach::Value);
+        }
+        let whole = read(&subject, true, |_| true);
+        let decided = program.interpret(&whole, |_| {});
+        if is_said(&decided) {
+            let latest = cost_of(&costs, &program, &decided).latest.reach;
+            let head = read(&subject, false, |_| false);
+            if latest == Reach::Head {
+                prop_assert_eq!(format!("{:?}", program.interpret(&head, |_| {})), format!("{decided:?}"));
+            }
+            if latest <= Reach::Value {
+                prop_assert_eq!(format!("{by_values:?}"), format!("{decided:?}"));
+            }
+        }
+    }
+}
