@@ -85,7 +85,12 @@ fn check_costs() {
 
     let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
     setup.rules(rules).write(folder.path());
-    ends(folder.path(), &["check", "pointsman.toml"], 0, &["shop.rules: what is read of a body when a rule decides"]);
+    ends(
+        folder.path(),
+        &["check", "pointsman.toml"],
+        0,
+        &["shop.rules: what is read of a body when a rule decides"],
+    );
 }
 
 /// A whole configuration: its rules are read against its pools.
