@@ -101,8 +101,14 @@ pub fn check(input: &[u8]) {
         let whole = new().read(request.content, || usize::MAX);
         let bytes = new().read(request.content, || 1);
         let pieces = new().read(request.content, || 1 + random.below(9));
-        assert_eq!(bytes, whole, "{kind:?}: byte by byte and in one");
-        assert_eq!(pieces, whole, "{kind:?}: in pieces and in one");
+        for (cut, read) in [("byte by byte", bytes), ("in pieces", pieces)] {
+            let is_whole = read.1 == WHOLE;
+            assert_eq!(is_whole, whole.1 == WHOLE, "{kind:?}: {cut} and in one");
+            // How much comes out of broken compressed content may depend on how it was cut.
+            if is_whole || !request.is_coded() {
+                assert_eq!(read, whole, "{kind:?}: {cut} and in one");
+            }
+        }
     }
 }
 
@@ -125,7 +131,15 @@ impl<'i> Request<'i> {
         let is_whole = head.parse(&received, &HeadLimits::default()).unwrap_or(false);
         is_whole.then_some(Request { head, received, content })
     }
+
+    fn is_coded(&self) -> bool {
+        let mut lines = self.head.lines().iter();
+        lines.any(|line| line.name(&self.received).eq_ignore_ascii_case(b"content-encoding"))
+    }
 }
+
+/// A body without a fault.
+const WHOLE: &str = "whole";
 
 struct Reading<'p> {
     program: &'p Program,
@@ -150,7 +164,7 @@ impl Reading<'_> {
         assert!(self.inspection.evidence().has_all(), "at the end all is known");
         assert!(self.decided.is_some(), "at the end it is decided");
         let fault = self.inspection.fault().map(ToString::to_string);
-        self.end = fault.unwrap_or_else(|| "whole".to_owned());
+        self.end = fault.unwrap_or_else(|| WHOLE.to_owned());
         (self.decided, self.end)
     }
 

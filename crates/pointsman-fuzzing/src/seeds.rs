@@ -10,6 +10,7 @@ const QUERIES: &str = include_str!("../../../testdata/normal-forms/queries.txt")
 const COOKIES: &str = include_str!("../../../testdata/normal-forms/cookies.txt");
 const HOSTS: &str = include_str!("../../../testdata/normal-forms/hosts.txt");
 const HEADERS: &str = include_str!("../../../testdata/normal-forms/headers.txt");
+const BODIES: &str = include_str!("../../../testdata/bodies/fields.txt");
 
 const PROXY_HEADERS: &str = include_str!("../../../testdata/proxy-protocol/headers.txt");
 
@@ -74,7 +75,27 @@ pub(crate) fn asked_bodies() -> Vec<Vec<u8>> {
         ("text/plain", " <order/>"),
     ]
     .map(|(media_type, content)| format!("Content-Type: {media_type}\r\n\r\n{content}").into_bytes())
-    .to_vec()
+    .into_iter()
+    .chain(BODIES.split("\n\n").filter(|case| case.starts_with("== ")).map(asked_body))
+    .collect()
+}
+
+/// The same of a case among the vectors.
+fn asked_body(case: &str) -> Vec<u8> {
+    let (mut head, mut content) = (String::new(), Vec::new());
+    for line in case.lines() {
+        match line.split_at(line.len().min(2)) {
+            ("> ", field)
+                if field.starts_with("Transfer-Encoding") || field.starts_with("Content-Length") => {}
+            ("> ", field) => head.extend([field, "\r\n"]),
+            ("| ", text) => content.extend(unescaped(text)),
+            ("x ", hex) => {
+                content.extend(hex.split(' ').filter_map(|byte| u8::from_str_radix(byte, 16).ok()));
+            }
+            _ => {}
+        }
+    }
+    [head.as_bytes(), b"\r\n", &content].concat()
 }
 
 pub(crate) fn paths() -> Vec<Vec<u8>> {

@@ -273,7 +273,9 @@ impl<C: Transport> Session<C> {
                         Ok(Step::Moved) => {}
                         Ok(Step::Done) => *upload = Upload::Over,
                         // What answers a request that is refused is no answer.
-                        Err(fault @ (PumpFault::Content(_) | PumpFault::Memory)) => return Poll::Ready(Err(fault)),
+                        Err(fault @ (PumpFault::Content(_) | PumpFault::Memory)) => {
+                            return Poll::Ready(Err(fault));
+                        }
                         Err(_) => *upload = Upload::Broken,
                     }
                 }

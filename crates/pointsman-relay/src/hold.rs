@@ -16,7 +16,9 @@ const ROOM_BYTES_MIN: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Hold {
     pieces: VecDeque<Piece>,
-    /// Bytes of the first piece that were written.
+    /// Pieces that were sent, and are still there to be sent again.
+    sent: usize,
+    /// Bytes of the next piece that were sent.
     written: usize,
 }
 
@@ -88,9 +90,9 @@ impl Hold {
         self.pieces.back_mut().map(|piece| &mut piece.bytes)
     }
 
-    /// Whether nothing is left to be written.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+    /// Whether there is nothing that is still to be sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent == self.pieces.len()
     }
 
     /// Takes so many bytes off its end, as many as there are, and puts them before what `tail` holds.
@@ -106,22 +108,35 @@ impl Hold {
                 self.pieces.pop_back();
             }
         }
-        if self.pieces.back().is_some_and(|last| last.bytes.is_empty()) {
-            self.pieces.pop_back();
-        }
     }
 
-    /// What is to be written next; never empty.
-    pub(crate) fn front(&self) -> Option<&[u8]> {
-        self.pieces.front().map(|first| &first.bytes[self.written..])
+    /// Nothing more is read into it.
+    pub(crate) fn close(&mut self) {
+        self.pieces.retain(|piece| !piece.bytes.is_empty());
     }
 
-    /// So many bytes of it were written. A piece that is written is let go.
+    /// What is to be sent next; never empty once it is closed.
+    pub(crate) fn next(&self) -> Option<&[u8]> {
+        self.pieces.get(self.sent).map(|piece| &piece.bytes[self.written..])
+    }
+
+    /// So many bytes of it were sent.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.written += bytes;
-        while self.pieces.front().is_some_and(|first| self.written >= first.bytes.len()) {
+        if self.pieces.get(self.sent).is_some_and(|piece| self.written >= piece.bytes.len()) {
             self.written = 0;
-            self.pieces.pop_front();
+            self.sent += 1;
         }
+    }
+
+    /// All of it is to be sent again.
+    pub(crate) fn rewind(&mut self) {
+        (self.sent, self.written) = (0, 0);
+    }
+
+    /// Lets go what was sent: it is not sent again.
+    pub(crate) fn let_go_sent(&mut self) {
+        self.pieces.drain(..self.sent);
+        self.sent = 0;
     }
 }

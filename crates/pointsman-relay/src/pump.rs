@@ -165,7 +165,7 @@ impl Pump {
 
     /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
-        let is_unwritten = !self.hold.is_empty() || self.written + self.kept_back < self.buffer.len();
+        let is_unwritten = !self.hold.is_sent() || self.written + self.kept_back < self.buffer.len();
         let is_held = is_unwritten || self.pipe.as_ref().is_some_and(Pipe::is_holding);
         if is_held || self.body.is_done() { Waiting::Write } else { Waiting::Read }
     }
@@ -177,11 +177,12 @@ impl Pump {
         from: &mut R,
         to: &mut W,
     ) -> Poll<Result<Step, PumpFault>> {
-        if let Some(bytes) = self.hold.front() {
+        if let Some(bytes) = self.hold.next() {
             let written = ready!(Pin::new(to).poll_write(context, bytes));
             return Poll::Ready(match written {
                 Ok(bytes @ 1..) => {
                     self.hold.advance(bytes);
+                    self.hold.let_go_sent();
                     Ok(Step::Moved)
                 }
                 _ => Err(PumpFault::Sink),

@@ -1,6 +1,7 @@
 //! Getting a request to a server: pick, connect or reuse, send, and the first bytes of the answer.
 
 use std::io::ErrorKind;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -11,9 +12,11 @@ use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
+use tokio::io::AsyncWrite;
 
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
+use crate::hold::Hold;
 use crate::local::LocalServer;
 use crate::pick::Choice;
 use crate::presence::Ahead;
@@ -123,6 +126,14 @@ enum Tried {
     GivenUp(Fault),
 }
 
+/// What happened while what was read ahead was sent.
+enum Replayed {
+    Written(std::io::Result<usize>),
+    Answered(std::io::Result<usize>),
+    /// The client is gone.
+    Left,
+}
+
 fn failed(fault: ServerFault, again: bool) -> Tried {
     Tried::Failed { fault, again }
 }
@@ -227,7 +238,7 @@ impl<C: Transport> Session<C> {
     async fn try_server(
         &mut self,
         server: &Rc<LocalServer>,
-        forward: &Forward,
+        forward: &mut Forward,
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
         let in_flight = InFlight::begin(server.clone());
@@ -267,9 +278,13 @@ impl<C: Transport> Session<C> {
                 }
             }
         }
-        let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
         let mut answer = self.shard.buffers.head();
-        if forward.is_in_message() {
+        if let Some(ahead) = &mut forward.ahead {
+            // On the heap: most requests have nothing to replay.
+            Box::pin(self.replay(&mut ahead.hold, &mut io, &mut answer, (server, exchange))).await?;
+        }
+        let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
+        if forward.is_sent() && answer.is_empty() {
             let ms = server.limits.response_ms_max;
             let read = |context: &mut Context<'_>, _: &mut C| io.poll_read_into(context, &mut answer);
             match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::GivenUp)? {
@@ -286,6 +301,69 @@ impl<C: Transport> Session<C> {
         }
         let server = ServerConnection { io, in_flight };
         Ok(Reached { server, answer, answer_until_us, is_reusable: false })
+    }
+
+    /// Sends what was read ahead of a body, as long as the server says nothing. All of it is kept, to be sent again.
+    async fn replay(
+        &mut self,
+        hold: &mut Hold,
+        io: &mut Connection,
+        answer: &mut PooledBuffer,
+        (server, exchange): (&LocalServer, &mut Exchange),
+    ) -> Result<(), Tried> {
+        let write_ms_max = server.limits.write_ms_max;
+        let mut stall = Stall::new(write_ms_max);
+        hold.rewind();
+        loop {
+            let bytes = hold.next();
+            let Session { io: client, deadline, .. } = &mut *self;
+            let step = std::future::poll_fn(|context| {
+                if let Poll::Ready(read) = io.poll_read_into(context, answer) {
+                    return Poll::Ready(Replayed::Answered(read));
+                }
+                let written = match bytes {
+                    Some(bytes) => Pin::new(&mut *io).poll_write(context, bytes),
+                    None => Pin::new(&mut *io).poll_flush(context).map_ok(|()| 0),
+                };
+                if let Poll::Ready(written) = written {
+                    return Poll::Ready(Replayed::Written(written));
+                }
+                match client.presence(context) {
+                    Presence::Broken => Poll::Ready(Replayed::Left),
+                    Presence::Ended | Presence::Open => Poll::Pending,
+                }
+            });
+            let is_over = bytes.is_none();
+            let fault = match deadline.within(stall.look_ms(), step).await {
+                Ok(Replayed::Written(Ok(0))) if is_over => return Ok(()),
+                Ok(Replayed::Written(Ok(written @ 1..))) => {
+                    hold.advance(written);
+                    stall = Stall::new(write_ms_max);
+                    continue;
+                }
+                Ok(Replayed::Answered(Ok(1..))) => {
+                    exchange.has_first_byte(self);
+                    return Ok(());
+                }
+                // Slowly, but it takes it.
+                Err(_) if stall.goes_on(io.taken_bytes()) => continue,
+                Err(_) => {
+                    io.is_given_up();
+                    return Err(failed(ServerFault::WriteTimeout, false));
+                }
+                Ok(Replayed::Left) => return Err(Tried::GivenUp(Fault::Client(ClientFault::Closed))),
+                // The answer to it is there.
+                Ok(Replayed::Written(Err(error)))
+                    if io.is_stream() && error.kind() == ErrorKind::BrokenPipe =>
+                {
+                    return Ok(());
+                }
+                Ok(Replayed::Written(Err(error))) if io.is_stream() => ServerFault::of_io(&error),
+                Ok(Replayed::Written(_)) => ServerFault::Closed,
+                Ok(Replayed::Answered(read)) => ServerFault::of_read(&read),
+            };
+            return Err(failed(fault, repeats(fault, exchange)));
+        }
     }
 
     /// A connection that another request has left.

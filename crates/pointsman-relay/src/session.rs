@@ -164,8 +164,8 @@ impl<C: Transport> Session<C> {
                 }
                 let mut reached = self.reach(forward, exchange).await?;
                 // It is not sent again: what it holds serves for the answer.
-                forward.message.release();
-                let after = match forward.is_in_message() {
+                forward.let_go_sent();
+                let after = match forward.is_sent() {
                     true => self.relay_answer(&mut reached, exchange).await,
                     // On the heap: most requests come in one piece, and an idle connection has no room to
                     // spare.

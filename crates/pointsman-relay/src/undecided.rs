@@ -293,9 +293,10 @@ impl Undecided {
 
     /// What was read ahead goes with the request.
     fn hand_over(self, verdict: &mut Verdict) {
-        let Undecided { mut judge, hold, tail, pace, is_judged, .. } = self;
+        let Undecided { mut judge, mut hold, tail, pace, is_judged, .. } = self;
+        hold.close();
         if let Verdict::Forward(forward) = verdict
-            && (is_judged || !hold.is_empty())
+            && (is_judged || !hold.is_sent())
         {
             judge.inspection.conclude();
             let judge = is_judged.then_some(judge);

@@ -82,6 +82,11 @@ impl<C: Transport> Session<C> {
         let limits = reached.server.server().limits;
         let mut stall = Stall::new(limits.write_ms_max);
         let continue_until_us = self.shard.after_ms(limits.response_ms_max);
+        if !reached.answer.is_empty()
+            && let Some(head) = self.early_head(reached, exchange).await?
+        {
+            return Ok(Progress::Answered(head));
+        }
         let uploaded = loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
             let ms = match waiting {
@@ -120,13 +125,9 @@ impl<C: Transport> Session<C> {
                 Ok(Event::Uploaded(Err(fault))) => break Err(fault),
                 Ok(Event::Answered(Ok(1..))) => {
                     exchange.has_first_byte(self);
-                    // What rules and limits ask of the answer is known only when its head is whole.
-                    let kept = exchange.keeps_client;
-                    exchange.keeps_client = false;
-                    if let Some(head) = self.final_head(reached, exchange).await? {
+                    if let Some(head) = self.early_head(reached, exchange).await? {
                         return Ok(Progress::Answered(head));
                     }
-                    exchange.keeps_client = kept;
                     waits_for_continue &= exchange.interims == 0;
                 }
                 Ok(Event::Answered(read)) => return Err(Fault::of_server(&read)),
@@ -150,6 +151,19 @@ impl<C: Transport> Session<C> {
             }
             Err(fault) => Err(fault_of(fault)),
         }
+    }
+
+    /// The head of a final answer that comes before the body's end, once it is whole.
+    async fn early_head(
+        &mut self,
+        reached: &mut Reached,
+        exchange: &mut Exchange,
+    ) -> Result<Option<FinalHead>, Fault> {
+        // What rules and limits ask of the answer is known only when its head is whole.
+        let kept = std::mem::replace(&mut exchange.keeps_client, false);
+        let head = self.final_head(reached, exchange).await?;
+        exchange.keeps_client = kept && head.is_none();
+        Ok(head)
     }
 
     /// How long the client may be waited for now. It has earned a second by each so many bytes.

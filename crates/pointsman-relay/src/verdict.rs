@@ -51,9 +51,17 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Whether all of the request is in `message`.
-    pub(crate) fn is_in_message(&self) -> bool {
-        self.body.is_done() && self.ahead.is_none()
+    /// Whether all of the request has been sent, once the message has.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.body.is_done() && self.ahead.as_ref().is_none_or(|ahead| ahead.hold.is_sent())
+    }
+
+    /// It is not sent again.
+    pub(crate) fn let_go_sent(&mut self) {
+        self.message.release();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.hold.let_go_sent();
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod early;
 mod faults;
+mod http2;
 mod limits;
+mod servers;
 mod ways;
 
 use pointsman_e2e::{Client, Origin, Request, Response, Setup, Switch};
