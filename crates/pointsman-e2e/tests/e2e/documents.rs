@@ -156,7 +156,7 @@ fn every_example_is_known() {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    assert_eq!(names, ["grpc", "passthrough", "plain", "shop"]);
+    assert_eq!(names, ["grpc", "orders", "passthrough", "plain", "shop"]);
 }
 
 #[test]
@@ -167,6 +167,32 @@ fn plain_example() {
     assert!(["9001", "9002"].contains(&client.get("/").server()));
     assert_eq!(client.get("/static/a").server(), "9003");
     assert_eq!(client.ask("TRACE", "/", "").status(), 405);
+}
+
+/// Its own tests pass, and take every branch; then it does the same with real orders.
+#[test]
+fn orders_example() {
+    let Some((folder, _origins)) = example("orders") else { return };
+    let tested = pointsman(folder.path(), &["test", "pointsman.toml", "--fail-under", "100"]);
+    assert_eq!(tested.code, 0, "{}", tested.output());
+    let switch = Switch::run(folder);
+    let mut client = Client::plain(switch.address("orders"));
+    assert!(["9001", "9002"].contains(&client.get("/").server()));
+    let mut order = |kind: &str, body: &str| {
+        let length = body.len();
+        client.send(format!(
+            "POST /orders HTTP/1.1\r\nHost: shop.example\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+        ));
+        client.response()
+    };
+    let large = "<order><total>52000.01</total><item/></order>";
+    assert_eq!(order("text/xml", large).server(), "9003");
+    assert_eq!(order("application/json", "{\"order\": {\"total\": 60000}}").server(), "9003");
+    let small = "<order><total>52000</total><item/></order>";
+    assert!(["9001", "9002"].contains(&order("text/xml", small).server()));
+    let partner = "{\"partner\": \"north\", \"order\": {\"total\": 5}}";
+    assert_eq!(order("application/json", partner).server(), "9004");
+    assert_eq!(order("application/json", "{\"order\": {\"items\": []}}").status(), 400);
 }
 
 /// The servers of the example speak HTTP here and take no hello: that they are reached is what there is to see.
