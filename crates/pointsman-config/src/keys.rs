@@ -123,7 +123,7 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::Integer { min: 1_048_576, max: 1_125_899_906_842_624, unit: "bytes" },
             default: Default::Integer(268_435_456),
             doc: "Room that is taken by bodies that are held while the rules wait for what they say, in the whole \
-                  process, in pieces of 64 KiB; it is part of `buffer_bytes_max`. A body that finds none left is \
+                  process, in pieces of 16 and 64 KiB; it is part of `buffer_bytes_max`. A body that finds none left is \
                   not read on, and its request is refused with 503 when it has waited for `body_ms_max`.",
         },
         Key {

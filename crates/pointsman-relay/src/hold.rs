@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pointsman_net::{Booking, PooledBuffer};
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 
-use crate::memory::{BODY_BYTES, Buffers};
+use crate::memory::{BODY_BYTES, Buffers, HEAD_BYTES};
 
 /// A piece with less room than this is full: a smaller read would not be worth its call.
 const ROOM_BYTES_MIN: usize = 4096;
@@ -29,7 +29,7 @@ struct Piece {
 
 /// What a piece takes of `hold_total_bytes_max`, for as long as it is there.
 struct Room {
-    _booked: Booking,
+    booked: Booking,
     recorder: Rc<Recorder>,
     listener: Arc<ListenerMetrics>,
 }
@@ -46,16 +46,15 @@ pub(crate) enum Found {
 }
 
 impl Room {
-    fn take(buffers: &Buffers, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Option<Room> {
-        let booked = buffers.hold()?;
-        recorder.hear(&Event::Held(listener, BODY_BYTES as u64));
-        Some(Room { _booked: booked, recorder: recorder.clone(), listener: listener.clone() })
+    fn take(booked: Booking, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Room {
+        recorder.hear(&Event::Held(listener, booked.bytes()));
+        Room { booked, recorder: recorder.clone(), listener: listener.clone() }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.recorder.hear(&Event::Released(&self.listener, BODY_BYTES as u64));
+        self.recorder.hear(&Event::Released(&self.listener, self.booked.bytes()));
     }
 }
 
@@ -76,8 +75,13 @@ impl Hold {
                 return Found::Room;
             }
         }
-        let Some(room) = Room::take(buffers, recorder, listener) else { return Found::Later };
-        let mut bytes = buffers.waiting();
+        // Most bodies are small.
+        let (mut bytes, room_bytes) = match self.pieces.is_empty() {
+            true => (buffers.request(), HEAD_BYTES),
+            false => (buffers.waiting(), BODY_BYTES),
+        };
+        let Some(booked) = buffers.hold(room_bytes) else { return Found::Later };
+        let room = Room::take(booked, recorder, listener);
         if !bytes.make_room() {
             return Found::NoMemory;
         }

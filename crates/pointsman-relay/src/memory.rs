@@ -14,7 +14,7 @@ use pointsman_tls::UNSENT_BYTES_MAX;
 const KIB: usize = 1024;
 
 /// The room of a head, and of what comes with it.
-const HEAD_BYTES: usize = 16 * KIB;
+pub(crate) const HEAD_BYTES: usize = 16 * KIB;
 /// Fewer, larger reads cost a body a third less.
 pub(crate) const BODY_BYTES: usize = 64 * KIB;
 /// The room of an answer that says no, and of what is read and thrown away behind it.
@@ -103,8 +103,8 @@ impl Buffers {
     }
 
     /// Books a piece of a body that is held, of what those may take.
-    pub(crate) fn hold(&self) -> Option<Booking> {
-        self.holds.book(BODY_BYTES as u64)
+    pub(crate) fn hold(&self, bytes: usize) -> Option<Booking> {
+        self.holds.book(bytes as u64)
     }
 
     /// Books a connection.
@@ -243,7 +243,7 @@ mod tests {
             ("a stream of a client's", &[STREAM_BYTES]),
             ("a request to a server by HTTP/2", &[STREAM_BYTES]),
             ("a body", &[BODY_BYTES - HEAD_BYTES, UNSENT_BODY_BYTES_MAX - UNSENT_BYTES_MAX + KIB]),
-            ("a body that decides", &[UNDECIDED_BYTES, BODY_BYTES]),
+            ("a body that decides", &[UNDECIDED_BYTES, HEAD_BYTES, BODY_BYTES]),
             ("a tunnel", &[TUNNEL_BYTES, STREAM_BYTES]),
             ("what is on its way in it", &[BODY_BYTES, TLS_EXCHANGE_BYTES]),
         ];

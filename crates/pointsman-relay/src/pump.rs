@@ -120,7 +120,7 @@ impl Pump {
     /// Sends first what was read ahead. False where there is no memory for what is kept back of it.
     pub(crate) fn begin_with(&mut self, ahead: Ahead) -> bool {
         let Ahead { hold, tail, judge, pace } = ahead;
-        if !self.buffer.reserve(tail.len()) {
+        if !tail.is_empty() && !self.buffer.reserve(tail.len()) {
             return false;
         }
         self.buffer.extend_from_slice(&tail);

@@ -206,6 +206,9 @@ impl Undecided {
             facts.note(Text::Content, fault.to_string().as_bytes());
         }
         exchange.request_bytes = self.request_bytes();
+        // What follows it, if it is refused, can be read.
+        exchange.has_whole_request =
+            self.body.is_done() && self.head.head_bytes() + self.arrived_bytes == received.len();
         let decided = place.commit(&decision, &view.with_body(self.judge.inspection.evidence()), exchange)?;
         exchange.is_decided(session);
         if let Passes::Never(cause) = passes {

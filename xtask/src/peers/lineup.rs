@@ -19,6 +19,8 @@ pub(super) struct Proxy {
     /// One for each of its threads.
     pub(super) ports: Vec<u16>,
     pub(super) log: Option<PathBuf>,
+    /// Where it is not as many as the scenario says.
+    pub(super) connections: Option<u32>,
     children: Vec<Child>,
 }
 
@@ -74,7 +76,13 @@ impl<'a> Lineup<'a> {
         let folder = self.folder.join(setup.name.replace(' ', "-"));
         make(&folder)?;
         let log = setup.logs.then(|| folder.join("access.log"));
-        let mut proxy = Proxy { name: setup.name, ports: Vec::new(), log, children: Vec::new() };
+        let mut proxy = Proxy {
+            name: setup.name,
+            ports: Vec::new(),
+            log,
+            connections: setup.connections,
+            children: Vec::new(),
+        };
         match setup.threads {
             Threads::One => {
                 proxy.add(self.process(setup, &[PROXY_CORE], 1, &folder, proxy.log.as_deref())?)

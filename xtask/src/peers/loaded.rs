@@ -62,7 +62,7 @@ fn run(scenario: &Scenario, lineup: &Lineup, proxy: &Proxy, seconds: u32) -> Res
     let cores: &[usize] = if proxy.ports.len() > 1 { &[PROXY_CORE, LOAD_CORE] } else { &[LOAD_CORE] };
     let generators = proxy.ports.iter().flat_map(|port| cores.iter().map(move |core| (*port, *core)));
     let count = u32::try_from(proxy.ports.len() * cores.len()).unwrap_or(1);
-    let connections = scenario.connections / count;
+    let connections = proxy.connections.unwrap_or(scenario.connections) / count;
     let outcomes = std::thread::scope(|scope| {
         let runs: Vec<_> = generators
             .map(|(port, core)| {

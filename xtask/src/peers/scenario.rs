@@ -63,6 +63,8 @@ pub(super) struct Setup {
     pub(super) threads: Threads,
     /// Other rules than the scenario's, none of which takes the request.
     pub(super) rules: Option<Rules>,
+    /// Fewer than the scenario's: of one that takes so long that the others would never be answered in a round.
+    pub(super) connections: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +89,7 @@ pub(super) enum Threads {
 
 impl Setup {
     const fn of(name: &'static str, program: Program) -> Self {
-        Self { name, program, logs: false, threads: Threads::One, rules: None }
+        Self { name, program, logs: false, threads: Threads::One, rules: None, connections: None }
     }
 }
 
@@ -275,7 +277,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             Setup::of(OURS, Program::Ours),
             Setup { rules: Some(Rules::Prefixes), ..Setup::of(OURS_THREE, Program::Ours) },
             Setup::of(NGINX, Program::Nginx),
-            Setup::of(HAPROXY, Program::Haproxy),
+            Setup { connections: Some(4), ..Setup::of(HAPROXY, Program::Haproxy) },
         ],
         comparisons: &[
             Comparison { of: OURS, beside: Beside::Beyond(OURS_THREE), max: Some(1.0) },

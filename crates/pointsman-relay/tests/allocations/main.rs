@@ -62,7 +62,7 @@ fn a_request_takes_nothing_from_the_heap() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-fn cases() -> [Case; 6] {
+fn cases() -> [Case; 8] {
     let browser = "Host: shop.example\r\n\
         User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n\
         Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
@@ -88,6 +88,12 @@ fn cases() -> [Case; 6] {
                  6\r\nitem=1\r\n5\r\n&no=2\r\n0\r\n\r\n"
             ),
         ),
+        case(
+            "a body beside bodies that decide",
+            "orders",
+            format!("POST /api/order HTTP/1.1\r\n{browser}Content-Length: 11\r\n\r\nitem=1&no=2"),
+        ),
+        case("none beside bodies that decide", "orders", format!("GET /img/1k HTTP/1.1\r\n{browser}\r\n")),
         case("a chunked answer", "three", format!("GET /img/chunked HTTP/1.1\r\n{browser}\r\n")),
     ]
 }

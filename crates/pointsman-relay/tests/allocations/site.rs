@@ -41,6 +41,7 @@ impl Site {
         save("site.key", &key);
         save("three.rules", &three_rules());
         save("hundred.rules", &hundred_rules());
+        save("orders.rules", &orders_rules());
         save("site.toml", &configuration(origin));
         let loaded = Plan::load(&folder.path().join("site.toml"), None).expect("a good configuration");
         let start = Start {
@@ -93,7 +94,7 @@ impl Drop for Site {
 /// Each set of rules twice, without TLS and with it.
 fn configuration(origin: u16) -> String {
     let mut text = String::from("threads = 1\nwatch_ms = 0\n");
-    for rules in ["three", "hundred"] {
+    for rules in ["three", "hundred", "orders"] {
         for (ending, tls) in
             [("", ""), ("-tls", "tls = { certificate = \"site.crt\", key = \"site.key\" }\n")]
         {
@@ -116,6 +117,14 @@ fn three_rules() -> String {
     prefixes
         .map(|(prefix, pool)| format!("if (path startsWith \"{prefix}\") {{ routeTo({pool}); }}\n"))
         .collect()
+}
+
+/// Some requests are decided by their bodies: not those that are measured.
+fn orders_rules() -> String {
+    "if (method == \"PUT\" && json.order.total > 52000) { routeTo(api); }\n\
+     if (path startsWith \"/api/\") { routeTo(api); }\n\
+     if (xml.order/total > 5 || form[\"total\"] in (3..5)) { routeTo(static); }\n"
+        .to_owned()
 }
 
 /// Ten prefixes with ten tenants each; the last rule is the one that decides.
