@@ -74,10 +74,19 @@ fn costs() {
     }
 }
 
-/// Every example of the reference is in modern form, and compiles unless it says that it cannot.
 #[test]
 fn reference() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/rules.md");
+    assert!(examples("docs/reference/rules.md") > 5, "the reference has lost its examples");
+}
+
+#[test]
+fn guide_to_bodies() {
+    assert!(examples("docs/guide/bodies.md") > 3, "the guide has lost its examples");
+}
+
+/// Every example of the page is in modern form, and compiles unless it says that it cannot. How many there are.
+fn examples(page: &str) -> usize {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
     let text = read(&path);
     let mut blocks = text.split("\n```");
     let mut examples = 0;
@@ -92,7 +101,7 @@ fn reference() {
         assert_eq!(findings.is_empty(), kind == "rules", "{}", rendered(&findings, &path, &example));
         examples += 1;
     }
-    assert!(examples > 5, "the reference has lost its examples");
+    examples
 }
 
 fn vectors(folder: &str) -> impl Iterator<Item = PathBuf> {

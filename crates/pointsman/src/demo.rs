@@ -1,4 +1,4 @@
-//! `pointsman demo`: three small servers, the switch before them, and requests to watch.
+//! `pointsman demo`: five small servers, the switch before them, and requests to watch.
 
 mod client;
 mod entry;
@@ -22,7 +22,6 @@ use crate::check::terminal;
 use crate::{say, wrong_use};
 use entry::Entry;
 use event::{Event, Events};
-use origin::Origin;
 use site::Site;
 use switch::RunningSwitch;
 
@@ -31,7 +30,7 @@ pointsman demo [--once]
 
     --once    send the requests, show who got them, and end
 
-Starts three small servers and a TLS switch on free ports, sends requests, and stays up until Ctrl-C.
+Starts five small servers and a TLS switch on free ports, sends requests, and stays up until Ctrl-C.
 exit status: 0 fine, 1 it cannot start or a request went astray, 2 wrong use
 ";
 
@@ -91,7 +90,7 @@ impl Stop {
 fn show(once: bool) -> Result<(), Stop> {
     let (teller, mut events) = event::channel();
     event::listen_for_signals(teller.clone())?;
-    let origins = [Origin::start("server1")?, Origin::start("server2")?, Origin::start("server3")?];
+    let origins = site::start_origins()?;
     let site = Site::create(&origins)?;
     let switch = RunningSwitch::start(&site.config(), teller, &mut events)?;
     let mut screen = Screen::new();

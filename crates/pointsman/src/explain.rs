@@ -148,7 +148,7 @@ fn of_body(
     request: &Request,
     view: RequestView<'_>,
 ) -> Result<Report, String> {
-    let content = Content::of(request, &mut notes);
+    let content = Content::of(request, place.hold_bytes_max, &mut notes);
     let path = view.path();
     let Some(program) = place.program.as_ref().filter(|program| !program.payloads.is_empty()) else {
         return Ok(Report {

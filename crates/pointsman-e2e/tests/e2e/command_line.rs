@@ -85,7 +85,12 @@ fn check_costs() {
 
     let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
     setup.rules(rules).write(folder.path());
-    ends(folder.path(), &["check", "pointsman.toml"], 0, &["shop.rules: what is read of a body when a rule decides"]);
+    ends(
+        folder.path(),
+        &["check", "pointsman.toml"],
+        0,
+        &["shop.rules: what is read of a body when a rule decides"],
+    );
 }
 
 /// A whole configuration: its rules are read against its pools.
@@ -389,11 +394,18 @@ fn demo_once() {
         ("POST /api/orders", &["api", "fast/server3", "200"]),
         ("GET /cart  cookie pm_route", &["cart", "standard/server", "200"]),
         ("GET /old/shelf", &["moved", "redirected", "308"]),
+        ("POST /orders  XML, 60000", &["large", "fast/server3", "200"]),
+        ("POST /orders  XML, 4000", &["else", "standard/server", "200"]),
+        ("POST /orders  JSON, 52000.01", &["large", "fast/server3", "200"]),
+        ("POST /v1/chat/completions  llama", &["llama", "llama/server4", "200"]),
+        ("POST /v1/chat/completions  mistral", &["mistral", "mistral/server5", "200"]),
         ("GET /hello", &["hello", "answered here", "200"]),
         ("GET /  no user agent", &["robots", "refused here", "403"]),
+        ("POST /orders  torn XML", &["large", "refused here", "400", "an end tag"]),
     ] {
         let row = row(request);
         assert!(words.iter().all(|word| row.contains(word)), "{words:?} in: {row}");
+        let row = row.split("  XML: ").next().unwrap_or_default();
         assert!(row.ends_with("µs") || row.ends_with(" ms") || row.ends_with(" s"), "how long: {row}");
     }
     assert!(!finished.stdout.contains("curl"), "it does not stay up, so there is nothing to try");
@@ -412,6 +424,7 @@ fn demo_stays_up() {
     let stderr = Lines::of(child.stderr.take().expect("piped"));
     let waited = std::panic::catch_unwind(|| {
         stdout.wait_for("the last line before it waits", |line| line.contains("Ctrl-C").then_some(()));
+        pointsman_e2e::installed("curl").then(|| try_what_is_shown(&stdout.text()))
     });
     let goes_on = child.try_wait().expect("it is ours").is_none();
     let kill = format!("kill -TERM {}", child.id());
@@ -422,6 +435,21 @@ fn demo_stays_up() {
     let status = child.wait().expect("it is ours");
     assert!(waited.is_ok() && goes_on && status.success(), "{}\n{}", stdout.text(), stderr.text());
     assert!(stdout.text().contains("curl --cacert "), "{}", stdout.text());
+    let tried = waited.expect("looked at above");
+    assert!(tried.is_none_or(|tried| tried.contains("server3 saw\nPOST /orders")));
     let left = std::fs::read_dir(folder.path()).expect("it is there").count();
     assert_eq!(left, 0, "the demo's folder is removed");
+}
+
+/// What the lines print that the demo shows, pasted into a shell. All of them work.
+fn try_what_is_shown(shown: &str) -> String {
+    let lines: Vec<_> = shown.lines().filter(|line| line.starts_with("  curl ")).collect();
+    assert!(lines.len() >= 8, "{shown}");
+    let (_, explains) = shown.split_once(" explain ").expect("it says how to ask why");
+    let files = explains.lines().next().expect("it goes on").split(' ');
+    let explained = pointsman(Path::new("."), &["explain"].into_iter().chain(files).collect::<Vec<_>>());
+    assert!(explained.stdout.contains("bytes of the body"), "{}", explained.output());
+    let curls = Command::new("sh").args(["-e", "-c", &lines.join("\n")]).output().expect("a shell");
+    assert!(curls.status.success(), "{}\n{}", lines.join("\n"), String::from_utf8_lossy(&curls.stderr));
+    String::from_utf8_lossy(&curls.stdout).into_owned()
 }

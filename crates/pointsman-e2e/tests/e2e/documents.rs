@@ -63,10 +63,18 @@ fn run(folder: &Path, block: &Block) -> Finished {
     tool(folder, "sh", &["-e", "-c", &script]).expect("every machine has a shell")
 }
 
-/// Every command of the page ends well and prints what stands below it.
 #[test]
 fn commands_of_the_reference() {
-    let page = "docs/reference/commands.md";
+    assert!(commands("docs/reference/commands.md") >= 10);
+}
+
+#[test]
+fn commands_of_the_guide_to_bodies() {
+    assert!(commands("docs/guide/bodies.md") >= 5);
+}
+
+/// Every command of the page ends well and prints what stands below it. How many there are.
+fn commands(page: &str) -> usize {
     let folder = tempfile::tempdir().expect("a temporary folder");
     copy(&workspace().join("examples"), &folder.path().join("examples"));
     std::fs::create_dir(folder.path().join("bin")).expect("a writable folder");
@@ -84,7 +92,7 @@ fn commands_of_the_reference() {
             assert_eq!(printed.trim_end(), block.text.trim_end(), "{page}:{line} is not what is printed");
         }
     }
-    assert!(ran >= 10, "{ran} commands in {page}");
+    ran
 }
 
 /// The options of a command are those that its page lists.
@@ -135,7 +143,7 @@ fn example(name: &str) -> Option<(TempDir, Vec<Origin>)> {
     Some((folder, origins))
 }
 
-/// As it stands the configuration has no findings, and its rules are in their form.
+/// As it stands the configuration has no findings, and its rules are in their form and pass their tests.
 fn check(folder: &Path) {
     let entries = std::fs::read_dir(folder).expect("a readable folder").flatten();
     for name in entries.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
@@ -146,6 +154,11 @@ fn check(folder: &Path) {
         };
         let finished = pointsman(folder, &words);
         assert_eq!(finished.code, 0, "{words:?}\n{}", finished.output());
+        if let Some(set) = name.strip_suffix(".test.rules") {
+            let words = ["test", &format!("{set}.rules"), &name, "--fail-under", "100"];
+            let finished = pointsman(folder, &words);
+            assert_eq!(finished.code, 0, "{words:?}\n{}", finished.output());
+        }
     }
 }
 
@@ -156,7 +169,7 @@ fn every_example_is_known() {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    assert_eq!(names, ["grpc", "passthrough", "plain", "shop"]);
+    assert_eq!(names, ["grpc", "models", "orders", "passthrough", "plain", "shop"]);
 }
 
 #[test]
@@ -167,6 +180,62 @@ fn plain_example() {
     assert!(["9001", "9002"].contains(&client.get("/").server()));
     assert_eq!(client.get("/static/a").server(), "9003");
     assert_eq!(client.ask("TRACE", "/", "").status(), 405);
+}
+
+/// The status of the answer to a body, and the server that gave it.
+fn post(mut client: Client, target: &str, media_type: &str, body: &str) -> (u16, String) {
+    let content = format!("Content-Type: {media_type}\r\nContent-Length: {}", body.len());
+    client.send(format!("POST {target} HTTP/1.1\r\nHost: a.example\r\n{content}\r\n\r\n{body}"));
+    let answer = client.response();
+    (answer.status(), answer.head.field("x-server").unwrap_or_default().to_owned())
+}
+
+#[test]
+fn orders_example() {
+    let Some((folder, _origins)) = example("orders") else { return };
+    let switch = Switch::run(folder);
+    let client = || Client::plain(switch.address("orders"));
+    let order = |media_type: &str, customer: &str, total: &str| {
+        let body = match media_type {
+            "application/json" => {
+                format!(r#"{{"purchase":{{"customerName":"{customer}","totalAmount":{total}}}}}"#)
+            }
+            _ => {
+                let name = format!("<customerName>{customer}</customerName>");
+                format!("<purchase>{name}<totalAmount>{total}</totalAmount></purchase>")
+            }
+        };
+        post(client(), "/orders", media_type, &body)
+    };
+    for media_type in ["application/json", "application/xml"] {
+        assert_eq!(order(media_type, "Ann", "52000.01"), (200, "9003".to_owned()));
+        assert_eq!(order(media_type, "CCL", "52000.00"), (200, "9002".to_owned()));
+        assert_eq!(order(media_type, "Acme", "52000.01").0, 403);
+    }
+    assert_eq!(order("text/xml", "Nobody &amp; Sons", "1").0, 403);
+    assert_eq!(order("text/xml", "Ann", "much").0, 400);
+    assert_eq!(post(client(), "/orders", "text/plain", "<purchase/>").0, 415);
+    assert_eq!(post(client(), "/hello", "text/plain", "<purchase/>").0, 200);
+    assert_eq!(client().get("/").status(), 200);
+}
+
+#[test]
+fn models_example() {
+    let Some((folder, _origins)) = example("models") else { return };
+    let switch = Switch::run(folder);
+    let client = || Client::plain(switch.address("gateway"));
+    let ask = |body: &str| {
+        let (status, server) = post(client(), "/v1/chat/completions", "text/plain", body);
+        (status, server.parse().unwrap_or(0))
+    };
+    assert!([9001, 9002].contains(&ask(r#"{"model":"qwen-2.5-7b"}"#).1));
+    assert!([9003, 9004].contains(&ask(r#"{"model":"llama-3.3-70b"}"#).1));
+    assert_eq!(ask(r#"{"model":"llama-3.3-70b","messages":[],"stream":true}"#), (200, 9005));
+    assert_eq!(ask(r#"{"messages":[],"model":"mistral-small"}"#), (200, 9006));
+    assert_eq!(ask(r#"{"model":"gpt-1"}"#), (404, 0));
+    assert_eq!(ask(r#"{"model":"mistral-small","model":"llama-3.3-70b"}"#).0, 400);
+    assert_eq!(client().get("/health").status(), 200);
+    assert_eq!(client().get("/v1/models").status(), 404);
 }
 
 /// The servers of the example speak HTTP here and take no hello: that they are reached is what there is to see.

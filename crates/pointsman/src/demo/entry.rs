@@ -88,6 +88,8 @@ impl Entry {
     fn went_to(&self) -> String {
         match (&self.pool, &self.server, self.status) {
             (Some(pool), Some(server), _) => format!("{pool}/{server}"),
+            // Its body proved malformed before a server was reached.
+            (Some(_), None, Some(400..=499)) => "refused here".to_owned(),
             (Some(pool), None, _) => format!("{pool}, no server"),
             (None, _, None) => "discarded".to_owned(),
             (None, _, Some(300..=399)) => "redirected".to_owned(),
@@ -147,6 +149,9 @@ mod tests {
             row(
                 r#"{"rule":"R8","method":"GET","path":"/a/path/that/is/longer/than/its/column","decided_us":8,"total_us":12}"#,
             ),
+            row(
+                r#"{"method":"POST","path":"/orders","rule":"R1","pool":"fast","status":400,"decided_us":8,"total_us":12,"error":"XML"}"#,
+            ),
             row(r#"{"total_us":12,"status":408,"error":"the head did not arrive in time"}"#),
         ];
         let expected = "  request                            over    rule    went to          status  decided     done
@@ -155,6 +160,7 @@ mod tests {
   GET /                              plain   R7      refused here        403     8 µs   2.50 s
   GET /                              plain   else    standard/s          502     8 µs    12 µs  no connection to the server
   GET /a/path/that/is/longer/than/i… plain   R8      discarded             -     8 µs    12 µs
+  POST /orders                       plain   R1      refused here        400     8 µs    12 µs  XML
   (no request)                       plain   -       refused here        408        -    12 µs  the head did not arrive in time";
         assert_eq!(rows.join("\n"), expected);
     }

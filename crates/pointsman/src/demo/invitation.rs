@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use super::origin::Origin;
-use super::site::{HOST, Site};
+use super::site::{HOST, Origins, Site};
 use super::switch::Addresses;
 
 /// What runs where.
-pub(super) fn opening(addresses: &Addresses, origins: &[Origin; 3]) -> String {
-    let mut text = String::from("a content switch before three small servers\n\n");
+pub(super) fn opening(addresses: &Addresses, origins: &Origins) -> String {
+    let mut text = String::from("a content switch before five small servers\n\n");
     let rows = [
         (format!("https://{HOST}:{}", addresses.tls.port()), "the switch, with a throw-away certificate"),
         (format!("http://{}", addresses.plain), "the switch without TLS, by the same rules"),
@@ -16,7 +15,7 @@ pub(super) fn opening(addresses: &Addresses, origins: &[Origin; 3]) -> String {
     for (place, what) in rows {
         text.push_str(&format!("  {place:<26}{what}\n"));
     }
-    let pools = ["pool standard", "pools standard and images", "pool fast"];
+    let pools = ["pool standard", "pools standard and images", "pool fast", "pool llama", "pool mistral"];
     for (origin, pools) in origins.iter().zip(pools) {
         text.push_str(&format!("  {:<26}{}, in {pools}\n", origin.address.to_string(), origin.name));
     }
@@ -39,7 +38,9 @@ try it, from another terminal:
   {curl} {https}/
   {curl} {https}/photo.jpg
   {curl} --cookie customer=gold {https}/
-  {curl} --data 'three trees' {https}/api/orders
+  {curl} -H content-type:text/xml -d '<purchase><totalAmount>60000</totalAmount></purchase>' {https}/orders
+  {curl} -H content-type:text/xml -d '<purchase><totalAmount>60000</totalAmount></torn>' {https}/orders
+  {curl} -H content-type:application/json -d '{{\"model\":\"mistral-small\"}}' {https}/v1/chat/completions
   {curl} --location --include {https}/old/shelf
   curl http://{plain}/hello
   curl http://{admin}/metrics
@@ -49,7 +50,7 @@ change the rules in an editor, and the next request goes by them; a mistake chan
   {rules}
   {config}
 
-ask why:
+ask why, and after how many bytes of the body:
 
   {this} explain {config} {request}
 

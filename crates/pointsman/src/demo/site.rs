@@ -21,12 +21,36 @@ const OTHER_NAMES: [&str; 2] = ["shop.example", "127.0.0.1"];
 
 const RULES: &str = include_str!("shop.rules");
 
+/// A purchase order. What follows its total changes nothing any more.
+const ORDER: &str = "\
+<purchase>
+  <customerName>CCL</customerName>
+  <totalAmount>60000</totalAmount>
+  <item quantity=\"300\">birch</item>
+  <item quantity=\"500\">oak</item>
+</purchase>
+";
+
+/// The servers of the demo.
+pub(super) type Origins = [Origin; 5];
+
+/// Starts them all.
+pub(super) fn start_origins() -> Result<Origins, Stop> {
+    Ok([
+        Origin::start("server1")?,
+        Origin::start("server2")?,
+        Origin::start("server3")?,
+        Origin::start("server4")?,
+        Origin::start("server5")?,
+    ])
+}
+
 /// A folder that is removed when it is dropped.
 pub(super) struct Site(TempDir);
 
 impl Site {
     /// Writes everything that the switch and its visitors need.
-    pub(super) fn create(origins: &[Origin; 3]) -> Result<Site, Stop> {
+    pub(super) fn create(origins: &Origins) -> Result<Site, Stop> {
         // The key is nobody else's business, thrown away or not.
         let owner_only = fs::Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("pointsman-demo-").permissions(owner_only).tempdir();
@@ -38,7 +62,10 @@ impl Site {
         site.write(&site.authority(), &certificates.authority)?;
         site.write(&site.path("shop.crt"), &certificates.server)?;
         site.write(&site.path("shop.key"), &certificates.key)?;
-        site.write(&site.request(), "GET /cart HTTP/1.1\nHost: localhost\nUser-Agent: an-editor\n\n")?;
+        let lines = "Host: localhost\nUser-Agent: an-editor\nContent-Type: text/xml";
+        let length = ORDER.len();
+        let order = format!("POST /orders HTTP/1.1\n{lines}\nContent-Length: {length}\n\n{ORDER}");
+        site.write(&site.request(), &order)?;
         Ok(site)
     }
 
@@ -57,7 +84,7 @@ impl Site {
 
     /// A raw request, to have it explained.
     pub(super) fn request(&self) -> PathBuf {
-        self.path("request.txt")
+        self.path("order.txt")
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -69,10 +96,10 @@ impl Site {
     }
 }
 
-fn configuration([one, two, three]: &[Origin; 3]) -> String {
+fn configuration([one, two, three, four, five]: &Origins) -> String {
     let server =
         |origin: &Origin| format!("{{ name = \"{}\", address = \"{}\" }}", origin.name, origin.address);
-    let (one, two, three) = (server(one), server(two), server(three));
+    let [one, two, three, four, five] = [one, two, three, four, five].map(server);
     format!(
         "# The configuration of the demo. Port 0 is a free one.
 
@@ -105,6 +132,12 @@ servers = [{three}]
 
 [pool.images]
 servers = [{two}]
+
+[pool.llama]
+servers = [{four}]
+
+[pool.mistral]
+servers = [{five}]
 
 [admin]
 bind = \"127.0.0.1:0\"
@@ -152,7 +185,7 @@ mod tests {
     /// What is shown to newcomers is without fault, and in its one form.
     #[test]
     fn the_site_is_an_example_to_follow() {
-        let origins = ["server1", "server2", "server3"].map(|name| Origin::start(name).expect("a free port"));
+        let origins = start_origins().expect("free ports");
         let site = Site::create(&origins).expect("a writable folder");
         let loaded = Plan::check_only(&site.config()).unwrap_or_else(|problems| {
             let messages: Vec<_> =

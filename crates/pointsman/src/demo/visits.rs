@@ -63,7 +63,21 @@ const OWN: Visit = Visit { pool: None, server: Server::Nobody, ..USUAL };
 
 const CART: Visit = Visit { request: "GET /cart", rule: "cart", shows: "GET /cart HTTP/1.1", ..USUAL };
 
-const VISITS: [Visit; 9] = [
+const XML_ORDER: Visit = Visit {
+    request: "POST /orders",
+    lines: &["User-Agent: pointsman-demo", "Content-Type: text/xml"],
+    shows: "POST /orders HTTP/1.1",
+    ..USUAL
+};
+
+const CHAT: Visit = Visit {
+    request: "POST /v1/chat/completions",
+    lines: &["User-Agent: pointsman-demo", "Content-Type: application/json"],
+    shows: "POST /v1/chat/completions HTTP/1.1",
+    ..USUAL
+};
+
+const VISITS: [Visit; 15] = [
     USUAL,
     Visit {
         request: "GET /logo.png",
@@ -82,7 +96,7 @@ const VISITS: [Visit; 9] = [
     },
     Visit {
         request: "POST /api/orders",
-        lines: &["User-Agent: pointsman-demo", "Content-Type: text/plain", "Content-Length: 11"],
+        lines: &["User-Agent: pointsman-demo", "Content-Type: text/plain"],
         body: "three trees",
         note: "11 bytes",
         rule: "api",
@@ -92,6 +106,44 @@ const VISITS: [Visit; 9] = [
     CART,
     Visit { note: "cookie pm_route", server: Server::SameAsBefore, ..CART },
     Visit { request: "GET /old/shelf", rule: "moved", status: 308, shows: "", ..OWN },
+    Visit {
+        body: "<purchase><customerName>CCL</customerName><totalAmount>60000</totalAmount></purchase>",
+        note: "XML, 60000",
+        rule: "large",
+        pool: FAST.pool,
+        server: FAST.server,
+        ..XML_ORDER
+    },
+    Visit {
+        body: "<purchase><customerName>CCL</customerName><totalAmount>4000</totalAmount></purchase>",
+        note: "XML, 4000",
+        ..XML_ORDER
+    },
+    Visit {
+        lines: CHAT.lines,
+        body: r#"{"purchase":{"customerName":"CCL","totalAmount":52000.01}}"#,
+        note: "JSON, 52000.01",
+        rule: "large",
+        pool: FAST.pool,
+        server: FAST.server,
+        ..XML_ORDER
+    },
+    Visit {
+        body: r#"{"model":"llama-3.3-70b","messages":[{"role":"user","content":"hello"}]}"#,
+        note: "llama",
+        rule: "llama",
+        pool: Some("llama"),
+        server: Server::Named("server4"),
+        ..CHAT
+    },
+    Visit {
+        body: r#"{"messages":[{"role":"user","content":"hello"}],"model":"mistral-small"}"#,
+        note: "mistral",
+        rule: "mistral",
+        pool: Some("mistral"),
+        server: Server::Named("server5"),
+        ..CHAT
+    },
     Visit { over: Over::Plain, request: "GET /hello", rule: "hello", shows: "hello to 127.0.0.1", ..OWN },
     Visit {
         over: Over::Plain,
@@ -101,6 +153,18 @@ const VISITS: [Visit; 9] = [
         status: 403,
         shows: "say who you are",
         ..OWN
+    },
+    // Its total decides, and what comes behind it is wrong: no server gets to see it.
+    Visit {
+        over: Over::Plain,
+        body: "<purchase><totalAmount>60000</totalAmount></torn>",
+        note: "torn XML",
+        rule: "large",
+        pool: FAST.pool,
+        server: Server::Nobody,
+        status: 400,
+        shows: "",
+        ..XML_ORDER
     },
 ];
 
@@ -184,6 +248,9 @@ impl Visit {
         }
         if let (Server::SameAsBefore, Some(cookie)) = (self.server, &cart.cookie) {
             text.push_str(&format!("Cookie: {cookie}\r\n"));
+        }
+        if !self.body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
         }
         text.push_str("\r\n");
         text.push_str(self.body);

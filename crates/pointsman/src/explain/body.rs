@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointsman_http::{BodyReader, Framing};
-use pointsman_rules::{Evidence, Outcome, Program, SHOWN_VALUES_MAX, Terminal, Truths};
+use pointsman_rules::{Cause, Evidence, Outcome, Program, SHOWN_VALUES_MAX, Terminal, Truths};
 use pointsman_view::{BodyFault, BodyOptions, BodyPaths, Inspection, RequestView};
 
 use super::request::Request;
@@ -15,6 +15,8 @@ const PIECE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Content {
     bytes: Vec<u8>,
+    /// Those that may be held until it is decided.
+    held_bytes: usize,
     /// That it has, as far as that is known.
     whole_bytes: u64,
     end: End,
@@ -63,8 +65,9 @@ pub(super) struct Wrong {
 }
 
 impl Content {
-    /// What stands behind the head of a request; what is odd there is noted.
-    pub(super) fn of(request: &Request, notes: &mut Vec<String>) -> Content {
+    /// What stands behind the head of a request; what is odd there is noted. So many bytes may be held of it, with what
+    /// frames them.
+    pub(super) fn of(request: &Request, hold_bytes_max: u32, notes: &mut Vec<String>) -> Content {
         let behind = request.behind_head();
         let framing = request.head.framing();
         let (mut bytes, mut trailers) = (Vec::new(), Vec::new());
@@ -84,7 +87,15 @@ impl Content {
             Framing::Length(length) => length,
             Framing::None | Framing::Chunked | Framing::UntilClose => bytes.len() as u64,
         };
-        Content { bytes, whole_bytes, end }
+        let mut held = Vec::new();
+        let holds = usize::try_from(hold_bytes_max).unwrap_or(usize::MAX);
+        if let Some((first, _)) = behind.split_at_checked(holds).filter(|(_, more)| !more.is_empty()) {
+            // What is wrong with it is known already.
+            let _fed = BodyReader::new(framing).feed_unchunked(first, &mut held, &mut trailers);
+        }
+        let is_held = behind.len() <= holds || held.len() == bytes.len();
+        let held_bytes = if is_held { bytes.len() } else { held.len() };
+        Content { bytes, held_bytes, whole_bytes, end }
     }
 
     /// What is said of it where nothing asks for it.
@@ -117,7 +128,8 @@ impl Content {
             return Ok(behind(inspection, 0));
         }
         let mut from = 0;
-        for piece in self.bytes.chunks(PIECE_BYTES) {
+        let held = self.bytes.get(..self.held_bytes).unwrap_or_default();
+        for piece in held.chunks(PIECE_BYTES) {
             inspection.feed(piece);
             if inspection.take_news() && !waits(&inspection) {
                 let mut again = unread();
@@ -130,6 +142,10 @@ impl Content {
                 }
             }
             from += piece.len();
+        }
+        if self.held_bytes < self.bytes.len() {
+            inspection.give_up(Cause::Limit);
+            return Ok(behind(inspection, self.held_bytes));
         }
         match self.end {
             End::Missing => return Err(Unread::Missing(self.bytes.len())),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_config::{Bind, Http2, Listener, OddNames, Plan, Protocol};
+use pointsman_config::{Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol};
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
@@ -23,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) program: Option<Arc<Program>>,
     pub(crate) limits: HeadLimits,
     pub(crate) body_options: BodyOptions,
+    /// Bytes of a body that are held until it is decided, with what frames them.
+    pub(crate) hold_bytes_max: u32,
     pub(crate) path_options: PathOptions,
     pub(crate) odd_names: OddNames,
     /// The fields that the rules name.
@@ -81,6 +83,7 @@ impl Place {
             program: Some(program),
             limits: HeadLimits::default(),
             body_options: BodyOptions::default(),
+            hold_bytes_max: BodyLimits::default().hold_bytes_max,
             path_options: PathOptions::default(),
             odd_names: OddNames::default(),
             named_fields: Vec::new(),
@@ -132,6 +135,7 @@ impl Place {
                 target_bytes_max: listener.limits.target_bytes_max as usize,
             },
             body_options: listener.body_options,
+            hold_bytes_max: listener.body_limits.hold_bytes_max,
             path_options: path_options(listener),
             odd_names: listener.odd_names,
             named_fields: listener.named_fields.clone(),

@@ -94,3 +94,41 @@ impl<'a> Case<'a> {
         }
     }
 }
+
+/// Beyond what the listener holds nothing decides, however little of that is content.
+#[test]
+fn a_body_is_read_as_far_as_it_is_held() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("a writable folder");
+        path
+    };
+    write("a.rules", "R1: if (json.z == 1) { routeTo(a); }\n");
+    let listener = "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\npool = \"a\"\n\
+                    limits.hold_bytes_max = 16384\n[pool.a]\nservers = [\"127.0.0.1:1\"]\n";
+    let rules = write("a.toml", listener);
+    let content = |bytes: usize| format!("{:width$}", "{\"a\":2}", width = bytes);
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n";
+    let announced = |bytes| format!("{head}Content-Length: {bytes}\r\n\r\n{}", content(bytes));
+    // A chunk of five bytes takes ten.
+    let chunks: String = (0..2000).map(|_| "5\r\n     \r\n").collect();
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n7\r\n{{\"a\":2,\r\n{chunks}0\r\n\r\n");
+    for (name, request, expected) in [
+        ("fits", announced(16_384), "decided after 7 of 16384 bytes of the body"),
+        ("settles", announced(20_000), "decided after 7 of 20000 bytes of the body"),
+        ("chunked beyond", chunked, "decided after 8192 of 10007 bytes of the body"),
+        (
+            "beyond",
+            format!("{head}Content-Length: 20000\r\n\r\n{}", content(20_000).replace('}', " ")),
+            "decided after 16384 of 20000 bytes of the body",
+        ),
+    ] {
+        let options =
+            Options { rules: rules.clone(), request: Some(write(name, &request)), ..Options::default() };
+        let text = reported(&options, Colour::Never).expect("a report").text(Colour::Never);
+        assert!(text.contains(expected), "{name}: {text}");
+        let is_limited = text.contains("refused with 413: the condition ended unknown: limit");
+        assert_eq!(is_limited, name.contains("beyond"), "{name}: {text}");
+    }
+}
