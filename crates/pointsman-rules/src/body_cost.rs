@@ -20,14 +20,14 @@ pub struct BodyCost<'p> {
     /// rule decides.
     pub rule: RuleIndex,
     /// What must have been read at the least when it decides, or is passed if it never decides.
-    pub earliest: Reading<'p>,
+    pub earliest: Extent<'p>,
     /// What must have been read at the most.
-    pub latest: Reading<'p>,
+    pub latest: Extent<'p>,
 }
 
 /// A part of a body that must have been read, and for whose sake.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'p> {
+pub struct Extent<'p> {
     /// How far.
     pub reach: Reach,
     /// What asks for that; nothing where the head is enough.
@@ -52,8 +52,8 @@ pub struct Blame<'p> {
 /// What must have been read when a place of the walk is reached: by the shortest way and by the longest.
 #[derive(Clone, Copy, Debug)]
 struct Arrival<'p> {
-    earliest: Reading<'p>,
-    latest: Reading<'p>,
+    earliest: Extent<'p>,
+    latest: Extent<'p>,
 }
 
 /// What must have been read when a rule decides, and when it is passed.
@@ -92,7 +92,7 @@ impl Program {
         let rules = self.rules.len() + usize::from(self.fallback.is_some());
         let mut arrivals: Vec<Option<Arrival<'_>>> = vec![None; rules + 1];
         if let Some(first) = arrivals.first_mut() {
-            *first = Some(Arrival { earliest: Reading::HEAD, latest: Reading::HEAD });
+            *first = Some(Arrival { earliest: Extent::HEAD, latest: Extent::HEAD });
         }
         let mut costs = vec![Settled::default(); self.rules.len() + 1];
         for ((index, rule), cost) in self.rules.iter().chain(&self.fallback).enumerate().zip(&mut costs) {
@@ -144,7 +144,7 @@ impl Program {
             && let Some(mut skipped) = either
         {
             if let Some(need) = rule.condition.repeated() {
-                let repeated = arrival.earliest.longer(Reading::of(need, index, true));
+                let repeated = arrival.earliest.longer(Extent::of(need, index, true));
                 skipped.earliest = skipped.earliest.shorter(repeated);
             }
             branches.push((skipped, To::Next));
@@ -166,21 +166,21 @@ enum To {
     Nowhere,
 }
 
-impl<'p> Reading<'p> {
-    const HEAD: Reading<'p> = Reading { reach: Reach::Head, blame: None };
+impl<'p> Extent<'p> {
+    const HEAD: Extent<'p> = Extent { reach: Reach::Head, blame: None };
 
     /// The part that a need asks for, in a rule whose condition has to hold or not.
-    fn of(need: Need<'p>, rule: RuleIndex, holds: bool) -> Reading<'p> {
+    fn of(need: Need<'p>, rule: RuleIndex, holds: bool) -> Extent<'p> {
         let blame = need.blame.map(|(field, span, why)| Blame { rule, holds, field, span, why });
-        Reading { reach: need.reach, blame }
+        Extent { reach: need.reach, blame }
     }
 
     /// The longer of two; the first of those that are alike.
-    fn longer(self, other: Reading<'p>) -> Reading<'p> {
+    fn longer(self, other: Extent<'p>) -> Extent<'p> {
         if other.reach > self.reach { other } else { self }
     }
 
-    fn shorter(self, other: Reading<'p>) -> Reading<'p> {
+    fn shorter(self, other: Extent<'p>) -> Extent<'p> {
         if other.reach < self.reach { other } else { self }
     }
 }
@@ -189,8 +189,8 @@ impl<'p> Arrival<'p> {
     /// What must have been read to come further by a rule.
     fn and(self, needs: Needs<'p>, rule: RuleIndex, holds: bool) -> Arrival<'p> {
         Arrival {
-            earliest: self.earliest.longer(Reading::of(needs.earliest, rule, holds)),
-            latest: self.latest.longer(Reading::of(needs.latest, rule, holds)),
+            earliest: self.earliest.longer(Extent::of(needs.earliest, rule, holds)),
+            latest: self.latest.longer(Extent::of(needs.latest, rule, holds)),
         }
     }
 

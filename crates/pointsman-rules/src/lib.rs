@@ -38,7 +38,7 @@ mod template;
 mod truth;
 mod truths;
 
-pub use body_cost::{Blame, BodyCost, Reach, Reading, Why};
+pub use body_cost::{Blame, BodyCost, Extent, Reach, Why};
 pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};
 pub use compile::{Compiled, Scope, Targets, compile, compile_for};
 pub use decide::{DecidedBy, Decision, Outcome};

@@ -1,6 +1,6 @@
 //! Costs as sentences.
 
-use super::{Blame, BodyCost, Reach, Reading, Why};
+use super::{Blame, BodyCost, Extent, Reach, Why};
 use crate::{Program, RuleIndex};
 
 impl BodyCost<'_> {
@@ -23,7 +23,7 @@ impl BodyCost<'_> {
     }
 }
 
-impl Reading<'_> {
+impl Extent<'_> {
     /// `up to a value of xml.a`
     #[must_use]
     pub fn phrase(&self) -> String {

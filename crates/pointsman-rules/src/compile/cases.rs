@@ -73,6 +73,14 @@ impl<'a> Compiler<'a> {
     pub(super) fn cases(&mut self, file: &'a ast::RuleFile, rules: usize) -> Vec<TestCase> {
         let mut names: HashMap<&str, Span> = HashMap::new();
         let mut cases = Vec::new();
+        if rules == 0 && !self.has_fallback {
+            let first = file.items.iter().find(|item| matches!(item, Item::Test(_)));
+            if let Some(test) = first {
+                let help = "a file of tests is named behind its rules: `pointsman test RULES TESTS`";
+                self.error(head_of(test.span(), self.source), "there are no rules here to test", help);
+            }
+            return cases;
+        }
         for item in &file.items {
             if self.findings.overflowed() {
                 break;

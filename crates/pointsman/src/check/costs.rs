@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pointsman_rules::{Program, Reach, Reading, Validate};
+use pointsman_rules::{Extent, Program, Reach, Validate};
 use serde_json::{Value, json};
 
 /// So many rules of the same cost are named, then counted.
@@ -86,22 +86,22 @@ impl Group {
     }
 }
 
-fn to_json(reading: &Reading<'_>, program: &Program) -> Value {
-    let reach = match reading.reach {
+fn to_json(extent: &Extent<'_>, program: &Program) -> Value {
+    let reach = match extent.reach {
         Reach::Head => "head",
         Reach::Value => "value",
         Reach::Scope => "scope",
         Reach::Body => "body",
     };
     let mut object = json!({ "reach": reach });
-    if let Some(blame) = &reading.blame {
+    if let Some(blame) = &extent.blame {
         object["field"] = json!(blame.field.to_string());
         object["rule"] = json!(program.rule(blame.rule).map(|rule| &*rule.label));
         if let Some(span) = blame.span {
             object["span"] = json!({ "start": span.start, "end": span.end });
         }
     }
-    if let Some(because) = reading.because(program) {
+    if let Some(because) = extent.because(program) {
         object["because"] = json!(because);
     }
     object

@@ -1,5 +1,6 @@
 //! What a test says of a request, and the request that is made of it.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -32,21 +33,23 @@ const TLS_VERSIONS: &[&str] = &["1.0", "1.1", "1.2", "1.3"];
 pub(super) struct Said<'t>(pub(super) &'t TestCase);
 
 impl<'t> Said<'t> {
-    /// The values of a field, in order.
-    pub(super) fn values(self, field: &Field) -> impl Iterator<Item = &'t GivenValue> {
-        let given = self.0.given.iter().filter(move |given| given.field == *field);
-        given.map(|given| &given.value)
-    }
-
-    /// Every field of the head and of the connection that is said, in order, each once.
-    pub(super) fn fields(self) -> Vec<&'t Field> {
-        let mut fields: Vec<&Field> = Vec::new();
-        for given in &self.0.given {
-            if !matches!(given.field, Field::Payload(_)) && !fields.contains(&&given.field) {
-                fields.push(&given.field);
+    /// Every field of the head and of the connection that is said, in order, with its values.
+    pub(super) fn fields(self) -> Vec<(&'t Field, Vec<&'t GivenValue>)> {
+        let mut fields: Vec<(&Field, Vec<&GivenValue>)> = Vec::new();
+        let mut places: HashMap<&Field, usize> = HashMap::new();
+        for given in self.0.given.iter().filter(|given| !matches!(given.field, Field::Payload(_))) {
+            let place = *places.entry(&given.field).or_insert(fields.len());
+            match fields.get_mut(place) {
+                Some((_, values)) => values.push(&given.value),
+                None => fields.push((&given.field, vec![&given.value])),
             }
         }
         fields
+    }
+
+    fn values(self, field: &Field) -> impl Iterator<Item = &'t GivenValue> {
+        let given = self.0.given.iter().filter(move |given| given.field == *field);
+        given.map(|given| &given.value)
     }
 
     fn is_said(self, is_meant: impl Fn(&Field) -> bool) -> bool {

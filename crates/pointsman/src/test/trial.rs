@@ -148,8 +148,8 @@ fn judged(said: Said<'_>, subject: &Asked<'_>, program: &Program, coverage: &mut
 
 /// The first field that such a request has other values of than the test says: nothing could ever come like that.
 fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<String> {
-    said.fields().into_iter().find_map(|field| {
-        let wanted: Vec<String> = said.values(field).map(|value| text_of(value.as_value())).collect();
+    said.fields().into_iter().find_map(|(field, values)| {
+        let wanted: Vec<String> = values.into_iter().map(|value| text_of(value.as_value())).collect();
         let mut seen = Vec::new();
         subject.each(field, &mut |value| {
             seen.push(text_of(value));
