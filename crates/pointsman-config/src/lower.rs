@@ -16,7 +16,8 @@ use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
-    Bind, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Server, WatchedFile, tls,
+    Bind, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, WatchedFile,
+    tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -268,6 +269,15 @@ impl<'a> Lowering<'a> {
             Some(compiled) => (Some(compiled.program), compiled.body_paths, compiled.targets),
             None => (None, None, Vec::new()),
         };
+        let names_content = body_paths.as_ref().is_some_and(|paths| paths.names_content());
+        if let Some(span) = spec.body_kind_at
+            && spec.protocol == Protocol::Http
+            && !names_content
+            && (program.is_some() || spec.rules.is_none())
+        {
+            let message = "`body_kind` has no effect: no rule names a field of XML, JSON or a form";
+            self.findings.warning(span, message, "leave it out");
+        }
         let named_fields = match (&spec.rules, &program) {
             (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
             _ => Vec::new(),

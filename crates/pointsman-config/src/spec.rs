@@ -62,6 +62,8 @@ pub(crate) struct ListenerSpec {
     pub(crate) http2: Http2,
     pub(crate) odd_names: OddNames,
     pub(crate) body_kind: BodyKind,
+    /// Where it stands, if the operator set it.
+    pub(crate) body_kind_at: Option<Span>,
     pub(crate) pipeline: Pipeline,
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
@@ -176,6 +178,7 @@ impl ListenerSpec {
                 _ => OddNames::Drop,
             },
             body_kind: body_kind(section.word("body_kind")),
+            body_kind_at: section.has("body_kind").then(|| section.place("body_kind")),
             pipeline: pipeline(section.word("pipeline")),
             upgrades: match section.has("upgrades") {
                 true => {

@@ -50,8 +50,8 @@ impl BodyPaths {
         }
     }
 
-    /// Whether it names a field of any kind but `body.size`.
-    pub(super) fn names_content(&self) -> bool {
+    /// Whether there is any but `body.size`.
+    pub fn names_content(&self) -> bool {
         self.content().next().is_some()
     }
 
