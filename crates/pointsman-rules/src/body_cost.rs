@@ -32,6 +32,8 @@ pub struct Extent<'p> {
     pub reach: Reach,
     /// What asks for that; nothing where the head is enough.
     pub blame: Option<Blame<'p>>,
+    /// Whether values of other fields must have been read, too.
+    pub others: bool,
 }
 
 /// What asks for a part of a body.
@@ -167,17 +169,26 @@ enum To {
 }
 
 impl<'p> Extent<'p> {
-    const HEAD: Extent<'p> = Extent { reach: Reach::Head, blame: None };
+    const HEAD: Extent<'p> = Extent { reach: Reach::Head, blame: None, others: false };
 
     /// The part that a need asks for, in a rule whose condition has to hold or not.
     fn of(need: Need<'p>, rule: RuleIndex, holds: bool) -> Extent<'p> {
         let blame = need.blame.map(|(field, span, why)| Blame { rule, holds, field, span, why });
-        Extent { reach: need.reach, blame }
+        Extent { reach: need.reach, blame, others: need.others }
     }
 
     /// The longer of two; the first of those that are alike.
     fn longer(self, other: Extent<'p>) -> Extent<'p> {
         if other.reach > self.reach { other } else { self }
+    }
+
+    /// What has been read of both.
+    fn with(self, other: Extent<'p>) -> Extent<'p> {
+        let field = |extent: Extent<'p>| extent.blame.map(|blame| blame.field);
+        let is_beside = other.reach == self.reach && self.reach == Reach::Value;
+        let others = is_beside && (other.others || field(self) != field(other));
+        let longer = self.longer(other);
+        Extent { others: longer.others || others, ..longer }
     }
 
     fn shorter(self, other: Extent<'p>) -> Extent<'p> {
@@ -189,8 +200,8 @@ impl<'p> Arrival<'p> {
     /// What must have been read to come further by a rule.
     fn and(self, needs: Needs<'p>, rule: RuleIndex, holds: bool) -> Arrival<'p> {
         Arrival {
-            earliest: self.earliest.longer(Extent::of(needs.earliest, rule, holds)),
-            latest: self.latest.longer(Extent::of(needs.latest, rule, holds)),
+            earliest: self.earliest.with(Extent::of(needs.earliest, rule, holds)),
+            latest: self.latest.with(Extent::of(needs.latest, rule, holds)),
         }
     }
 
@@ -207,11 +218,14 @@ impl<'p> Arrival<'p> {
 impl Block {
     /// The first values that its texts and its stickiness name.
     fn needs(&self, kind: Kind) -> Needs<'_> {
-        match self.awaits.iter().find(|field| kind.has(field)) {
+        let mut asked = self.awaits.iter().filter(|field| kind.has(field));
+        match asked.next() {
             None => Needs::HEAD,
-            Some(field) => {
-                Needs::both(Need { reach: Reach::Value, blame: Some((field, None, Why::FirstValue)) })
-            }
+            Some(field) => Needs::both(Need {
+                reach: Reach::Value,
+                blame: Some((field, None, Why::FirstValue)),
+                others: asked.next().is_some(),
+            }),
         }
     }
 }

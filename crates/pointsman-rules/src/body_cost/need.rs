@@ -72,6 +72,8 @@ pub enum Why {
 pub(super) struct Need<'p> {
     pub(super) reach: Reach,
     pub(super) blame: Option<(&'p Field, Option<Span>, Why)>,
+    /// Values of other fields, too.
+    pub(super) others: bool,
 }
 
 /// What is needed at the least and at the most.
@@ -82,7 +84,7 @@ pub(super) struct Needs<'p> {
 }
 
 impl<'p> Needs<'p> {
-    pub(super) const HEAD: Needs<'p> = Needs::both(Need { reach: Reach::Head, blame: None });
+    pub(super) const HEAD: Needs<'p> = Needs::both(Need { reach: Reach::Head, blame: None, others: false });
 
     pub(super) const fn both(need: Need<'p>) -> Needs<'p> {
         Needs { earliest: need, latest: need }
@@ -101,7 +103,16 @@ impl<'p> Needs<'p> {
 
 impl<'p> Need<'p> {
     fn longer(self, other: Need<'p>) -> Need<'p> {
-        if other.reach > self.reach { other } else { self }
+        if other.reach > self.reach {
+            return other;
+        }
+        let differs = self.field() != other.field();
+        let is_beside = other.reach == self.reach && self.reach == Reach::Value;
+        Need { others: self.others || (is_beside && (other.others || differs)), ..self }
+    }
+
+    fn field(self) -> Option<&'p Field> {
+        self.blame.map(|(field, ..)| field)
     }
 
     fn shorter(self, other: Need<'p>) -> Need<'p> {
@@ -134,7 +145,7 @@ impl Condition {
             Condition::Test(test) => match &test.field {
                 Field::Payload(payload) if test.over == Over::Once && payload.is_many_valued() => {
                     let blame = (&test.field, Some(test.span), Why::Once);
-                    Some(Need { reach: Reach::Value, blame: Some(blame) })
+                    Some(Need { reach: Reach::Value, blame: Some(blame), others: false })
                 }
                 _ => None,
             },
@@ -164,9 +175,10 @@ impl Test {
     }
 
     fn needs_of<'p>(&'p self, payload: &Payload, holds: bool) -> Needs<'p> {
-        let need = |reach, why| Need { reach, blame: Some((&self.field, Some(self.span), why)) };
+        let need =
+            |reach, why| Need { reach, blame: Some((&self.field, Some(self.span), why)), others: false };
         if payload.place == Place::Size {
-            let announced = Need { reach: Reach::Head, blame: None };
+            let announced = Need { reach: Reach::Head, blame: None, others: false };
             return Needs { earliest: announced, latest: need(Reach::Body, Why::Size) };
         }
         let is_absence = self.op == Op::Exists && !holds;

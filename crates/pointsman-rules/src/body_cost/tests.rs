@@ -67,8 +67,10 @@ fn a_way_past_a_rule_does_not_pay_for_it() {
             "R2: up to where `json.a[*]` can have no more values, because R2 counts `json.a[*]`",
             "R3: up to the first value of `json.b`; at worst up to where `json.a[*]` can have no more values, because R2 \
              counts `json.a[*]`",
-            "R4: up to the first value of `json.b`; at worst the whole body, because R4 is false only when `json.c` is absent",
-            "R6: up to the first value of `json.b`; at worst the whole body, because R4 is false only when `json.c` is absent",
+            "R4: up to the first value of `json.b` and values of other fields; at worst the whole body, because R4 is \
+             false only when `json.c` is absent",
+            "R6: up to the first value of `json.b` and values of other fields; at worst the whole body, because R4 is \
+             false only when `json.c` is absent",
         ],
     );
 }
@@ -79,6 +81,18 @@ fn texts_and_stickiness_wait_for_values() {
         "R1: if (path == \"/\") { redirect(302, \"/${json.id}\"); }
          R2: { routeTo(a, STICKY_ON(json.id)); }",
         &["R1: up to the first value of `json.id`", "R2: up to the first value of `json.id`"],
+    );
+}
+
+#[test]
+fn all_parts_of_a_condition_count() {
+    check(
+        "R1: if (json.model == \"a\" && json.stream == true) { routeTo(a); }",
+        &[
+            "R1: up to the first value of `json.model` and values of other fields",
+            "no rule: up to the first value of `json.model`; at worst up to the first value of `json.model` and values of \
+             other fields",
+        ],
     );
 }
 

@@ -28,13 +28,16 @@ impl Extent<'_> {
     #[must_use]
     pub fn phrase(&self) -> String {
         let field = self.blame.map(|blame| blame.field.to_string()).unwrap_or_default();
+        let others = if self.others { " and values of other fields" } else { "" };
         match (self.reach, self.blame.map(|blame| blame.why)) {
             (Reach::Head, _) => "the head".to_owned(),
-            (Reach::Value, Some(Why::FittingValue)) => format!("up to a value of `{field}` that fits"),
-            (Reach::Value, Some(Why::UnfittingValue)) => {
-                format!("up to a value of `{field}` that does not fit")
+            (Reach::Value, Some(Why::FittingValue)) => {
+                format!("up to a value of `{field}` that fits{others}")
             }
-            (Reach::Value, _) => format!("up to the first value of `{field}`"),
+            (Reach::Value, Some(Why::UnfittingValue)) => {
+                format!("up to a value of `{field}` that does not fit{others}")
+            }
+            (Reach::Value, _) => format!("up to the first value of `{field}`{others}"),
             (Reach::Scope, _) => format!("up to where `{field}` can have no more values"),
             (Reach::Body, _) => "the whole body".to_owned(),
         }
