@@ -23,6 +23,8 @@ pub(crate) struct Judge {
     /// What it may hold so far.
     booked: Booking,
     fed_bytes: u64,
+    /// What the evidence takes of itself, which the rules say.
+    evidence_bytes: u64,
 }
 
 /// Why a body is not followed any further.
@@ -46,9 +48,12 @@ const HELD_OF_FED: u64 = 2;
 const BOOKED_STEP_BYTES: u64 = 64 * 1024;
 
 impl Judge {
-    /// `booked` is what an inspection holds that was fed little.
-    pub(crate) fn new(inspection: Inspection, booked: Booking) -> Judge {
-        Judge { inspection: Box::new(inspection), booked, fed_bytes: 0 }
+    /// `booked` is what an inspection holds that was fed little. Nothing where there is no memory for what so many rules
+    /// want to know.
+    pub(crate) fn new(inspection: Inspection, booked: Booking) -> Option<Judge> {
+        let evidence_bytes = inspection.evidence().bytes();
+        let mut judge = Judge { inspection: Box::new(inspection), booked, fed_bytes: 0, evidence_bytes };
+        judge.has_room_for(0).then_some(judge)
     }
 
     /// Follows bytes of a body and looks into them; with its end, into all of it. `kept_back`: so many bytes at the
@@ -90,7 +95,7 @@ impl Judge {
             true => held_bytes_max,
             false => held_bytes_max.min(self.fed_bytes.saturating_mul(HELD_OF_FED)),
         };
-        let missing = held_bytes.saturating_sub(self.booked.bytes());
+        let missing = (held_bytes + self.evidence_bytes).saturating_sub(self.booked.bytes());
         missing == 0 || self.booked.grow(missing.next_multiple_of(BOOKED_STEP_BYTES))
     }
 }
@@ -116,7 +121,7 @@ mod tests {
         let paths = Arc::new(BodyPaths::new(&program));
         let evidence = Evidence::new(&program);
         let inspection = Inspection::new(evidence, paths, &parsed, head.as_bytes(), &BodyOptions::default());
-        Judge::new(inspection, account.book(KIB).expect("there is enough"))
+        Judge::new(inspection, account.book(KIB).expect("there is enough")).expect("there is enough")
     }
 
     const CHUNKED: &str =

@@ -298,9 +298,12 @@ impl Pump {
             Unfollowed::Framing(fault) => PumpFault::Body(fault),
             Unfollowed::Memory => PumpFault::Memory,
         })?;
-        if let Some(fault) = judge.inspection.fault() {
+        if let Some(cause) = judge.inspection.fault().map(pointsman_view::BodyFault::cause) {
+            // What follows the body is the next request, whatever the body is.
+            self.keep_excess(before + fed.used);
             self.kept_back = self.buffer.len();
-            return Err(PumpFault::Content(fault.cause()));
+            self.count(fed.used)?;
+            return Err(PumpFault::Content(cause));
         }
         if !judge.inspection.is_reading() {
             self.judge = None;

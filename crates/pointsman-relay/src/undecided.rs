@@ -49,6 +49,8 @@ pub(crate) struct Undecided {
     /// Bytes of body that may still come.
     body_left: u64,
     pace: Pace,
+    /// Whether more came than may be held before it was decided, or anything was found wrong with it.
+    has_given_up: bool,
     /// Whether it is decided, and held on until it has proved well-formed.
     is_held_on: bool,
     /// Whether it is decided, and judged on its way to its server.
@@ -95,19 +97,24 @@ impl Undecided {
         let inspection =
             Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
         let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
-        let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
+        let judge = Judge::new(inspection, booked).ok_or(Fault::Memory)?;
+        // What could never be held is not waited for; pieces are not quite full.
+        let total_bytes_max = local.live.plan.hold_total_bytes_max;
+        let hold_bytes_max =
+            u64::from(listener.body_limits.hold_bytes_max).min(total_bytes_max - total_bytes_max / 8);
         Ok(Box::new(Undecided {
             body: BodyReader::new(head.framing()),
             head,
             received: session.shard.buffers.request(),
             local,
-            judge: Judge::new(inspection, booked),
+            judge,
             kept_back: 0,
             arrived_bytes: 0,
             hold: Hold::default(),
             hold_bytes_max,
             body_left,
             pace: Pace::default(),
+            has_given_up: false,
             is_held_on: false,
             is_judged: false,
             tail: Vec::new(),
@@ -154,6 +161,7 @@ impl Undecided {
         let within = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let mut used = self.look(&bytes[..within])?;
         if self.is_over_limit() {
+            self.has_given_up |= self.judge.inspection.fault().is_none();
             self.judge.inspection.give_up(Cause::Limit);
             used += self.look(&bytes[within..])?;
         }
@@ -251,6 +259,10 @@ impl Undecided {
             return Weighed::Decided(decided, Passes::Unjudged);
         }
         if let Some(fault) = self.judge.inspection.fault() {
+            if self.has_given_up {
+                // That it is over the limit has decided, and nothing behind that.
+                return Weighed::Decided(decided, Passes::Never(fault.cause()));
+            }
             // Who decides without the fault has decided before it: what became known since is no part of that.
             let before = evidence.before(fault.cause(), self.late_field(listener));
             let before = decision(listener, &view.with_body(&before), truths);

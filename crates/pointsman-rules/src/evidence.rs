@@ -184,6 +184,14 @@ impl Evidence {
         std::mem::take(&mut self.has_news)
     }
 
+    /// Bytes that it takes before anything is known, and about all that it ever takes beside the values that it keeps.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let fields = self.fields.len() * size_of::<Known>();
+        let noted = self.truths.len() + self.gathered.len() * size_of::<Gathered>();
+        (size_of::<Evidence>() + fields + noted + self.sight.bytes()) as u64
+    }
+
     /// What was known before a fault of this cause ended what had not ended, and before `late` was known, which became so
     /// behind it.
     #[must_use]

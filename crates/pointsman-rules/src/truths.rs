@@ -129,6 +129,10 @@ impl Sight {
         Sight { marks: vec![false; signs], ..Sight::default() }
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.marks.len()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.signs.clear();
         self.cells.clear();

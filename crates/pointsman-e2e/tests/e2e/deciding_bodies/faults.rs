@@ -8,6 +8,7 @@ use super::{
 pointsman_e2e::for_threads!(
     malformed_at_the_end,
     malformed_at_the_end_in_chunks,
+    what_follows_is_the_next_request,
     malformed_before_it_is_decided,
     a_key_again_behind_the_decision,
     the_end_is_cut_off,
@@ -66,6 +67,34 @@ fn malformed_at_the_end_in_chunks(threads: usize) {
         shop.fast.wait_for_ends(count + 1);
         let last = shop.fast.last();
         assert!(!last.complete && last.body.bytes.len() < body.len());
+    }
+    shop.has_no_whole_order();
+}
+
+/// Whatever a body is, what comes behind it in the same read is no part of it, and is not lost.
+fn what_follows_is_the_next_request(threads: usize) {
+    let shop = Shop::start(threads);
+    let next = "GET /next HTTP/1.1\r\nHost: shop.example\r\n\r\n";
+    let (mut decided, mut followed) = (0, 0);
+    for (media_type, body) in broken_at_their_ends() {
+        let body = [&body[..200], &body[LARGE..]].concat();
+        let framed = chunks(&body, 4099);
+        for (head, body) in [(head(media_type, body.len()), body), (chunked_head(media_type), framed)] {
+            for cut in [next.len(), 20] {
+                let (now, later) = next.split_at(cut);
+                let mut client = shop.client();
+                client.send([head.as_bytes(), &body[..180]].concat());
+                decided += 1;
+                shop.fast.wait_for_requests(decided);
+                client.send([&body[180..], now.as_bytes()].concat());
+                assert_eq!(client.response().status(), 400, "{media_type}");
+                client.send(later);
+                let answer = client.response();
+                assert_eq!((answer.status(), answer.server()), (200, "standard"), "{media_type}");
+                followed += 1;
+                assert_eq!((shop.standard.count(), shop.standard.last().head.word(1)), (followed, "/next"));
+            }
+        }
     }
     shop.has_no_whole_order();
 }

@@ -9,6 +9,8 @@ use super::{
 pointsman_e2e::for_threads!(
     more_than_may_be_held,
     more_than_may_be_held_is_sent_on,
+    what_is_wrong_behind_what_may_be_held,
+    more_than_there_is_room_for,
     room_for_all_is_shared,
     a_client_that_waits_to_be_asked,
     a_client_that_waits_in_vain,
@@ -66,6 +68,32 @@ fn more_than_may_be_held_is_sent_on(threads: usize) {
     let body = xml_order_first(2_000_000, 60_000);
     assert_eq!(shop.post(XML, &body).server(), "fast");
     assert!(shop.fast.last().body.bytes == body, "it changed on its way");
+}
+
+/// That it is too long has decided; what is wrong behind that is refused, also where it is one more limit, and however
+/// it comes.
+fn what_is_wrong_behind_what_may_be_held(threads: usize) {
+    let deep = ["<a>".repeat(70), "</a>".repeat(70)].concat();
+    let body = ["<purchase>", &" ".repeat(110_000), &deep, "</purchase>"].concat().into_bytes();
+    for rules in ["on_unknown routeTo(quick);\n", "on_unknown skip;\n", "validate full;\non_unknown skip;\n"]
+    {
+        let shop = Shop::with(threads, &format!("{rules}{RULES}"), |setup| setup.limits(HOLD));
+        assert_eq!(shop.post(XML, &body).status(), 413, "{rules}");
+        for bytes in [100, 3000, 200_000] {
+            let mut client = shop.client();
+            client.send(chunked_head(XML));
+            client.try_send(chunks(&body, bytes)).ok();
+            assert_eq!(client.response().status(), 413, "{rules}");
+        }
+        shop.has_no_whole_order();
+    }
+}
+
+/// What could never be held is not waited for.
+fn more_than_there_is_room_for(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top("hold_total_bytes_max = 1_048_576"));
+    assert_eq!(shop.post(XML, &xml_order(900_000, 1)).status(), 200);
+    assert_eq!(shop.post(XML, &xml_order(1_100_000, 1)).status(), 413);
 }
 
 /// Who finds no room waits until there is some, or for as long as a body may pause.
