@@ -19,7 +19,7 @@ pub struct Program {
     pub on_unknown: OnUnknown,
     /// Every target that some rule names, each once; [`TargetId`] is an index into it.
     pub targets: Vec<TargetName>,
-    /// The fields of the body that the rules name, by [`PayloadId`].
+    /// The fields of the body that the rules name, by [`PayloadId`](crate::PayloadId).
     pub payloads: Vec<Arc<Payload>>,
     /// How bodies are validated that the rules look into.
     pub validate: Validate,
