@@ -314,7 +314,7 @@ static LISTENER: Table = Table {
             doc: "What a body is to the rules that is neither XML nor JSON nor a form by its media type. `absent`: it has no \
                   fields. `unknown`: what they ask of it ends unknown, cause encoding, which is 415. `sniff`: XML where \
                   it begins with `<`, JSON with `{` or `[`, otherwise absent. `rules`: unknown for each kind of field \
-                  that a rule refuses by, absent for the others.",
+                  that a rule refuses by or whose absence leads past one that refuses, absent for the others.",
         },
         Key {
             name: "pipeline",

@@ -10,7 +10,7 @@ mod wording;
 
 use self::need::{Kind, Need, Needs};
 pub use self::need::{Reach, Why};
-use crate::{Block, Condition, Exit, Field, OnUnknown, Program, Rule, RuleIndex, Span};
+use crate::{Condition, Exit, Field, OnUnknown, Program, Rule, RuleIndex, Span};
 
 /// What one rule may cost of a body of a kind that rules look into; of another one, and where there is none, the head
 /// is enough. What costs most of several kinds counts.
@@ -51,15 +51,21 @@ pub struct Blame<'p> {
     pub why: Why,
 }
 
+/// Of so many fields it is known whether rules on the way to a rule want a value of them.
+const FIELDS_MAX: usize = 64;
+
 /// What must have been read when a place of the walk is reached: by the shortest way and by the longest.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Arrival<'p> {
     earliest: Extent<'p>,
+    /// Where those fields have a value of which `absent` speaks.
     latest: Extent<'p>,
+    /// The same where a field has none: of each the most. A condition that wants a value of it rules that out.
+    absent: Vec<Extent<'p>>,
 }
 
 /// What must have been read when a rule decides, and when it is passed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Settled<'p> {
     decides: Option<Arrival<'p>>,
     passes: Option<Arrival<'p>>,
@@ -78,13 +84,13 @@ impl Program {
         let mut costs = vec![Settled::default(); self.rules.len() + 2];
         for kind in kinds {
             for (all, one) in costs.iter_mut().zip(self.costs_of(*kind)) {
-                all.decides = Arrival::either(all.decides, one.decides);
-                all.passes = Arrival::either(all.passes, one.passes);
+                all.decides = Arrival::either(all.decides.take(), one.decides);
+                all.passes = Arrival::either(all.passes.take(), one.passes);
             }
         }
         let costs = costs.into_iter().enumerate().filter_map(|(rule, cost)| {
-            let Arrival { earliest, latest } = cost.decides.or(cost.passes)?;
-            Some(BodyCost { rule: numbered(rule), earliest, latest })
+            let arrival = cost.decides.or(cost.passes)?;
+            Some(BodyCost { rule: numbered(rule), earliest: arrival.earliest, latest: arrival.at_worst() })
         });
         costs.collect()
     }
@@ -94,16 +100,16 @@ impl Program {
         let rules = self.rules.len() + usize::from(self.fallback.is_some());
         let mut arrivals: Vec<Option<Arrival<'_>>> = vec![None; rules + 1];
         if let Some(first) = arrivals.first_mut() {
-            *first = Some(Arrival { earliest: Extent::HEAD, latest: Extent::HEAD });
+            *first = Some(Arrival { earliest: Extent::HEAD, latest: Extent::HEAD, absent: Vec::new() });
         }
         let mut costs = vec![Settled::default(); self.rules.len() + 1];
         for ((index, rule), cost) in self.rules.iter().chain(&self.fallback).enumerate().zip(&mut costs) {
             // Jumps go forward, so that all ways to a rule are known before it.
-            let Some(arrival) = arrivals.get(index).copied().flatten() else { continue };
-            let branches = self.branches(numbered(index), rule, arrival, kind);
+            let Some(arrival) = arrivals.get_mut(index).and_then(Option::take) else { continue };
+            let branches = self.branches(numbered(index), rule, &arrival, kind);
             for (arrival, to) in &branches {
                 let settled = if let To::Nowhere = to { &mut cost.decides } else { &mut cost.passes };
-                *settled = Arrival::either(*settled, Some(*arrival));
+                *settled = Arrival::either(settled.take(), Some(arrival.clone()));
             }
             for (arrival, to) in branches {
                 let place = match to {
@@ -112,7 +118,7 @@ impl Program {
                     To::Rule(target) => target.0 as usize,
                 };
                 if let Some(there) = arrivals.get_mut(place) {
-                    *there = Arrival::either(*there, Some(arrival));
+                    *there = Arrival::either(there.take(), Some(arrival));
                 }
             }
         }
@@ -125,25 +131,31 @@ impl Program {
         &self,
         index: RuleIndex,
         rule: &'p Rule,
-        arrival: Arrival<'p>,
+        arrival: &Arrival<'p>,
         kind: Kind,
     ) -> Vec<(Arrival<'p>, To)> {
         let mut branches = Vec::with_capacity(3);
-        let mut either: Option<Arrival<'p>> = None;
+        let mut skipped: Option<Arrival<'p>> = None;
         for (holds, block) in [(true, &rule.then), (false, &rule.otherwise)] {
             let Some(needs) = rule.condition.needs(holds, kind) else { continue };
             let settled = arrival.and(needs, index, holds);
-            either = Arrival::either(either, Some(settled));
+            let ready = settled.and(Needs::of_block(block, kind), index, holds);
+            // A value that a block names may be unknown, too.
+            if !block.awaits.is_empty() {
+                skipped = Arrival::either(skipped, Some(ready.clone()));
+            }
+            if !matches!(rule.condition, Condition::Always) {
+                skipped = Arrival::either(skipped, Some(settled));
+            }
             let to = match &block.exit {
                 Exit::Terminal(_) => To::Nowhere,
                 Exit::Next => To::Next,
                 Exit::Goto(target) => To::Rule(*target),
             };
-            branches.push((settled.and(block.needs(kind), index, holds), to));
+            branches.push((ready.where_it_wants(&rule.condition, holds), to));
         }
         if self.on_unknown == OnUnknown::Skip
-            && !matches!(rule.condition, Condition::Always)
-            && let Some(mut skipped) = either
+            && let Some(mut skipped) = skipped
         {
             if let Some(need) = rule.condition.repeated() {
                 let repeated = arrival.earliest.longer(Extent::of(need, index, true));
@@ -177,6 +189,10 @@ impl<'p> Extent<'p> {
         Extent { reach: need.reach, blame, others: need.others }
     }
 
+    fn field(self) -> Option<&'p Field> {
+        self.blame.map(|blame| blame.field)
+    }
+
     /// The longer of two; the first of those that are alike.
     fn longer(self, other: Extent<'p>) -> Extent<'p> {
         if other.reach > self.reach { other } else { self }
@@ -184,9 +200,8 @@ impl<'p> Extent<'p> {
 
     /// What has been read of both.
     fn with(self, other: Extent<'p>) -> Extent<'p> {
-        let field = |extent: Extent<'p>| extent.blame.map(|blame| blame.field);
         let is_beside = other.reach == self.reach && self.reach == Reach::Value;
-        let others = is_beside && (other.others || field(self) != field(other));
+        let others = is_beside && (other.others || self.field() != other.field());
         let longer = self.longer(other);
         Extent { others: longer.others || others, ..longer }
     }
@@ -198,34 +213,46 @@ impl<'p> Extent<'p> {
 
 impl<'p> Arrival<'p> {
     /// What must have been read to come further by a rule.
-    fn and(self, needs: Needs<'p>, rule: RuleIndex, holds: bool) -> Arrival<'p> {
-        Arrival {
+    fn and(&self, needs: Needs<'p>, rule: RuleIndex, holds: bool) -> Arrival<'p> {
+        let mut further = Arrival {
             earliest: self.earliest.with(Extent::of(needs.earliest, rule, holds)),
             latest: self.latest.with(Extent::of(needs.latest, rule, holds)),
+            absent: self.absent.clone(),
+        };
+        needs.absent.into_iter().for_each(|need| further.add_absent(Extent::of(need, rule, holds)));
+        further
+    }
+
+    /// The same where a field has no value.
+    fn add_absent(&mut self, extent: Extent<'p>) {
+        match self.absent.iter().position(|known| known.field() == extent.field()) {
+            Some(place) => self.absent[place] = self.absent[place].longer(extent),
+            None if extent.reach <= self.latest.reach => {}
+            None if self.absent.len() < FIELDS_MAX => self.absent.push(extent),
+            None => self.latest = self.latest.longer(extent),
         }
+    }
+
+    /// The same if a condition comes to that: fields of which it wants a value are not absent.
+    fn where_it_wants(mut self, condition: &Condition, holds: bool) -> Arrival<'p> {
+        self.absent.retain(|absent| !absent.field().is_some_and(|field| condition.wants_value(field, holds)));
+        self
+    }
+
+    /// What must have been read of any body.
+    fn at_worst(&self) -> Extent<'p> {
+        self.absent.iter().fold(self.latest, |latest, absent| latest.longer(*absent))
     }
 
     /// What must have been read by one of two ways, if there are any.
     fn either(one: Option<Arrival<'p>>, other: Option<Arrival<'p>>) -> Option<Arrival<'p>> {
-        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-        Some(Arrival {
-            earliest: one.earliest.shorter(other.earliest),
-            latest: one.latest.longer(other.latest),
-        })
-    }
-}
-
-impl Block {
-    /// The first values that its texts and its stickiness name.
-    fn needs(&self, kind: Kind) -> Needs<'_> {
-        let mut asked = self.awaits.iter().filter(|field| kind.has(field));
-        match asked.next() {
-            None => Needs::HEAD,
-            Some(field) => Needs::both(Need {
-                reach: Reach::Value,
-                blame: Some((field, None, Why::FirstValue)),
-                others: asked.next().is_some(),
-            }),
-        }
+        let (mut one, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (one, other) => return one.or(other),
+        };
+        one.earliest = one.earliest.shorter(other.earliest);
+        one.latest = one.latest.longer(other.latest);
+        other.absent.into_iter().for_each(|extent| one.add_absent(extent));
+        Some(one)
     }
 }

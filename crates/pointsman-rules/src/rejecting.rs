@@ -2,24 +2,44 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Condition, Exit, Field, PayloadId, Program, Terminal, Validate};
+use crate::{Block, Condition, Exit, Field, Over, PayloadId, Program, Terminal, Validate};
 
 impl Program {
-    /// The fields of the body that a rule asks whose block rejects or discards, or jumps to a rule that does.
+    /// The fields of the body that a rule asks whose block rejects or discards, or jumps to a rule that does; and those
+    /// whose absence leads a request past a later rule that rejects or discards.
     #[must_use]
     pub fn rejecting_payloads(&self) -> BTreeSet<PayloadId> {
-        let mut rejects = vec![false; self.rules.len()];
+        let mut payloads = BTreeSet::new();
+        let mut refuses_later = self.fallback.as_ref().is_some_and(|rule| rule.then.refuses());
+        let mut leads_to_refusal = vec![false; self.rules.len()];
         // Jumps go forward, so that what a rule leads to is known before it.
         for (index, rule) in self.rules.iter().enumerate().rev() {
-            rejects[index] = [&rule.then, &rule.otherwise].iter().any(|block| match &block.exit {
-                Exit::Terminal(terminal) => matches!(terminal, Terminal::Reject { .. } | Terminal::Discard),
-                Exit::Goto(target) => rejects.get(target.0 as usize).copied().unwrap_or_default(),
-                Exit::Next => false,
+            let blocks = [&rule.then, &rule.otherwise];
+            let leads = blocks.iter().any(|block| match &block.exit {
+                Exit::Goto(target) => leads_to_refusal.get(target.0 as usize).copied().unwrap_or_default(),
+                Exit::Terminal(_) | Exit::Next => block.refuses(),
             });
+            if leads {
+                rule.condition.each_payload(true, &mut |id, _| {
+                    payloads.insert(id);
+                });
+            }
+            if refuses_later {
+                rule.condition.each_payload(true, &mut |id, when_absent| {
+                    let (then, otherwise) = (rule.then.leaves(), rule.otherwise.leaves());
+                    let is_led_past = match when_absent {
+                        Some(true) => then,
+                        Some(false) => otherwise,
+                        None => then || otherwise,
+                    };
+                    if is_led_past {
+                        payloads.insert(id);
+                    }
+                });
+            }
+            leads_to_refusal[index] = leads;
+            refuses_later |= blocks.iter().any(|block| block.refuses());
         }
-        let rejecting = self.rules.iter().zip(rejects).filter(|(_, rejects)| *rejects);
-        let mut payloads = BTreeSet::new();
-        rejecting.for_each(|(rule, _)| gather(&rule.condition, &mut payloads));
         payloads
     }
 
@@ -29,18 +49,33 @@ impl Program {
     }
 }
 
-fn gather(condition: &Condition, payloads: &mut BTreeSet<PayloadId>) {
-    match condition {
-        Condition::Always => {}
-        Condition::Not(inner) => gather(inner, payloads),
-        Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().for_each(|part| gather(part, payloads));
-        }
-        Condition::Test(test) => {
-            if let Field::Payload(payload) = &test.field {
-                payloads.insert(payload.id);
+impl Condition {
+    /// Each field of the body that it names, and what the absence of that can make of it; a count of none may be what
+    /// is asked for. `holds` is what it counts for if it is true.
+    fn each_payload(&self, holds: bool, see: &mut dyn FnMut(PayloadId, Option<bool>)) {
+        match self {
+            Condition::Always => {}
+            Condition::Not(inner) => inner.each_payload(!holds, see),
+            Condition::And(parts) | Condition::Or(parts) => {
+                parts.iter().for_each(|part| part.each_payload(holds, see));
+            }
+            Condition::Test(test) => {
+                if let Field::Payload(payload) = &test.field {
+                    see(payload.id, (test.over != Over::Count).then_some(!holds));
+                }
             }
         }
+    }
+}
+
+impl Block {
+    fn refuses(&self) -> bool {
+        matches!(self.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard))
+    }
+
+    /// Whether it leads past the rules behind it: to a server, or over them.
+    fn leaves(&self) -> bool {
+        matches!(self.exit, Exit::Terminal(Terminal::RouteTo { .. }) | Exit::Goto(_))
     }
 }
 
@@ -71,5 +106,37 @@ mod tests {
         );
         check("validate stream; if (json.a == 1) { reject(); }", &["json.a"], Validate::Stream);
         check(&format!("validate full; {route}"), &[], Validate::Full);
+    }
+
+    /// Who is let through first is not let through for want of a field.
+    #[test]
+    fn what_a_refusal_may_be_dodged_by() {
+        for (rules, expected) in [
+            ("if (!(json.a > 1)) { routeTo(s); } R: { reject(); }", &["json.a"][..]),
+            ("if (!(json.a > 1)) { routeTo(s); } else: discard();", &["json.a"]),
+            ("if (!(json.a > 1)) { routeTo(s); } else: routeTo(t);", &[]),
+            ("if (!(json.a > 1)) { routeTo(s); }", &[]),
+            ("R: if (path == \"/\") { reject(); } if (!(json.a > 1)) { routeTo(s); }", &[]),
+            ("if (json.a == 1) { routeTo(s); } else: reject();", &[]),
+            ("if (!(!(json.a == 1))) { routeTo(s); } else: reject();", &[]),
+            ("if (json.a == 1) { tag(t); } else { routeTo(s); } R: { reject(); }", &["json.a"]),
+            ("if (!(json.a == 1)) { tag(t); } else { routeTo(s); } R: { reject(); }", &[]),
+            ("if (!(json.a == 1)) { tag(t); } R: { reject(); }", &[]),
+            ("if (!(json.a == 1)) { redirect(302, \"/\"); } R: { reject(); }", &[]),
+            ("if (!(json.a > 1)) { goto S; } R: { reject(); } S: { routeTo(s); }", &["json.a"]),
+            ("if (json.a > 1) { tag(t); } else { goto S; } R: { reject(); } S: { routeTo(s); }", &["json.a"]),
+            ("if (count(json.a[*]) < 3) { routeTo(s); } else: reject();", &["json.a[*]"]),
+            ("if (count(json.a[*]) > 3) { tag(t); } else { routeTo(s); } R: { reject(); }", &["json.a[*]"]),
+            (
+                "if (json.a == 1 && !(json.b == 1 || json.c == 1)) { routeTo(s); } else: reject();",
+                &["json.b", "json.c"],
+            ),
+            (
+                "if (!(json.a > 1)) { routeTo(s); } R: if (path == \"/\") { tag(t); } else { reject(); }",
+                &["json.a"],
+            ),
+        ] {
+            check(rules, expected, if expected.is_empty() { Validate::Stream } else { Validate::Full });
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a condition needs of a body to come to true, or to false.
 
 use crate::payload::{JsonStep, Place, XmlPath};
-use crate::{Condition, Field, Op, Over, Payload, Program, Span, Test, Truth, Value};
+use crate::{Block, Condition, Field, Op, Over, Payload, Program, Span, Test, Truth, Value};
 
 /// What a body is: fields of the other kinds are absent, which its head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ impl Kind {
 pub enum Reach {
     /// Not at all.
     Head,
-    /// Up to a value, or to where none can come any more.
+    /// Up to where a value ends, or to the root's tag where that shows that there is none.
     Value,
     /// To where no more values can come: the end of the element or object that holds them.
     Scope,
@@ -57,6 +57,8 @@ pub enum Why {
     NoneFits,
     /// Every value must fit, under `all`.
     AllFit,
+    /// There may be no value, which is known where none can come any more.
+    MayBeAbsent,
     /// There may be no value at all.
     Absent,
     /// There may be a second value, under `once`.
@@ -77,27 +79,56 @@ pub(super) struct Need<'p> {
 }
 
 /// What is needed at the least and at the most.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Needs<'p> {
     pub(super) earliest: Need<'p>,
+    /// Where those of its fields have a value that need not have one.
     pub(super) latest: Need<'p>,
+    /// What else, where one of them has none.
+    pub(super) absent: Vec<Need<'p>>,
 }
 
 impl<'p> Needs<'p> {
     pub(super) const HEAD: Needs<'p> = Needs::both(Need { reach: Reach::Head, blame: None, others: false });
 
     pub(super) const fn both(need: Need<'p>) -> Needs<'p> {
-        Needs { earliest: need, latest: need }
+        Needs { earliest: need, latest: need, absent: Vec::new() }
     }
 
     /// What two parts need that both have to be settled.
     fn and(self, other: Needs<'p>) -> Needs<'p> {
-        Needs { earliest: self.earliest.longer(other.earliest), latest: self.latest.longer(other.latest) }
+        Needs { earliest: self.earliest.longer(other.earliest), ..self.at_most(other) }
     }
 
     /// The same where one of them settles it, whichever that is.
     fn or(self, other: Needs<'p>) -> Needs<'p> {
-        Needs { earliest: self.earliest.shorter(other.earliest), latest: self.latest.longer(other.latest) }
+        Needs { earliest: self.earliest.shorter(other.earliest), ..self.at_most(other) }
+    }
+
+    fn at_most(mut self, other: Needs<'p>) -> Needs<'p> {
+        self.latest = self.latest.longer(other.latest);
+        self.absent.extend(other.absent);
+        self
+    }
+
+    /// A value of a field, or where it has none, what shows that.
+    fn may_be_absent(self, field: &'p Field, span: Option<Span>) -> Needs<'p> {
+        let Field::Payload(payload) = field else { return self };
+        if payload.is_absent_at_once() {
+            return self;
+        }
+        let blame = Some((field, span, Why::MayBeAbsent));
+        Needs { absent: vec![Need { reach: payload.scope(), blame, others: false }], ..self }
+    }
+
+    /// What a block needs that names fields: their first values, or that they have none.
+    pub(super) fn of_block(block: &'p Block, kind: Kind) -> Needs<'p> {
+        let asked = block.awaits.iter().filter(|field| kind.has(field));
+        let needs = asked.map(|field| {
+            let blame = Some((field, None, Why::FirstValue));
+            Needs::both(Need { reach: Reach::Value, blame, others: false }).may_be_absent(field, None)
+        });
+        needs.fold(Needs::HEAD, Needs::and)
     }
 }
 
@@ -121,8 +152,8 @@ impl<'p> Need<'p> {
 }
 
 impl Condition {
-    /// What must be read of a body of a kind for it to be true, or to be false; nothing if it never is. The nesting was bounded when the text
-    /// was read.
+    /// What must be read of a body of a kind for it to be true, or to be false; nothing if it never is. The nesting was
+    /// bounded when the text was read.
     pub(super) fn needs(&self, holds: bool, kind: Kind) -> Option<Needs<'_>> {
         match self {
             Condition::Always => holds.then_some(Needs::HEAD),
@@ -133,6 +164,22 @@ impl Condition {
                 parts.iter().filter_map(|part| part.needs(holds, kind)).reduce(Needs::or)
             }
             Condition::Test(test) => test.needs(holds, kind),
+        }
+    }
+
+    /// Whether it comes to that only where a field has a value.
+    pub(super) fn wants_value(&self, field: &Field, holds: bool) -> bool {
+        match self {
+            Condition::Always => false,
+            Condition::Not(inner) => inner.wants_value(field, !holds),
+            Condition::And(parts) if holds => parts.iter().any(|part| part.wants_value(field, holds)),
+            Condition::Or(parts) if !holds => parts.iter().any(|part| part.wants_value(field, holds)),
+            Condition::And(parts) | Condition::Or(parts) => {
+                parts.iter().all(|part| part.wants_value(field, holds))
+            }
+            Condition::Test(test) => {
+                test.field == *field && test.comes_to_when_absent() != Truth::from(holds)
+            }
         }
     }
 
@@ -161,7 +208,7 @@ fn every(parts: &[Condition], holds: bool, kind: Kind) -> Option<Needs<'_>> {
 impl Test {
     fn needs(&self, holds: bool, kind: Kind) -> Option<Needs<'_>> {
         match &self.field {
-            Field::Payload(payload) if kind.has(&self.field) => Some(self.needs_of(payload, holds)),
+            Field::Payload(payload) if kind.has(&self.field) => self.needs_of(payload, holds),
             Field::Payload(_) => (self.comes_to_when_absent() == Truth::from(holds)).then_some(Needs::HEAD),
             _ => Some(Needs::HEAD),
         }
@@ -174,27 +221,38 @@ impl Test {
         }
     }
 
-    fn needs_of<'p>(&'p self, payload: &Payload, holds: bool) -> Needs<'p> {
+    fn needs_of<'p>(&'p self, payload: &Payload, holds: bool) -> Option<Needs<'p>> {
         let need =
             |reach, why| Need { reach, blame: Some((&self.field, Some(self.span), why)), others: false };
+        let both = |reach, why| Needs::both(need(reach, why));
         if payload.place == Place::Size {
             let announced = Need { reach: Reach::Head, blame: None, others: false };
-            return Needs { earliest: announced, latest: need(Reach::Body, Why::Size) };
+            return Some(Needs { earliest: announced, ..both(Reach::Body, Why::Size) });
         }
-        let is_absence = self.op == Op::Exists && !holds;
-        let (reach, why) = match self.over {
-            Over::Any | Over::All | Over::First | Over::Once if is_absence => (payload.scope(), Why::Absent),
-            _ if !payload.is_many_valued() => (Reach::Value, Why::FirstValue),
-            Over::Any if self.op == Op::Exists => (Reach::Value, Why::FirstValue),
-            Over::Any if holds => (Reach::Value, Why::FittingValue),
-            Over::Any => (payload.scope(), Why::NoneFits),
-            Over::All if holds => (payload.scope(), Why::AllFit),
-            Over::All => (Reach::Value, Why::UnfittingValue),
-            Over::First => (Reach::Value, Why::FirstValue),
-            Over::Once => (payload.scope(), Why::Once),
-            Over::Count => (payload.scope(), Why::Count),
+        let is_one = !payload.is_many_valued();
+        let is_so_when_absent = self.comes_to_when_absent() == Truth::from(holds);
+        let value = |why| {
+            let needs = both(Reach::Value, why);
+            if is_so_when_absent { needs.may_be_absent(&self.field, Some(self.span)) } else { needs }
         };
-        Needs::both(need(reach, why))
+        let needs = match self.over {
+            Over::Count if is_one && self.op.holds(Value::Integer(1), false) == Truth::from(holds) => {
+                value(Why::FirstValue)
+            }
+            Over::Count if is_one && !is_so_when_absent => return None,
+            Over::Count if is_one => both(payload.scope(), Why::Absent),
+            Over::Count => both(payload.scope(), Why::Count),
+            _ if self.op == Op::Exists && !holds => both(payload.scope(), Why::Absent),
+            _ if is_one => value(Why::FirstValue),
+            Over::Any if self.op == Op::Exists => value(Why::FirstValue),
+            Over::Any if holds => value(Why::FittingValue),
+            Over::Any => both(payload.scope(), Why::NoneFits),
+            Over::All if holds => both(payload.scope(), Why::AllFit),
+            Over::All => value(Why::UnfittingValue),
+            Over::First => value(Why::FirstValue),
+            Over::Once => both(payload.scope(), Why::Once),
+        };
+        Some(needs)
     }
 }
 
@@ -206,6 +264,14 @@ impl Payload {
             Place::Json(_) => Some(Kind::Json),
             Place::Form(_) => Some(Kind::Form),
             Place::Size => None,
+        }
+    }
+
+    /// Whether that it has no value is known no later than a value would be: the root's tag says it.
+    fn is_absent_at_once(&self) -> bool {
+        match &self.place {
+            Place::Xml(path) => path.steps.len() == 1 && !self.is_many_valued(),
+            Place::Json(_) | Place::Form(_) | Place::Size => false,
         }
     }
 
@@ -226,7 +292,7 @@ impl Payload {
 
 impl XmlPath {
     /// Whether an element on the way, other than the root, is the only one of its kind; of an attribute the root, too,
-    /// whose tag says all that there is.
+    /// whose tag says all that there is, as it does of the root itself.
     fn ends_early(&self) -> bool {
         let is_one = |at: usize| {
             self.steps.get(at).is_some_and(|step| !step.is_any_depth && (at == 0 || step.position.is_some()))
@@ -235,7 +301,7 @@ impl XmlPath {
         match &self.attribute {
             Some((_, false)) if one == self.steps.len() => true,
             Some(_) => one > 1,
-            None if one == self.steps.len() => one > 2,
+            None if one == self.steps.len() => one != 2,
             None => one > 1,
         }
     }

@@ -65,6 +65,10 @@ impl Blame<'_> {
             Why::NoneFits if self.holds => format!("{rule} negates `{field}`"),
             Why::NoneFits => format!("{rule} is false only when no value of `{field}` fits"),
             Why::AllFit => format!("{rule} is {comes} only when every value of `{field}` fits"),
+            Why::MayBeAbsent if self.span.is_none() => {
+                format!("{rule} waits for `{field}`, also when it is absent")
+            }
+            Why::MayBeAbsent => format!("{rule} is {comes}, too, when `{field}` is absent"),
             Why::Absent => format!("{rule} is {comes} only when `{field}` is absent"),
             Why::Once => format!("{rule} asks whether `{field}` comes twice"),
             Why::Count => format!("{rule} counts `{field}`"),
