@@ -69,7 +69,7 @@ limits! {
     body_parameters_max: u32 = 1000, 1..1_000_000, "fields",
         "Fields of a form, files among them.";
     body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
-        "Bytes that a body comes to when its Content-Encoding is undone. The server gets it as it was sent.";
+        "Bytes that a body comes to when its Content-Encoding is undone. It may not come to more either than 256 KiB and 100 times the bytes that were sent: what does is a bomb, whatever this is set to. The server gets it as it was sent.";
     hold_bytes_max: u32 = 16_777_216, 16_384..1_073_741_824, "bytes",
         "Bytes of a request's body, with what frames them, that are held while the rules wait for what it says; what they would decide beyond is unknown, cause limit: 413 unless the rules say otherwise with `on_unknown`.";
 }

@@ -13,6 +13,17 @@ const CODINGS_MAX: usize = 2;
 /// Bytes of a piece of decoded content.
 const PIECE_BYTES_MAX: usize = 32 * 1024;
 
+/// Bytes that may come out for each byte that went in. Text that people or programs write comes to thirty or sixty times
+/// what it is compressed to; only what repeats itself comes to more, and a body of a hundred bytes may mean 16 MiB.
+const OUT_OF_EACH_BYTE: u64 = 100;
+
+/// Bytes that may come out in any case, so that little that repeats itself is no bomb.
+const OUT_ANYWAY: u64 = 256 * 1024;
+
+/// What may come out grows whenever so many bytes went in, counted from the body's start: that is what makes it the same
+/// however the body was cut.
+const COUNTED_BYTES: u64 = 256;
+
 /// Undoes the codings of a body (RFC 9110 section 8.4).
 ///
 /// It knows `gzip` and `x-gzip` (RFC 1952, of any number of members), `deflate` (zlib, RFC 1950; not the raw deflate that
@@ -22,12 +33,17 @@ const PIECE_BYTES_MAX: usize = 32 * 1024;
 ///
 /// What is not whole, or has anything behind its end, is [`Cause::Malformed`], and so is a body of no bytes. Of more than
 /// the decoded bytes that are allowed, just so many are handed on, and then it is [`Cause::Limit`]; so many may also come
-/// out of the first of two codings. Faults stand behind the bytes that were handed on; how many of those come before a
+/// out of the first of two codings. Neither may more come out of any coding than 256 KiB and a hundred times the bytes of the
+/// body up to there, rounded up to 256 of them: that is [`Cause::Limit`] too, found before it is decoded, or with one window
+/// of `zstd` at most. What a meta-block of `br` announces is decoded when as many bytes of the body have come as
+/// that asks for, and they wait in here. All that does not depend on how the body was cut. Faults stand behind the bytes that were handed on; how many of those come before a
 /// malformed place may depend on how the body was cut.
 #[derive(Debug)]
 pub struct ContentDecoder {
     /// In the order in which they are undone: the last that was applied comes first.
     stages: Vec<Stage>,
+    /// Bytes of the body.
+    fed: u64,
     given: u64,
     fault: Option<Fault>,
 }
@@ -53,7 +69,8 @@ impl Coding {
             + match self {
                 // The window of 32 KiB, and tables.
                 Coding::Gzip | Coding::Deflate => 64 * KIB,
-                // The window, grown by copying half of it; Huffman tables for 256 types of each kind of block.
+                // The window, grown by copying half of it; Huffman tables for 256 types of each kind of block; what
+                // waits for a meta-block, a hundredth of 16 MiB.
                 Coding::Brotli => 24 * KIB * KIB + 4 * KIB * KIB,
                 // The window in a ring twice as long, grown by copying half of it; a block, its literals and sequences.
                 Coding::Zstd => 24 * KIB * KIB + 4 * KIB * KIB,
@@ -94,7 +111,7 @@ impl ContentDecoder {
             codings.push(coding);
         }
         let stages = codings.into_iter().rev().map(|coding| Stage::new(coding, decoded_bytes_max)).collect();
-        Ok(ContentDecoder { stages, given: 0, fault: None })
+        Ok(ContentDecoder { stages, fed: 0, given: 0, fault: None })
     }
 
     /// The codings that are undone, the last that was applied first. If there are none, a body is handed on as it comes,
@@ -108,6 +125,18 @@ impl ContentDecoder {
         self.codings().map(Coding::held_bytes_max).sum()
     }
 
+    /// The same, so far. It does not grow with what was decoded: a frame of `zstd` takes the whole window that its header
+    /// announces, be it 8 MiB and nothing else has come, and `br` what the end of the present meta-block asks for, zeroed,
+    /// up to its window. Small bodies announce little. What `gzip` and `deflate` hold they take at once.
+    pub fn held_bytes_max_after(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.held_bytes() as u64).sum()
+    }
+
+    /// Bytes that were handed on.
+    pub fn decoded_bytes(&self) -> u64 {
+        self.given
+    }
+
     /// Takes more bytes of the body; `each` hears of what they mean, in pieces of at most 32 KiB if anything is decoded.
     pub fn feed(
         &mut self,
@@ -117,27 +146,50 @@ impl ContentDecoder {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let ContentDecoder { stages, given, fault } = self;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = match self.stages.is_empty() {
+                true => u64::MAX,
+                false => COUNTED_BYTES - self.fed % COUNTED_BYTES,
+            };
+            let some = rest.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+            let (now, behind) = rest.split_at(some);
+            self.feed_counted(now, each).map_err(|stop| {
+                *self.fault.insert(match stop {
+                    Stop::Found(wrong) => wrong.at(self.given),
+                    Stop::Heard(found) => found,
+                })
+            })?;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// Takes bytes up to where they are counted next.
+    fn feed_counted(
+        &mut self,
+        bytes: &[u8],
+        each: &mut impl FnMut(&[u8]) -> Result<(), Fault>,
+    ) -> Result<(), Stop> {
+        let ContentDecoder { stages, given, fed, .. } = self;
+        let counted = (*fed / COUNTED_BYTES + 1).saturating_mul(COUNTED_BYTES);
+        let most = counted.saturating_mul(OUT_OF_EACH_BYTE).saturating_add(OUT_ANYWAY);
+        *fed += bytes.len() as u64;
         let mut hand_on = |piece: &[u8]| {
             each(piece).map_err(Stop::Heard)?;
             *given += piece.len() as u64;
             Ok(())
         };
-        let fed = match &mut stages[..] {
-            [] if bytes.is_empty() => Ok(()),
+        match &mut stages[..] {
             [] => hand_on(bytes),
-            [only] => only.feed(bytes, &mut hand_on),
-            [first, rest @ ..] => first.feed(bytes, &mut |piece| match rest {
-                [second] => second.feed(piece, &mut hand_on),
-                _ => Err(Stop::Found(Wrong(Cause::Limit, "many content codings"))),
-            }),
-        };
-        fed.map_err(|stop| {
-            *fault.insert(match stop {
-                Stop::Found(wrong) => wrong.at(*given),
-                Stop::Heard(found) => found,
-            })
-        })
+            [only] => only.feed(bytes, most, &mut hand_on),
+            [first, second] => {
+                first.feed(bytes, most, &mut |piece| second.feed(piece, most, &mut hand_on))?;
+                // More may come out than when it began to wait.
+                if second.decoder.is_waiting() { second.feed(&[], most, &mut hand_on) } else { Ok(()) }
+            }
+            _ => Err(Stop::Found(Wrong(Cause::Limit, "many content codings"))),
+        }
     }
 
     /// The body has ended. All that it means was handed on before.
@@ -148,8 +200,11 @@ impl ContentDecoder {
         if self.stages.iter().all(|stage| stage.decoder.is_at_end()) {
             return Ok(());
         }
-        let fault = Wrong(Cause::Malformed, "compressed content without its end").at(self.given);
-        Err(*self.fault.insert(fault))
+        let wrong = match self.stages.iter().any(|stage| stage.decoder.is_waiting()) {
+            true => OUT_OF_LITTLE,
+            false => Wrong(Cause::Malformed, "compressed content without its end"),
+        };
+        Err(*self.fault.insert(wrong.at(self.given)))
     }
 }
 
@@ -165,6 +220,9 @@ impl Wrong {
 
 const TRAILING: Wrong = Wrong(Cause::Malformed, "bytes behind the end of compressed content");
 
+const OUT_OF_LITTLE: Wrong =
+    Wrong(Cause::Limit, "compressed content that comes to more than a hundred times its bytes");
+
 /// What decoding stops at: its own finding, or what who hears of the content has returned.
 #[derive(Debug)]
 enum Stop {
@@ -178,8 +236,9 @@ struct Stage {
     coding: Coding,
     decoder: Decoder,
     piece: Vec<u8>,
-    /// Bytes that may still come out.
-    left: u64,
+    /// Bytes that came out.
+    out: u64,
+    out_max: u64,
 }
 
 impl Stage {
@@ -190,25 +249,41 @@ impl Stage {
             Coding::Brotli => Decoder::Brotli(brotli::Brotli::default()),
             Coding::Zstd => Decoder::Zstd(Box::default()),
         };
-        Stage { coding, decoder, piece: Vec::new(), left: decoded_bytes_max }
+        Stage { coding, decoder, piece: Vec::new(), out: 0, out_max: decoded_bytes_max }
     }
 
+    fn held_bytes(&self) -> usize {
+        let decoder = match &self.decoder {
+            Decoder::Gzip(_) | Decoder::Zlib(_) => usize::MAX,
+            Decoder::Brotli(decoder) => decoder.held_bytes(),
+            Decoder::Zstd(decoder) => decoder.held_bytes(),
+        };
+        PIECE_BYTES_MAX.saturating_add(decoder).min(self.coding.held_bytes_max())
+    }
+
+    /// Takes bytes; as many as `most` may have come out behind them.
     fn feed(
         &mut self,
         mut bytes: &[u8],
+        most: u64,
         each: &mut impl FnMut(&[u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         self.piece.resize(PIECE_BYTES_MAX, 0);
         loop {
             let before = bytes.len();
-            let written = self.decoder.step(&mut bytes, &mut self.piece).map_err(Stop::Found)?;
-            let allowed = written.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let written = self.decoder.step(&mut bytes, &mut self.piece, most).map_err(Stop::Found)?;
+            let room = usize::try_from(self.out_max.min(most).saturating_sub(self.out));
+            let allowed = written.min(room.unwrap_or(usize::MAX));
             if allowed > 0 {
                 each(&self.piece[..allowed])?;
             }
-            self.left -= allowed as u64;
+            self.out += allowed as u64;
             if allowed < written {
-                return Err(Stop::Found(Wrong(Cause::Limit, "more decoded bytes than are allowed")));
+                return Err(Stop::Found(if self.out_max <= most {
+                    Wrong(Cause::Limit, "more decoded bytes than are allowed")
+                } else {
+                    OUT_OF_LITTLE
+                }));
             }
             if written == 0 {
                 match bytes.len() {
@@ -236,14 +311,19 @@ enum Decoder {
 
 impl Decoder {
     /// Takes some of the input and writes output: how much. It has no more to write, and waits for input, if it writes
-    /// nothing and leaves none.
-    fn step(&mut self, input: &mut &[u8], output: &mut [u8]) -> Result<usize, Wrong> {
+    /// nothing and leaves none. `most` bytes may come out in all.
+    fn step(&mut self, input: &mut &[u8], output: &mut [u8], most: u64) -> Result<usize, Wrong> {
         match self {
             Decoder::Gzip(decoder) => decoder.step(input, output),
             Decoder::Zlib(decoder) => decoder.step(input, output),
-            Decoder::Brotli(decoder) => decoder.step(input, output),
+            Decoder::Brotli(decoder) => decoder.step(input, output, most),
             Decoder::Zstd(decoder) => decoder.step(input, output),
         }
+    }
+
+    /// Whether there is input that waits until more may come out.
+    fn is_waiting(&self) -> bool {
+        matches!(self, Decoder::Brotli(decoder) if decoder.is_waiting())
     }
 
     /// Whether the content may end here.

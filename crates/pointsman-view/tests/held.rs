@@ -32,9 +32,17 @@ fn fed(program: &Program, head: &str, beginning: &str, repeated: &[u8], bytes: u
         Inspection::new(evidence, paths, &parsed, request.as_bytes(), &BodyOptions::default());
     let held_bytes_max = usize::try_from(inspection.held_bytes_max()).expect("memory has so much");
     inspection.feed(beginning.as_bytes());
+    let mut too_much = None;
     for _ in 0..bytes.div_ceil(repeated.len().max(1)) {
         inspection.feed(repeated);
+        let so_far = usize::try_from(inspection.held_bytes_max_so_far()).expect("memory has so much");
+        let held = dhat::HeapStats::get().curr_bytes;
+        if held > so_far + program.payloads.len() * FIELD_BYTES {
+            too_much.get_or_insert((held, so_far, inspection.decoded_bytes()));
+        }
+        assert!(so_far <= held_bytes_max);
     }
+    assert_eq!(too_much, None, "{head}: it holds, says and has read");
     let fault = inspection.fault().map(ToString::to_string);
     drop(inspection);
     let held = dhat::HeapStats::get().max_bytes;

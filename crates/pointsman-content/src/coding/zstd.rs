@@ -25,6 +25,8 @@ pub(super) struct Zstd {
     /// Bytes of the frame's content that came out.
     written: u64,
     frames: u64,
+    /// The largest window of a frame so far.
+    window_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,7 @@ impl Default for Zstd {
             has_checksum: false,
             written: 0,
             frames: 0,
+            window_bytes: 0,
         }
     }
 }
@@ -87,6 +90,14 @@ impl Zstd {
 
     pub(super) fn is_at_end(&self) -> bool {
         self.place == Place::Header && self.collected.is_empty() && self.frames > 0
+    }
+
+    /// Bytes of the window, which has its room when its frame begins, with those of the half that it was grown from, and
+    /// of a block, its literals and sequences.
+    pub(super) fn held_bytes(&self) -> usize {
+        const OTHER_BYTES: usize = 1024 * 1024;
+        let room = usize::try_from(self.window_bytes).unwrap_or(usize::MAX);
+        OTHER_BYTES + room.saturating_mul(3) + self.collected.capacity()
     }
 
     /// Reads a frame's header (section 3.1.1.1): what comes next, if it is whole.
@@ -129,6 +140,10 @@ impl Zstd {
             FrameDecoderError::WindowSizeTooBig { .. } => Wrong(Cause::Limit, "a zstd window beyond 8 MiB"),
             _ => BAD_HEADER,
         })?;
+        self.window_bytes = self.window_bytes.max(match is_single_segment {
+            true => self.decoder.content_size(),
+            false => window_bytes(self.collected[MAGIC.len() + 1]),
+        });
         self.announced = (announced_bytes > 0).then(|| self.decoder.content_size());
         self.has_checksum = descriptor & 0b100 != 0;
         self.written = 0;
@@ -172,6 +187,12 @@ impl Zstd {
         self.frames += 1;
         Ok(Place::Header)
     }
+}
+
+/// What a window's descriptor says (section 3.1.1.1.2).
+fn window_bytes(descriptor: u8) -> u64 {
+    let base = 1_u64 << (10 + (descriptor >> 3));
+    base + base / 8 * u64::from(descriptor & 0b111)
 }
 
 impl fmt::Debug for Zstd {

@@ -7,8 +7,18 @@ use crate::Cause;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
     pub(super) name: Vec<u8>,
-    /// It has a `filename`, be it empty.
-    pub(super) is_file: bool,
+    pub(super) is: PartIs,
+}
+
+/// What a part is, by its `filename`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartIs {
+    /// It has none.
+    Field,
+    File,
+    /// It has one that is empty, as browsers write for a file that nobody chose. To some that is a file (PHP, busboy),
+    /// and to others a field (`FormValue` of Go, `cgi` of Python): they agree where there is nothing in it.
+    NoFile,
 }
 
 impl Disposition {
@@ -19,7 +29,7 @@ impl Disposition {
         if !kind.eq_ignore_ascii_case(b"form-data") {
             return Err(Wrong(Cause::Malformed, "a part that is not form-data"));
         }
-        let (mut names, mut name, mut is_file) = (Vec::new(), None, false);
+        let (mut names, mut name, mut is) = (Vec::new(), None, PartIs::Field);
         while !rest.is_empty() {
             let (parameter, after) = Parameter::read(rest)?;
             rest = after;
@@ -29,7 +39,8 @@ impl Disposition {
             let lower = parameter.name.to_ascii_lowercase();
             match &lower[..] {
                 b"name" => name = Some(parameter.field_name()?),
-                b"filename" => is_file = true,
+                b"filename" if parameter.value.is_empty() => is = PartIs::NoFile,
+                b"filename" => is = PartIs::File,
                 _ => {}
             }
             names.push(lower);
@@ -39,7 +50,7 @@ impl Disposition {
             return Err(Wrong(Cause::Malformed, "a parameter of Content-Disposition twice"));
         }
         let name = name.ok_or(Wrong(Cause::Malformed, "a part without a name"))?;
-        Ok(Disposition { name, is_file })
+        Ok(Disposition { name, is })
     }
 }
 

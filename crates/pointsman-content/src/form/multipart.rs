@@ -1,6 +1,7 @@
 //! Forms as `multipart/form-data`.
 
 use super::delimiter::{Before, Delimiter, Found};
+use super::disposition::PartIs;
 use super::fields::Fields;
 use super::part_head::PartHead;
 use super::{FormNames, Wrong};
@@ -8,7 +9,9 @@ use crate::{Cause, Fault, Limits, Sink};
 
 /// Reads `multipart/form-data` (RFC 7578, RFC 2046 section 5.1).
 ///
-/// A part with a `filename` is a file: it is skipped, whatever its size. Every other part is a field. What two parsers
+/// A part with a `filename` is a file: it is skipped, whatever its size. If that is empty, nobody chose a file, and the part
+/// has no content either: with some it is malformed, for there are parsers that take it for a field. Every other part is
+/// a field. What two parsers
 /// could take for different parts is malformed: a line that begins as a delimiter does and goes on otherwise, be it
 /// with blanks; a delimiter behind a CR or LF alone, within a part's head, right behind it, or behind the close-delimiter;
 /// anything but CRLF behind the close-delimiter.
@@ -36,6 +39,8 @@ enum Place {
     Head,
     Field,
     File,
+    /// In a part that has no content.
+    NoFile,
     /// Behind `--boundary--`.
     Close,
     /// Behind that and a CR.
@@ -92,7 +97,9 @@ impl MultipartReader {
     fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         match self.place {
             Place::Head => self.read_head(names, bytes, sink),
-            Place::Preamble | Place::Field | Place::File | Place::Epilogue => self.read_data(bytes, sink),
+            Place::Preamble | Place::Field | Place::File | Place::NoFile | Place::Epilogue => {
+                self.read_data(bytes, sink)
+            }
             Place::Delimiter(_) | Place::Close | Place::CloseReturn => {
                 self.place = self.behind_delimiter(bytes[0])?;
                 Ok(1)
@@ -102,13 +109,18 @@ impl MultipartReader {
 
     fn read_data(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let MultipartReader { fields, delimiter, place, start, .. } = self;
-        let is_field = *place == Place::Field;
-        let looked = delimiter.look(bytes, &mut |data| if is_field { fields.value(data) } else { Ok(()) });
+        const CONTENT: Wrong = Wrong(Cause::Malformed, "content of a file whose name is empty");
+        let is = *place;
+        let looked = delimiter.look(bytes, &mut |data| match is {
+            Place::Field => fields.value(data),
+            Place::NoFile if !data.is_empty() => Err(CONTENT),
+            _ => Ok(()),
+        });
         let (used, found) = looked.map_err(|wrong| wrong.at(*start))?;
         match found {
             Found::Nothing => {}
             Found::Delimiter if *place != Place::Epilogue => {
-                if is_field {
+                if is == Place::Field {
                     fields.end(sink).map_err(|wrong| wrong.at(*start))?;
                 }
                 *place = Place::Delimiter(None);
@@ -153,12 +165,16 @@ impl MultipartReader {
     fn begin_part(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<Place, Wrong> {
         let disposition = self.head.settle()?;
         self.fields.name(&disposition.name)?;
-        if disposition.is_file {
-            self.fields.skip()?;
-            return Ok(Place::File);
-        }
-        self.fields.begin(names, sink)?;
-        Ok(Place::Field)
+        let place = match disposition.is {
+            PartIs::Field => {
+                self.fields.begin(names, sink)?;
+                return Ok(Place::Field);
+            }
+            PartIs::File => Place::File,
+            PartIs::NoFile => Place::NoFile,
+        };
+        self.fields.skip()?;
+        Ok(place)
     }
 }
 

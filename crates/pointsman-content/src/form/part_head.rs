@@ -1,7 +1,7 @@
 //! The head of a part of a form.
 
 use super::Wrong;
-use super::disposition::{Disposition, PartType, token_bytes};
+use super::disposition::{Disposition, PartIs, PartType, token_bytes};
 use crate::Cause;
 use crate::text::is_utf8_or_ascii;
 
@@ -99,9 +99,9 @@ impl PartHead {
             Some(Ok(PartType { is_mixed: true, .. })) => {
                 Err(Wrong(Cause::Malformed, "parts within a part of a form"))
             }
-            Some(Err(wrong)) if !disposition.is_file => Err(wrong),
+            Some(Err(wrong)) if disposition.is == PartIs::Field => Err(wrong),
             Some(Ok(PartType { charset: Some(charset), .. }))
-                if !disposition.is_file && !is_utf8_or_ascii(&charset) =>
+                if disposition.is == PartIs::Field && !is_utf8_or_ascii(&charset) =>
             {
                 Err(Wrong(Cause::Encoding, "a field in another charset than UTF-8"))
             }

@@ -19,12 +19,102 @@ fn bombs_end_at_the_limit() {
         let body = encode(coding, &bomb, 9);
         assert!(body.len() < bomb.len() / 500, "{list}: {}", body.len());
         let (content, decoded) = decode(list, ALLOWED as u64, [&body[..]]);
+        // None of a Brotli meta-block comes that is longer than may come.
+        let expected = if coding == Coding::Brotli { 0 } else { ALLOWED };
         assert_eq!(
             (content.len(), decoded.map_err(|fault| fault.cause)),
-            (ALLOWED, Err(Cause::Limit)),
+            (expected, Err(Cause::Limit)),
             "{list}"
         );
     }
+}
+
+/// A last meta-block of Brotli with a command that takes no bits: five literals that are one, and two more copied from four
+/// before (RFC 7932 section 9.2). `times` 7 is what it means, at most 16 MiB.
+fn commands_without_bits(times: usize) -> Vec<u8> {
+    let nibbles = if 7 * times > 1 << 16 { 6 } else { 4 };
+    let fields = [
+        // The window; last, not empty, and so long.
+        (0b1111, 4),
+        (0b01, 2),
+        (nibbles - 4, 2),
+        (7 * times - 1, 4 * nibbles),
+        // One type of each block, plain distances, one context mode and tree of each.
+        (0, 3 + 6 + 2 + 2),
+        // Three prefix codes of one symbol.
+        (1, 4),
+        (usize::from(b'a'), 8),
+        (1, 4),
+        (5 << 3, 10),
+        (1, 4),
+        (0, 6),
+    ];
+    let (mut bits, mut count) = (0_u128, 0_usize);
+    for (value, width) in fields {
+        bits |= (value as u128) << count;
+        count += width;
+    }
+    bits.to_le_bytes()[..count.div_ceil(8)].to_vec()
+}
+
+/// What may come out of so many bytes.
+fn out_of(body_bytes: usize) -> usize {
+    256 * KIB + 100 * body_bytes.next_multiple_of(256)
+}
+
+#[test]
+fn what_is_much_of_little_is_refused_before_it_is_decoded() {
+    let (small, _) = decode("br", u64::MAX, [&commands_without_bits(4500)[..]]);
+    assert!(small == b"a".repeat(7 * 4500), "the bomb is a stream, but means {} bytes", small.len());
+    let mut bombs = vec![("br".to_owned(), commands_without_bits(16 * MIB / 7))];
+    for (list, coding) in CODINGS {
+        let body = encode(coding, &vec![0; 4 * MIB], 9);
+        bombs.extend(CODINGS.map(|(outer, coding)| (format!("{list}, {outer}"), encode(coding, &body, 9))));
+        bombs.push((list.to_owned(), body));
+    }
+    for (list, body) in &bombs {
+        let whole = decode(list, u64::MAX, [&body[..]]);
+        assert_eq!(whole.1.map_err(|fault| fault.cause), Err(Cause::Limit), "{list}");
+        assert!(whole.0.len() <= out_of(body.len()), "{list}: {}", whole.0.len());
+        for piece in [1, 7, 255, 256, 257, 1000] {
+            let pieces = decode(list, u64::MAX, cut(body, &[piece]));
+            assert!(pieces == whole, "{list} in pieces of {piece}: {:?}, {:?}", pieces.1, whole.1);
+        }
+    }
+    // It takes the work of nothing: many of them are refused in the time of a few.
+    let start = Instant::now();
+    for _ in 0..1000 {
+        decode("br", u64::MAX, [&bombs[0].1[..]]).1.expect_err("a bomb");
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn what_is_written_is_no_bomb() {
+    let mut numbers = Numbers(3);
+    let mut ratios = Vec::new();
+    for digits in [9, 4] {
+        let mut text = Vec::new();
+        while text.len() < MIB {
+            let order = numbers.below(10_usize.pow(digits));
+            let line = format!(
+                "{{\"order\": {order}, \"customer\": {{\"name\": \"CCL\", \"country\": \"US\", \"is_regular\": true}}, \
+                 \"currency\": \"USD\", \"status\": \"waits for payment\", \"items\": [], \"remarks\": null}},\n"
+            );
+            text.extend_from_slice(line.as_bytes());
+        }
+        for (list, coding) in CODINGS {
+            for level in [1, 9] {
+                let body = encode(coding, &text, level);
+                ratios.push(text.len() / body.len());
+                for piece in [usize::MAX, 1, 1000] {
+                    let (content, decoded) = decode(list, u64::MAX, cut(&body, &[piece]));
+                    assert_eq!((content == text, decoded), (true, Ok(())), "{list}, {ratios:?}");
+                }
+            }
+        }
+    }
+    assert!(ratios.iter().any(|ratio| (40..100).contains(ratio)), "{ratios:?}");
 }
 
 #[test]

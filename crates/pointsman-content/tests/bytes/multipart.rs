@@ -66,8 +66,11 @@ fn plainly(boundary: &str, body: &[u8]) -> Option<BTreeMap<u32, Vec<Option<Field
     let mut values: BTreeMap<u32, Vec<Option<Field>>> = BTreeMap::new();
     for part in parts {
         let (name, is_file, value) = part_plainly(part)?;
-        if is_file {
-            continue;
+        match is_file {
+            Some(true) => continue,
+            Some(false) if value.is_empty() => continue,
+            Some(false) => return None,
+            None => {}
         }
         let value = String::from_utf8(value.to_vec()).ok()?;
         if let Some(path) = NAMES.iter().position(|asked| *asked == name) {
@@ -77,12 +80,12 @@ fn plainly(boundary: &str, body: &[u8]) -> Option<BTreeMap<u32, Vec<Option<Field
     Some(values)
 }
 
-/// The name of a part, whether it is a file, and what stands in it. It knows the heads that are generated below.
-fn part_plainly(part: &[u8]) -> Option<(String, bool, &[u8])> {
+/// The name of a part, whether it is a file that has a name, and what stands in it. It knows the heads that are generated below.
+fn part_plainly(part: &[u8]) -> Option<(String, Option<bool>, &[u8])> {
     let end = part.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&part[..end]).ok()?;
     let mut name = None;
-    let mut is_file = false;
+    let mut is_file = None;
     for line in head.split("\r\n") {
         let (field, value) = line.split_once(": ")?;
         if field != "Content-Disposition" {
@@ -91,7 +94,7 @@ fn part_plainly(part: &[u8]) -> Option<(String, bool, &[u8])> {
         let quoted = value.strip_prefix("form-data; name=\"")?;
         let (written, rest) = quoted.split_once('"')?;
         name = Some(written.replace("%22", "\""));
-        is_file = !rest.is_empty();
+        is_file = (!rest.is_empty()).then_some(rest != "; filename=\"\"");
     }
     Some((name?, is_file, &part[end + 4..]))
 }
@@ -120,7 +123,8 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let part = (name, 0..8_u8, noise.clone()).prop_map(|(name, form, value)| {
         let more = match form {
             0 => "; filename=\"x.txt\"\r\nContent-Type: application/octet-stream",
-            1 => "\r\nContent-Type: text/plain; charset=utf-8",
+            1 => "; filename=\"\"",
+            2 => "\r\nContent-Type: text/plain; charset=utf-8",
             _ => "",
         };
         let head = format!("\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
@@ -168,7 +172,8 @@ proptest! {
         tokens in prop::collection::vec(prop_oneof![
             prop::sample::select(vec![
                 &b"\r\n"[..], b"\r", b"\n", b"--BC", b"--BC\r\n", b"--BC--", b"\r\n\r\n", b"Content-Disposition: ",
-                b"form-data; ", b"name=\"a\"", b"; filename=x", b"Content-Type: text/plain", b"\"", b"\\", b";",
+                b"form-data; ", b"name=\"a\"", b"; filename=x", b"; filename=\"\"",
+                b"Content-Disposition: form-data; name=\"a\"; filename=\"\"\r\n\r\n", b"Content-Type: text/plain", b"\"", b"\\", b";",
                 b"Content-Disposition: form-data; name=\"a\"\r\n\r\n", b"\xc3", b"\xa9",
             ]).prop_map(<[u8]>::to_vec),
             prop::collection::vec(any::<u8>(), 1..3),

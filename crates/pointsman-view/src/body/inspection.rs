@@ -34,6 +34,8 @@ pub struct Inspection {
     limits: Limits,
     /// That were fed.
     bytes: u64,
+    /// That they were decoded to.
+    decoded_bytes: u64,
     fault: Option<BodyFault>,
 }
 
@@ -71,6 +73,7 @@ impl Inspection {
             is_asked: true,
             limits: options.limits,
             bytes: 0,
+            decoded_bytes: 0,
             fault: None,
         };
         match head.framing() {
@@ -177,6 +180,23 @@ impl Inspection {
         reading + coding
     }
 
+    /// The same, so far: what readers keep is copied from what they were fed, and content codings have the room that was
+    /// announced to them.
+    pub fn held_bytes_max_so_far(&self) -> u64 {
+        /// Of a reader that has been fed nothing.
+        const READER_BYTES: u64 = 64 * 1024;
+        /// Room doubles as it grows.
+        const HELD_OF_READ: u64 = 2;
+        let coding = self.coding.as_ref().map_or(0, ContentDecoder::held_bytes_max_after);
+        let read = self.decoded_bytes.saturating_mul(HELD_OF_READ).saturating_add(READER_BYTES);
+        read.saturating_add(coding).min(self.held_bytes_max())
+    }
+
+    /// Bytes that have come out of the body's content codings; if it has none, those that were read.
+    pub fn decoded_bytes(&self) -> u64 {
+        self.decoded_bytes
+    }
+
     /// Finds out what reads the content, and ends the fields that it cannot have.
     fn prepare(
         &mut self,
@@ -233,15 +253,20 @@ impl Inspection {
     }
 
     fn read(&mut self, content: &[u8]) -> Result<(), BodyFault> {
-        let Inspection { paths, evidence, content: state, coding, is_asked, limits, .. } = self;
+        let Inspection { paths, evidence, content: state, coding, is_asked, limits, decoded_bytes, .. } =
+            self;
         let mut heard = Heard { paths, evidence, is_asked: *is_asked };
-        let Some(coding) = coding else { return state.feed(content, limits, &mut heard) };
+        let Some(coding) = coding else {
+            *decoded_bytes += content.len() as u64;
+            return state.feed(content, limits, &mut heard);
+        };
         let mut found = None;
         let fed = coding.feed(content, &mut |piece| {
             state.feed(piece, limits, &mut heard).map_err(|fault| found.insert(fault).fault())?;
             // What nobody looks at is not decoded.
             if matches!(state, Content::Passed) { Err(UNREAD.fault()) } else { Ok(()) }
         });
+        *decoded_bytes = coding.decoded_bytes();
         match fed {
             Err(_) if matches!(state, Content::Passed) => Ok(()),
             fed => fed.map_err(|fault| found.unwrap_or(BodyFault::new(Part::Coding, fault))),
