@@ -113,6 +113,12 @@ fn what_is_written_is_no_bomb() {
                 }
             }
         }
+        // What waits in the second coding goes on with the last bytes of the first.
+        let body = encode(Coding::Gzip, &encode(Coding::Brotli, &text, 9), 9);
+        for piece in [usize::MAX, 1, 256] {
+            let (content, decoded) = decode("br, gzip", u64::MAX, cut(&body, &[piece]));
+            assert_eq!((content == text, decoded), (true, Ok(())), "in pieces of {piece}");
+        }
     }
     assert!(ratios.iter().any(|ratio| (40..100).contains(ratio)), "{ratios:?}");
 }
