@@ -76,6 +76,10 @@ impl Judge {
             self.inspection.feed(&bytes[content]);
         });
         let fed = fed.map_err(Unfollowed::Framing)?;
+        // What compressed content comes to is known behind it, within what its bytes may come to.
+        if self.inspection.is_coded() && !self.has_room_for(0) {
+            return Err(Unfollowed::Memory);
+        }
         *kept_back = match content_end {
             _ if fed.done || body.unseen_bytes_max() > 0 => 0,
             Some(end) => fed.used + 1 - end,
@@ -92,9 +96,10 @@ impl Judge {
         self.fed_bytes += bytes as u64;
         let held_bytes_max = self.inspection.held_bytes_max();
         let held_bytes = match self.inspection.is_coded() {
-            true => held_bytes_max,
-            false => held_bytes_max.min(self.fed_bytes.saturating_mul(HELD_OF_FED)),
+            true => self.inspection.held_bytes_max_so_far() + HELD_OF_FED * bytes as u64,
+            false => self.fed_bytes.saturating_mul(HELD_OF_FED),
         };
+        let held_bytes = held_bytes.min(held_bytes_max);
         let missing = (held_bytes + self.evidence_bytes).saturating_sub(self.booked.bytes());
         missing == 0 || self.booked.grow(missing.next_multiple_of(BOOKED_STEP_BYTES))
     }
