@@ -28,3 +28,23 @@ fn first_of_few(bytes: &[u8], at: usize, marks: impl Fn(u8x16) -> u8x16) -> usiz
     let found = marks(u8x16::new(last)).to_bitmask() >> seen;
     bytes.len().min(at + found.trailing_zeros() as usize)
 }
+
+/// Every byte at every place of short and long texts, looked for from every place before it.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn check_places(find: fn(&[u8], usize) -> usize, others: &[u8], is_found: fn(u8) -> bool) {
+    for byte in 0..=u8::MAX {
+        for length in [1, 7, 15, 16, 17, 33] {
+            for place in 0..length {
+                let mut bytes: Vec<u8> = others.iter().copied().cycle().take(length).collect();
+                bytes[place] = byte;
+                let expected = if is_found(byte) { place } else { length };
+                for at in 0..=place {
+                    assert_eq!(find(&bytes, at), expected, "{byte:#x} at {place} of {length}");
+                }
+                assert_eq!(find(&bytes, place + 1), length);
+            }
+        }
+    }
+    assert_eq!(find(b"", 0), 0);
+}

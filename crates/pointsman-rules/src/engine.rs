@@ -235,7 +235,8 @@ mod tests {
     use proptest::test_runner::TestRunner;
 
     use super::*;
-    use crate::generated::{MadeUpSubject, MadeUpValue, crowd_subjects, crowds};
+    use crate::generated::{MadeUpSubject, crowd_subjects, crowds};
+    use crate::subject::OwnedValue;
     use crate::truths::Cursor;
     use crate::{Cause, Field, Program, Targets, Value, compile};
 
@@ -263,7 +264,7 @@ mod tests {
     fn subject(fields: &[(Field, &str)]) -> MadeUpSubject {
         let fields = fields
             .iter()
-            .map(|(field, text)| (field.clone(), vec![MadeUpValue::Text(text.as_bytes().to_vec())]));
+            .map(|(field, text)| (field.clone(), vec![OwnedValue::Text(text.as_bytes().into())]));
         MadeUpSubject { fields: fields.collect(), unsettled: vec![] }
     }
 
@@ -451,7 +452,7 @@ mod tests {
             for mut subject in subjects {
                 subject.unsettled.clear();
                 for (_, values) in &mut subject.fields {
-                    values.retain(|value| !matches!(value, MadeUpValue::Unknown(_)));
+                    values.retain(|value| !matches!(value, OwnedValue::Unknown(_)));
                     values.truncate(1);
                 }
                 let (asked, certificate) = (asked(&program, &subject), program.certificate());

@@ -141,7 +141,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::generated::{MadeUpSubject, MadeUpValue, conditions, subjects};
+    use crate::generated::{MadeUpSubject, conditions, subjects};
+    use crate::subject::OwnedValue;
     use crate::{Field, Op, Span};
 
     /// The definition of each quantifier, over all values at once.
@@ -185,7 +186,7 @@ mod tests {
             fold_case: false,
             op: Op::NumberOrder(crate::Order::Greater, 1.into()),
         };
-        let values = values.iter().map(|value| MadeUpValue::Text(value.as_bytes().to_vec())).collect();
+        let values = values.iter().map(|value| OwnedValue::Text(value.as_bytes().into())).collect();
         let unsettled = unsettled.map(|cause| (Field::Host, cause)).into_iter().collect();
         let subject = MadeUpSubject { fields: vec![(Field::Host, values)], unsettled };
         assert_eq!(test.eval(&subject), expected, "{over:?} {subject:?}");

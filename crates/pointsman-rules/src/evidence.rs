@@ -4,12 +4,12 @@ mod gathered;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub(crate) use self::gathered::Gathered;
 use crate::engine::{Engine, NONE};
+use crate::subject::OwnedValue;
 use crate::truths::{Seen, Sight};
 use crate::{Cause, Field, Op, Over, PayloadId, Program, Test, Truth, Value};
 
@@ -35,24 +35,13 @@ pub struct Evidence {
 #[derive(Clone, Debug)]
 struct Known {
     /// The first values; nothing in the place of one that has begun and is not known yet.
-    kept: Vec<Option<Kept>>,
+    kept: Vec<Option<OwnedValue>>,
     kept_max: usize,
     begun: u64,
     /// Of those that have begun.
     settled: u64,
     /// Why there may be more; nothing once there are no more.
     unsettled: Option<Cause>,
-}
-
-/// A value that owns itself.
-#[derive(Clone, Debug)]
-enum Kept {
-    Text(Box<[u8]>),
-    Integer(u64),
-    Ip(IpAddr),
-    Boolean(bool),
-    Nothing,
-    Unknown(Cause),
 }
 
 impl Evidence {
@@ -117,7 +106,7 @@ impl Evidence {
         known.settled += 1;
         self.has_news |= number == 0;
         if let Some(kept) = usize::try_from(number).ok().and_then(|number| known.kept.get_mut(number)) {
-            *kept = Some(Kept::from(value));
+            *kept = Some(OwnedValue::from(value));
         }
         let engine = &self.engine;
         let Some(asked) = engine.questions.of(payload) else { return };
@@ -307,34 +296,8 @@ impl Known {
         self.unsettled.or(of_begun)
     }
 
-    fn shown<'k>(&self, kept: Option<&'k Kept>) -> Value<'k> {
+    fn shown<'k>(&self, kept: Option<&'k OwnedValue>) -> Value<'k> {
         let unknown = Value::Unknown(self.unsettled.unwrap_or(Cause::Unread));
-        kept.map_or(unknown, Kept::as_value)
-    }
-}
-
-impl From<Value<'_>> for Kept {
-    fn from(value: Value<'_>) -> Kept {
-        match value {
-            Value::Text(text) => Kept::Text(text.into()),
-            Value::Integer(integer) => Kept::Integer(integer),
-            Value::Ip(ip) => Kept::Ip(ip),
-            Value::Boolean(boolean) => Kept::Boolean(boolean),
-            Value::Nothing => Kept::Nothing,
-            Value::Unknown(cause) => Kept::Unknown(cause),
-        }
-    }
-}
-
-impl Kept {
-    fn as_value(&self) -> Value<'_> {
-        match self {
-            Kept::Text(text) => Value::Text(text),
-            Kept::Integer(integer) => Value::Integer(*integer),
-            Kept::Ip(ip) => Value::Ip(*ip),
-            Kept::Boolean(boolean) => Value::Boolean(*boolean),
-            Kept::Nothing => Value::Nothing,
-            Kept::Unknown(cause) => Value::Unknown(*cause),
-        }
+        kept.map_or(unknown, OwnedValue::as_value)
     }
 }

@@ -176,7 +176,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::generated::{MadeUpSubject, MadeUpValue, programs, subjects};
+    use crate::generated::{MadeUpSubject, programs, subjects};
+    use crate::subject::OwnedValue;
     use crate::{Block, DecidedBy, OnUnknown, Op, Over, Rule, Truths};
 
     fn equals(start: u32, literal: &str) -> Condition {
@@ -200,7 +201,7 @@ mod tests {
             otherwise: Block::default(),
         };
         let program = Program::new(vec![rule], None, OnUnknown::Reject, vec![]);
-        let subject = MadeUpSubject::of(Field::Host, MadeUpValue::Text(b"a".into()));
+        let subject = MadeUpSubject::of(Field::Host, OwnedValue::Text((*b"a").into()));
         let explanation = program.explain(&subject);
         let culprit = explanation.visited[0].culprit.as_ref();
         assert_eq!(culprit.map(|culprit| (culprit.span.start, culprit.result)), expected);

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use regex::bytes::RegexBuilder;
 
+use crate::subject::OwnedValue;
 use crate::{
     Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, OnUnknown, Op, Order, Over,
     Payload, PayloadId, Place, Program, Rule, RuleIndex, Span, Stickiness, Subject, TargetId, Terminal, Test,
@@ -22,23 +23,12 @@ pub(crate) use self::crowds::{crowd_subjects, crowds};
 /// A subject whose fields are lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeUpSubject {
-    pub(crate) fields: Vec<(Field, Vec<MadeUpValue>)>,
+    pub(crate) fields: Vec<(Field, Vec<OwnedValue>)>,
     pub(crate) unsettled: Vec<(Field, Cause)>,
 }
 
-/// A value that owns itself.
-#[derive(Clone, Debug)]
-pub(crate) enum MadeUpValue {
-    Text(Vec<u8>),
-    Integer(u64),
-    Ip(IpAddr),
-    Boolean(bool),
-    Nothing,
-    Unknown(Cause),
-}
-
 impl MadeUpSubject {
-    pub(crate) fn of(field: Field, value: MadeUpValue) -> MadeUpSubject {
+    pub(crate) fn of(field: Field, value: OwnedValue) -> MadeUpSubject {
         MadeUpSubject { fields: vec![(field, vec![value])], unsettled: vec![] }
     }
 
@@ -57,33 +47,7 @@ impl MadeUpSubject {
 
     pub(crate) fn values(&self, field: &Field) -> Vec<Value<'_>> {
         let values = self.fields.iter().filter(|(name, _)| name == field).flat_map(|(_, values)| values);
-        values.map(MadeUpValue::as_value).collect()
-    }
-}
-
-impl From<Value<'_>> for MadeUpValue {
-    fn from(value: Value<'_>) -> MadeUpValue {
-        match value {
-            Value::Text(text) => MadeUpValue::Text(text.to_vec()),
-            Value::Integer(integer) => MadeUpValue::Integer(integer),
-            Value::Ip(ip) => MadeUpValue::Ip(ip),
-            Value::Boolean(boolean) => MadeUpValue::Boolean(boolean),
-            Value::Nothing => MadeUpValue::Nothing,
-            Value::Unknown(cause) => MadeUpValue::Unknown(cause),
-        }
-    }
-}
-
-impl MadeUpValue {
-    fn as_value(&self) -> Value<'_> {
-        match self {
-            MadeUpValue::Text(text) => Value::Text(text),
-            MadeUpValue::Integer(integer) => Value::Integer(*integer),
-            MadeUpValue::Ip(ip) => Value::Ip(*ip),
-            MadeUpValue::Boolean(boolean) => Value::Boolean(*boolean),
-            MadeUpValue::Nothing => Value::Nothing,
-            MadeUpValue::Unknown(cause) => Value::Unknown(*cause),
-        }
+        values.map(OwnedValue::as_value).collect()
     }
 }
 
@@ -131,7 +95,7 @@ fn unsettled(fields: Vec<Field>) -> impl Strategy<Value = (Field, Cause)> {
 pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
     let one_field = (select(fields()), vec(values(), 0..4)).prop_map(|(field, mut values)| {
         if field == Field::SrcIp {
-            values.retain(|value| matches!(value, MadeUpValue::Ip(_)));
+            values.retain(|value| matches!(value, OwnedValue::Ip(_)));
         }
         (field, values)
     });
@@ -139,15 +103,15 @@ pub(crate) fn subjects() -> impl Strategy<Value = MadeUpSubject> {
     (vec(one_field, 0..8), unsettled).prop_map(|(fields, unsettled)| MadeUpSubject { fields, unsettled })
 }
 
-fn values() -> impl Strategy<Value = MadeUpValue> {
+fn values() -> impl Strategy<Value = OwnedValue> {
     prop_oneof![
-        4 => texts().prop_map(|text| MadeUpValue::Text(text.into_vec())),
-        2 => (0u64..4).prop_map(MadeUpValue::Integer),
-        2 => addresses().prop_map(MadeUpValue::Ip),
-        1 => any::<bool>().prop_map(MadeUpValue::Boolean),
-        1 => select(vec![Cause::Limit, Cause::Encoding]).prop_map(MadeUpValue::Unknown),
-        1 => (0..1).prop_map(|_| MadeUpValue::Nothing),
-        1 => vec(any::<u8>(), 0..6).prop_map(MadeUpValue::Text),
+        4 => texts().prop_map(OwnedValue::Text),
+        2 => (0u64..4).prop_map(OwnedValue::Integer),
+        2 => addresses().prop_map(OwnedValue::Ip),
+        1 => any::<bool>().prop_map(OwnedValue::Boolean),
+        1 => select(vec![Cause::Limit, Cause::Encoding]).prop_map(OwnedValue::Unknown),
+        1 => (0..1).prop_map(|_| OwnedValue::Nothing),
+        1 => vec(any::<u8>(), 0..6).prop_map(|text| OwnedValue::Text(text.into())),
     ]
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    Block, Condition, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal,
-};
+use crate::{Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal};
 
 /// The headers of requests that a rule set names, in lower case.
 #[derive(Debug, Default)]
@@ -20,7 +18,7 @@ impl Program {
     pub fn named_headers(&self) -> NamedHeaders<'_> {
         let mut named = NamedHeaders::default();
         for rule in self.rules.iter().chain(&self.fallback) {
-            named.condition(&rule.condition);
+            rule.condition.each_test(&mut |test| named.field(&test.field));
             named.block(&rule.then);
             named.block(&rule.otherwise);
         }
@@ -29,17 +27,6 @@ impl Program {
 }
 
 impl<'p> NamedHeaders<'p> {
-    fn condition(&mut self, condition: &'p Condition) {
-        match condition {
-            Condition::Always => {}
-            Condition::Not(inner) => self.condition(inner),
-            Condition::And(parts) | Condition::Or(parts) => {
-                parts.iter().for_each(|part| self.condition(part))
-            }
-            Condition::Test(test) => self.field(&test.field),
-        }
-    }
-
     fn block(&mut self, block: &'p Block) {
         for effect in &block.effects {
             if let Effect::Header { side: Side::Request, name, .. } = effect {

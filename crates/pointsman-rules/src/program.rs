@@ -121,6 +121,18 @@ pub enum Condition {
     Test(Test),
 }
 
+impl Condition {
+    /// Shows the tests that it is made of, from left to right.
+    pub(crate) fn each_test<'c>(&'c self, see: &mut impl FnMut(&'c Test)) {
+        match self {
+            Condition::Always => {}
+            Condition::Not(inner) => inner.each_test(see),
+            Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| part.each_test(see)),
+            Condition::Test(test) => see(test),
+        }
+    }
+}
+
 /// A comparison of a field.
 #[derive(Clone, Debug)]
 pub struct Test {

@@ -26,6 +26,43 @@ pub enum Value<'a> {
     Unknown(Cause),
 }
 
+/// A value that owns itself.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnedValue {
+    Text(Box<[u8]>),
+    Integer(u64),
+    Ip(IpAddr),
+    Boolean(bool),
+    Nothing,
+    Unknown(Cause),
+}
+
+impl From<Value<'_>> for OwnedValue {
+    fn from(value: Value<'_>) -> OwnedValue {
+        match value {
+            Value::Text(text) => OwnedValue::Text(text.into()),
+            Value::Integer(integer) => OwnedValue::Integer(integer),
+            Value::Ip(ip) => OwnedValue::Ip(ip),
+            Value::Boolean(boolean) => OwnedValue::Boolean(boolean),
+            Value::Nothing => OwnedValue::Nothing,
+            Value::Unknown(cause) => OwnedValue::Unknown(cause),
+        }
+    }
+}
+
+impl OwnedValue {
+    pub(crate) fn as_value(&self) -> Value<'_> {
+        match self {
+            OwnedValue::Text(text) => Value::Text(text),
+            OwnedValue::Integer(integer) => Value::Integer(*integer),
+            OwnedValue::Ip(ip) => Value::Ip(*ip),
+            OwnedValue::Boolean(boolean) => Value::Boolean(*boolean),
+            OwnedValue::Nothing => Value::Nothing,
+            OwnedValue::Unknown(cause) => Value::Unknown(*cause),
+        }
+    }
+}
+
 /// Something rules can decide about: an HTTP request, later a mail envelope.
 pub trait Subject {
     /// Shows each value of `field` in order until `see` breaks. An absent field shows none.

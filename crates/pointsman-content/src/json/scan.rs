@@ -55,8 +55,8 @@ pub(super) fn behind_digits(bytes: &[u8], mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sixteen::check_places;
 
-    /// Every byte at every place of short and long texts, looked for from every place before it.
     #[test]
     fn bytes_are_told_apart_wherever_they_stand() {
         type Kind = (fn(&[u8], usize) -> usize, &'static [u8; 4], fn(u8) -> bool);
@@ -66,20 +66,7 @@ mod tests {
             (behind_digits, b"0195", |byte| !byte.is_ascii_digit()),
         ];
         for (find, others, is_found) in kinds {
-            for byte in 0..=u8::MAX {
-                for length in [1, 7, 15, 16, 17, 33] {
-                    for place in 0..length {
-                        let mut bytes: Vec<u8> = others.iter().copied().cycle().take(length).collect();
-                        bytes[place] = byte;
-                        let expected = if is_found(byte) { place } else { length };
-                        for at in 0..=place {
-                            assert_eq!(find(&bytes, at), expected, "{byte:#x} at {place} of {length}");
-                        }
-                        assert_eq!(find(&bytes, place + 1), length);
-                    }
-                }
-            }
-            assert_eq!(find(b"", 0), 0);
+            check_places(find, others, is_found);
         }
     }
 }

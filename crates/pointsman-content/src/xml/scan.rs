@@ -70,6 +70,7 @@ fn among(bytes: u8x16, from: u8, to: u8) -> u8x16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sixteen::check_places;
 
     fn is_odd(byte: u8) -> bool {
         (byte < b' ' && byte != b'\t' && byte != b'\n') || byte == HIGH
@@ -86,20 +87,7 @@ mod tests {
             (name, |byte| !byte.is_ascii_alphanumeric() && !b"-._".contains(&byte)),
         ];
         for (find, is_found) in kinds {
-            for byte in 0..=u8::MAX {
-                for length in [1, 7, 15, 16, 17, 33] {
-                    for place in 0..length {
-                        let mut bytes = vec![b"xZ09_"[place % 5]; length];
-                        bytes[place] = byte;
-                        let expected = if is_found(byte) { place } else { length };
-                        for at in 0..=place {
-                            assert_eq!(find(&bytes, at), expected, "{byte:#x} at {place} of {length}");
-                        }
-                        assert_eq!(find(&bytes, place + 1), length);
-                    }
-                }
-            }
-            assert_eq!(find(b"", 0), 0);
+            check_places(find, b"xZ09_", is_found);
         }
     }
 }

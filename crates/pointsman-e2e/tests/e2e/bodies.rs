@@ -253,7 +253,8 @@ fn server_takes_nothing(threads: usize) {
     drop(go);
 }
 
-fn chunks(body: &[u8], size: usize) -> Vec<u8> {
+/// A body in chunks of at most so many bytes.
+pub(crate) fn chunks(body: &[u8], size: usize) -> Vec<u8> {
     let mut sent = Vec::with_capacity(body.len() + body.len() / size * 12);
     for chunk in body.chunks(size) {
         sent.extend(format!("{:x}\r\n", chunk.len()).bytes());

@@ -7,6 +7,7 @@ mod limits;
 mod servers;
 mod ways;
 
+use crate::bodies::chunks;
 use pointsman_e2e::{Client, Origin, Request, Response, Setup, Switch};
 
 /// The pools of [`Shop`] by what an order costs.
@@ -94,16 +95,4 @@ fn json_order(bytes: usize, total: u32) -> Vec<u8> {
 fn json_order_first(bytes: usize, total: u32) -> Vec<u8> {
     let items = "{\"name\":\"some thing\"},".repeat(bytes / 22);
     format!("{{\"order\":{{\"total\":{total},\"items\":[{items}0]}}}}").into_bytes()
-}
-
-/// A body in chunks of at most so many bytes.
-fn chunks(body: &[u8], bytes: usize) -> Vec<u8> {
-    let mut framed = Vec::new();
-    for chunk in body.chunks(bytes) {
-        framed.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
-        framed.extend_from_slice(chunk);
-        framed.extend_from_slice(b"\r\n");
-    }
-    framed.extend_from_slice(b"0\r\n\r\n");
-    framed
 }

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 
 use super::*;
-use crate::generated::{MadeUpSubject, MadeUpValue, payload_fields, programs, subjects};
+use crate::generated::{MadeUpSubject, payload_fields, programs, subjects};
+use crate::subject::OwnedValue;
 use crate::{Cause, DecidedBy, Decision, Outcome, Targets, Value, compile};
 
 /// The costs of a rule set, a line each.
@@ -274,7 +275,7 @@ proptest! {
         subject in subjects(),
         absent in subsequence(payload_fields(), 0..=2),
     ) {
-        let is_open = |value: &MadeUpValue| matches!(value, MadeUpValue::Unknown(Cause::Unread));
+        let is_open = |value: &OwnedValue| matches!(value, OwnedValue::Unknown(Cause::Unread));
         prop_assume!(!subject.fields.iter().any(|(_, values)| values.iter().any(is_open)));
         let costs = program.costs_among(&[Kind::Json]);
         let is_said = |decision: &Decision<'_>| {

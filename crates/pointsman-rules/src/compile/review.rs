@@ -138,18 +138,11 @@ fn absent_differs(condition: &Condition, sign: Sign, asked: &HashSet<&Field>, fi
 
 /// The fields of whose absence a condition thinks.
 fn asked_for<'c>(condition: &'c Condition, asked: &mut HashSet<&'c Field>) {
-    match condition {
-        Condition::Always => {}
-        Condition::Not(inner) => asked_for(inner, asked),
-        Condition::And(parts) | Condition::Or(parts) => {
-            parts.iter().for_each(|part| asked_for(part, asked));
+    condition.each_test(&mut |test| {
+        if matches!(test.op, Op::Exists) {
+            asked.insert(&test.field);
         }
-        Condition::Test(test) => {
-            if matches!(test.op, Op::Exists) {
-                asked.insert(&test.field);
-            }
-        }
-    }
+    });
 }
 
 /// `f > 3 && f < 5` holds of a field with the values 1 and 9.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::numbering::gather;
 use super::reading::{self, Reading};
 use super::scale::Bounds;
 use super::signs::{Sign, Signs};
@@ -76,7 +75,7 @@ impl<'r> Numbers<'r> {
     pub(super) fn of(conditions: impl IntoIterator<Item = &'r Condition>) -> Numbers<'r> {
         let mut tests = Vec::<(&Test, usize)>::new();
         for condition in conditions {
-            gather(condition, &mut |test| match tests.get_mut(test.number as usize) {
+            condition.each_test(&mut |test| match tests.get_mut(test.number as usize) {
                 Some((_, places)) => *places += 1,
                 None => tests.push((test, 1)),
             });

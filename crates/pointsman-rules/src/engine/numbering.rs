@@ -27,7 +27,7 @@ pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
     let mut known = HashMap::new();
     let mut numbers = Vec::new();
     for rule in rules.iter().chain(fallback.iter()) {
-        gather(&rule.condition, &mut |test| {
+        rule.condition.each_test(&mut |test| {
             let next = offset(known.len());
             numbers.push(*known.entry(Identity::of(test)).or_insert(next));
         });
@@ -36,16 +36,6 @@ pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
     let mut numbers = numbers.into_iter();
     for rule in rules.iter_mut().chain(fallback) {
         give(&mut rule.condition, &mut numbers);
-    }
-}
-
-/// Calls `each` for the tests of a condition, from left to right.
-pub(super) fn gather<'r>(condition: &'r Condition, each: &mut impl FnMut(&'r Test)) {
-    match condition {
-        Condition::Always => {}
-        Condition::Not(inner) => gather(inner, each),
-        Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| gather(part, each)),
-        Condition::Test(test) => each(test),
     }
 }
 

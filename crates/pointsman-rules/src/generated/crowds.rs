@@ -105,13 +105,13 @@ fn crowd_blocks() -> impl Strategy<Value = (Block, u32)> {
 
 /// Subjects that the rules of a crowd speak of.
 pub(crate) fn crowd_subjects() -> impl Strategy<Value = MadeUpSubject> {
-    let text = |text: String| MadeUpValue::Text(text.into_bytes());
+    let text = |text: String| OwnedValue::Text(text.into_bytes().into());
     let value = || {
         prop_oneof![
             3 => (0u32..40).prop_map(move |number| text(format!("/{number}"))),
             2 => (0u32..12, 0u32..12).prop_map(move |(a, b)| text(format!("/a/{a}/{b}"))),
             3 => (0u32..60, 0u32..2).prop_map(move |(number, half)| text(format!("{number}.{}", half * 5))),
-            1 => (0u64..60).prop_map(MadeUpValue::Integer),
+            1 => (0u64..60).prop_map(OwnedValue::Integer),
             2 => values(),
         ]
     };
@@ -120,7 +120,7 @@ pub(crate) fn crowd_subjects() -> impl Strategy<Value = MadeUpSubject> {
     let unsettled = vec(unsettled(fields_of_crowds()), 0..3);
     let unsettled = prop_oneof![8 => (0..1).prop_map(|_| vec![]), 2 => unsettled];
     (fields, proptest::option::of(addresses()), unsettled).prop_map(|(fields, ip, unsettled)| {
-        let ip = ip.into_iter().map(MadeUpValue::Ip).collect();
+        let ip = ip.into_iter().map(OwnedValue::Ip).collect();
         let fields = fields_of_crowds().into_iter().zip(fields).chain([(Field::SrcIp, ip)]).collect();
         MadeUpSubject { fields, unsettled }
     })
