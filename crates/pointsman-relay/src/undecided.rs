@@ -129,8 +129,11 @@ impl Undecided {
         received: &mut PooledBuffer,
         exchange: &mut Exchange,
     ) -> Result<Verdict, Fault> {
-        // What the head settles decides before anything is read.
-        let mut decided = self.ask(session, received, exchange)?;
+        // What the head settles may decide before anything is read; where it settles nothing, it has been asked.
+        let mut decided = match self.is_to_ask() {
+            true => self.ask(session, received, exchange)?,
+            false => None,
+        };
         if decided.is_none() {
             self.arrived_bytes = self.take_in(&received[self.head.head_bytes()..])?;
             if self.is_to_ask() {
