@@ -2,7 +2,7 @@
 
 use wide::u8x16;
 
-const WIDTH: usize = 16;
+pub(crate) const WIDTH: usize = 16;
 
 /// The first byte from `at` on that is no letter, digit or `-`, or the end.
 #[inline]
@@ -32,6 +32,21 @@ pub(crate) fn up_to_space_or_control(buffer: &[u8], at: usize) -> usize {
 #[inline]
 pub(crate) fn up_to_invisible_or_hash(buffer: &[u8], at: usize) -> usize {
     first(buffer, at, |bytes| !among(bytes, b'!', b'~') | bytes.simd_eq(u8x16::splat(b'#')))
+}
+
+/// Which of the first sixteen bytes are of labels (letters, digits, `-`, `_` and `~`), and which are dots: a bit for
+/// each, none behind the end.
+#[inline]
+pub(crate) fn labels_and_dots(bytes: &[u8]) -> (u32, u32) {
+    let bytes = u8x16::new(bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; WIDTH];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    }));
+    let letters_and_digits = among(bytes | u8x16::splat(0x20), b'a', b'z') | among(bytes, b'0', b'9');
+    let others = [b'-', b'_', b'~'].map(|byte| bytes.simd_eq(u8x16::splat(byte)));
+    let labels = others.into_iter().fold(letters_and_digits, |labels, other| labels | other);
+    (labels.to_bitmask(), bytes.simd_eq(u8x16::splat(b'.')).to_bitmask())
 }
 
 #[inline]

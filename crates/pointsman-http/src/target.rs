@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::sixteen::up_to_invisible_or_hash;
+use crate::sixteen::{WIDTH, labels_and_dots, up_to_invisible_or_hash};
 use crate::{Method, Refusal};
 
 /// The form a request target was written in.
@@ -84,37 +84,27 @@ fn address_bytes(bytes: &[u8]) -> Option<usize> {
 
 /// Bytes of the name or IPv4 address at the start.
 fn name_bytes(bytes: &[u8]) -> Option<usize> {
-    let mut is_behind_label = false;
-    let mut end = bytes.len();
-    for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            b'.' if is_behind_label => is_behind_label = false,
-            b':' => {
-                end = at;
-                break;
-            }
-            _ if LABEL_BYTES[usize::from(byte)] => is_behind_label = true,
-            _ => return None,
+    let mut end = 0;
+    let mut is_behind_label = 0;
+    loop {
+        let (labels, dots) = labels_and_dots(&bytes[end..]);
+        let run = (labels | dots).trailing_ones();
+        let misplaced = dots & !(labels << 1 | is_behind_label);
+        if misplaced.trailing_zeros() < run {
+            return None;
         }
+        end += run as usize;
+        if (run as usize) < WIDTH {
+            break;
+        }
+        is_behind_label = labels >> (WIDTH - 1);
     }
-    (1..=HOST_BYTES_MAX).contains(&end).then_some(end)
+    let is_over = matches!(bytes.get(end), None | Some(b':'));
+    (is_over && (1..=HOST_BYTES_MAX).contains(&end)).then_some(end)
 }
 
 /// What DNS can carry, and two more.
 const HOST_BYTES_MAX: usize = 255;
-
-/// Letters, digits, `-`, `_` and `~`, looked up.
-const LABEL_BYTES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte: u8 = 0;
-    loop {
-        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~');
-        match byte {
-            u8::MAX => break table,
-            _ => byte += 1,
-        }
-    }
-};
 
 fn is_port(digits: &[u8]) -> bool {
     let mut number = 0;
@@ -129,6 +119,8 @@ fn is_port(digits: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(method: Method, target: &str, expected: Result<(TargetForm, &str, &str), Refusal>) {
@@ -150,6 +142,26 @@ mod tests {
         }
         check(Method::Get, "http://a.example?q", Ok((Absolute, "a.example", "?q")));
         check(Method::Get, "/a\u{e9}", Err(Refusal::Target));
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_labels_with_single_dots_between(name in "[a-zA-Z0-9~_.:%-]{0,40}") {
+            let (host, port) = name.split_once(':').map_or((&*name, None), |(host, port)| (host, Some(port)));
+            let labels = host.strip_suffix('.').unwrap_or(host).split('.');
+            let is_name = labels.into_iter().all(|label| !label.is_empty() && !label.contains('%'));
+            let is_port = port.is_none_or(|port| !port.is_empty() && port.parse::<u16>().is_ok() && port.len() < 6);
+            prop_assert_eq!(is_authority(name.as_bytes()), is_name && is_port);
+        }
+    }
+
+    #[test]
+    fn hosts_are_as_long_as_dns_can_carry() {
+        for (bytes, expected) in [(15, true), (16, true), (17, true), (255, true), (256, false)] {
+            assert_eq!(is_authority("a".repeat(bytes).as_bytes()), expected, "{bytes}");
+            assert_eq!(is_authority(("a".repeat(bytes) + ":80").as_bytes()), expected, "{bytes} and a port");
+            assert!(!is_authority(("a".repeat(bytes) + "..").as_bytes()), "{bytes} and dots");
+        }
     }
 
     #[test]
