@@ -107,14 +107,9 @@ fn name_bytes(bytes: &[u8]) -> Option<usize> {
 const HOST_BYTES_MAX: usize = 255;
 
 fn is_port(digits: &[u8]) -> bool {
-    let mut number = 0;
-    for digit in digits {
-        if !digit.is_ascii_digit() || number > u32::from(u16::MAX) {
-            return false;
-        }
-        number = number * 10 + u32::from(digit & 0xf);
-    }
-    (1..=5).contains(&digits.len()) && number <= u32::from(u16::MAX)
+    let is_number = (1..=5).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    is_number
+        && digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit & 0xf)) <= u32::from(u16::MAX)
 }
 
 #[cfg(test)]

@@ -45,6 +45,9 @@ impl Test {
         {
             return evidence.truth(self, payload.id);
         }
+        if let Some(value) = subject.only(&self.field) {
+            return self.holds(if self.over == Over::Count { Value::Integer(1) } else { value });
+        }
         match self.over {
             Over::Any => self.any(subject),
             Over::All => self.all(subject),

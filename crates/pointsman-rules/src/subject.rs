@@ -68,6 +68,12 @@ pub trait Subject {
     /// Shows each value of `field` in order until `see` breaks. An absent field shows none.
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>);
 
+    /// The value of a field that has exactly one, where it can be had at once; nothing says nothing. What
+    /// [`Subject::each`] shows, sooner.
+    fn only(&self, _field: &Field) -> Option<Value<'_>> {
+        None
+    }
+
     /// Why `field` may have values that [`Subject::each`] cannot show, now or later. Nothing for
     /// a field whose values are all known, as those of a request's head are.
     fn unsettled(&self, _field: &Field) -> Option<Cause> {

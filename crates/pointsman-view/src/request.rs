@@ -67,6 +67,16 @@ impl<'a> RequestView<'a> {
 }
 
 impl Subject for RequestView<'_> {
+    #[inline]
+    fn only(&self, field: &Field) -> Option<Value<'_>> {
+        match field {
+            Field::Path => Some(Value::Text(self.path.path())),
+            Field::Method => Some(Value::Text(self.head.method_name(self.buffer))),
+            Field::Url => Some(Value::Text(self.head.target(self.buffer))),
+            _ => None,
+        }
+    }
+
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
         // Whether the one who looks has seen enough concerns nobody here.
         let _seen_enough = self.each_until_break(field, see);
