@@ -18,6 +18,9 @@ use crate::held::Piece;
 /// What an HTTP/2 client says first (RFC 9113 section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// No window is larger (RFC 9113 section 6.9.1).
+const WINDOW_BYTES_MAX: u32 = (1 << 31) - 1;
+
 /// What a client may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -27,7 +30,7 @@ pub struct Limits {
     pub head_bytes_max: u32,
     /// Bytes of a request's body that may come before they are read.
     pub stream_window_bytes: u32,
-    /// The same for all streams together.
+    /// The same for all streams together, until [`Connection::set_window_bytes`] says otherwise.
     pub connection_window_bytes: u32,
     /// Bytes of an answer that a stream holds while the client does not take them.
     pub unsent_bytes_max: usize,
@@ -136,6 +139,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Connection<T> {
                     }));
                 }
             }
+        }
+    }
+
+    /// Sets how many bytes of content may come, for all streams together, before they are read. What the client has leave
+    /// for already it keeps.
+    pub fn set_window_bytes(&mut self, bytes: u32) {
+        if let State::Open(open) = &mut self.state {
+            open.set_target_window_size(bytes.min(WINDOW_BYTES_MAX));
         }
     }
 

@@ -93,6 +93,7 @@ pub(crate) async fn serve_http2<C: Transport + AsyncRead>(session: &mut Session<
         client,
         limits: *limits,
         streams: Rc::default(),
+        window_bytes: h2_limits.connection_window_bytes,
         is_ending: false,
         is_calmed: false,
     };
@@ -108,10 +109,15 @@ fn h2_limits(limits: &ListenerLimits, allows_tunnels: bool) -> Limits {
         streams_max: limits.http2_streams_max,
         head_bytes_max: limits.head_bytes_max,
         stream_window_bytes: limits.http2_stream_window_bytes,
-        connection_window_bytes: limits.http2_window_bytes.max(limits.http2_stream_window_bytes),
+        connection_window_bytes: connection_window_bytes(limits),
         unsent_bytes_max: STREAM_UNSENT_BYTES_MAX,
         allows_tunnels,
     }
+}
+
+/// What may come for all streams together, beside the windows of those that are open.
+fn connection_window_bytes(limits: &ListenerLimits) -> u32 {
+    limits.http2_window_bytes.max(limits.http2_stream_window_bytes)
 }
 
 /// Whose connection it is.
@@ -128,6 +134,8 @@ struct Serving<'a, C> {
     client: Client,
     limits: ListenerLimits,
     streams: Rc<Streams>,
+    /// What may come for all of them together.
+    window_bytes: u32,
     /// The client was told that no new streams are taken.
     is_ending: bool,
     /// Because it asks for too much.
@@ -179,6 +187,7 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         if self.client.shard.is_stopping() {
             return Poll::Ready(Heard::Ended(None));
         }
+        self.set_window();
         match self.h2.poll_next(context) {
             Poll::Ready(Some(Ok(stream))) => Poll::Ready(Heard::Stream(stream)),
             Poll::Ready(Some(Err(fault))) => Poll::Ready(Heard::Ended(Some(fault))),
@@ -191,6 +200,16 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
             }
             Poll::Pending if self.look_at_begun() || self.waiting() != waiting => Poll::Ready(Heard::Other),
             Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Leaves as much room for what comes as there would be without those streams that nobody reads: each may fill its
+    /// own window, which it has booked, and takes nothing of the others' room.
+    fn set_window(&mut self) {
+        let bytes = self.streams.windows_bytes.get() + u64::from(connection_window_bytes(&self.limits));
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        if bytes != std::mem::replace(&mut self.window_bytes, bytes) {
+            self.h2.set_window_bytes(bytes);
         }
     }
 

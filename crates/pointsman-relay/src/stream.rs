@@ -22,7 +22,6 @@ use crate::transport::{OfHttp2, Transport};
 pub(crate) struct ClientStream {
     stream: Stream,
     place: Place,
-    window_bytes: u32,
 }
 
 /// Who takes back what it asked for makes more work than it may have at a time. Behind so many microseconds it has
@@ -34,6 +33,8 @@ const RESET_AT_ONCE_US: u64 = 50_000;
 pub(crate) struct Streams {
     pub(crate) open: Cell<u32>,
     pub(crate) begun: Cell<u64>,
+    /// The windows of those that are open and have a body.
+    pub(crate) windows_bytes: Cell<u64>,
     /// Those that the client reset before they were answered, at once.
     pub(crate) reset: Cell<u64>,
     /// Bytes of requests and answers.
@@ -52,15 +53,17 @@ struct Place {
     shard: Rc<Shard>,
     began_us: u64,
     is_reset: bool,
+    window_bytes: u32,
 }
 
 impl Place {
-    fn take(streams: Rc<Streams>, shard: Rc<Shard>) -> Place {
+    fn take(streams: Rc<Streams>, shard: Rc<Shard>, window_bytes: u32) -> Place {
+        streams.windows_bytes.set(streams.windows_bytes.get() + u64::from(window_bytes));
         streams.open.set(streams.open.get() + 1);
         streams.begun.set(streams.begun.get() + 1);
         shard.shared.streams.begun(shard.thread);
         let began_us = shard.clock.round_us();
-        Place { streams, shard, began_us, is_reset: false }
+        Place { streams, shard, began_us, is_reset: false, window_bytes }
     }
 
     fn count(&self, bytes: usize) {
@@ -70,7 +73,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.streams.open.set(self.streams.open.get() - 1);
+        let Streams { open, windows_bytes, .. } = &*self.streams;
+        open.set(open.get() - 1);
+        windows_bytes.set(windows_bytes.get() - u64::from(self.window_bytes));
         self.shard.shared.streams.ended(self.shard.thread);
     }
 }
@@ -107,7 +112,7 @@ impl ClientStream {
         window_bytes: u32,
     ) -> ClientStream {
         let window_bytes = if stream.has_body() { window_bytes } else { 0 };
-        ClientStream { stream, place: Place::take(streams, shard), window_bytes }
+        ClientStream { stream, place: Place::take(streams, shard, window_bytes) }
     }
 
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
@@ -157,7 +162,7 @@ impl Transport for ClientStream {
             scheme: self.stream.scheme(),
             oddity: self.stream.oddity(),
             asks_for_protocol: self.stream.asks_for_protocol(),
-            window_bytes: self.window_bytes,
+            window_bytes: self.place.window_bytes,
         })
     }
 

@@ -16,6 +16,7 @@ pointsman_e2e::for_threads!(
     malformed_at_the_end_of_a_stream,
     a_stream_that_waits_to_be_asked,
     streams_that_are_reset,
+    streams_that_wait_hold_up_no_others,
     to_servers_of_http2,
     malformed_at_the_end_to_http2,
     sent_again_to_another_connection
@@ -99,6 +100,32 @@ fn streams_that_are_reset(threads: usize) {
     });
     assert_eq!(client.fetch(3, "/").status(), 200);
     assert_eq!(shop.standard.count(), 1);
+}
+
+/// Their heads decide: what waits takes nothing of the connection's window.
+fn streams_that_wait_hold_up_no_others(threads: usize) {
+    let rules = format!("R0: if (path == \"/free\") {{ routeTo(usual); }}\n{RULES}");
+    let shop = Shop::with(threads, &rules, |setup| setup.top("hold_total_bytes_max = 1_048_576"));
+    let body = xml_order(980_000, 1);
+    let mut first = shop.client();
+    first.send(head(XML, body.len()));
+    first.send(&body[..body.len() - 1]);
+    let held = || shop.switch.metric("pointsman_held_bytes", &[("listener", "shop")]);
+    until("all room to be taken", || (held() == 999_424.0).then_some(()));
+    let mut client = begin(&shop.switch);
+    // More than the connection's window, none of which is read while the others wait for the turn of the first.
+    for stream in [1, 3, 5, 7, 9, 11] {
+        client.turn();
+        post(&mut client, stream, XML, &[]);
+        let room = client.room(stream).min(250_000);
+        client.send_content(stream, 0, &body[..room]).expect("there is leave");
+    }
+    client.post(13, "/free", &[]);
+    client.send_content(13, flag::END_STREAM, &body[..300_000]).expect("the switch reads");
+    assert_eq!(client.answer(13).field("x-server").as_deref(), Some("standard"));
+    assert_eq!(shop.standard.last().body.bytes.len(), 300_000);
+    first.send(&body[body.len() - 1..]);
+    assert_eq!(first.response().status(), 200);
 }
 
 fn before_http2(threads: usize, server: &H2Origin) -> Setup {
