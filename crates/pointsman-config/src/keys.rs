@@ -122,9 +122,11 @@ pub(crate) static ROOT: Table = Table {
             name: "hold_total_bytes_max",
             kind: Kind::Integer { min: 1_048_576, max: 1_125_899_906_842_624, unit: "bytes" },
             default: Default::Integer(268_435_456),
-            doc: "Room that is taken by bodies that are held while the rules wait for what they say, in the whole \
-                  process, in pieces of 16 and 64 KiB; it is part of `buffer_bytes_max`. A body that finds none left is \
-                  not read on, and its request is refused with 503 when it has waited for `body_ms_max`.",
+            doc: "Room that is taken by bodies that are held while the rules wait for what they say, in the \
+                  whole process, beside what lies with their heads, in pieces of 16 and 64 KiB; it is part of \
+                  `buffer_bytes_max`. Where none is left one body at a time is read on all the same, the one \
+                  that has waited longest; the others are not, and are refused with 503 and `Retry-After` when \
+                  they have waited for `body_ms_max`.",
         },
         Key {
             name: "upstream_idle_connections_max",

@@ -35,7 +35,7 @@ limits! {
     http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
         "Bytes of a request's body over HTTP/2 that may come before its server takes them. Booked of `buffer_bytes_max` for each request with a body, and each tunnel.";
     http2_window_bytes: u32 = 1_048_576, 65_535..16_777_216, "bytes",
-        "The same for all requests of one connection together.";
+        "The same for all requests of one connection together, on top of the windows of those that are open and have a body: what nobody reads of one is in no other's way.";
     handshake_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
         "The TLS handshake.";
     head_ms_max: u32 = 10_000, 1..DAY_MS, "ms",
@@ -71,7 +71,7 @@ limits! {
     body_decoded_bytes_max: u64 = 16_777_216, 1024..1_099_511_627_776, "bytes",
         "Bytes that a body comes to when its Content-Encoding is undone. It may not come to more either than 256 KiB and 100 times the bytes that were sent: what does is a bomb, whatever this is set to. The server gets it as it was sent.";
     hold_bytes_max: u32 = 16_777_216, 16_384..1_073_741_824, "bytes",
-        "Bytes of a request's body, with what frames them, that are held while the rules wait for what it says; what they would decide beyond is unknown, cause limit: 413 unless the rules say otherwise with `on_unknown`.";
+        "Bytes of a request's body, with what frames them, that are held while the rules wait for what it says; what they would decide beyond is unknown, cause limit: 413 unless the rules say otherwise with `on_unknown`. It is no more than `hold_total_bytes_max`.";
 }
 
 limits! {

@@ -16,8 +16,8 @@ use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
-    Bind, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, WatchedFile,
-    tls,
+    Bind, BodyLimits, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server,
+    WatchedFile, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -317,8 +317,24 @@ impl<'a> Lowering<'a> {
             pipeline: spec.pipeline,
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
-            body_limits: spec.body_limits,
+            body_limits: self.body_limits(spec),
         }
+    }
+
+    /// A body alone holds no more than all may together.
+    fn body_limits(&self, spec: &ListenerSpec) -> BodyLimits {
+        let total_bytes_max = self.spec.hold_total_bytes_max;
+        let written = spec.body_limits.hold_bytes_max;
+        let hold_bytes_max = written.min(u32::try_from(total_bytes_max).unwrap_or(u32::MAX));
+        if hold_bytes_max < written
+            && let Some(span) = spec.hold_bytes_max_at
+        {
+            let message = format!(
+                "no body holds more than all may together, and `hold_total_bytes_max` is {total_bytes_max}"
+            );
+            self.findings.warning(span, message, "make that larger, or this smaller");
+        }
+        BodyLimits { hold_bytes_max, ..spec.body_limits }
     }
 
     fn bind(&self, written: &BindAddress) -> Bind {

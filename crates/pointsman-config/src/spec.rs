@@ -68,6 +68,8 @@ pub(crate) struct ListenerSpec {
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) limits: ListenerLimits,
     pub(crate) body_limits: BodyLimits,
+    /// Where `hold_bytes_max` is set, if it is.
+    pub(crate) hold_bytes_max_at: Option<Span>,
 }
 
 /// TLS of a listener as written.
@@ -189,6 +191,10 @@ impl ListenerSpec {
             },
             limits: limits.as_ref().map(ListenerLimits::read).unwrap_or_default(),
             body_limits: limits.as_ref().map(BodyLimits::read).unwrap_or_default(),
+            hold_bytes_max_at: limits
+                .as_ref()
+                .filter(|limits| limits.has("hold_bytes_max"))
+                .map(|limits| limits.place("hold_bytes_max")),
         };
         section.require_elements("bind", "`bind` needs at least one address");
         idle_keys::of_listener(section, limits.as_ref(), (protocol, http2, spec.pipeline));

@@ -164,6 +164,8 @@ impl Fault {
     pub(crate) fn lines(self) -> &'static [u8] {
         match self {
             Fault::Head(refusal) => refusal.lines(),
+            // Others will have made room by then (RFC 9110 section 10.2.3).
+            Fault::Hold => b"Retry-After: 1\r\n",
             _ => b"",
         }
     }

@@ -8,6 +8,7 @@ use pointsman_net::{Booking, PooledBuffer};
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 
 use crate::memory::{BODY_BYTES, Buffers, HEAD_BYTES};
+use crate::turn::Turn;
 
 /// A piece with less room than this is full: a smaller read would not be worth its call.
 const ROOM_BYTES_MIN: usize = 4096;
@@ -27,11 +28,20 @@ struct Piece {
     _room: Room,
 }
 
-/// What a piece takes of `hold_total_bytes_max`, for as long as it is there.
+/// What a piece takes, for as long as it is there.
 struct Room {
-    booked: Booking,
+    _taken: Taken,
+    bytes: u64,
     recorder: Rc<Recorder>,
     listener: Arc<ListenerMetrics>,
+}
+
+/// What it is taken of.
+enum Taken {
+    /// Of `hold_total_bytes_max`.
+    Booked { _booking: Booking },
+    /// It is beyond that.
+    InTurn { _turn: Rc<Turn> },
 }
 
 /// What came of a look for room.
@@ -46,47 +56,58 @@ pub(crate) enum Found {
 }
 
 impl Room {
-    fn take(booked: Booking, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Room {
-        recorder.hear(&Event::Held(listener, booked.bytes()));
-        Room { booked, recorder: recorder.clone(), listener: listener.clone() }
+    fn take(taken: Taken, bytes: usize, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Room {
+        let bytes = bytes as u64;
+        recorder.hear(&Event::Held(listener, bytes));
+        Room { _taken: taken, bytes, recorder: recorder.clone(), listener: listener.clone() }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.recorder.hear(&Event::Released(&self.listener, self.booked.bytes()));
+        self.recorder.hear(&Event::Released(&self.listener, self.bytes));
     }
 }
 
 impl Hold {
-    /// Makes sure that there is room to read into.
+    /// Makes sure that there is room to read into; with a `turn` also where others hold all that may be held.
     pub(crate) fn make_room(
         &mut self,
+        turn: Option<&Rc<Turn>>,
         buffers: &Buffers,
         recorder: &Rc<Recorder>,
         listener: &Arc<ListenerMetrics>,
     ) -> Found {
-        if let Some(last) = self.pieces.back_mut() {
-            // Where nothing comes an empty one gives its room back.
-            if last.bytes.is_empty() {
-                return if last.bytes.make_room() { Found::Room } else { Found::NoMemory };
-            }
-            if last.bytes.capacity() - last.bytes.len() >= ROOM_BYTES_MIN {
-                return Found::Room;
-            }
+        if self.pieces.back().is_some_and(|last| last.bytes.capacity() - last.bytes.len() >= ROOM_BYTES_MIN) {
+            return Found::Room;
         }
         // Most bodies are small.
         let (mut bytes, room_bytes) = match self.pieces.is_empty() {
             true => (buffers.request(), HEAD_BYTES),
             false => (buffers.waiting(), BODY_BYTES),
         };
-        let Some(booked) = buffers.hold(room_bytes) else { return Found::Later };
-        let room = Room::take(booked, recorder, listener);
+        let taken = match (buffers.hold(room_bytes), turn) {
+            (Some(booking), _) => Taken::Booked { _booking: booking },
+            (None, Some(turn)) => Taken::InTurn { _turn: turn.clone() },
+            (None, None) => return Found::Later,
+        };
+        let room = Room::take(taken, room_bytes, recorder, listener);
         if !bytes.make_room() {
             return Found::NoMemory;
         }
         self.pieces.push_back(Piece { bytes, _room: room });
         Found::Room
+    }
+
+    /// Gives back the room that nothing has come into.
+    pub(crate) fn give_back_unused(&mut self) {
+        if self.pieces.back().is_some_and(|piece| piece.bytes.is_empty()) {
+            self.pieces.pop_back();
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
     }
 
     /// The piece that is read into, once there is room.

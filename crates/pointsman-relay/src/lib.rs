@@ -45,6 +45,7 @@ mod threads;
 mod through;
 mod transport;
 mod tunnel;
+mod turn;
 mod turn_away;
 mod undecided;
 mod upgrade;

@@ -23,6 +23,7 @@ use crate::local::Local;
 use crate::memory::Buffers;
 use crate::reach::CountedIdle;
 use crate::shortage::{Lack, LastDescriptors, ShortageCounts, Use};
+use crate::turn::{HoldQueue, Turns};
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) budget: Arc<Budget>,
     /// What bodies that are held may take of it.
     pub(crate) holds: Arc<Budget>,
+    /// And which of them goes on where that is used up.
+    turns: Arc<Turns>,
     /// Open streams of HTTP/2.
     pub(crate) streams: StreamCounts,
 }
@@ -64,6 +67,7 @@ impl Shared {
             shortages: OwnLines::default(),
             budget: Arc::new(budget),
             holds: Arc::new(holds),
+            turns: Arc::default(),
             streams: StreamCounts::new(threads),
         }
     }
@@ -133,6 +137,8 @@ pub(crate) struct Shard {
     /// What answers say of the time.
     pub(crate) date: DateLine,
     pub(crate) buffers: Buffers,
+    /// Bodies that wait for room to be held in.
+    pub(crate) hold_queue: Rc<HoldQueue>,
     pub(crate) pipes: Pipes,
     pub(crate) idle: IdleConnections<CountedIdle>,
     /// HTTP/2 connections to servers.
@@ -229,6 +235,7 @@ impl Shard {
             LastDescriptors::new(start.descriptors_max, start.shared.connections_max, sharers);
         let local = Local::new(start.shared.live(), start.thread, None);
         let buffers = Buffers::new(start.shared.budget.clone(), start.shared.holds.clone());
+        let hold_queue = HoldQueue::new(start.shared.turns.clone());
         Shard {
             shared: start.shared,
             thread: start.thread,
@@ -236,6 +243,7 @@ impl Shard {
             clock: start.clock,
             date: DateLine::at(start.clock.unix_us()),
             buffers,
+            hold_queue,
             pipes: Pipes::new(start.splice_pipes_max),
             idle: IdleConnections::new(start.idle_connections_max),
             multiplexed: Multiplexed::default(),

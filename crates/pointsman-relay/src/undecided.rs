@@ -1,13 +1,13 @@
 //! A request that its head does not decide: its body is read, held and looked into until the rules know.
 
-use std::future::poll_fn;
+mod reading;
+
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use pointsman_config::Listener;
-use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead, Version};
-use pointsman_net::{PooledBuffer, Presence};
+use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead};
+use pointsman_net::PooledBuffer;
 use pointsman_rules::{
     self as rules, Cause, Decision, Evidence, Outcome, PayloadId, Terminal, Truths, Validate,
 };
@@ -18,18 +18,15 @@ use crate::ahead::{Ahead, Judge, Pace};
 use crate::decide::{decision, path_options, trusted_proxies};
 use crate::exchange::Exchange;
 use crate::facts::Text;
-use crate::fault::{ClientFault, Fault};
-use crate::hold::{Found, Hold};
+use crate::fault::Fault;
+use crate::hold::Hold;
 use crate::local::Local;
 use crate::onward::Request;
-use crate::pump::Excess;
 use crate::session::Session;
 use crate::shard::Scratch;
-use crate::transport::{Transport, read_into};
+use crate::transport::Transport;
+use crate::turn::InTurn;
 use crate::verdict::{Place, Verdict, body_bytes_max, take_over};
-
-/// How long a body that finds no room waits until it looks again.
-const LOOK_MS: u32 = 50;
 
 /// A request that waits for its body.
 pub(crate) struct Undecided {
@@ -42,9 +39,15 @@ pub(crate) struct Undecided {
     body: BodyReader,
     /// Bytes of what came last that no server is sent yet.
     kept_back: usize,
-    /// Bytes of the body that came with the head and lie behind it.
+    /// Bytes of the body that lie behind the head: what came with it, and what there was room for.
     arrived_bytes: usize,
     hold: Hold,
+    /// Bytes of its last piece that were looked into.
+    looked_bytes: usize,
+    /// By what it waits for room, once it has had to.
+    number: Option<u64>,
+    /// While it holds more than there is room for.
+    turn: Option<InTurn>,
     hold_bytes_max: u64,
     /// Bytes of body that may still come.
     body_left: u64,
@@ -98,10 +101,7 @@ impl Undecided {
             Inspection::new(Evidence::new(program), paths.clone(), &head, received, &listener.body_options);
         let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
         let judge = Judge::new(inspection, booked).ok_or(Fault::Memory)?;
-        // What could never be held is not waited for; pieces are not quite full.
-        let total_bytes_max = local.live.plan.hold_total_bytes_max;
-        let hold_bytes_max =
-            u64::from(listener.body_limits.hold_bytes_max).min(total_bytes_max - total_bytes_max / 8);
+        let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
         Ok(Box::new(Undecided {
             body: BodyReader::new(head.framing()),
             head,
@@ -111,6 +111,9 @@ impl Undecided {
             kept_back: 0,
             arrived_bytes: 0,
             hold: Hold::default(),
+            looked_bytes: 0,
+            number: None,
+            turn: None,
             hold_bytes_max,
             body_left,
             pace: Pace::default(),
@@ -320,103 +323,6 @@ impl Undecided {
             let judge = is_judged.then_some(judge);
             forward.ahead = Some(Box::new(Ahead { hold, tail, judge, pace }));
         }
-    }
-
-    /// Reads on until the rules have decided.
-    async fn read_on<C: Transport>(
-        &mut self,
-        session: &mut Session<C>,
-        received: &mut PooledBuffer,
-        exchange: &mut Exchange,
-    ) -> Result<Verdict, Fault> {
-        self.say_continue(session, exchange).await?;
-        loop {
-            self.make_room(session).await?;
-            self.read(session, exchange).await?;
-            exchange.request_bytes = self.request_bytes();
-            if self.is_to_ask()
-                && let Some(verdict) = self.ask(session, received, exchange)?
-            {
-                return Ok(verdict);
-            }
-            if self.body.is_done() {
-                debug_assert!(false, "what has ended leaves nothing to wait for");
-                return Err(Fault::Unknown(Cause::Unread));
-            }
-        }
-    }
-
-    /// Lets a client send its body that waits to be asked for it (RFC 9110 section 10.1.1).
-    async fn say_continue<C: Transport>(
-        &mut self,
-        session: &mut Session<C>,
-        exchange: &Exchange,
-    ) -> Result<(), Fault> {
-        let is_waited_for = self.head.expects_continue() && self.pace.read_bytes == 0;
-        if !is_waited_for || exchange.version == Version::Http10 {
-            return Ok(());
-        }
-        self.has_said_continue = true;
-        session.send(b"HTTP/1.1 100 Continue\r\n\r\n").await
-    }
-
-    /// Waits for room to read into, as long as the client is there.
-    async fn make_room<C: Transport>(&mut self, session: &mut Session<C>) -> Result<(), Fault> {
-        let until_us = session.shard.after_ms(session.limits.body_ms_max);
-        loop {
-            let Session { io, shard, listener, deadline, .. } = &mut *session;
-            match self.hold.make_room(&shard.buffers, &shard.recorder, &listener.metrics) {
-                Found::Room => return Ok(()),
-                Found::NoMemory => return Err(Fault::Memory),
-                Found::Later => {}
-            }
-            let ms = shard.ms_until(until_us).min(LOOK_MS);
-            if ms == 0 {
-                return Err(Fault::Hold);
-            }
-            let left = poll_fn(|context| match io.presence(context) {
-                Presence::Broken => Poll::Ready(()),
-                Presence::Ended | Presence::Open => Poll::Pending,
-            });
-            if deadline.within(ms, left).await.is_ok() {
-                return Err(Fault::Client(ClientFault::Closed));
-            }
-        }
-    }
-
-    /// Reads more of the body, and looks into it.
-    async fn read<C: Transport>(
-        &mut self,
-        session: &mut Session<C>,
-        exchange: &mut Exchange,
-    ) -> Result<(), Fault> {
-        let (ms, began_us) = (session.body_ms(self.pace), session.shard.clock.round_us());
-        let Some(piece) = self.hold.last() else { return Err(Fault::Memory) };
-        let (before, mut bytes) = (piece.len(), piece.take());
-        let read = session.deadline.within(ms, read_into(&mut session.io, &mut bytes)).await;
-        self.pace.waited_us += session.shard.clock.round_us() - began_us;
-        match read {
-            Ok(Ok(1..)) => {}
-            Ok(read) => return Err(Fault::of_client(&read)),
-            Err(_) => return Err(Fault::BodyTimeout),
-        }
-        let used = before + self.take_in(&bytes[before..])?;
-        if used < bytes.len() {
-            let mut next = session.shard.buffers.request();
-            let excess = match next.reserve(bytes.len() - used) {
-                true => {
-                    next.extend_from_slice(&bytes[used..]);
-                    Excess::Kept(next)
-                }
-                false => Excess::Lost,
-            };
-            session.keep_excess(excess, exchange);
-            bytes.truncate(used);
-        }
-        if let Some(piece) = self.hold.last() {
-            *piece = bytes;
-        }
-        Ok(())
     }
 }
 

@@ -11,7 +11,10 @@ pointsman_e2e::for_threads!(
     more_than_may_be_held_is_sent_on,
     what_is_wrong_behind_what_may_be_held,
     more_than_there_is_room_for,
-    room_for_all_is_shared,
+    who_sends_nothing_holds_nothing,
+    bodies_that_each_need_more,
+    who_finds_no_room_in_time,
+    who_has_the_turn_uses_it,
     a_client_that_waits_to_be_asked,
     a_client_that_waits_in_vain,
     slow_bodies_end,
@@ -96,38 +99,133 @@ fn more_than_there_is_room_for(threads: usize) {
     assert_eq!(shop.post(XML, &xml_order(1_100_000, 1)).status(), 413);
 }
 
-/// Who finds no room waits until there is some, or for as long as a body may pause.
-fn room_for_all_is_shared(threads: usize) {
-    let shop = Shop::with(threads, RULES, |setup| {
-        let setup = setup.top("hold_total_bytes_max = 1_048_576").rules(RULES);
-        setup.another_listener("impatient").limits("body_ms_max = 200")
+const TOTAL: &str = "hold_total_bytes_max = 1_048_576";
+/// Bodies of so many bytes cannot all be held.
+const LONG: usize = 900_000;
+
+fn held(shop: &Shop, listener: &str) -> f64 {
+    shop.switch.metric("pointsman_held_bytes", &[("listener", listener)])
+}
+
+fn wait_for_waiting(shop: &Shop, count: usize) {
+    let waiting = || shop.switch.metric("pointsman_requests_waiting", &[("listener", "shop")]);
+    until("them to wait", || (waiting() == count as f64).then_some(()));
+}
+
+/// A head takes no room of those that are held, nor does a small body beside it: so many pieces of 16 KiB there are not.
+fn who_sends_nothing_holds_nothing(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
+    let begin = |start: &str| {
+        let mut client = shop.client();
+        client.send(head(JSON, 50));
+        client.send(start);
+        client
+    };
+    let _silent: Vec<_> = (0..70).map(|count| begin(if count % 2 == 0 { "" } else { "{" })).collect();
+    wait_for_waiting(&shop, 70);
+    assert_eq!(held(&shop, "shop"), 0.0);
+    for body in [json_order(10, 60_000), json_order(300_000, 60_000)] {
+        let mut client = shop.client();
+        client.send(head(JSON, body.len()));
+        wait_for_waiting(&shop, 71);
+        client.send(&body);
+        assert_eq!(client.response().server(), "fast");
+    }
+    assert_eq!(held(&shop, "shop"), 0.0);
+}
+
+/// None of them can be held whole beside the others: one after the other goes on all the same.
+fn bodies_that_each_need_more(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
+    let body = xml_order(LONG, 60_000);
+    let begin = || {
+        let mut client = shop.client();
+        client.send(head(XML, body.len()));
+        client.send(&body[..LONG / 2]);
+        client
+    };
+    let clients: Vec<_> = (0..4).map(|_| begin()).collect();
+    wait_for_waiting(&shop, 4);
+    std::thread::scope(|scope| {
+        for mut client in clients {
+            let rest = &body[LONG / 2..];
+            scope.spawn(move || {
+                client.send(rest);
+                let answer = client.response();
+                assert_eq!((answer.status(), answer.server()), (200, "fast"), "{}", answer.text());
+            });
+        }
     });
-    // A piece of 16 KiB and nine of 64 KiB, of sixteen.
-    let body = xml_order(582_000, 1);
-    let mut first = shop.client();
-    first.send([head(XML, body.len()).as_bytes(), &body[..580_000]].concat());
-    let held = |listener| shop.switch.metric("pointsman_held_bytes", &[("listener", listener)]);
-    until("most of it to be held", || (held("shop") >= 589_824.0).then_some(()));
+    assert!(shop.fast.requests().iter().all(|request| request.body.bytes == body));
+    assert_eq!(held(&shop, "shop"), 0.0);
+}
+
+/// Sends all but the last byte of what takes all but 48 KiB of the room.
+fn fill(shop: &Shop, body: &[u8]) -> Client {
+    let mut client = shop.client();
+    client.send(head(XML, body.len()));
+    client.send(&body[..body.len() - 1]);
+    until("all room to be taken", || (held(shop, "shop") == 999_424.0).then_some(()));
+    client
+}
+
+/// A piece of 16 KiB and fifteen of 64 KiB, beside what lies with the head.
+fn filling() -> Vec<u8> {
+    xml_order(980_000, 1)
+}
+
+fn begin_long(client: &mut Client, body: &[u8]) {
+    client.send(head(XML, body.len()));
+    client.send(&body[..60_000]);
+}
+
+/// Who finds no room waits until there is some, or it is its turn, or for as long as a body may pause.
+fn who_finds_no_room_in_time(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| {
+        setup.top(TOTAL).rules(RULES).another_listener("impatient").limits("body_ms_max = 200")
+    });
+    let all = filling();
+    let mut first = fill(&shop, &all);
+    let body = xml_order(200_000, 1);
     let mut second = shop.client();
-    second.send(head(XML, body.len()));
-    second.send(&body);
-    until("all room to be taken", || (held("shop") >= 983_040.0).then_some(()));
+    begin_long(&mut second, &body);
+    until("its turn", || (held(&shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
     let mut third = Client::plain(shop.switch.address("impatient"));
     third.send(head(XML, body.len()));
     third.try_send(&body).ok();
     let answer = third.response();
     assert_eq!((answer.status(), answer.text().as_str()), (503, "no room left to hold the body\n"));
+    assert_eq!(answer.head.field("retry-after"), Some("1"));
     assert_eq!(shop.standard.count(), 0);
 
-    first.send(&body[580_000..]);
-    for client in [&mut first, &mut second] {
+    second.send(&body[60_000..]);
+    first.send(&all[all.len() - 1..]);
+    for client in [&mut second, &mut first] {
         let answer = client.response();
         assert_eq!((answer.status(), answer.server()), (200, "standard"), "{}", answer.text());
     }
-    assert!(shop.standard.requests().iter().all(|request| request.body.bytes == body));
-    assert_eq!((held("shop"), held("impatient")), (0.0, 0.0));
+    assert_eq!((held(&shop, "shop"), held(&shop, "impatient")), (0.0, 0.0));
     let reason = [("listener", "impatient"), ("reason", "hold")];
     assert_eq!(shop.switch.metric("pointsman_refusals_total", &reason), 1.0);
+}
+
+/// Whose turn it is and who sends nothing gives way to those who do, and to nobody else.
+fn who_has_the_turn_uses_it(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
+    let all = filling();
+    let _first = fill(&shop, &all);
+    let body = xml_order(200_000, 1);
+    let mut slow = shop.client();
+    begin_long(&mut slow, &body);
+    until("its turn", || (held(&shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
+    let mut honest = shop.client();
+    honest.send(head(XML, body.len()));
+    honest.send(&body);
+    assert_eq!(honest.response().status(), 200);
+    assert_eq!(slow.response().status(), 503);
+    assert!(slow.closes());
+    // What takes no more than is left does not wait for anybody.
+    assert_eq!(shop.post(JSON, &json_order(20_000, 60_000)).server(), "fast");
 }
 
 /// The switch asks for what it wants to know, and the server is not asked again.

@@ -1,0 +1,144 @@
+//! Whose turn it is where bodies that are held have used up their room: one of them at a time goes on all the same,
+//! the one that has waited longest. So there is always one that comes to its end, and makes room for the others.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::ahead::Pace;
+
+/// While others wait, whoever has the turn is waited for so long, and a second longer for each so many bytes.
+const TURN_US: u64 = 1_000_000;
+const TURN_BYTES_PER_SECOND: u64 = 64 * 1024;
+
+/// What the threads share of it.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    is_taken: AtomicBool,
+    waiting: AtomicUsize,
+}
+
+/// Those of a thread that wait for room. Between threads it is whoever looks first.
+#[derive(Debug)]
+pub(crate) struct HoldQueue {
+    turns: Arc<Turns>,
+    numbers: Cell<u64>,
+    waiting: RefCell<BTreeSet<u64>>,
+}
+
+/// A place in the queue, for as long as it is waited.
+pub(crate) struct QueuePlace {
+    queue: Rc<HoldQueue>,
+    number: u64,
+}
+
+/// The right to hold more than there is room for. It comes back when nothing is held by it any more.
+#[derive(Debug)]
+pub(crate) struct Turn(Arc<Turns>);
+
+/// A body's turn, and how far it had come when that began.
+pub(crate) struct InTurn {
+    pub(crate) turn: Rc<Turn>,
+    since: Pace,
+}
+
+impl HoldQueue {
+    pub(crate) fn new(turns: Arc<Turns>) -> Rc<HoldQueue> {
+        Rc::new(HoldQueue { turns, numbers: Cell::new(0), waiting: RefCell::default() })
+    }
+
+    /// A number to wait by: lower ones come first.
+    pub(crate) fn number(&self) -> u64 {
+        self.numbers.replace(self.numbers.get() + 1)
+    }
+
+    pub(crate) fn wait(self: &Rc<Self>, number: u64) -> QueuePlace {
+        self.turns.waiting.fetch_add(1, Ordering::Relaxed);
+        self.waiting.borrow_mut().insert(number);
+        QueuePlace { queue: self.clone(), number }
+    }
+
+    /// Whether anybody waits, on any thread.
+    pub(crate) fn is_waited_in(&self) -> bool {
+        self.turns.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl QueuePlace {
+    /// The turn, if nobody has it and nobody of this thread has waited for longer.
+    pub(crate) fn take_turn(&self, pace: Pace) -> Option<InTurn> {
+        let HoldQueue { turns, waiting, .. } = &*self.queue;
+        let is_first = waiting.borrow().first() == Some(&self.number);
+        let is_mine = is_first && !turns.is_taken.swap(true, Ordering::AcqRel);
+        is_mine.then(|| InTurn { turn: Rc::new(Turn(turns.clone())), since: pace })
+    }
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        self.queue.waiting.borrow_mut().remove(&self.number);
+        self.queue.turns.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.is_taken.store(false, Ordering::Release);
+    }
+}
+
+impl InTurn {
+    /// Whether nothing is held by it.
+    pub(crate) fn is_unused(&self) -> bool {
+        Rc::strong_count(&self.turn) == 1
+    }
+
+    /// Whether the client has let others wait for longer than what it brought is worth.
+    pub(crate) fn is_slow(&self, pace: Pace) -> bool {
+        let brought_bytes = pace.read_bytes - self.since.read_bytes;
+        let earned_us = brought_bytes.saturating_mul(1_000_000) / TURN_BYTES_PER_SECOND;
+        pace.waited_us - self.since.waited_us > TURN_US.saturating_add(earned_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_the_first_of_a_thread() {
+        let turns = Arc::new(Turns::default());
+        let (one, other) = (HoldQueue::new(turns.clone()), HoldQueue::new(turns));
+        let (early, late) = (one.number(), one.number());
+        let second = one.wait(late);
+        let first = one.wait(early);
+        let elsewhere = other.wait(other.number());
+        assert!(second.take_turn(Pace::default()).is_none(), "another one has waited longer");
+        let turn = first.take_turn(Pace::default()).expect("nobody has it");
+        assert!(turn.is_unused());
+        assert!(elsewhere.take_turn(Pace::default()).is_none(), "there is one in the process");
+        drop(first);
+        let held_by_it = turn.turn.clone();
+        assert!(!turn.is_unused());
+        drop(turn);
+        assert!(second.take_turn(Pace::default()).is_none(), "something is held by it");
+        drop(held_by_it);
+        assert!(second.take_turn(Pace::default()).is_some());
+        assert!(elsewhere.take_turn(Pace::default()).is_some(), "it was given back unused");
+        assert!(one.is_waited_in());
+        drop((second, elsewhere));
+        assert!(!one.is_waited_in() && !other.is_waited_in());
+    }
+
+    #[test]
+    fn a_turn_is_as_long_as_what_it_brings_is_worth() {
+        let queue = HoldQueue::new(Arc::default());
+        let since = Pace { read_bytes: 1000, waited_us: 5_000_000 };
+        let turn = queue.wait(queue.number()).take_turn(since).expect("nobody has it");
+        let after = |bytes: u64, us: u64| Pace { read_bytes: 1000 + bytes, waited_us: 5_000_000 + us };
+        assert!(!turn.is_slow(after(0, 1_000_000)) && turn.is_slow(after(0, 1_000_001)));
+        assert!(!turn.is_slow(after(65_536, 2_000_000)) && turn.is_slow(after(65_535, 2_000_000)));
+    }
+}
