@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{ErrorKind, Result};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -34,6 +35,21 @@ impl Switch {
     #[must_use]
     pub fn descriptors(&self) -> usize {
         descriptors_of(self.id()).expect("it runs").iter().sum()
+    }
+
+    /// Whether one of its sockets listens on the port of `address`: a port that it has left somebody else may take.
+    ///
+    /// # Panics
+    /// Where there is no procfs.
+    #[must_use]
+    pub fn listens_on(&self, address: SocketAddr) -> bool {
+        let process = PathBuf::from(format!("/proc/{}", self.id()));
+        let port = format!(":{:04X}", address.port());
+        let sockets: Vec<String> = ["tcp", "tcp6"].iter().flat_map(|name| listening(name, &port)).collect();
+        let threads = std::fs::read_dir(process.join("task")).into_iter().flatten().flatten();
+        // A thread that has ended has none left.
+        let tables = threads.filter_map(|thread| table(&thread.path()).ok());
+        tables.flatten().any(|(_, behind)| sockets.iter().any(|socket| behind == Path::new(socket)))
     }
 
     /// How many tables of descriptors its threads have.
@@ -100,6 +116,15 @@ pub fn descriptors_of(process: u32) -> Result<Vec<usize>> {
     // One that ends has none left.
     let own = others.iter().filter(|other| !other.is_empty() && !lasting.is_subset(other)).map(HashSet::len);
     Ok(std::iter::once(before.len()).chain(own).collect())
+}
+
+/// What stands behind the descriptors of sockets that listen on a port, as `/proc/net` calls them.
+fn listening(name: &str, port: &str) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    let lines = std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
+    let words = lines.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let sockets = words.filter(|words| words.len() > 9 && words[1].ends_with(port) && words[3] == LISTEN);
+    sockets.map(|words| format!("socket:[{}]", words[9])).collect()
 }
 
 /// The numbers of a table and what stands behind each.

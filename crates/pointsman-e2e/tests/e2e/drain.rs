@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
-use pointsman_e2e::{Authority, Origin, Setup, Then, TlsClient, ok};
+use pointsman_e2e::{Authority, Origin, Setup, Switch, Then, TlsClient, ok};
 
 pointsman_e2e::for_threads!(
     idle,
@@ -60,7 +60,7 @@ fn open_exchange(threads: usize) {
     origin.wait_for_requests(1);
     switch.signal("TERM");
     switch.wait_for_line("draining connections=");
-    refuses(address);
+    refuses(&switch, address);
     go.send(()).expect("the origin is there");
     let answer = client.response();
     assert_eq!((answer.status(), answer.server()), (200, "held"));
@@ -218,10 +218,14 @@ fn interrupted(threads: usize) {
     assert_eq!(switch.wait_for_exit(), Some(0));
 }
 
-/// The listener is gone: a connection is refused, or (a thread was just accepting) closed unserved.
-pub(crate) fn refuses(address: std::net::SocketAddr) {
+/// The listener is gone: a connection is refused, or (a thread was just accepting) closed unserved. Whoever has taken the
+/// port since is not asked.
+pub(crate) fn refuses(switch: &Switch, address: std::net::SocketAddr) {
     let until = std::time::Instant::now() + pointsman_e2e::PATIENCE;
     while let Ok(mut late) = TcpStream::connect(address) {
+        if !switch.listens_on(address) {
+            return;
+        }
         late.set_read_timeout(Some(pointsman_e2e::PATIENCE)).expect("an open socket");
         let came = late.read(&mut [0; 1]);
         assert!(!matches!(came, Ok(1..)), "a new connection is served");
