@@ -177,6 +177,7 @@ impl Exchange {
             path: text(Text::Path),
             version: facts.filter(|_| !self.is_connection).map(|_| version_text(self.version)),
             rule: text(Text::Rule),
+            unknown: text(Text::Unknown),
             pool: text(Text::Pool),
             decided_us: step_us(Step::Decided),
             connected_us: step_us(Step::Connected),

@@ -34,6 +34,8 @@ pub(crate) enum Text {
     Host,
     Path,
     Rule,
+    /// Why the rule's condition ended unknown.
+    Unknown,
     Pool,
     /// What is wrong with the body.
     Content,

@@ -24,6 +24,7 @@ use crate::session::{After, Session};
 use crate::shard::{Scratch, Shard};
 use crate::transport::read_into;
 use crate::upgrade::Carries;
+use crate::verdict::note_unknown;
 
 /// Begins a connection of a listener that reads no requests.
 pub(crate) fn begin_through(shard: &Rc<Shard>, protocol: Protocol, incoming: Incoming) {
@@ -126,6 +127,7 @@ impl Session<Tcp> {
         shard.recorder.hear(&Event::Decided(rule));
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Rule, rule.label().as_bytes());
+            note_unknown(facts, &decision.outcome);
             let tags = decision.effects.iter().filter_map(|effect| match effect {
                 Effect::Tag(tag) => Some(Box::<str>::from(&**tag)),
                 Effect::Header { .. } | Effect::RewritePath { .. } => None,

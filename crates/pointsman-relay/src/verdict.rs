@@ -11,7 +11,7 @@ use crate::ahead::Ahead;
 use crate::commit::Committed;
 use crate::decide::{default_target, path_options};
 use crate::exchange::Exchange;
-use crate::facts::Text;
+use crate::facts::{Facts, Text};
 use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
@@ -102,6 +102,7 @@ impl<'a> Place<'a> {
         self.shard.recorder.hear(&Event::Decided(rule));
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Rule, rule.label().as_bytes());
+            note_unknown(facts, &decision.outcome);
         }
         let mut committed = match decision.effects.is_empty() {
             true => Committed::default(),
@@ -194,6 +195,13 @@ impl<'a> Place<'a> {
         }
         let body_left = body_bytes_max.checked_sub(arrived.len() as u64).ok_or(Fault::BodyTooLarge)?;
         Ok(Forward { message, body, used, choice, expects_continue, body_left, ahead: None })
+    }
+}
+
+/// Notes why the deciding rule's condition ended unknown, if it did: `on_unknown` has said then what becomes of it.
+pub(crate) fn note_unknown(facts: &mut Facts, outcome: &Outcome<'_>) {
+    if let Outcome::Refused(cause) | Outcome::RouteUnknown { cause, .. } = outcome {
+        facts.note(Text::Unknown, cause.to_string().as_bytes());
     }
 }
 

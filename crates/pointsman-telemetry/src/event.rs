@@ -211,6 +211,8 @@ pub struct Exchange<'a> {
     pub version: Option<&'static str>,
     /// The label of the rule that decided.
     pub rule: Option<&'a [u8]>,
+    /// Why what its condition asks ended unknown, if it did.
+    pub unknown: Option<&'a [u8]>,
     /// The pool the request was for.
     pub pool: Option<&'a [u8]>,
     /// From the first byte of the request to the decision.
@@ -259,6 +261,7 @@ impl<'a> Exchange<'a> {
             path: None,
             version: None,
             rule: None,
+            unknown: None,
             pool: None,
             decided_us: None,
             connected_us: None,

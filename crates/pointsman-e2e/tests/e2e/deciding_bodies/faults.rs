@@ -213,6 +213,10 @@ fn rules_may_take_what_is_wrong(threads: usize) {
         let shop = Shop::with(threads, &format!("on_unknown {policy};\n{RULES}"), |setup| setup);
         let answer = shop.post(XML, body);
         assert_eq!((answer.status(), answer.server()), (200, server));
+        let line = shop.switch.log_of("/orders");
+        let logged = if server == "fast" { ("R1", Some("malformed")) } else { ("else", None) };
+        assert_eq!((line["rule"].as_str(), line["unknown"].as_str()), (Some(logged.0), logged.1), "{line}");
+        assert_eq!(line["error"].as_str(), None, "{line}");
         let origin = if server == "fast" { &shop.fast } else { &shop.standard };
         assert_eq!(origin.last().body.bytes, body);
         // What decided came before what is wrong, however it was cut.
