@@ -2,10 +2,11 @@
 //! the one that has waited longest. So there is always one that comes to its end, and makes room for the others.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use crate::ahead::Pace;
 
@@ -25,7 +26,7 @@ pub(crate) struct Turns {
 pub(crate) struct HoldQueue {
     turns: Arc<Turns>,
     numbers: Cell<u64>,
-    waiting: RefCell<BTreeSet<u64>>,
+    waiting: RefCell<BTreeMap<u64, Waker>>,
 }
 
 /// A place in the queue, for as long as it is waited.
@@ -36,7 +37,7 @@ pub(crate) struct QueuePlace {
 
 /// The right to hold more than there is room for. It comes back when nothing is held by it any more.
 #[derive(Debug)]
-pub(crate) struct Turn(Arc<Turns>);
+pub(crate) struct Turn(Rc<HoldQueue>);
 
 /// A body's turn, and how far it had come when that began.
 pub(crate) struct InTurn {
@@ -56,8 +57,14 @@ impl HoldQueue {
 
     pub(crate) fn wait(self: &Rc<Self>, number: u64) -> QueuePlace {
         self.turns.waiting.fetch_add(1, Ordering::Relaxed);
-        self.waiting.borrow_mut().insert(number);
+        self.waiting.borrow_mut().insert(number, Waker::noop().clone());
         QueuePlace { queue: self.clone(), number }
+    }
+
+    /// Tells whoever has waited longest to look again.
+    fn wake_first(&self) {
+        let first = self.waiting.borrow().first_key_value().map(|(_, waker)| waker.clone());
+        first.into_iter().for_each(Waker::wake);
     }
 
     /// Whether anybody waits, on any thread.
@@ -69,23 +76,39 @@ impl HoldQueue {
 impl QueuePlace {
     /// The turn, if nobody has it and nobody of this thread has waited for longer.
     pub(crate) fn take_turn(&self, pace: Pace) -> Option<InTurn> {
-        let HoldQueue { turns, waiting, .. } = &*self.queue;
-        let is_first = waiting.borrow().first() == Some(&self.number);
-        let is_mine = is_first && !turns.is_taken.swap(true, Ordering::AcqRel);
-        is_mine.then(|| InTurn { turn: Rc::new(Turn(turns.clone())), since: pace })
+        let is_mine = self.is_first() && !self.queue.turns.is_taken.swap(true, Ordering::AcqRel);
+        is_mine.then(|| InTurn { turn: Rc::new(Turn(self.queue.clone())), since: pace })
+    }
+
+    /// Waits until the turn can be taken. Somebody of another thread who gives it back wakes nobody here.
+    pub(crate) fn poll_turn(&self, context: &Context<'_>) -> Poll<()> {
+        self.queue.waiting.borrow_mut().insert(self.number, context.waker().clone());
+        match self.is_first() && !self.queue.turns.is_taken.load(Ordering::Acquire) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        self.queue.waiting.borrow().first_key_value().is_some_and(|(first, _)| *first == self.number)
     }
 }
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
+        let is_first = self.is_first();
         self.queue.waiting.borrow_mut().remove(&self.number);
         self.queue.turns.waiting.fetch_sub(1, Ordering::Relaxed);
+        if is_first {
+            self.queue.wake_first();
+        }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.is_taken.store(false, Ordering::Release);
+        self.0.turns.is_taken.store(false, Ordering::Release);
+        self.0.wake_first();
     }
 }
 
@@ -130,6 +153,36 @@ mod tests {
         assert!(one.is_waited_in());
         drop((second, elsewhere));
         assert!(!one.is_waited_in() && !other.is_waited_in());
+    }
+
+    #[test]
+    fn who_gives_it_back_wakes_the_next() {
+        #[derive(Default)]
+        struct Woken(AtomicUsize);
+        impl std::task::Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let queue = HoldQueue::new(Arc::default());
+        let woken = [Arc::new(Woken::default()), Arc::new(Woken::default())];
+        let wakers = woken.clone().map(Waker::from);
+        let counts = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
+        let holder = queue.wait(queue.number());
+        let turn = holder.take_turn(Pace::default()).expect("nobody has it");
+        drop(holder);
+        let places = [0, 1].map(|_| queue.wait(queue.number()));
+        for (place, waker) in places.iter().zip(&wakers) {
+            assert!(place.poll_turn(&Context::from_waker(waker)).is_pending());
+        }
+        drop(turn);
+        assert_eq!(counts(), [1, 0]);
+        let [first, second] = places;
+        assert!(second.poll_turn(&Context::from_waker(&wakers[1])).is_pending(), "it is not the first");
+        assert!(first.poll_turn(&Context::from_waker(&wakers[0])).is_ready());
+        drop(first);
+        assert_eq!(counts(), [1, 1]);
+        assert!(second.poll_turn(&Context::from_waker(&wakers[1])).is_ready());
     }
 
     #[test]

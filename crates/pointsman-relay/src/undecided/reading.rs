@@ -176,12 +176,12 @@ impl Undecided {
             if ms == 0 {
                 return Err(Fault::Hold);
             }
-            let left = poll_fn(|context| match io.presence(context) {
-                Presence::Broken => Poll::Ready(()),
-                Presence::Ended | Presence::Open => Poll::Pending,
+            let next = poll_fn(|context| match io.presence(context) {
+                Presence::Broken => Poll::Ready(Err(Fault::Client(ClientFault::Closed))),
+                Presence::Ended | Presence::Open => place.poll_turn(context).map(Ok),
             });
-            if deadline.within(ms, left).await.is_ok() {
-                return Err(Fault::Client(ClientFault::Closed));
+            if let Ok(next) = deadline.within(ms, next).await {
+                next?;
             }
         }
     }
