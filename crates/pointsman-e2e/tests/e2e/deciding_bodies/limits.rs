@@ -15,6 +15,7 @@ pointsman_e2e::for_threads!(
     bodies_that_each_need_more,
     who_finds_no_room_in_time,
     who_has_the_turn_uses_it,
+    who_has_nothing_to_say_has_no_turn,
     a_client_that_waits_to_be_asked,
     a_client_that_waits_in_vain,
     slow_bodies_end,
@@ -226,6 +227,24 @@ fn who_has_the_turn_uses_it(threads: usize) {
     assert!(slow.closes());
     // What takes no more than is left does not wait for anybody.
     assert_eq!(shop.post(JSON, &json_order(20_000, 60_000)).server(), "fast");
+}
+
+/// It goes on to the next at once, however many have waited for longer.
+fn who_has_nothing_to_say_has_no_turn(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
+    let _first = fill(&shop, &filling());
+    let body = xml_order(200_000, 60_000);
+    let head = head(XML, body.len());
+    // All that lies with the head: for more they want room.
+    let begin = || {
+        let mut client = shop.client();
+        client.send([head.as_bytes(), &body[..16_000 - head.len()]].concat());
+        client
+    };
+    let _silent: Vec<_> = (0..60).map(|_| begin()).collect();
+    wait_for_waiting(&shop, 61);
+    assert_eq!(shop.post(XML, &body).server(), "fast");
+    assert_eq!(held(&shop, "shop"), 999_424.0);
 }
 
 /// The switch asks for what it wants to know, and the server is not asked again.
