@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_rules::{Cause, Evidence, Field, Outcome, Program, Subject, Targets, Truths, Value, compile};
+use pointsman_rules::{
+    Cause, Evidence, Field, Halt, Outcome, Program, Subject, Targets, Truths, Value, compile,
+};
 use pointsman_view::{BodyKind, BodyOptions, BodyPaths, Inspection};
 
 use crate::random::Random;
@@ -95,7 +97,7 @@ pub fn check(input: &[u8]) {
                 &request.received,
                 &options,
             );
-            Reading { program, inspection, decided: None, end: String::new() }
+            Reading { program, inspection, decided: None, halt: None, end: String::new() }
         };
         let mut random = Random::of(input);
         let whole = new().read(request.content, || usize::MAX);
@@ -145,6 +147,8 @@ struct Reading<'p> {
     program: &'p Program,
     inspection: Inspection,
     decided: Option<String>,
+    /// Where it waits.
+    halt: Option<Halt>,
     end: String,
 }
 
@@ -170,7 +174,18 @@ impl Reading<'_> {
 
     fn ask(&mut self) {
         let has_news = self.inspection.take_news();
-        let decision = self.program.decide(&Body(self.inspection.evidence()), &mut Truths::default());
+        let evidence = self.inspection.evidence();
+        let decision = self.program.decide(&Body(evidence), &mut Truths::default());
+        let halt = Halt::of(&decision);
+        if let Some(mut waits) = self.halt {
+            let may_end = waits.may_end(self.program, evidence);
+            let goes_on = self.program.waits_on(&mut waits, &Body(evidence), &mut Truths::default());
+            assert_eq!(goes_on.then(|| waits.at()), halt.map(|halt| halt.at()), "from where it waited");
+            assert!(may_end || self.halt.map(|halt| halt.at()) == halt.map(|halt| halt.at()));
+            self.halt = goes_on.then_some(waits);
+        } else if self.decided.is_none() {
+            self.halt = halt;
+        }
         let said = match decision.outcome {
             Outcome::Waits => None,
             outcome => Some(format!("{:?} {outcome:?} {:?}", decision.by, decision.effects)),

@@ -6,7 +6,7 @@ use pointsman_config::{EncodedSlash, Listener, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{AnswerTo, Framing, HeadLimits, Method, OddNames, Refusal, RequestHead};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Outcome, Subject, Truths};
+use pointsman_rules::{DecidedBy, Decision, Halt, Outcome, Subject, Truths};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
     take_away_forwarding,
@@ -89,7 +89,8 @@ fn decide_by_head<C: Transport>(
     };
     let decision = decision(listener, &view, truths);
     if matches!(decision.outcome, Outcome::Waits) {
-        let undecided = Undecided::new(session, std::mem::take(head), received, local.clone())?;
+        let undecided =
+            Undecided::new(session, std::mem::take(head), received, local.clone(), Halt::of(&decision))?;
         return Ok(Some(Verdict::Waits(Some(undecided))));
     }
     let decided = place.commit(&decision, &view, exchange)?;

@@ -9,7 +9,7 @@ use pointsman_config::Listener;
 use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead};
 use pointsman_net::PooledBuffer;
 use pointsman_rules::{
-    self as rules, Cause, Decision, Evidence, Outcome, PayloadId, Terminal, Truths, Validate,
+    self as rules, Cause, Decision, Evidence, Halt, Outcome, PayloadId, Terminal, Truths, Validate,
 };
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 use pointsman_view::{Inspection, RequestView, normal_form};
@@ -37,6 +37,8 @@ pub(crate) struct Undecided {
     local: Rc<Local>,
     judge: Judge,
     body: BodyReader,
+    /// Where the rules wait.
+    halt: Option<Halt>,
     /// Bytes of what came last that no server is sent yet.
     kept_back: usize,
     /// Bytes of the body that lie behind the head: what came with it, and what there was room for.
@@ -90,6 +92,7 @@ impl Undecided {
         head: RequestHead,
         received: &[u8],
         local: Rc<Local>,
+        halt: Option<Halt>,
     ) -> Result<Box<Undecided>, Fault> {
         let (listener, _) = local.live.listener(session.listener_id).ok_or(Fault::NoListener)?;
         let (Some(program), Some(paths)) = (&listener.program, &listener.body_paths) else {
@@ -108,6 +111,7 @@ impl Undecided {
             received: session.shard.buffers.request(),
             local,
             judge,
+            halt,
             kept_back: 0,
             arrived_bytes: 0,
             hold: Hold::default(),
@@ -133,13 +137,13 @@ impl Undecided {
         exchange: &mut Exchange,
     ) -> Result<Verdict, Fault> {
         // What the head settles may decide before anything is read; where it settles nothing, it has been asked.
-        let mut decided = match self.is_to_ask() {
+        let mut decided = match self.is_to_ask(session) {
             true => self.ask(session, received, exchange)?,
             false => None,
         };
         if decided.is_none() {
             self.arrived_bytes = self.take_in(&received[self.head.head_bytes()..])?;
-            if self.is_to_ask() {
+            if self.is_to_ask(session) {
                 decided = self.ask(session, received, exchange)?;
             }
         }
@@ -188,9 +192,18 @@ impl Undecided {
     }
 
     /// Whether the rules may say something new.
-    fn is_to_ask(&mut self) -> bool {
+    fn is_to_ask<C: Transport>(&mut self, session: &Session<C>) -> bool {
         let is_last = self.body.is_done() || self.is_over_limit() || self.judge.inspection.fault().is_some();
-        is_last || (!self.is_held_on && self.judge.inspection.take_news())
+        is_last || (!self.is_held_on && self.judge.inspection.take_news() && self.may_end_wait(session))
+    }
+
+    /// Whether what was learned may end the wait.
+    fn may_end_wait<C: Transport>(&mut self, session: &Session<C>) -> bool {
+        let listener = self.local.live.listener(session.listener_id);
+        match (listener.and_then(|(listener, _)| listener.program.as_ref()), &mut self.halt) {
+            (Some(program), Some(halt)) => halt.may_end(program, self.judge.inspection.evidence()),
+            _ => true,
+        }
     }
 
     /// Asks the rules. Nothing: more of the body must be read.
@@ -209,7 +222,10 @@ impl Undecided {
         let trusted = trusted_proxies(listener);
         let view = RequestView::new(&self.head, received, &session.connection, normal, trusted);
         let (decision, passes) = match self.weigh(listener, &view, truths) {
-            Weighed::Waits => return Ok(None),
+            Weighed::Waits(halt) => {
+                self.halt = halt;
+                return Ok(None);
+            }
             Weighed::HoldsOn => {
                 self.is_held_on = true;
                 return Ok(None);
@@ -257,9 +273,15 @@ impl Undecided {
     /// What the rules say as far as the body has been read, and what that means for the rest of it.
     fn weigh<'l>(&self, listener: &'l Listener, view: &RequestView<'_>, truths: &mut Truths) -> Weighed<'l> {
         let evidence = self.judge.inspection.evidence();
+        if let (Some(program), Some(mut halt)) = (&listener.program, self.halt)
+            && !self.body.is_done()
+            && program.waits_on(&mut halt, &view.with_body(evidence), truths)
+        {
+            return Weighed::Waits(Some(halt));
+        }
         let decided = decision(listener, &view.with_body(evidence), truths);
         if matches!(decided.outcome, Outcome::Waits) {
-            return Weighed::Waits;
+            return Weighed::Waits(Halt::of(&decided));
         }
         if !goes_to_a_server(&decided) || !self.has_read() {
             return Weighed::Decided(decided, Passes::Unjudged);
@@ -329,7 +351,7 @@ impl Undecided {
 /// What the rules say of a body as far as it has been read.
 enum Weighed<'l> {
     /// More of it must be read.
-    Waits,
+    Waits(Option<Halt>),
     /// They have decided, and nothing goes to a server before it has proved well-formed.
     HoldsOn,
     Decided(Decision<'l>, Passes),

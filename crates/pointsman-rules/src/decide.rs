@@ -10,6 +10,10 @@ use crate::{
     Truths, Value,
 };
 
+/// So many rules behind the one that a decision waited at are asked one by one. Looking up which of the others may hold
+/// takes about as long.
+const NEAR_RULES_MAX: u32 = 16;
+
 /// What the rules say about a subject.
 #[derive(Clone, Debug)]
 pub struct Decision<'r> {
@@ -89,7 +93,25 @@ impl Program {
             let rule = self.rule(index)?;
             Some((index, rule, rule.awaited(truth, subject)))
         };
-        self.walk(next, |_| {})
+        self.walk(RuleIndex(0), next, |_| {})
+    }
+
+    /// What the rules from `from` on say, where those before it have nothing more to say: their effects are left out.
+    pub(crate) fn decide_from<S: Subject + ?Sized>(
+        &self,
+        engine: &Engine,
+        from: RuleIndex,
+        subject: &S,
+        truths: &mut Truths,
+    ) -> Decision<'_> {
+        engine.begin(truths);
+        let mut near = NEAR_RULES_MAX;
+        let next = |from| {
+            let (index, truth) = engine.next_near(from, &mut near, subject, truths)?;
+            let rule = self.rule(index)?;
+            Some((index, rule, rule.awaited(truth, subject)))
+        };
+        self.walk(from, next, |_| {})
     }
 
     /// What [`Program::decide`] says, rule by rule: slow and obvious, for comparison.
@@ -117,20 +139,20 @@ impl Program {
             let rule = self.rule(index)?;
             Some((index, rule, rule.awaited(rule.condition.eval(subject), subject)))
         };
-        self.walk(next, watch)
+        self.walk(RuleIndex(0), next, watch)
     }
 
-    /// Visits rules in order and tells `watch` of each; ends because every step goes forward.
+    /// Visits rules from `from` on in order and tells `watch` of each; ends because every step goes forward.
     ///
     /// `next` finds the rule to visit from a position on, and what its condition comes to. It may pass over rules
     /// that are false and say nothing about that.
     fn walk<'r>(
         &'r self,
+        mut from: RuleIndex,
         mut next: impl FnMut(RuleIndex) -> Option<(RuleIndex, &'r Rule, Truth)>,
         mut watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
         let mut effects = SmallVec::new();
-        let mut from = RuleIndex(0);
         while let Some((index, rule, truth)) = next(from) {
             let step = self.step(rule, truth);
             watch(Visit { index, rule, truth, step });
@@ -249,7 +271,7 @@ mod tests {
     use super::*;
     use crate::Condition;
     use crate::engine::engines;
-    use crate::generated::{MadeUpSubject, crowd_subjects, crowds, programs, subjects};
+    use crate::generated::{MadeUpSubject, Telling, crowd_subjects, crowds, programs, subjects};
 
     /// The walk as the language page tells it, rule by rule, from the back of the story.
     fn slow_decide<'r>(program: &'r Program, subject: &MadeUpSubject, from: usize) -> Decision<'r> {
@@ -356,6 +378,7 @@ mod tests {
     }
 
     fn same(program: &Program, engines: &[Engine], subject: &MadeUpSubject, truths: &mut Truths) {
+        let telling = Telling(subject);
         fn said(decision: Decision<'_>) -> (DecidedBy<'_>, String, Vec<*const Effect>) {
             let effects = decision.effects.into_iter().map(std::ptr::from_ref).collect();
             (decision.by, format!("{:?}", decision.outcome), effects)
@@ -365,6 +388,8 @@ mod tests {
         assert_eq!(said(program.decide(subject, truths)), expected, "{}", context());
         for engine in engines {
             let found = said(program.decide_by(engine, subject, truths));
+            assert_eq!(found, expected, "{}", context());
+            let found = said(program.decide_by(engine, &telling, truths));
             assert_eq!(found, expected, "{}", context());
         }
     }

@@ -22,6 +22,8 @@ pub struct Evidence {
     engine: Arc<Engine>,
     /// By [`PayloadId`].
     fields: Vec<Known>,
+    /// Those of which no value came and none comes any more.
+    absent: Vec<bool>,
     /// What tests that are asked of each value came to so far.
     truths: Vec<Option<Truth>>,
     /// What values showed, by the reading's place among those of the body.
@@ -64,6 +66,7 @@ impl Evidence {
         let questions = &engine.questions;
         Evidence {
             fields: vec![unread; fields],
+            absent: vec![false; fields],
             truths: vec![None; questions.tests_count],
             gathered: (0..questions.readings_count).map(|_| Gathered::default()).collect(),
             sight: Sight::with_marks(if questions.any_contained { engine.signs_count() } else { 0 }),
@@ -135,6 +138,9 @@ impl Evidence {
         if let Some(known) = unread(&mut self.fields, payload) {
             debug_assert!(known.settled == known.begun, "a value has begun that is not known: {known:?}");
             known.unsettled = None;
+            if let Some(absent) = self.absent.get_mut(payload.0 as usize) {
+                *absent = known.begun == 0;
+            }
             self.has_news = true;
         }
     }
@@ -149,8 +155,10 @@ impl Evidence {
 
     /// What has not ended ends: no more values come, or none that could ever be known, for a cause.
     pub fn end_all(&mut self, unknown: Option<Cause>) {
-        for known in self.fields.iter_mut().filter(|known| known.is_unread()) {
+        let fields = self.fields.iter_mut().zip(&mut self.absent);
+        for (known, absent) in fields.filter(|(known, _)| known.is_unread()) {
             known.unsettled = unknown;
+            *absent = unknown.is_none() && known.begun == 0;
             self.has_news = true;
         }
     }
@@ -159,6 +167,11 @@ impl Evidence {
     #[must_use]
     pub fn has_ended(&self, payload: PayloadId) -> bool {
         self.known(payload).is_none_or(|known| !known.is_unread())
+    }
+
+    /// Whether a field has no value, and gets none any more.
+    pub(crate) fn is_absent(&self, payload: PayloadId) -> bool {
+        self.absent.get(payload.0 as usize).copied().unwrap_or(true)
     }
 
     /// Whether all have ended: more of the body changes nothing.
@@ -176,7 +189,7 @@ impl Evidence {
     /// Bytes that it takes before anything is known, and about all that it ever takes beside the values that it keeps.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let fields = self.fields.len() * size_of::<Known>();
+        let fields = self.fields.len() * (size_of::<Known>() + size_of::<bool>());
         let noted = self.truths.len() + self.gathered.len() * size_of::<Gathered>();
         (size_of::<Evidence>() + fields + noted + self.sight.bytes()) as u64
     }
@@ -193,6 +206,9 @@ impl Evidence {
         if let Some(known) = before.fields.get_mut(late.0 as usize) {
             *known =
                 Known { kept: Vec::new(), begun: 0, settled: 0, unsettled: Some(Cause::Unread), ..*known };
+        }
+        if let Some(absent) = before.absent.get_mut(late.0 as usize) {
+            *absent = false;
         }
         if let Some(asked) = self.engine.questions.of(late) {
             for (_, place) in &asked.readings {

@@ -13,9 +13,9 @@ use regex::bytes::RegexBuilder;
 
 use crate::subject::OwnedValue;
 use crate::{
-    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, OnUnknown, Op, Order, Over,
-    Payload, PayloadId, Place, Program, Rule, RuleIndex, Span, Stickiness, Subject, TargetId, Terminal, Test,
-    Value,
+    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, NameKind, OnUnknown, Op, Order,
+    Over, Payload, PayloadId, Place, Program, Rule, RuleIndex, Span, Stickiness, Subject, TargetId, Terminal,
+    Test, Value,
 };
 
 pub(crate) use self::crowds::{crowd_subjects, crowds};
@@ -43,6 +43,12 @@ impl MadeUpSubject {
         if let Some(place) = of_field.flat_map(|(_, values)| values).nth(number) {
             *place = value.into();
         }
+    }
+
+    /// The fields that have values, or of which more may come.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &Field> {
+        let with_values = self.fields.iter().filter(|(_, values)| !values.is_empty()).map(|(field, _)| field);
+        with_values.chain(self.unsettled.iter().map(|(field, _)| field))
     }
 
     pub(crate) fn values(&self, field: &Field) -> Vec<Value<'_>> {
@@ -75,13 +81,45 @@ impl Subject for MadeUpSubject {
     }
 }
 
+/// The same, which knows the names of its fields.
+pub(crate) struct Telling<'s>(pub(crate) &'s MadeUpSubject);
+
+impl Subject for Telling<'_> {
+    fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        self.0.each(field, see);
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<Cause> {
+        self.0.unsettled(field)
+    }
+
+    fn each_name(&self, kind: NameKind, see: &mut dyn FnMut(&[u8])) -> bool {
+        for field in self.0.present() {
+            match (kind, field) {
+                (NameKind::Header, Field::Header(name)) => see(name.to_ascii_uppercase().as_bytes()),
+                (NameKind::QueryParam, Field::QueryParam(name)) => see(name),
+                (NameKind::Cookie, Field::Cookie(name)) => see(name.as_bytes()),
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn is_without_body(&self) -> bool {
+        !self.0.present().any(|field| matches!(field, Field::Payload(_)))
+    }
+}
+
 /// Few fields, few values: what matters is that conditions often meet.
 fn fields() -> Vec<Field> {
     let head = [Field::SrcIp, Field::DstPort, Field::Host, Field::Header("x".into()), Field::TlsResumed];
-    head.into_iter().chain(payload_fields()).collect()
+    head.into_iter().chain(payload_fields().into_iter().take(SHARED_PAYLOADS)).collect()
 }
 
-/// What the generated rules ask of bodies.
+/// The fields of bodies that many rules ask.
+pub(crate) const SHARED_PAYLOADS: usize = 2;
+
+/// What the generated rules ask of bodies: a few fields that many ask, and many that few ask.
 pub(crate) fn payload_fields() -> Vec<Field> {
     let payload = |id: u32, steps: Box<[JsonStep]>| {
         let payload =
@@ -89,7 +127,9 @@ pub(crate) fn payload_fields() -> Vec<Field> {
         Field::Payload(payload.into())
     };
     let name = |name: &str| JsonStep::Member(name.into());
-    vec![payload(0, [name("a")].into()), payload(1, [name("b"), JsonStep::Each].into())]
+    let shared = [payload(0, [name("a")].into()), payload(1, [name("b"), JsonStep::Each].into())];
+    let own = (2..30).map(|id| payload(id, [name(&format!("p{id}"))].into()));
+    shared.into_iter().chain(own).collect()
 }
 
 /// Why a field may have more values. Only of a body more may be read.

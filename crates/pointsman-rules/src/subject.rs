@@ -63,6 +63,17 @@ impl OwnedValue {
     }
 }
 
+/// Fields that a request has any number of, each with a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// `header["name"]`
+    Header,
+    /// `query["k"]`
+    QueryParam,
+    /// `cookie["name"]`
+    Cookie,
+}
+
 /// Something rules can decide about: an HTTP request, later a mail envelope.
 pub trait Subject {
     /// Shows each value of `field` in order until `see` breaks. An absent field shows none.
@@ -78,6 +89,17 @@ pub trait Subject {
     /// a field whose values are all known, as those of a request's head are.
     fn unsettled(&self, _field: &Field) -> Option<Cause> {
         None
+    }
+
+    /// Shows the names of its fields of a kind: of all that have values, or of which more may come. The names of headers
+    /// may be in any case, and a name may come twice. False where it cannot tell: then any name may be there.
+    fn each_name(&self, _kind: NameKind, _see: &mut dyn FnMut(&[u8])) -> bool {
+        false
+    }
+
+    /// Whether all fields of the body are known to be absent, because there is no body or nobody asks for it.
+    fn is_without_body(&self) -> bool {
+        false
     }
 
     /// What has been read of its body; nothing where it has none.

@@ -23,6 +23,10 @@ pub struct Truths {
     pub(crate) sight: Sight,
     /// Where there are rules that may have something to say, the least of them on top.
     pub(crate) cursors: BinaryHeap<Reverse<Cursor>>,
+    /// Fields of the head that the subject may have, of those that rules know by many names.
+    pub(crate) names: Vec<u32>,
+    /// Whether they have been looked for.
+    pub(crate) has_names: bool,
 }
 
 /// What the values of a field have shown, all of them together.
@@ -95,6 +99,7 @@ impl Truths {
         self.sight.signs.clear();
         self.sight.cells.clear();
         self.cursors.clear();
+        self.has_names = false;
     }
 
     #[inline]

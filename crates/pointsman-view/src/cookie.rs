@@ -6,6 +6,11 @@ pub fn cookie_values<'a>(line: &'a [u8], name: &[u8]) -> impl Iterator<Item = &'
     pairs(line).filter(move |pair| pair.name == Some(name)).map(|pair| pair.value)
 }
 
+/// The names of the cookies in one Cookie line, in order.
+pub(crate) fn cookie_names(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    pairs(line).filter_map(|pair| pair.name)
+}
+
 /// Appends the Cookie line's value without the cookie `name`, the others as they were written.
 ///
 /// Returns false, and appends nothing, where the cookie is not there: the line can stay. Where

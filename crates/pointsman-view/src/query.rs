@@ -27,18 +27,29 @@ impl QueryValue<'_> {
 /// `=` has the empty value; empty ones between two `&` are none. A `%` without two hex digits stays
 /// as it is: the query is forwarded untouched, so nothing is refused here.
 pub fn query_values<'a>(query: &'a [u8], key: &[u8]) -> impl Iterator<Item = QueryValue<'a>> {
-    query
-        .split(|&byte| byte == b'&')
-        .filter(|parameter| !parameter.is_empty())
-        .map(|parameter| match memchr::memchr(b'=', parameter) {
-            Some(at) => (&parameter[..at], &parameter[at + 1..]),
-            None => (parameter, &b""[..]),
-        })
+    parameters(query)
         .filter(move |(name, _)| Decoded(name).eq(key.iter().copied()))
-        .map(|(_, value)| match memchr::memchr2(b'%', b'+', value) {
-            None => QueryValue::Borrowed(value),
-            Some(_) => QueryValue::Decoded(Decoded(value).collect()),
-        })
+        .map(|(_, value)| decoded(value))
+}
+
+/// The keys of all parameters in order, decoded once.
+pub(crate) fn query_keys(query: &[u8]) -> impl Iterator<Item = QueryValue<'_>> {
+    parameters(query).map(|(name, _)| decoded(name))
+}
+
+fn parameters(query: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let parameters = query.split(|&byte| byte == b'&').filter(|parameter| !parameter.is_empty());
+    parameters.map(|parameter| match memchr::memchr(b'=', parameter) {
+        Some(at) => (&parameter[..at], &parameter[at + 1..]),
+        None => (parameter, &b""[..]),
+    })
+}
+
+fn decoded(text: &[u8]) -> QueryValue<'_> {
+    match memchr::memchr2(b'%', b'+', text) {
+        None => QueryValue::Borrowed(text),
+        Some(_) => QueryValue::Decoded(Decoded(text).collect()),
+    }
 }
 
 /// The bytes that are left of some text, decoded one by one.

@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 
 use pointsman_http::{HeaderKind, HeaderLine, RequestHead, Version};
-use pointsman_rules::{Cause, Evidence, Field, Subject, Value};
+use pointsman_rules::{Cause, Evidence, Field, NameKind, Subject, Value};
 
 use crate::host::lower_case;
 use crate::{
-    Connection, HOST_BYTES_MAX, NormalPath, TrustedProxies, client_ip, content, cookie_values, normal_host,
-    query_values,
+    Connection, HOST_BYTES_MAX, NormalPath, TrustedProxies, client_ip, content, cookie::cookie_names,
+    cookie_values, normal_host, query::query_keys, query_values,
 };
 
 /// An HTTP request as rules see it: as the client sent it, whatever was since marked as dropped.
@@ -84,6 +84,22 @@ impl Subject for RequestView<'_> {
 
     fn unsettled(&self, field: &Field) -> Option<Cause> {
         self.body?.unsettled(field)
+    }
+
+    fn each_name(&self, kind: NameKind, see: &mut dyn FnMut(&[u8])) -> bool {
+        match kind {
+            NameKind::Header => self.lines().for_each(|line| see(line.name(self.buffer))),
+            NameKind::QueryParam => {
+                let query = self.path.query().unwrap_or_default();
+                query_keys(query).for_each(|key| see(key.as_bytes()));
+            }
+            NameKind::Cookie => self.lines_of(HeaderKind::Cookie).flat_map(cookie_names).for_each(see),
+        }
+        true
+    }
+
+    fn is_without_body(&self) -> bool {
+        self.body.is_none()
     }
 
     fn evidence(&self) -> Option<&Evidence> {

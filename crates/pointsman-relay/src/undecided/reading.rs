@@ -47,7 +47,7 @@ impl Undecided {
         loop {
             self.read(session, received, exchange).await?;
             exchange.request_bytes = self.request_bytes();
-            if self.is_to_ask()
+            if self.is_to_ask(session)
                 && let Some(verdict) = self.ask(session, received, exchange)?
             {
                 return Ok(verdict);

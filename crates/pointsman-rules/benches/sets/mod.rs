@@ -1,10 +1,11 @@
 //! Rule sets of any size, and requests for them: some hit early, some late, some never.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
-use pointsman_rules::{Field, Subject, Value};
+use pointsman_rules::{Field, NameKind, Subject, Value};
 
 /// A rule set as text, and who asks it.
 pub(crate) struct Set {
@@ -21,7 +22,7 @@ pub(crate) struct Request {
     method: &'static str,
     srcip: IpAddr,
     query: Vec<(&'static [u8], String)>,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<(Cow<'static, str>, String)>,
 }
 
 const REQUESTS: usize = 1024;
@@ -110,6 +111,33 @@ impl Set {
         Set { name, source, requests: (0..REQUESTS).map(request).collect() }
     }
 
+    /// A header of its own for each rule, or a query key, a cookie or a field of the body: of all these a request has
+    /// two or none.
+    pub(crate) fn names(name: &'static str, rules: usize) -> Set {
+        let mut values = Values::of(rules);
+        let mut source = String::new();
+        for number in 0..rules {
+            let field = match number % 4 {
+                0 => format!("header[\"h{number}\"]"),
+                1 => format!("query[\"q{number}\"]"),
+                2 => format!("cookie[\"c{number}\"]"),
+                _ => format!("json.p{number}"),
+            };
+            line(&mut source, &format!("{field} == \"x\""));
+        }
+        let request = |number| {
+            let mut request = values.request();
+            for _ in 0..number % 3 {
+                let name = format!("h{}", values.numbers.below(rules) / 4 * 4);
+                request
+                    .headers
+                    .push((name.into(), if number % 2 == 0 { "x".to_owned() } else { "y".to_owned() }));
+            }
+            request
+        };
+        Set { name, source, requests: (0..REQUESTS).map(request).collect() }
+    }
+
     /// Endings, parts, patterns and regexes of paths.
     pub(crate) fn patterns(name: &'static str, rules: usize) -> Set {
         let mut values = Values::of(rules);
@@ -165,11 +193,11 @@ impl Values {
             srcip: IpAddr::V4(Ipv4Addr::from(srcip)),
             query: vec![(b"page", self.numbers.below(100).to_string())],
             headers: vec![
-                ("user-agent", "Mozilla/5.0".to_owned()),
-                ("x-tenant", format!("tenant-{}", self.numbers.below(self.tenants))),
-                ("accept", "*/*".to_owned()),
-                ("accept-language", "en".to_owned()),
-                ("cache-control", "no-cache".to_owned()),
+                ("user-agent".into(), "Mozilla/5.0".to_owned()),
+                ("x-tenant".into(), format!("tenant-{}", self.numbers.below(self.tenants))),
+                ("accept".into(), "*/*".to_owned()),
+                ("accept-language".into(), "en".to_owned()),
+                ("cache-control".into(), "no-cache".to_owned()),
             ],
         }
     }
@@ -194,6 +222,19 @@ impl Request {
 }
 
 impl Subject for Request {
+    fn each_name(&self, kind: NameKind, see: &mut dyn FnMut(&[u8])) -> bool {
+        match kind {
+            NameKind::Header => self.headers.iter().for_each(|(name, _)| see(name.as_bytes())),
+            NameKind::QueryParam => self.query.iter().for_each(|(key, _)| see(key)),
+            NameKind::Cookie => {}
+        }
+        true
+    }
+
+    fn is_without_body(&self) -> bool {
+        true
+    }
+
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
         let value = match field {
             Field::Host => Value::Text(self.host.as_bytes()),
@@ -210,7 +251,7 @@ impl Subject for Request {
                 return;
             }
             Field::Header(name) => {
-                let values = self.headers.iter().filter(|(other, _)| *other == &**name);
+                let values = self.headers.iter().filter(|(other, _)| **other == **name);
                 for (_, value) in values {
                     if see(Value::Text(value.as_bytes())).is_break() {
                         break;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::Sizes;
+use super::names::Names;
 use super::reading::{self, Reading};
 use super::scale::Bounds;
 use super::signs::{Sign, Signs};
@@ -26,10 +28,11 @@ pub(super) struct Asks {
     /// By the number of the test.
     asks: Vec<Ask>,
     pub(super) readings: Vec<Reading>,
+    pub(super) names: Names,
     /// The signs of all asks, one ask's behind another's, in ascending order.
     signs: Vec<u32>,
     runs: Vec<Run>,
-    /// Those that are not decided by what values show.
+    /// Those that are not decided by what values show, and all of the body.
     tests: Vec<Test>,
     /// How many tests are remembered, and how many signs there are.
     pub(super) slots: usize,
@@ -41,6 +44,8 @@ pub(super) struct Asks {
 pub(super) struct Ask {
     /// What shows whether it may hold, or [`NONE`].
     pub(super) reading: u32,
+    /// The field that it is false without, where that is found by its name, or [`NONE`].
+    pub(super) name: u32,
     signs: Range<u32>,
     runs: Range<u32>,
     /// A value that shows a sign, or lies in a run, makes it true.
@@ -104,7 +109,7 @@ impl Ask {
 impl Asks {
     /// Of few rules only what is compared with plain texts is read together: anything else takes longer to set up
     /// than to ask.
-    pub(super) fn new(numbers: &Numbers<'_>, is_small: bool) -> Asks {
+    pub(super) fn new(numbers: &Numbers<'_>, is_small: bool, sizes: Sizes) -> Asks {
         let signs = numbers.tests.iter().map(|(test, _)| {
             Signs::of(test).filter(|signs| !is_small || (test.over == Over::Any && signs.are_plain(test)))
         });
@@ -112,6 +117,7 @@ impl Asks {
         let mut asks = Asks {
             asks: Vec::with_capacity(signs.len()),
             readings: Vec::new(),
+            names: if is_small { Names::default() } else { Names::new(numbers, sizes.few_names_max) },
             signs: Vec::new(),
             runs: Vec::new(),
             tests: Vec::new(),
@@ -137,6 +143,7 @@ impl Asks {
     fn alone(&mut self, test: &Test, places: usize) {
         self.asks.push(Ask {
             reading: NONE,
+            name: if test.over == Over::Count { NONE } else { self.names.number(&test.field) },
             signs: 0..0,
             runs: 0..0,
             is_exact: false,
@@ -201,8 +208,12 @@ impl Asks {
                 let next = offset(runs.len());
                 run.number = *runs.entry((ask.reading, run.cells.clone())).or_insert(next);
             }
-            if ask.is_read_off() {
+            let is_read_off = ask.is_read_off();
+            if is_read_off {
                 ask.slot = NONE;
+            }
+            // Of a body a test may be asked alone, too.
+            if is_read_off && !matches!(test.field, Field::Payload(_)) {
                 continue;
             }
             ask.test = offset(self.tests.len());
@@ -249,6 +260,20 @@ impl Asks {
         truth
     }
 
+    /// The same, where of a body only what this test asks is looked up, and not all that it has shown.
+    pub(super) fn truth_alone<S: Subject + ?Sized>(
+        &self,
+        number: u32,
+        subject: &S,
+        truths: &mut Truths,
+    ) -> Truth {
+        let test = self.tests.get(self.asks[number as usize].test as usize);
+        match (test.map(|test| (test, &test.field)), subject.evidence()) {
+            (Some((test, Field::Payload(payload))), Some(evidence)) => evidence.truth(test, payload.id),
+            _ => self.truth(number, subject, truths),
+        }
+    }
+
     /// What the values show of it, if that says enough.
     fn by_reading<S: Subject + ?Sized>(&self, ask: &Ask, subject: &S, truths: &mut Truths) -> Option<Truth> {
         if ask.reading == NONE {
@@ -282,7 +307,7 @@ impl Asks {
 
     /// What the values of a body that came so far make of a test that is read off what they show.
     pub(super) fn of_gathered(&self, ask: &Ask, gathered: &Gathered) -> Truth {
-        let shows = self.signs(ask).iter().any(|sign| gathered.shows(*sign))
+        let shows = gathered.shows_any(self.signs(ask))
             || self.runs(ask).iter().any(|run| gathered.lies_in(&run.cells));
         if shows {
             return Truth::True;
@@ -290,7 +315,7 @@ impl Asks {
         gathered.unknown(ask.is_numeric).map_or(Truth::False, Truth::Unknown)
     }
 
-    /// A test that is not read off what values show.
+    /// A test that may be asked by itself.
     pub(super) fn lone_test(&self, ask: &Ask) -> Option<&Test> {
         self.tests.get(ask.test as usize)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use super::asks::Numbers;
 use super::planning::{LongList, Planner};
@@ -93,11 +94,15 @@ fn asked_max(planner: &Planner<'_>) -> usize {
             0 => asked.get(posting.at as usize).copied().unwrap_or_default(),
             _ => planner.asked_of(posting),
         };
-        let always = node.always.map_or(0, of);
-        let branches =
-            node.branches.clone().map(|branch| of_branch(planner, branch as usize, &mut ladders, &of));
-        let branches: usize = branches.sum();
-        asked[number] = always.saturating_add(branches);
+        let mut of_branches = |branches: Range<u32>| -> usize {
+            branches.map(|branch| of_branch(planner, branch as usize, &mut ladders, &of)).sum()
+        };
+        let mut all = node.always.map_or(0, of).saturating_add(of_branches(node.branches.clone()));
+        for field in node.of_head.clone().chain(node.of_body.clone()) {
+            let field = &planner.postings.fields[field as usize];
+            all = all.saturating_add(field.list.map_or(0, of) + of_branches(field.branches.clone()));
+        }
+        asked[number] = all;
     }
     asked.first().copied().unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::asks::{Ask, Asks, NONE, offset};
 use super::formula::Formula;
-use super::postings::{Branch, Entry, Filter, Node, Posting, Postings};
+use super::postings::{Branch, Entry, Filter, NamedField, Node, Posting, Postings};
 use super::reading::{PAYLOAD_COST, Reading};
 use super::stabs::Stabs;
 use crate::Truth;
@@ -13,8 +13,8 @@ use crate::Truth;
 /// So many fields after one another.
 const DEPTH_MAX: usize = 8;
 
-/// An "or" of more tests is visited for every subject.
-const DISJUNCTION_MAX: usize = 32;
+/// What it takes to ask a rule whose field is there, roughly, in sixteenths of what it takes to find it.
+const NAME_COST: u64 = 32;
 
 /// Places in lists for each place of a sign in a condition: rules of many signs stand in many lists. What does not
 /// fit is left in long ones.
@@ -36,6 +36,8 @@ pub(super) struct Known {
     signs: Vec<u32>,
     /// Of these readings a value lies in a run of the rule.
     readings: Vec<u32>,
+    /// These fields are not absent.
+    names: Vec<u32>,
     /// Tests that say so, for people.
     pub(super) tests: Vec<u32>,
 }
@@ -45,6 +47,14 @@ struct Task {
     node: usize,
     rules: Vec<u32>,
     known: Known,
+}
+
+/// The rules of one node by what tells them apart.
+#[derive(Default)]
+struct Bundles {
+    readings: BTreeMap<u32, Bundle>,
+    /// Of tests that no reading helps with, by the name of their field: one of them, and the rules.
+    names: BTreeMap<u32, (u32, Vec<u32>)>,
 }
 
 /// The rules of one branch.
@@ -66,12 +76,15 @@ enum Feature {
     Run(u32),
     OneSided(u32),
     Reading(u32),
+    Name(u32),
 }
 
-/// The tests of a formula of which one must hold.
-struct Choice {
-    score: u64,
-    tests: Vec<u32>,
+/// The rules of one field that is found by its name.
+#[derive(Default)]
+struct OfField {
+    /// Those that no reading tells apart, and one of the tests that they ask.
+    list: Option<(u32, Vec<u32>)>,
+    readings: Vec<(u32, Bundle)>,
 }
 
 /// A list that was not told apart further, although it is long.
@@ -146,7 +159,7 @@ impl<'f> Planner<'f> {
         let Task { node, rules, known } = task;
         let features = self.features(&rules, &known);
         let mut always = Vec::new();
-        let mut bundles: BTreeMap<u32, Bundle> = BTreeMap::new();
+        let mut bundles = Bundles::default();
         for rule in rules {
             let candidate = &self.candidates[rule as usize];
             let choice = candidate.formula.choice(&|test| self.score(test, &features, &known));
@@ -156,18 +169,82 @@ impl<'f> Planner<'f> {
             }
         }
         let always = (!always.is_empty()).then(|| self.final_list(always, &known, &features));
-        let first = self.postings.branches.len();
-        for (reading, bundle) in bundles {
-            self.branch(reading, bundle, &known, &features);
+        let Bundles { readings, names } = bundles;
+        let mut fields: BTreeMap<u32, OfField> = BTreeMap::new();
+        for (name, (test, rules)) in names {
+            fields.entry(name).or_default().list = Some((test, rules));
         }
-        let branches = offset(first)..offset(self.postings.branches.len());
-        self.postings.nodes[node] = Node { always, branches };
+        let first = self.next_branch();
+        for (reading, bundle) in readings {
+            match self.asks.names.number(&self.reading(reading).field) {
+                NONE => self.branch(reading, bundle, &known, &features),
+                name => fields.entry(name).or_default().readings.push((reading, bundle)),
+            }
+        }
+        let branches = first..self.next_branch();
+        let (of_head, of_body) = self.fields(fields, &known, &features);
+        self.postings.nodes[node] = Node { always, branches, of_head, of_body };
+    }
+
+    fn next_branch(&self) -> u32 {
+        offset(self.postings.branches.len())
+    }
+
+    /// Puts the rules of fields that are found by their names where they are found: those of the head, and those of
+    /// the body.
+    fn fields(
+        &mut self,
+        fields: BTreeMap<u32, OfField>,
+        known: &Known,
+        features: &Features,
+    ) -> (Range<u32>, Range<u32>) {
+        let (mut of_head, mut of_body) = (Vec::new(), Vec::new());
+        for (name, OfField { list, readings }) in fields {
+            let rules = || {
+                let of_readings = readings.iter().flat_map(|(_, bundle)| &bundle.all);
+                list.iter().flat_map(|(_, rules)| rules).chain(of_readings).copied()
+            };
+            let (least, last) = (rules().min().unwrap_or(NONE), rules().max().unwrap_or(NONE));
+            let mut known = known.clone();
+            known.names.push(name);
+            let first = self.next_branch();
+            for (reading, bundle) in readings {
+                self.branch(reading, bundle, &known, features);
+            }
+            let branches = first..self.next_branch();
+            let list = list.map(|(test, rules)| {
+                known.tests.push(test);
+                self.posting(rules, known, features)
+            });
+            let payload = self.asks.names.payload(name);
+            let of_kind = if payload.is_some() { &mut of_body } else { &mut of_head };
+            of_kind.push(NamedField { name, payload, least, last, list, branches, end: 0 });
+        }
+        of_body.sort_by_key(|field| field.least);
+        let mut last = 0;
+        for field in &mut of_body {
+            last = field.last.max(last);
+            field.last = last;
+        }
+        (self.add_fields(of_head), self.add_fields(of_body))
+    }
+
+    fn add_fields(&mut self, fields: Vec<NamedField>) -> Range<u32> {
+        let start = self.postings.fields.len();
+        let end = offset(start + fields.len());
+        self.postings.fields.extend(fields.into_iter().map(|field| NamedField { end, ..field }));
+        offset(start)..end
     }
 
     /// Puts a rule where a test says that it belongs.
-    fn bundle(&self, test: u32, rule: u32, bundles: &mut BTreeMap<u32, Bundle>) {
+    fn bundle(&self, test: u32, rule: u32, bundles: &mut Bundles) {
         let ask = self.asks.ask(test);
-        let bundle = bundles.entry(ask.reading).or_default();
+        if ask.reading == NONE {
+            let (_, rules) = bundles.names.entry(ask.name).or_insert_with(|| (test, Vec::new()));
+            add(rules, rule);
+            return;
+        }
+        let bundle = bundles.readings.entry(ask.reading).or_default();
         add(&mut bundle.all, rule);
         bundle.is_numeric |= ask.is_numeric;
         for sign in self.asks.signs(ask) {
@@ -340,6 +417,10 @@ impl<'f> Planner<'f> {
                     return;
                 }
                 let ask = self.asks.ask(test);
+                if ask.reading == NONE {
+                    count(Feature::Name(ask.name));
+                    return;
+                }
                 count(Feature::Reading(ask.reading));
                 self.asks.signs(ask).iter().for_each(|sign| count(Feature::Sign(*sign)));
                 for run in self.asks.runs(ask) {
@@ -361,7 +442,10 @@ impl<'f> Planner<'f> {
             known.signs.iter().any(|sign| signs.binary_search(sign).is_ok())
                 || (!self.asks.runs(ask).is_empty() && known.readings.contains(&ask.reading))
         };
-        ask.reading != NONE && !is_known(ask)
+        if ask.reading == NONE {
+            return ask.name != NONE && !known.names.contains(&ask.name);
+        }
+        !is_known(ask)
     }
 
     /// How many rules a value that a test is true of may find by it, and what it takes to find them: the less the
@@ -372,6 +456,10 @@ impl<'f> Planner<'f> {
         }
         let ask = self.asks.ask(test);
         let count = |feature| u64::from(features.get(&feature).copied().unwrap_or_default());
+        if ask.reading == NONE {
+            let of_payload = self.asks.names.payload(ask.name).map_or(0, |_| PAYLOAD_COST);
+            return Some(count(Feature::Name(ask.name)) * 16 + NAME_COST + of_payload);
+        }
         let signs = self.asks.signs(ask).iter().map(|sign| count(Feature::Sign(*sign)));
         let runs = self.asks.runs(ask).iter().map(|run| match run.is_one_sided {
             true => count(Feature::OneSided(ask.reading)),
@@ -401,46 +489,6 @@ fn near(signs: &[(u32, Posting)]) -> Vec<Option<Posting>> {
         near[(sign - first) as usize] = Some(*posting);
     }
     near
-}
-
-impl Formula {
-    /// The tests of which one must hold, or be unknown, for the formula to be anything but false: those with the best
-    /// score. Nothing where there are none.
-    fn choice(&self, score: &impl Fn(u32) -> Option<u64>) -> Option<Choice> {
-        match self {
-            Formula::Constant(true) => None,
-            Formula::Constant(false) => Some(Choice { score: 0, tests: Vec::new() }),
-            Formula::Claim(claim) if claim.fails == Truth::False => {
-                score(claim.test).map(|score| Choice { score, tests: vec![claim.test] })
-            }
-            Formula::Claim(_) => None,
-            Formula::And(parts) => {
-                parts.iter().filter_map(|part| part.choice(score)).min_by_key(|choice| choice.score)
-            }
-            Formula::Or(parts) => {
-                let mut all = Choice { score: 0, tests: Vec::new() };
-                for part in parts {
-                    let choice = part.choice(score)?;
-                    all.score += choice.score;
-                    all.tests.extend(choice.tests);
-                    if all.tests.len() > DISJUNCTION_MAX {
-                        return None;
-                    }
-                }
-                Some(all)
-            }
-        }
-    }
-
-    /// Calls `each` for the tests that the formula may be true by.
-    fn each_claim(&self, each: &mut impl FnMut(u32)) {
-        match self {
-            Formula::Constant(_) => {}
-            Formula::Claim(claim) if claim.fails == Truth::False => each(claim.test),
-            Formula::Claim(_) => {}
-            Formula::And(parts) | Formula::Or(parts) => parts.iter().for_each(|part| part.each_claim(each)),
-        }
-    }
 }
 
 /// Rules come in order; one may be there already.

@@ -1,7 +1,8 @@
 //! Rules by what values must show for them to hold, and the walk over those that may.
 //!
 //! A posting is a list of rules in their order, or a node, where a longer list is told apart by further fields. A
-//! node has a branch for each reading that it asks, and a list of the rules that no reading rules out.
+//! node has a branch for each reading that it asks, and a list of the rules that no reading rules out. Fields that are
+//! found by their names have theirs by themselves: those of absent fields are passed over.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use foldhash::fast::FixedState;
 use super::asks::{Asks, offset};
 use super::stabs::Stabs;
 use crate::truths::{Cursor, Seen};
-use crate::{Subject, Truths};
+use crate::{PayloadId, Subject, Truths};
 
 /// Rules in ascending order.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,7 @@ pub(super) struct Posting {
 pub(super) struct Postings {
     pub(super) nodes: Vec<Node>,
     pub(super) branches: Vec<Branch>,
+    pub(super) fields: Vec<NamedField>,
     /// The lists, one behind another.
     pub(super) entries: Vec<Entry>,
     /// By the numbers of a branch and of a sign, for branches whose signs have numbers far from each other.
@@ -61,6 +63,28 @@ pub(super) struct Node {
     pub(super) always: Option<Posting>,
     /// Those of a node stand beside each other.
     pub(super) branches: Range<u32>,
+    /// The fields of the head that are found by their names, in the order of their numbers.
+    pub(super) of_head: Range<u32>,
+    /// Those of the body, in the order of their first rules.
+    pub(super) of_body: Range<u32>,
+}
+
+/// The rules of a node that are false where one field is absent.
+#[derive(Debug)]
+pub(super) struct NamedField {
+    /// The number of its name.
+    pub(super) name: u32,
+    /// Of the body.
+    pub(super) payload: Option<PayloadId>,
+    /// The first of the rules.
+    pub(super) least: u32,
+    /// The last rule of this field, and of those of the body before it.
+    pub(super) last: u32,
+    /// Those that no reading tells apart.
+    pub(super) list: Option<Posting>,
+    pub(super) branches: Range<u32>,
+    /// Where the fields end that it stands among.
+    pub(super) end: u32,
 }
 
 /// What one reading says about the rules of a node.
@@ -83,6 +107,7 @@ pub(super) struct Branch {
 /// Ends of cursors that are at no list yet.
 const AT_NODE: u32 = u32::MAX;
 const AT_BRANCH: u32 = u32::MAX - 1;
+const AT_FIELD: u32 = u32::MAX - 2;
 
 /// So many entries of a list are looked at ahead of their turn.
 const AHEAD_MAX: u32 = 32;
@@ -119,7 +144,7 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
         loop {
             let top = truths.cursors.peek_mut()?;
             let Reverse(cursor) = *top;
-            let is_list = cursor.end < AT_BRANCH;
+            let is_list = cursor.end < AT_FIELD;
             if is_list && cursor.least >= from {
                 return Some(cursor);
             }
@@ -127,6 +152,7 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
             match cursor.end {
                 AT_NODE => self.enter(cursor.at, from, truths),
                 AT_BRANCH => self.branch_off(cursor.at, from, truths),
+                AT_FIELD => self.field_of_body(cursor.at, from, truths),
                 end => self.place(cursor.at, end, from, truths),
             }
         }
@@ -137,9 +163,62 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
         if let Some(always) = node.always {
             self.add(always, from, truths);
         }
-        for number in node.branches.clone() {
+        self.branches(node.branches.clone(), truths);
+        if !node.of_head.is_empty() {
+            self.fields_of_head(node.of_head.clone(), from, truths);
+        }
+        if !node.of_body.is_empty() && (self.subject.evidence().is_some() || !self.subject.is_without_body())
+        {
+            let fields = self.fields(&node.of_body);
+            let passed = fields.partition_point(|field| field.last < from);
+            self.next_of_body(node.of_body.start + offset(passed), node.of_body.end, truths);
+        }
+    }
+
+    fn branches(&self, numbers: Range<u32>, truths: &mut Truths) {
+        for number in numbers {
             let least = self.postings.branches[number as usize].all.least;
             truths.cursors.push(Reverse(Cursor { least, at: number, end: AT_BRANCH }));
+        }
+    }
+
+    fn fields(&self, range: &Range<u32>) -> &[NamedField] {
+        &self.postings.fields[range.start as usize..range.end as usize]
+    }
+
+    /// All fields that the subject has.
+    fn fields_of_head(&self, range: Range<u32>, from: u32, truths: &mut Truths) {
+        self.asks.names.find(self.subject, truths);
+        let fields = self.fields(&range);
+        for place in 0..truths.names.len() {
+            let name = truths.names[place];
+            if let Ok(found) = fields.binary_search_by_key(&name, |field| field.name) {
+                self.field(&fields[found], from, truths);
+            }
+        }
+    }
+
+    fn field(&self, field: &NamedField, from: u32, truths: &mut Truths) {
+        if let Some(list) = field.list {
+            self.add(list, from, truths);
+        }
+        self.branches(field.branches.clone(), truths);
+    }
+
+    /// A field of the body whose turn it is, and a cursor for the next one.
+    fn field_of_body(&self, at: u32, from: u32, truths: &mut Truths) {
+        let Some(field) = self.postings.fields.get(at as usize) else { return };
+        self.field(field, from, truths);
+        self.next_of_body(at + 1, field.end, truths);
+    }
+
+    /// Sets a cursor at the first field that is not absent: of a body of which nothing is read, that is the first one.
+    fn next_of_body(&self, at: u32, end: u32, truths: &mut Truths) {
+        let evidence = self.subject.evidence();
+        let is_absent = |payload| evidence.is_some_and(|evidence| evidence.is_absent(payload));
+        let mut fields = (at..end).zip(self.fields(&(at..end)));
+        if let Some((at, field)) = fields.find(|(_, field)| !field.payload.is_some_and(is_absent)) {
+            truths.cursors.push(Reverse(Cursor { least: field.least, at, end: AT_FIELD }));
         }
     }
 

@@ -59,8 +59,12 @@ impl Gathered {
         seen
     }
 
-    pub(crate) fn shows(&self, sign: u32) -> bool {
-        self.signs.contains(&sign)
+    /// Whether a value showed one of these, which are in ascending order.
+    pub(crate) fn shows_any(&self, signs: &[u32]) -> bool {
+        match signs.len() <= self.signs.len() {
+            true => signs.iter().any(|sign| self.signs.contains(sign)),
+            false => self.signs.iter().any(|sign| signs.binary_search(sign).is_ok()),
+        }
     }
 
     pub(crate) fn lies_in(&self, cells: &Range<u32>) -> bool {

@@ -91,7 +91,49 @@ pub(crate) fn crowds() -> impl Strategy<Value = Program> {
         });
         rules.collect()
     });
-    finished(prop_oneof![begun, few])
+    finished(prop_oneof![begun, few, names()])
+}
+
+/// Rules that mostly ask a field of their own, of dozens.
+fn names() -> impl Strategy<Value = Vec<MadeUpRule>> {
+    let own =
+        (crowd_tests(), select(own_fields()), 0..4_usize).prop_map(|(test, field, kind)| match test.op {
+            op if takes_addresses(&op) => Condition::Test(Test { op, ..test }),
+            // Few values, so that rules hold.
+            op => {
+                let texts = ["/1", "1", "/a", "0"].map(|text| boxed(text.to_owned()));
+                let text = texts[kind].clone();
+                let op = match kind {
+                    0 => op,
+                    1 => Op::TextDiffers(text),
+                    2 => Op::In(vec![Entry::Text(text), Entry::Text(boxed("a".to_owned()))]),
+                    _ => Op::TextEquals(text),
+                };
+                Condition::Test(Test { field, op, ..test })
+            }
+        });
+    let further = proptest::option::weighted(0.3, crowd_conditions());
+    let condition = (own, further, 0..12_u32).prop_map(|(own, further, kind)| match (further, kind) {
+        (Some(further), 0) => Condition::Or(vec![own, further]),
+        (Some(further), _) => Condition::And(vec![own, further]),
+        (None, 0) => Condition::Not(Box::new(own)),
+        (None, _) => own,
+    });
+    let quiet = || (0..1).prop_map(|_| (Block::default(), 1));
+    vec((condition, crowd_blocks(), quiet()), 17..200)
+}
+
+/// Fields that few rules ask, of each kind that is found by its name.
+fn own_fields() -> Vec<Field> {
+    let named = (0..30).flat_map(|number| {
+        let name = format!("f{number}");
+        [
+            Field::Header(name.as_str().into()),
+            Field::QueryParam(boxed(name.clone())),
+            Field::Cookie(name.into()),
+        ]
+    });
+    named.chain(payload_fields().into_iter().skip(SHARED_PAYLOADS)).collect()
 }
 
 /// Mostly such as let the walk go on, so that it sees many rules.
@@ -116,17 +158,21 @@ pub(crate) fn crowd_subjects() -> impl Strategy<Value = MadeUpSubject> {
         ]
     };
     let values = || prop_oneof![6 => vec(value(), 1..2), 2 => vec(value(), 0..4)];
+    let own = vec((select(own_fields()), values()), 0..12);
     let fields = vec(values(), fields_of_crowds().len());
-    let unsettled = vec(unsettled(fields_of_crowds()), 0..3);
+    let all_fields = fields_of_crowds().into_iter().chain(own_fields()).collect();
+    let unsettled = vec(unsettled(all_fields), 0..3);
     let unsettled = prop_oneof![8 => (0..1).prop_map(|_| vec![]), 2 => unsettled];
-    (fields, proptest::option::of(addresses()), unsettled).prop_map(|(fields, ip, unsettled)| {
+    let ip = proptest::option::of(addresses());
+    (fields, own, ip, unsettled).prop_map(|(fields, own, ip, unsettled)| {
         let ip = ip.into_iter().map(OwnedValue::Ip).collect();
-        let fields = fields_of_crowds().into_iter().zip(fields).chain([(Field::SrcIp, ip)]).collect();
+        let fields = fields_of_crowds().into_iter().zip(fields).chain([(Field::SrcIp, ip)]);
+        let fields = fields.chain(own).collect();
         MadeUpSubject { fields, unsettled }
     })
 }
 
 fn fields_of_crowds() -> Vec<Field> {
     let head = [Field::Host, Field::Header("x".into()), Field::DstPort];
-    head.into_iter().chain(payload_fields().pop()).collect()
+    head.into_iter().chain(payload_fields().into_iter().nth(SHARED_PAYLOADS - 1)).collect()
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ipnet::IpNet;
 use pointsman_http::{HeadLimits, Refusal, RequestHead};
-use pointsman_rules::{Field, Subject, Value};
+use pointsman_rules::{Field, NameKind, Subject, Value};
 use pointsman_view::{Connection, PathOptions, RequestView, TrustedProxies, normal_form};
 
 /// A parsed head.
@@ -61,5 +61,23 @@ pub(crate) fn values(connection: &Connection, request: &[u8], field: &Field) -> 
         ControlFlow::Break(())
     });
     assert_eq!(first, seen.len().min(1), "{field:?} goes on after the break");
+    if !seen.is_empty() {
+        assert!(is_name_told(&view, field), "{field:?} has values and is not named");
+    }
     Ok(seen)
+}
+
+/// Whether a field that is known by its name is among those that the request says it has.
+fn is_name_told(view: &RequestView<'_>, field: &Field) -> bool {
+    let (kind, name) = match field {
+        Field::Header(name) => (NameKind::Header, name.as_bytes()),
+        Field::QueryParam(key) => (NameKind::QueryParam, &**key),
+        Field::Cookie(name) => (NameKind::Cookie, name.as_bytes()),
+        _ => return true,
+    };
+    let mut is_told = false;
+    let can_tell = view.each_name(kind, &mut |told| {
+        is_told |= if kind == NameKind::Header { told.eq_ignore_ascii_case(name) } else { told == name };
+    });
+    can_tell && is_told
 }

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
-    Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, Outcome, Program,
-    RuleIndex, SHOWN_VALUES_MAX, Subject, TestCase, Truth, Truths, Value,
+    Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, NameKind,
+    Outcome, Program, RuleIndex, SHOWN_VALUES_MAX, Subject, TestCase, Truth, Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -121,6 +121,10 @@ impl Subject for Asked<'_> {
 
     fn unsettled(&self, field: &Field) -> Option<Cause> {
         self.evidence.unsettled(field).or_else(|| self.head.unsettled(field))
+    }
+
+    fn each_name(&self, kind: NameKind, see: &mut dyn FnMut(&[u8])) -> bool {
+        self.head.each_name(kind, see)
     }
 
     fn evidence(&self) -> Option<&Evidence> {
