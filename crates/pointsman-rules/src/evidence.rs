@@ -30,6 +30,8 @@ pub struct Evidence {
     gathered: Vec<Gathered>,
     /// Room for what one value shows.
     sight: Sight,
+    /// Room for the tests that one value is asked.
+    asked: Vec<(u32, u32)>,
     has_news: bool,
 }
 
@@ -70,6 +72,7 @@ impl Evidence {
             truths: vec![None; questions.tests_count],
             gathered: (0..questions.readings_count).map(|_| Gathered::default()).collect(),
             sight: Sight::with_marks(if questions.any_contained { engine.signs_count() } else { 0 }),
+            asked: Vec::new(),
             has_news: false,
             engine,
         }
@@ -113,15 +116,26 @@ impl Evidence {
         }
         let engine = &self.engine;
         let Some(asked) = engine.questions.of(payload) else { return };
+        self.asked.clear();
+        if matches!(value, Value::Unknown(_)) {
+            self.asked.extend_from_slice(&asked.all_hinted);
+        }
         for (reading, place) in &asked.readings {
             let (Some(reading), Some(gathered)) =
                 (engine.reading(*reading), self.gathered.get_mut(*place as usize))
             else {
                 continue;
             };
-            self.has_news |= gathered.add(reading, value, &mut self.sight);
+            let (seen, is_news) = gathered.add(reading, value, &mut self.sight);
+            self.has_news |= is_news;
+            if !asked.hinted.is_empty() {
+                let hinted = self.sight.signs(&seen).iter().filter_map(|sign| asked.hinted.get(sign));
+                self.asked.extend(hinted.flatten());
+            }
         }
-        for (number, place) in &asked.tests {
+        self.asked.sort_unstable();
+        self.asked.dedup();
+        for (number, place) in self.asked.iter().chain(&asked.tests) {
             let (Some(test), Some(so_far)) =
                 (engine.lone_test(*number), self.truths.get_mut(*place as usize))
             else {

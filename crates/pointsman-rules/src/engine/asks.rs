@@ -238,6 +238,16 @@ impl Asks {
         &self.signs[ask.signs.start as usize..ask.signs.end as usize]
     }
 
+    /// The signs of which a value must show one for a test of any value to hold, where it is asked by itself then.
+    pub(super) fn hints(&self, ask: &Ask) -> Option<&[u32]> {
+        let reading = self.readings.get(ask.reading as usize)?;
+        let signs = self.signs(ask);
+        // That a value is there is shown by all of them together.
+        let is_by_value = !reading.present.is_some_and(|present| signs.contains(&present));
+        let is_hinted = ask.is_any && !ask.is_exact && self.runs(ask).is_empty() && is_by_value;
+        is_hinted.then_some(signs)
+    }
+
     pub(super) fn runs(&self, ask: &Ask) -> &[Run] {
         &self.runs[ask.runs.start as usize..ask.runs.end as usize]
     }

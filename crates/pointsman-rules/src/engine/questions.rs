@@ -1,5 +1,9 @@
 //! What a program asks of the values in bodies: so that each value is looked at when it comes, and need not be kept.
 
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
 use super::asks::{Asks, NONE, Numbers, offset};
 use crate::{Field, Over, PayloadId};
 
@@ -26,6 +30,10 @@ pub(crate) struct OfField {
     /// The tests that no reading decides, each with its place. Those that speak of the first value alone, or of how
     /// many there are, are not among them.
     pub(crate) tests: Vec<(u32, u32)>,
+    /// Of these, the tests that no value satisfies but one that shows such a sign: for any other they need not be asked.
+    pub(crate) hinted: HashMap<u32, Vec<(u32, u32)>, FixedState>,
+    /// All tests that are hinted at.
+    pub(crate) all_hinted: Vec<(u32, u32)>,
 }
 
 impl Questions {
@@ -48,7 +56,16 @@ impl Questions {
             let place = offset(questions.tests_count);
             questions.tests_count += 1;
             questions.places[number as usize] = place;
-            questions.field(payload.id).tests.push((number, place));
+            let of_field = questions.field(payload.id);
+            match asks.hints(asks.ask(number)) {
+                Some(signs) => {
+                    of_field.all_hinted.push((number, place));
+                    for sign in signs {
+                        of_field.hinted.entry(*sign).or_default().push((number, place));
+                    }
+                }
+                None => of_field.tests.push((number, place)),
+            }
         }
         questions
     }

@@ -18,8 +18,8 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Adds what one more value shows, and says whether that was not known before. `sight` is room for it.
-    pub(crate) fn add(&mut self, reading: &Reading, value: Value<'_>, sight: &mut Sight) -> bool {
+    /// Adds what one more value shows, and says what that is and whether it was not known before. `sight` is room for it.
+    pub(crate) fn add(&mut self, reading: &Reading, value: Value<'_>, sight: &mut Sight) -> (Seen, bool) {
         sight.clear();
         let mut seen = sight.begin();
         (seen.unknown, seen.unknown_number) = (self.unknown, self.unknown_number);
@@ -33,7 +33,7 @@ impl Gathered {
         for cell in sight.cells(&seen) {
             is_news |= self.cells.insert(*cell);
         }
-        is_news
+        (seen, is_news)
     }
 
     /// The same as a reading of all values at once says, of which some may not be known.
