@@ -204,7 +204,9 @@ impl Evidence {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let fields = self.fields.len() * (size_of::<Known>() + size_of::<bool>());
-        let noted = self.truths.len() + self.gathered.len() * size_of::<Gathered>();
+        // Of each test also the place among those that a value is asked.
+        let of_test = size_of::<Option<Truth>>() + size_of::<(u32, u32)>();
+        let noted = self.truths.len() * of_test + self.gathered.len() * size_of::<Gathered>();
         (size_of::<Evidence>() + fields + noted + self.sight.bytes()) as u64
     }
 
