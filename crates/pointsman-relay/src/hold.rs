@@ -21,16 +21,17 @@ pub(crate) struct Hold {
     sent: usize,
     /// Bytes of the next piece that were sent.
     written: usize,
+    is_partly_gone: bool,
 }
 
 struct Piece {
     bytes: PooledBuffer,
-    _room: Room,
+    room: Room,
 }
 
 /// What a piece takes, for as long as it is there.
 struct Room {
-    _taken: Taken,
+    taken: Taken,
     bytes: u64,
     recorder: Rc<Recorder>,
     listener: Arc<ListenerMetrics>,
@@ -59,7 +60,7 @@ impl Room {
     fn take(taken: Taken, bytes: usize, recorder: &Rc<Recorder>, listener: &Arc<ListenerMetrics>) -> Room {
         let bytes = bytes as u64;
         recorder.hear(&Event::Held(listener, bytes));
-        Room { _taken: taken, bytes, recorder: recorder.clone(), listener: listener.clone() }
+        Room { taken, bytes, recorder: recorder.clone(), listener: listener.clone() }
     }
 }
 
@@ -95,7 +96,7 @@ impl Hold {
         if !bytes.make_room() {
             return Found::NoMemory;
         }
-        self.pieces.push_back(Piece { bytes, _room: room });
+        self.pieces.push_back(Piece { bytes, room });
         Found::Room
     }
 
@@ -159,8 +160,20 @@ impl Hold {
         (self.sent, self.written) = (0, 0);
     }
 
+    /// Whether some of it is beyond what all may hold together. What was sent of it is let go at once then, for others
+    /// wait.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.pieces.back().is_some_and(|piece| matches!(piece.room.taken, Taken::InTurn { .. }))
+    }
+
+    /// Whether it is no longer there from its beginning.
+    pub(crate) fn is_partly_gone(&self) -> bool {
+        self.is_partly_gone
+    }
+
     /// Lets go what was sent: it is not sent again.
     pub(crate) fn let_go_sent(&mut self) {
+        self.is_partly_gone |= self.sent > 0;
         self.pieces.drain(..self.sent);
         self.sent = 0;
     }

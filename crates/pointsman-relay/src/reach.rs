@@ -172,7 +172,7 @@ impl<C: Transport> Session<C> {
                 Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
-            let is_last = !again || exchange.tries >= server.limits.tries_max;
+            let is_last = !again || exchange.tries >= server.limits.tries_max || forward.is_partly_gone();
             let says_nothing = match tried {
                 // A kept connection that its server has closed says nothing about the server.
                 ServerFault::Closed => exchange.reused == Some(true) && again,
@@ -338,6 +338,9 @@ impl<C: Transport> Session<C> {
                 Ok(Replayed::Written(Ok(0))) if is_over => return Ok(()),
                 Ok(Replayed::Written(Ok(written @ 1..))) => {
                     hold.advance(written);
+                    if hold.is_in_turn() {
+                        hold.let_go_sent();
+                    }
                     stall = Stall::new(write_ms_max);
                     continue;
                 }

@@ -10,8 +10,10 @@ use std::task::{Context, Poll, Waker};
 
 use crate::ahead::Pace;
 
-/// While others wait, whoever has the turn is waited for so long, and a second longer for each so many bytes.
+/// While others wait, whoever has the turn is waited for so long, the less the more they are, and a second longer for
+/// each so many bytes.
 const TURN_US: u64 = 1_000_000;
+const TURN_US_MIN: u64 = 100_000;
 const TURN_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// What the threads share of it.
@@ -67,9 +69,9 @@ impl HoldQueue {
         first.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether anybody waits, on any thread.
-    pub(crate) fn is_waited_in(&self) -> bool {
-        self.turns.waiting.load(Ordering::Relaxed) > 0
+    /// How many wait, on all threads.
+    pub(crate) fn waiting(&self) -> usize {
+        self.turns.waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -118,11 +120,12 @@ impl InTurn {
         Rc::strong_count(&self.turn) == 1
     }
 
-    /// Whether the client has let others wait for longer than what it brought is worth.
-    pub(crate) fn is_slow(&self, pace: Pace) -> bool {
+    /// Whether the client has let so many others wait for longer than what it brought is worth.
+    pub(crate) fn is_slow(&self, pace: Pace, others: usize) -> bool {
+        let turn_us = (TURN_US / others.max(1) as u64).max(TURN_US_MIN);
         let brought_bytes = pace.read_bytes - self.since.read_bytes;
         let earned_us = brought_bytes.saturating_mul(1_000_000) / TURN_BYTES_PER_SECOND;
-        pace.waited_us - self.since.waited_us > TURN_US.saturating_add(earned_us)
+        pace.waited_us - self.since.waited_us > turn_us.saturating_add(earned_us)
     }
 }
 
@@ -150,9 +153,9 @@ mod tests {
         drop(held_by_it);
         assert!(second.take_turn(Pace::default()).is_some());
         assert!(elsewhere.take_turn(Pace::default()).is_some(), "it was given back unused");
-        assert!(one.is_waited_in());
+        assert_eq!(one.waiting(), 2);
         drop((second, elsewhere));
-        assert!(!one.is_waited_in() && !other.is_waited_in());
+        assert_eq!((one.waiting(), other.waiting()), (0, 0));
     }
 
     #[test]
@@ -191,7 +194,16 @@ mod tests {
         let since = Pace { read_bytes: 1000, waited_us: 5_000_000 };
         let turn = queue.wait(queue.number()).take_turn(since).expect("nobody has it");
         let after = |bytes: u64, us: u64| Pace { read_bytes: 1000 + bytes, waited_us: 5_000_000 + us };
-        assert!(!turn.is_slow(after(0, 1_000_000)) && turn.is_slow(after(0, 1_000_001)));
-        assert!(!turn.is_slow(after(65_536, 2_000_000)) && turn.is_slow(after(65_535, 2_000_000)));
+        for (bytes, others, us) in [
+            (0, 1, 1_000_000),
+            (65_536, 1, 2_000_000),
+            (0, 4, 250_000),
+            (0, 1000, 100_000),
+            (6_554, 1000, 200_000),
+        ] {
+            assert!(!turn.is_slow(after(bytes, us), others), "{bytes} bytes before {others}");
+            assert!(turn.is_slow(after(bytes, us + 100), others), "{bytes} bytes before {others}");
+        }
+        assert!(turn.is_slow(after(65_535, 2_000_000), 1));
     }
 }

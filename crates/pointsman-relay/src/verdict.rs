@@ -56,6 +56,11 @@ impl Forward {
         self.body.is_done() && self.ahead.as_ref().is_none_or(|ahead| ahead.hold.is_sent())
     }
 
+    /// Whether it can no longer be sent from its beginning.
+    pub(crate) fn is_partly_gone(&self) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| ahead.hold.is_partly_gone())
+    }
+
     /// It is not sent again.
     pub(crate) fn let_go_sent(&mut self) {
         self.message.release();

@@ -109,6 +109,9 @@ impl Undecided {
         let mut until_us = session.shard.after_ms(session.body_ms(self.pace));
         loop {
             let Session { io, shard, listener, deadline, .. } = &mut *session;
+            if self.lets_others_wait(shard) {
+                return Err(Fault::Hold);
+            }
             let left_ms = shard.ms_until(until_us);
             let ms = if self.turn.is_some() { left_ms.min(LOOK_MS) } else { left_ms };
             let began_us = shard.clock.round_us();
@@ -123,7 +126,6 @@ impl Undecided {
                     until_us = session.shard.after_ms(session.body_ms(self.pace));
                 }
                 Err(_) if shard.ms_until(until_us) == 0 => return Err(Fault::BodyTimeout),
-                Err(_) if self.lets_others_wait(shard) => return Err(Fault::Hold),
                 Err(_) => {}
             }
         }
@@ -146,7 +148,10 @@ impl Undecided {
         let read = io.poll_read_into(context, piece);
         if read.is_pending() {
             self.hold.give_back_unused();
-            self.turn.take_if(|turn| turn.is_unused());
+            if self.turn.take_if(|turn| turn.is_unused()).is_some() {
+                // Who has nothing to bring when it may waits anew.
+                self.number = None;
+            }
         }
         read.map(Came::Read)
     }
@@ -188,7 +193,8 @@ impl Undecided {
 
     /// Whether it has the turn, and uses it so slowly that it is the others' now.
     fn lets_others_wait(&self, shard: &Rc<Shard>) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.is_slow(self.pace)) && shard.hold_queue.is_waited_in()
+        let others = shard.hold_queue.waiting();
+        others > 0 && self.turn.as_ref().is_some_and(|turn| turn.is_slow(self.pace, others))
     }
 }
 

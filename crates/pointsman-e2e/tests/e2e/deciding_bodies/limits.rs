@@ -1,6 +1,10 @@
 //! How much is held, for how long, and who is asked to send it.
 
-use pointsman_e2e::{Client, Origin, Setup, until};
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pointsman_e2e::{Client, Origin, RawOrigin, Setup, until};
 
 use super::{
     JSON, RULES, Shop, XML, chunked_head, chunks, head, head_with, json_order, xml_order, xml_order_first,
@@ -15,6 +19,8 @@ pointsman_e2e::for_threads!(
     bodies_that_each_need_more,
     who_finds_no_room_in_time,
     who_has_the_turn_uses_it,
+    who_drips_gives_way,
+    who_waits_for_a_server_has_no_turn,
     who_has_nothing_to_say_has_no_turn,
     a_client_that_waits_to_be_asked,
     a_client_that_waits_in_vain,
@@ -227,6 +233,50 @@ fn who_has_the_turn_uses_it(threads: usize) {
     assert!(slow.closes());
     // What takes no more than is left does not wait for anybody.
     assert_eq!(shop.post(JSON, &json_order(20_000, 60_000)).server(), "fast");
+}
+
+/// A byte now and then is no use of it.
+fn who_drips_gives_way(threads: usize) {
+    let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
+    let all = filling();
+    let _first = fill(&shop, &all);
+    let body = xml_order(200_000, 1);
+    let mut slow = shop.client();
+    begin_long(&mut slow, &body);
+    until("its turn", || (held(&shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
+    let mut honest = shop.client();
+    honest.send(head(XML, body.len()));
+    honest.send(&body);
+    let mut drops = body[60_000..].iter();
+    until("the other one's turn", || {
+        // Each look asks the switch for its figures, so that drops come hundreds of times a second.
+        let is_waited = held(&shop, "shop") > 0.0 && shop.standard.count() == 0;
+        slow.try_send([*drops.next().expect("not all of it")]).ok();
+        (!is_waited).then_some(())
+    });
+    assert_eq!(honest.response().status(), 200);
+    assert_eq!(slow.response().status(), 503);
+}
+
+/// A body that its server has got is in nobody's way, however long the answer takes.
+fn who_waits_for_a_server_has_no_turn(threads: usize) {
+    let (got, all) = (Arc::new(AtomicUsize::new(0)), xml_order(LONG, 60_000));
+    let counted = got.clone();
+    let mute = RawOrigin::serving(move |mut socket, _| {
+        let mut bytes = [0; 65_536];
+        while let Ok(count @ 1..) = socket.read(&mut bytes) {
+            counted.fetch_add(count, Ordering::SeqCst);
+        }
+    });
+    let rules = "R: if (xml.purchase/totalAmount > 52000) { routeTo(mute); }\nelse: routeTo(usual);\n";
+    let shop =
+        Shop::with(threads, rules, |setup| setup.top(TOTAL).pool_at("mute", "", &[("slow", mute.address())]));
+    let _first = fill(&shop, &filling());
+    let mut second = shop.client();
+    second.send(head(XML, all.len()));
+    second.send(&all);
+    until("the server to have it", || (got.load(Ordering::SeqCst) > all.len()).then_some(()));
+    assert_eq!(shop.post(XML, &xml_order(200_000, 1)).server(), "standard");
 }
 
 /// It goes on to the next at once, however many have waited for longer.
