@@ -38,6 +38,7 @@ mod suggest;
 mod template;
 mod truth;
 mod truths;
+mod wanting;
 
 pub use body_cost::{Blame, BodyCost, Extent, Reach, Why};
 pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};

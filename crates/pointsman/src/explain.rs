@@ -7,7 +7,7 @@ mod outcome;
 pub(crate) mod place;
 pub(crate) mod report;
 pub(crate) mod request;
-mod spelling;
+pub(crate) mod spelling;
 #[cfg(test)]
 mod vectors;
 

@@ -4,6 +4,7 @@ mod check;
 mod demo;
 mod explain;
 mod format;
+mod replay;
 mod run;
 mod test;
 
@@ -27,11 +28,12 @@ pointsman, a secure content switch
     pointsman fmt [--check] FILE...      the one form of rules
     pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
+    pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
     pointsman demo                       three servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
 
-exit status: 0 fine, 1 findings or differences, 2 wrong use or unreadable input
+exit status: 0 fine, 1 findings or differences, 2 wrong use or unreadable input, 3 cannot be told
 ";
 
 fn main() -> ExitCode {
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Some("fmt") => format::format(rest),
         Some("explain") => explain::explain(rest),
         Some("test") => test::test(rest),
+        Some("replay") => replay::replay(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {

@@ -36,6 +36,7 @@ mod pipelining;
 mod proxy_protocol;
 mod refusals;
 mod reload;
+mod replay;
 mod rule_tests;
 mod sandboxes;
 mod server_http2;

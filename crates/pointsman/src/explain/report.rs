@@ -245,9 +245,11 @@ fn style(truth: Truth) -> Style {
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {
-        match c.is_control() {
-            true => text.extend(c.escape_default()),
-            false => text.push(c),
+        match c {
+            // They turn the direction of what stands around them, or break the line.
+            '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => text.extend(c.escape_default()),
+            c if c.is_control() => text.extend(c.escape_default()),
+            c => text.push(c),
         }
     }
     text

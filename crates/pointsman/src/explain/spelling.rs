@@ -52,7 +52,7 @@ pub(super) fn test(test: &Test) -> String {
 }
 
 /// `routeTo(fast, STICKY_ON_IP);`
-pub(super) fn terminal(program: &Program, terminal: &Terminal) -> String {
+pub(crate) fn terminal(program: &Program, terminal: &Terminal) -> String {
     match terminal {
         Terminal::RouteTo { target: id, sticky } => match stickiness(sticky) {
             None => format!("routeTo({});", target(program, *id)),
@@ -69,7 +69,7 @@ pub(super) fn terminal(program: &Program, terminal: &Terminal) -> String {
 }
 
 /// `setHeader("x-class", "gold");`
-pub(super) fn effect(effect: &Effect) -> String {
+pub(crate) fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Header { side, name, edit } => {
             let (what, name) =

@@ -1,0 +1,139 @@
+//! `pointsman replay`: what it says of logs, and how it ends.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pointsman_e2e::{Client, Finished, Origin, Setup, pointsman, program, testdata};
+
+/// Each folder: a log, rules, the words of the command in `args`, and in `out` what it says. `UPDATE_EXPECT=1` writes
+/// what is said now.
+#[test]
+fn vectors() {
+    let mut ran = 0;
+    for entry in std::fs::read_dir(testdata("replay")).expect("a readable folder").flatten() {
+        let folder = entry.path();
+        let words = std::fs::read_to_string(folder.join("args")).expect("each folder has one");
+        let words: Vec<_> = ["replay"].into_iter().chain(words.split_whitespace()).collect();
+        let Finished { stdout, stderr, code, .. } = &pointsman(&folder, &words);
+        let said = format!("{stdout}\n---- standard error\n{stderr}\n---- exit status {code}\n");
+        assert!(!said.chars().any(|letter| letter.is_control() && letter != '\n'), "{said:?}");
+        let expected = folder.join("out");
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&expected, said).expect("a writable folder");
+        } else {
+            let wanted = std::fs::read_to_string(&expected).unwrap_or_default();
+            assert_eq!(said, wanted, "{}; UPDATE_EXPECT=1 rewrites it", folder.display());
+        }
+        ran += 1;
+    }
+    assert!(ran >= 12, "{ran} vectors");
+}
+
+#[test]
+fn as_json() {
+    let folder = testdata("replay/own-log");
+    let words = ["replay", "access.log", "new.rules", "--json", "--samples", "1"];
+    let finished = pointsman(&folder, &words);
+    assert_eq!(finished.code, 1, "{}", finished.output());
+    let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    let counts =
+        ["decisions", "changed", "same", "other_rule", "untold", "refused", "undecided", "unreadable"];
+    let counts: Vec<_> = counts.iter().map(|key| report[key].as_u64().expect("a number")).collect();
+    assert_eq!(counts, [12, 4, 4, 1, 2, 1, 2, 1], "{report}");
+    let changes = [serde_json::json!({
+        "kind": "changed", "count": 2,
+        "old": { "rule": "R1", "outcome": "api" }, "new": { "rule": "R1", "outcome": "next" },
+        "samples": [{ "line": 3, "request": "GET shop.example/api/v2/x from 192.0.2.3" }],
+    })];
+    assert_eq!(report["groups"][0], changes[0], "{report}");
+    let wanted = serde_json::json!([{ "what": "`header[\"x-key\"]`", "count": 2 }]);
+    assert_eq!(report["not_written_down"], wanted, "{report}");
+    assert_eq!(report["unreadable_lines"][0]["line"], 15, "{report}");
+}
+
+/// What a program says that is given its log on standard input.
+fn piped(folder: &Path, words: &[&str], log: &[u8]) -> Finished {
+    let mut command = Command::new(program());
+    command
+        .current_dir(folder)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program is there");
+    let mut input = child.stdin.take().expect("it is a pipe");
+    std::thread::scope(|scope| {
+        scope.spawn(move || input.write_all(log));
+        let output = child.wait_with_output().expect("it ends");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        let code = output.status.code().expect("nobody has killed it");
+        Finished { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+    })
+}
+
+/// A long log, whatever stands in it, is read to its end.
+#[test]
+fn hostile_logs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rules = "R1: if (path == \"/a\") { routeTo(a); }\nelse: routeTo(b);\n";
+    std::fs::write(folder.path().join("new.rules"), rules).expect("a writable folder");
+    let good = "{\"listener\":\"w\",\"client\":\"unix:\",\"method\":\"GET\",\"path\":\"/\",\"rule\":\"else\",\"pool\":\"b\"}\n";
+    let injected = good.replace("\"/\"", "\"/ HTTP/1.1\\r\\nhost: x\\r\\nx: \"");
+    let log = [
+        good.as_bytes(),
+        &b"x".repeat(3_000_000),
+        b"\n",
+        &b"[".repeat(60_000),
+        b"\n{\"a\":",
+        &b"[".repeat(60_000),
+        b"\n\xff\xfe\0\x1b[2J\n",
+        injected.as_bytes(),
+        good.as_bytes(),
+    ]
+    .concat();
+    let finished = piped(folder.path(), &["replay", "-", "new.rules", "--json"], &log);
+    let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert_eq!(
+        (finished.code, &report["same"], &report["unreadable"]),
+        (1, &2.into(), &4.into()),
+        "{report}"
+    );
+    assert_eq!(report["groups"][0]["new"]["outcome"], "malformed head");
+    for (words, code) in [(&["replay", "-", "-"][..], 2), (&["replay", "absent", "new.rules"], 2)] {
+        assert_eq!(piped(folder.path(), words, b"").code, code, "{words:?}");
+    }
+    assert_eq!(piped(folder.path(), &["replay", "-", "new.rules"], b"").code, 0);
+}
+
+/// What a switch has written is what its own rules decide again; others decide otherwise.
+#[test]
+fn a_log_of_the_switch_itself() {
+    let origins = [Origin::new("a"), Origin::new("b")];
+    let setup = Setup::new(1).pool_at("standard", "", &[("one", origins[0].address())]).pool_at(
+        "fast",
+        "",
+        &[("two", origins[1].address())],
+    );
+    let rules = "R1: if (path under \"/fast\") { routeTo(fast); }\nR2: if (path == \"/no\") { reject(404); }
+R3: if (path == \"/gone\") { redirect(301, \"https://a.example/\"); }\n";
+    let switch = setup.clone().rules(rules).start();
+    let mut client = Client::plain(switch.address("shop"));
+    for path in ["/", "/fast/a?b=c", "/no", "/gone", "/fast/%61"] {
+        client.get(path);
+    }
+    switch.log_entry("the last one", |line| line["path"] == "/fast/a" && line["response_bytes"].is_u64());
+    std::fs::write(switch.folder().join("access.log"), switch.output().text()).expect("a writable folder");
+    let log = "access.log";
+    let replayed = |rules: &str| {
+        std::fs::write(switch.folder().join("new.rules"), rules).expect("a writable folder");
+        pointsman(switch.folder(), &["replay", log, "new.rules", "--old", "pointsman.toml"])
+    };
+    let same = pointsman(switch.folder(), &["replay", log, "pointsman.toml"]);
+    assert_eq!(same.code, 0, "{}", same.output());
+    let same = replayed(rules);
+    assert_eq!(same.code, 0, "{}", same.output());
+    let other = replayed(&rules.replace("404", "403"));
+    assert_eq!(other.code, 1, "{}", other.output());
+    assert!(other.stdout.contains("1  R2 -> reject(404)  becomes  R2 -> reject(403)"), "{}", other.output());
+}

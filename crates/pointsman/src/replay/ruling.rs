@@ -1,0 +1,261 @@
+//! What rules say of a record: the request is made again of what was written down, and read as any other.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use pointsman_config::Protocol;
+use pointsman_http::{Refusal, RequestHead, TargetForm, Version};
+use pointsman_rules::{DecidedBy, Decision, Field, Outcome, Program, Subject};
+use pointsman_view::{
+    Connection, ConnectionView, HelloFacts, Known, Proxied, Recorded, RequestView, TlsFacts, TrustedProxies,
+    normal_form,
+};
+
+use super::record::{Client, Host, Record, Request, Target, Tls};
+use super::stand::Stand;
+
+/// Of a request whose host was not written down. No rule sees it.
+const HOST: &str = "unknown.invalid";
+
+/// What becomes of a record.
+pub(super) enum Ruling<'r> {
+    /// Somebody or nobody decides; the program is absent where a listener has no rules.
+    Decided(Option<&'r Program>, Decision<'r>),
+    /// The switch refuses it before a rule is asked, for this reason.
+    Refused(&'static str),
+    /// It hangs on fields that were not written down.
+    Untold(Vec<&'r Field>),
+}
+
+/// Room for the head of a request and its path, kept for the next.
+#[derive(Default)]
+pub(super) struct Room {
+    head: RequestHead,
+    bytes: Vec<u8>,
+    path: Vec<u8>,
+}
+
+/// What is asked of every record: the fields that somebody says are absent where they were not written down.
+pub(super) struct Asking<'a> {
+    pub(super) absent: &'a [String],
+}
+
+impl Asking<'_> {
+    /// What the rules of a listener say of a record.
+    pub(super) fn ruling<'r>(&self, stand: &'r Stand, record: &Record, room: &mut Room) -> Ruling<'r> {
+        let connection = connection(stand, record);
+        let (request, protocol) = (record.request.as_ref(), stand.place.protocol);
+        let Some(request) = request.filter(|_| protocol == Protocol::Http) else {
+            return self.of_connection(stand, record, &connection);
+        };
+        if let Err(refusal) = read(request, stand, room) {
+            return Ruling::Refused(refusal);
+        }
+        let Room { head, bytes, path } = room;
+        if !matches!(record.tls, Tls::Unknown) || !stand.place.listener.is_empty() {
+            let scheme = if is_tls(stand, record) { "https" } else { "http" };
+            if let Err(refusal) = head.check_scheme(bytes, scheme) {
+                return Ruling::Refused(refusal.sentence());
+            }
+        }
+        let path = match normal_form(head.path_and_query(bytes), stand.place.path_options, path) {
+            Ok(path) => path,
+            Err(refusal) => return Ruling::Refused(refusal.sentence()),
+        };
+        // Whom the log names was worked out when it was written.
+        let trusted = TrustedProxies { networks: &[], unix: false };
+        let view = RequestView::new(head, bytes, &connection, path, trusted);
+        let headers: Vec<&str> = request.headers.iter().map(|(name, _)| *name).collect();
+        let known = Known {
+            request: true,
+            host: matches!(request.host, Host::Known(_)) || head.form() == TargetForm::Absolute,
+            target: matches!(request.target, Target::Whole(_)),
+            version: request.version.is_some_and(|version| version == head.version()),
+            headers: &headers,
+            ..known(stand, record)
+        };
+        self.decided(stand, &Recorded::new(&view, known))
+    }
+
+    fn of_connection<'r>(&self, stand: &'r Stand, record: &Record, connection: &Connection) -> Ruling<'r> {
+        let hello = match (&record.tls, stand.place.protocol) {
+            (Tls::Hello(sni), Protocol::TlsPassthrough) | (Tls::Spoken(_, sni), Protocol::TlsPassthrough) => {
+                Some(HelloFacts { sni: sni.clone(), ..HelloFacts::default() })
+            }
+            _ => None,
+        };
+        let is_read = hello.is_some() || stand.place.protocol == Protocol::Tcp;
+        let known = Known {
+            scheme: is_read,
+            sni: is_read,
+            // What else a hello offers is not written down.
+            tls_version: stand.place.protocol == Protocol::Tcp,
+            handshake: stand.place.protocol == Protocol::Tcp,
+            ..known(stand, record)
+        };
+        let connection = Connection { tls: None, ..connection.clone() };
+        let view = ConnectionView::new(&connection, hello.as_ref());
+        self.decided(stand, &Recorded::new(&view, known))
+    }
+
+    fn decided<'r>(&self, stand: &'r Stand, recorded: &Recorded<'_>) -> Ruling<'r> {
+        let Some(program) = stand.place.program.as_deref() else {
+            let (by, outcome) = (DecidedBy::Nothing, Outcome::DefaultPool);
+            return Ruling::Decided(None, Decision { by, outcome, effects: Default::default() });
+        };
+        let subject = Supposed { recorded, absent: self.absent };
+        let decision = program.decide_plainly(&subject);
+        match (decision.outcome, decision.by) {
+            (Outcome::Waits, DecidedBy::Rule { index, .. }) => {
+                let rule = program.rule(index);
+                Ruling::Untold(rule.map(|rule| rule.wanting(&subject)).unwrap_or_default())
+            }
+            _ => Ruling::Decided(Some(program), decision),
+        }
+    }
+}
+
+/// A record, with fields that somebody says are absent where they were not written down.
+struct Supposed<'a> {
+    recorded: &'a Recorded<'a>,
+    absent: &'a [String],
+}
+
+impl Subject for Supposed<'_> {
+    fn each(
+        &self,
+        field: &Field,
+        see: &mut dyn FnMut(pointsman_rules::Value<'_>) -> std::ops::ControlFlow<()>,
+    ) {
+        self.recorded.each(field, see);
+    }
+
+    fn unsettled(&self, field: &Field) -> Option<pointsman_rules::Cause> {
+        let cause = self.recorded.unsettled(field)?;
+        let is_absent = !self.absent.is_empty() && self.absent.contains(&field.to_string());
+        (!is_absent).then_some(cause)
+    }
+}
+
+/// Whether it came over TLS: as the log says, or as the listener is.
+fn is_tls(stand: &Stand, record: &Record) -> bool {
+    match record.tls {
+        Tls::Unknown => stand.place.is_tls,
+        Tls::Plain | Tls::Hello(_) => false,
+        Tls::Spoken(..) => true,
+    }
+}
+
+/// The connection, with something in the place of what is not known.
+fn connection(stand: &Stand, record: &Record) -> Connection {
+    let src = match record.client {
+        Client::Unix | Client::Unknown => None,
+        Client::Port(end) => Some(end),
+        Client::Address(ip) => Some(SocketAddr::new(ip, 0)),
+    };
+    let dst_ip = stand.dst_ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let dst = SocketAddr::new(dst_ip, stand.dst_port.unwrap_or_default());
+    let tls = match &record.tls {
+        Tls::Spoken(version, sni) => {
+            Some(TlsFacts { sni: sni.clone(), version, cipher: "", alpn: None, resumed: false, client: None })
+        }
+        Tls::Unknown if stand.place.is_tls => {
+            Some(TlsFacts { sni: None, version: "", cipher: "", alpn: None, resumed: false, client: None })
+        }
+        Tls::Unknown | Tls::Plain | Tls::Hello(_) => None,
+    };
+    Connection {
+        src,
+        dst: (record.client != Client::Unix).then_some(dst),
+        proxied: record.client_ip.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, 0)))),
+        tls: tls.map(Arc::new),
+    }
+}
+
+/// What is known of a connection.
+fn known(stand: &Stand, record: &Record) -> Known<'static> {
+    let is_unix = record.client == Client::Unix;
+    // Without a configuration nobody knows how a listener speaks that a log of another server does not name.
+    let is_plain = match record.tls {
+        Tls::Unknown => !stand.place.listener.is_empty() && !stand.place.is_tls,
+        Tls::Plain => true,
+        Tls::Spoken(..) | Tls::Hello(_) => false,
+    };
+    let is_spoken = matches!(record.tls, Tls::Spoken(..));
+    let client_ip = match record.client {
+        _ if record.client_ip.is_some() => true,
+        Client::Unix => true,
+        // Who is behind a proxy that is believed stands in a field of the head.
+        Client::Address(ip) => !stand.place.trusted_proxies().contain(ip),
+        Client::Port(_) | Client::Unknown => false,
+    };
+    Known {
+        src_ip: record.client != Client::Unknown,
+        src_port: matches!(record.client, Client::Unix | Client::Port(_)),
+        dst_ip: is_unix || stand.dst_ip.is_some(),
+        dst_port: is_unix || stand.dst_port.is_some(),
+        client_ip,
+        scheme: !matches!(record.tls, Tls::Unknown) || !stand.place.listener.is_empty(),
+        sni: is_plain || is_spoken,
+        tls_version: is_plain || is_spoken,
+        handshake: is_plain,
+        ..Known::default()
+    }
+}
+
+/// Writes the head again and reads it as the switch does; the error is the sentence that refuses it.
+fn read(request: &Request, stand: &Stand, room: &mut Room) -> Result<(), &'static str> {
+    let host = match &request.host {
+        Host::Unknown => Some(HOST.as_bytes()),
+        Host::Known(host) => host.as_deref(),
+    };
+    let (Target::Whole(target) | Target::Path(target)) = &request.target;
+    let texts = [&request.method[..], target, host.unwrap_or_default()];
+    if texts.iter().any(|text| text.iter().any(|byte| matches!(byte, b'\r' | b'\n'))) {
+        // It would be another line of the head.
+        return Err(Refusal::Syntax.sentence());
+    }
+    write(request, host, &mut room.bytes);
+    let mut parsed = room.head.parse(&room.bytes, &stand.place.limits);
+    if request.host == Host::Unknown && room.head.form() == TargetForm::Absolute {
+        // The host is that of the target, or it would have been refused.
+        let host = authority(target).to_vec();
+        write(request, Some(&host), &mut room.bytes);
+        parsed = room.head.parse(&room.bytes, &stand.place.limits);
+    }
+    match parsed {
+        Ok(true) => {}
+        Ok(false) => return Err("it makes no whole head"),
+        Err(refusal) => return Err(refusal.sentence()),
+    }
+    if request.version == Some(Version::Http2) {
+        room.head.is_of_http2().map_err(|refusal| refusal.sentence())?;
+    }
+    Ok(())
+}
+
+/// `shop.example:8080` of `http://shop.example:8080/x?y`.
+fn authority(target: &[u8]) -> &[u8] {
+    let behind = target.windows(3).position(|window| window == b"://").map_or(0, |at| at + 3);
+    let rest = target.get(behind..).unwrap_or_default();
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    rest.get(..end).unwrap_or_default()
+}
+
+/// Without a host it is written as HTTP/1.0, which alone may lack one.
+fn write(request: &Request, host: Option<&[u8]>, to: &mut Vec<u8>) {
+    let (Target::Whole(target) | Target::Path(target)) = &request.target;
+    let is_http10 = request.version == Some(Version::Http10) || host.is_none();
+    let version: &[u8] = if is_http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
+    to.clear();
+    for part in [&request.method[..], b" ", target, version] {
+        to.extend_from_slice(part);
+    }
+    let fields = request.headers.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    for (name, value) in host.map(|host| ("host", host)).into_iter().chain(fields) {
+        for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+            to.extend_from_slice(part);
+        }
+    }
+    to.extend_from_slice(b"\r\n");
+}

@@ -1,0 +1,155 @@
+//! The rules that a log is replayed against, and the listeners that they stand at.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use pointsman_config::{Bind, Listener, Loaded, Plan, Protocol};
+use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
+
+use super::Options;
+use crate::check::input;
+use crate::explain::place::Place;
+
+/// A rule set by itself, or the listeners of a configuration.
+pub(super) struct Rules {
+    pub(super) stands: Vec<Stand>,
+    /// Whether no configuration says where they stand.
+    pub(super) are_alone: bool,
+}
+
+/// A listener with its rules, as far as a replay asks for it.
+pub(super) struct Stand {
+    pub(super) place: Place,
+    /// Where clients connect to, where there is one address.
+    pub(super) dst_ip: Option<IpAddr>,
+    /// Likewise.
+    pub(super) dst_port: Option<u16>,
+}
+
+/// The rules that are to come, and those before where they are given.
+pub(super) struct Sides {
+    pub(super) new: Rules,
+    pub(super) old: Option<Rules>,
+}
+
+impl Sides {
+    /// Reads them; the error is a text for people. A rule set beside a configuration takes the place of the rules of
+    /// one of its listeners.
+    pub(super) fn load(options: &Options, colour: Colour) -> Result<Sides, String> {
+        let Some(old) = &options.old else {
+            let new = match input::is_configuration(&options.new) {
+                true => configured(&options.new, options, colour)?.0,
+                false => alone(&options.new, colour)?,
+            };
+            return Ok(Sides { new, old: None });
+        };
+        let (new, old) = match (input::is_configuration(&options.new), input::is_configuration(old)) {
+            (false, false) => (alone(&options.new, colour)?, alone(old, colour)?),
+            (true, true) => {
+                (configured(&options.new, options, colour)?.0, configured(old, options, colour)?.0)
+            }
+            (true, false) => {
+                let (new, loaded) = configured(&options.new, options, colour)?;
+                let old = instead(old, &new, options, &loaded, colour)?;
+                (new, old)
+            }
+            (false, true) => {
+                let (old, loaded) = configured(old, options, colour)?;
+                (instead(&options.new, &old, options, &loaded, colour)?, old)
+            }
+        };
+        Ok(Sides { new, old: Some(old) })
+    }
+}
+
+impl Rules {
+    /// The listener of this name, or the only one that reads requests; of rules by themselves the only place there is.
+    pub(super) fn stand(&self, listener: Option<&str>) -> Option<&Stand> {
+        let mut stands = self.stands.iter();
+        match listener {
+            _ if self.are_alone => stands.next(),
+            Some(name) => stands.find(|stand| &*stand.place.listener == name),
+            None => {
+                let mut requests = stands.filter(|stand| stand.place.protocol == Protocol::Http);
+                let first = requests.next();
+                first.filter(|_| requests.next().is_none())
+            }
+        }
+    }
+}
+
+impl Stand {
+    fn alone(program: Program) -> Stand {
+        Stand { place: Place::of_no_listener(Arc::new(program), Vec::new()), dst_ip: None, dst_port: None }
+    }
+
+    fn of(listener: &Listener, plan: &Plan) -> Stand {
+        let binds: Option<Vec<SocketAddr>> = listener.binds.iter().map(Bind::address).collect();
+        let (mut dst_ip, mut dst_port) = (None, None);
+        if let Some([first, others @ ..]) = binds.as_deref() {
+            let is_one = |of: fn(&SocketAddr) -> String| others.iter().all(|bind| of(bind) == of(first));
+            dst_ip =
+                Some(first.ip()).filter(|ip| !ip.is_unspecified() && is_one(|bind| bind.ip().to_string()));
+            dst_port = Some(first.port()).filter(|port| *port != 0 && is_one(|bind| bind.port().to_string()));
+        }
+        Stand { place: Place::of_listener(listener, plan, &[]), dst_ip, dst_port }
+    }
+}
+
+/// A rule set whose targets are taken as given.
+fn alone(path: &Path, colour: Colour) -> Result<Rules, String> {
+    Ok(Rules { stands: vec![Stand::alone(compiled(path, &Targets::Any, colour)?)], are_alone: true })
+}
+
+fn compiled(path: &Path, targets: &Targets, colour: Colour) -> Result<Program, String> {
+    let source = input::text(path).map_err(|message| format!("error: {message}\n"))?;
+    let compiled = pointsman_rules::compile(&source, targets);
+    compiled.map(|compiled| compiled.program).map_err(|findings| {
+        let errors = findings.iter().filter(|finding: &&Diagnostic| finding.severity == Severity::Error);
+        draw(errors, &input::name(path), &source, colour)
+    })
+}
+
+/// The listeners of a configuration, or the one that is wanted.
+fn configured(path: &Path, options: &Options, colour: Colour) -> Result<(Rules, Loaded), String> {
+    let loaded = Plan::check_only(path).map_err(|problems| problems.render(colour))?;
+    let plan = &loaded.plan;
+    let is_wanted =
+        |listener: &&Listener| options.listener.as_deref().is_none_or(|wanted| wanted == &*listener.name);
+    let stands: Vec<_> =
+        plan.listeners.iter().filter(is_wanted).map(|listener| Stand::of(listener, plan)).collect();
+    if let (true, Some(name)) = (stands.is_empty(), &options.listener) {
+        let names: Vec<_> = plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
+        return Err(format!(
+            "error: there is no listener `{name}` in `{}`\nhelp: the listeners are {}\n",
+            path.display(),
+            names.join(", ")
+        ));
+    }
+    Ok((Rules { stands, are_alone: false }, loaded))
+}
+
+/// A rule set in the place of that of a listener of a configuration.
+fn instead(
+    path: &Path,
+    beside: &Rules,
+    options: &Options,
+    loaded: &Loaded,
+    colour: Colour,
+) -> Result<Rules, String> {
+    let mut requests = beside.stands.iter().filter(|stand| stand.place.protocol == Protocol::Http);
+    let (Some(only), None) = (requests.next(), requests.next()) else {
+        let hint = match options.listener {
+            Some(_) => "it reads no requests, and rules that stand alone are about requests",
+            None => "`--listener NAME` says whose rules these take the place of",
+        };
+        let name = input::name(path);
+        return Err(format!("error: the configuration has not one listener for `{name}`\nhelp: {hint}\n"));
+    };
+    let listener = loaded.plan.listener_named(&only.place.listener);
+    let Some(listener) = listener else { return Err("error: the listener is gone\n".to_owned()) };
+    let mut stand = Stand::of(listener, &loaded.plan);
+    stand.place.program = Some(Arc::new(compiled(path, &loaded.targets, colour)?));
+    Ok(Rules { stands: vec![stand], are_alone: false })
+}
