@@ -51,7 +51,8 @@ impl Protocol {
     }
 
     /// What rules are asked about.
-    pub(crate) fn scope(self) -> Scope {
+    #[must_use]
+    pub fn scope(self) -> Scope {
         match self {
             Protocol::Http => Scope::Requests,
             Protocol::Tcp => Scope::Connections,

@@ -3,7 +3,7 @@
 mod layout;
 mod spelling;
 
-use crate::ast::{Action, Block, Comment, Item, Operand, Rule, RuleFile, TestCase};
+use crate::ast::{Action, Block, Comment, Condition, Entry, Item, Name, Operand, Rule, RuleFile, TestCase};
 use crate::{Diagnostic, Severity};
 
 use layout::LINE_CHARS_MAX;
@@ -35,6 +35,26 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
 /// may stand in it.
 pub(crate) fn spell(operand: &Operand, source: &str) -> String {
     Spelling { source }.operand(operand)
+}
+
+/// A condition in its modern form, on one line.
+pub(crate) fn spell_condition(condition: &Condition, source: &str) -> String {
+    Spelling { source }.condition(condition)
+}
+
+/// An entry of a list.
+pub(crate) fn spell_entry(entry: &Entry, source: &str) -> String {
+    Spelling { source }.entry(entry)
+}
+
+/// A name as it stands where a target does.
+pub(crate) fn spell_name(target: &Name) -> String {
+    spelling::name(target)
+}
+
+/// What stands before the condition or the block of a rule.
+pub(crate) fn spell_rule_head(rule: &Rule) -> String {
+    rule.label.as_ref().map(|label| format!("{}: ", label.text)).unwrap_or_default()
 }
 
 struct Printer<'a> {
@@ -83,7 +103,7 @@ impl Printer<'_> {
     }
 
     fn rule(&mut self, rule: &Rule) {
-        let label = rule.label.as_ref().map(|label| format!("{}: ", label.text)).unwrap_or_default();
+        let label = spell_rule_head(rule);
         let Some(condition) = &rule.condition else {
             self.out.push_str(&label);
             self.whole_block(rule);

@@ -9,10 +9,20 @@ fn shown(finished: &Finished) -> String {
     format!("{}---- standard error\n{}---- exit status {}\n", finished.stdout, finished.stderr, finished.code)
 }
 
-/// Each rule set of the folder, with the tests beside it. `UPDATE_EXPECT=1` writes what is said now.
 #[test]
 fn vectors() {
-    let folder = testdata("rule_tests");
+    assert!(vectors_of("rule_tests", &[]) >= 6);
+}
+
+/// What each mistake that no test notices looks like.
+#[test]
+fn mutants() {
+    assert!(vectors_of("mutants", &["--mutate", "--fail-under", "100"]) >= 4);
+}
+
+/// Each rule set of a folder, with the tests beside it; how many there are. `UPDATE_EXPECT=1` writes what is said now.
+fn vectors_of(folder: &str, options: &[&str]) -> usize {
+    let folder = testdata(folder);
     let mut ran = 0;
     for entry in std::fs::read_dir(&folder).expect("a readable folder").flatten() {
         let name = entry.file_name().into_string().expect("a plain name");
@@ -22,6 +32,7 @@ fn vectors() {
         let tests = format!("{stem}.test.rules");
         let mut words = vec!["test", &name];
         words.extend(folder.join(&tests).exists().then_some(&*tests));
+        words.extend(options);
         let said = shown(&pointsman(&folder, &words));
         let expected = folder.join(format!("{stem}.out"));
         if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -32,7 +43,51 @@ fn vectors() {
         }
         ran += 1;
     }
-    assert!(ran >= 6, "{ran} vectors");
+    ran
+}
+
+/// For programs, and at most so many of them.
+#[test]
+fn mutants_as_json() {
+    let folder = testdata("mutants");
+    let of = |options: &[&str]| {
+        let finished =
+            pointsman(&folder, &[&["test", "borders.rules", "--mutate", "--json"], options].concat());
+        let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        (finished.code, report["mutants"].clone())
+    };
+    let (code, mutants) = of(&[]);
+    assert_eq!((code, &mutants["killed"], &mutants["survived"]), (0, &5.into(), &2.into()), "{mutants}");
+    let expected = serde_json::json!({
+        "rules": "borders.rules", "rule": "R1", "kind": "comparison",
+        "span": { "start": 8, "end": 37, "line": 1, "column": 9 },
+        "was": "header[\"x-amount\"] > 52000.50", "becomes": "header[\"x-amount\"] >= 52000.50",
+        "message": "no test notices `header[\"x-amount\"] >= 52000.50` in R1",
+    });
+    assert_eq!(mutants["survivors"][0], expected, "{mutants}");
+    assert_eq!((&mutants["percent"], &mutants["not_tried"]), (&71.into(), &0.into()));
+    assert_eq!(of(&["--fail-under", "71"]).0, 0);
+    assert_eq!(of(&["--fail-under", "72"]).0, 1);
+    let (_, some) = of(&["--mutants-max", "3"]);
+    let tried = some["killed"].as_u64().zip(some["survived"].as_u64()).map(|(a, b)| a + b);
+    assert_eq!((tried, &some["not_tried"]), (Some(3), &4.into()), "{some}");
+    ends(&folder, &["test", "borders.rules", "--mutants-max", "3"], 2, &["--mutate"]);
+}
+
+/// The pools of a configuration are what a mutant can name, and its connections what it is asked about.
+#[test]
+fn mutants_of_a_configuration() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let configuration =
+        "[[listener]]\nname = \"sites\"\nbind = \"127.0.0.1:0\"\nprotocol = \"tls-passthrough\"
+rules = \"sites.rules\"\npool = \"other\"\n[pool.other]\nservers = [\"127.0.0.1:1\"]\n";
+    let rules = "R1: if (tls.sni == \"a.example\") { routeTo(other); }
+test \"a\" { request tls.sni \"a.example\" proto \"tls\" expect R1 -> other }\n";
+    for (name, text) in [("pointsman.toml", configuration), ("sites.rules", rules)] {
+        std::fs::write(folder.path().join(name), text).expect("a writable folder");
+    }
+    let words = ["test", "pointsman.toml", "--mutate", "--fail-under", "100"];
+    ends(folder.path(), &words, 0, &["2 of 2 mutants killed (100 %)"]);
 }
 
 #[test]

@@ -264,7 +264,7 @@ impl TextOperator {
 }
 
 /// A name by itself where it is a word, otherwise in quotes.
-fn name(name: &Name) -> String {
+pub(super) fn name(name: &Name) -> String {
     let token = Lexer::new(&name.text).next();
     let whole = token.span.start == 0 && token.span.end as usize == name.text.len();
     if token.kind == Kind::Word && whole { name.text.to_string() } else { quote(&name.text) }

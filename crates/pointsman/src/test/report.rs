@@ -4,6 +4,7 @@ use pointsman_rules::{Colour, Lines};
 use serde_json::{Value, json};
 
 use super::coverage::{Coverage, percent};
+use super::mutants::Mutation;
 use super::suite::Suite;
 use super::trial::{self, Verdict};
 use crate::check::plural;
@@ -91,20 +92,23 @@ impl Report {
         format!("{}: {} passed, {failed} failed", plural(tests, "test"), tests - failed)
     }
 
-    /// For programs.
-    pub(super) fn json(&self) -> String {
+    /// For programs, with what became of mutants where there are some.
+    pub(super) fn json(&self, mutation: Option<&Mutation>) -> String {
         let sets = self.suites.iter().map(|suite| {
             let tests: Vec<_> = suite.tests.iter().map(Test::to_json).collect();
             json!({ "rules": suite.name, "tests": tests, "coverage": suite.coverage.to_json() })
         });
         let (taken, all) = self.branches();
-        let report = json!({
+        let mut report = json!({
             "version": 1,
             "passed": self.tests() - self.failed(),
             "failed": self.failed(),
             "percent": percent(taken, all),
             "rule_sets": sets.collect::<Vec<_>>(),
         });
+        if let Some(mutation) = mutation {
+            report["mutants"] = mutation.to_json();
+        }
         format!("{report:#}\n")
     }
 }

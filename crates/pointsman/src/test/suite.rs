@@ -15,6 +15,8 @@ pub(super) struct Suite {
     pub(super) name: String,
     pub(super) program: Arc<Program>,
     pub(super) place: Place,
+    /// What its rules can name.
+    pub(super) targets: Targets,
     pub(super) files: Vec<TestFile>,
 }
 
@@ -51,7 +53,7 @@ fn of_rules(options: &Options, colour: Colour) -> Result<Loaded, String> {
     let set = RuleSet { name, source: source.into(), program: program.clone(), tests: compiled.tests };
     let (further, warnings) = further(&options.tests, &set.tests, &program, &Targets::Any, colour)?;
     let place = Place::of_no_listener(program, Vec::new());
-    Ok(Loaded { suites: vec![suite(set, place, further)], warnings })
+    Ok(Loaded { suites: vec![suite(set, place, Targets::Any, further)], warnings })
 }
 
 fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String> {
@@ -95,15 +97,15 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String>
             is_wanted(&listener.name) && program.is_some_and(|program| Arc::ptr_eq(program, &set.program))
         })?;
         let place = Place::of_listener(listener, plan, &[]);
-        Some(suite(set, place, tests.take().unwrap_or_default()))
+        Some(suite(set, place, loaded.targets.clone(), tests.take().unwrap_or_default()))
     });
     Ok(Loaded { suites: suites.collect(), warnings })
 }
 
-fn suite(set: RuleSet, place: Place, further: Vec<TestFile>) -> Suite {
+fn suite(set: RuleSet, place: Place, targets: Targets, further: Vec<TestFile>) -> Suite {
     let beside = TestFile { name: set.name.clone(), source: set.source, cases: set.tests.cases };
     let files = std::iter::once(beside).chain(further).collect();
-    Suite { name: set.name, program: set.program, place, files }
+    Suite { name: set.name, program: set.program, place, targets, files }
 }
 
 /// Files of tests, and what is odd about them.

@@ -10,7 +10,7 @@ use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
     Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, NameKind,
-    Outcome, Program, RuleIndex, SHOWN_VALUES_MAX, Subject, TestCase, Truth, Truths, Value,
+    Outcome, Program, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth, Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -45,15 +45,59 @@ pub(super) fn run(
     program: &Arc<Program>,
     coverage: &mut Coverage,
 ) -> Verdict {
-    let said = Said(test);
     let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
     test.show_body(&mut evidence);
+    let judge = |said: Said<'_>, subject: &Asked<'_>| judged(said, subject, program, coverage);
+    asked(test, place, evidence, judge).unwrap_or_else(|impossible| impossible)
+}
+
+/// Whether a test of a program is met by another one, in which rules may stand elsewhere.
+pub(super) fn still_passes(
+    test: &TestCase,
+    place: &Place,
+    program: &Program,
+    other: &Program,
+    place_of: impl Fn(RuleIndex) -> RuleIndex,
+) -> bool {
+    let mut evidence = Evidence::keeping(other, 1);
+    for given in &test.given {
+        let Field::Payload(payload) = &given.field else { continue };
+        // What the other one does not name tells it nothing.
+        let mut named = other.payloads.iter();
+        if let Some(payload) = named.find(|named| named.place == payload.place) {
+            evidence.see(payload.id, given.value.as_value());
+        }
+    }
+    evidence.end_all(test.rest);
+    let expected = match test.expected {
+        Expectation::Nothing => Expectation::Nothing,
+        Expectation::Decides(rule, ExpectedOutcome::Target(target)) => {
+            let name = program.targets.get(target.0 as usize);
+            let place = other.targets.iter().position(|other| Some(other) == name);
+            let Some(target) = place.and_then(|place| u32::try_from(place).ok()) else { return false };
+            Expectation::Decides(place_of(rule), ExpectedOutcome::Target(TargetId(target)))
+        }
+        Expectation::Decides(rule, outcome) => Expectation::Decides(place_of(rule), outcome),
+    };
+    let is_met =
+        |_: Said<'_>, subject: &Asked<'_>| expected.is_met(&other.decide(subject, &mut Truths::default()));
+    asked(test, place, evidence, is_met).unwrap_or(false)
+}
+
+/// Asks about the request that a test describes; the error says why there is none.
+fn asked<R>(
+    test: &TestCase,
+    place: &Place,
+    evidence: Evidence,
+    ask: impl FnOnce(Said<'_>, &Asked<'_>) -> R,
+) -> Result<R, Verdict> {
+    let said = Said(test);
     let connection = said.connection(place);
     if place.protocol != Protocol::Http {
         let hello = (place.protocol == Protocol::TlsPassthrough).then(|| said.hello());
         let connection = pointsman_view::Connection { tls: None, ..connection };
         let view = ConnectionView::new(&connection, hello.as_ref());
-        return judged(said, &Asked { head: &view, evidence }, program, coverage);
+        return Ok(ask(said, &Asked { head: &view, evidence }));
     }
     let mut trusted = place.trusted_proxies.clone();
     if said.trusts_its_peer() {
@@ -62,19 +106,19 @@ pub(super) fn run(
     let trusted = TrustedProxies { networks: &trusted, unix: false };
     let request = match read(said, place, &connection, trusted) {
         Ok(request) => request,
-        Err(refusal) => return refused(refusal.status(), refusal.sentence()),
+        Err(refusal) => return Err(refused(refusal.status(), refusal.sentence())),
     };
     let Some(request) = request else {
-        return Verdict::Impossible("what it says makes no request".to_owned());
+        return Err(Verdict::Impossible("what it says makes no request".to_owned()));
     };
     let mut scratch = Vec::new();
     let target = request.head.path_and_query(&request.bytes);
     let path = match normal_form(target, place.path_options, &mut scratch) {
         Ok(path) => path,
-        Err(refusal) => return refused(refusal.status(), refusal.sentence()),
+        Err(refusal) => return Err(refused(refusal.status(), refusal.sentence())),
     };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, trusted);
-    judged(said, &Asked { head: &view, evidence }, program, coverage)
+    Ok(ask(said, &Asked { head: &view, evidence }))
 }
 
 /// The request as the switch reads it; nothing where its head has no end.
