@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::{Arg, ValueExt};
+use pointsman_rules::{Condition, Targets};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
@@ -237,7 +238,7 @@ impl Options {
             match argument {
                 Arg::Long("old") => options.old = Some(parser.value()?.into()),
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
-                Arg::Long("absent") => options.absent.push(parser.value()?.string()?),
+                Arg::Long("absent") => options.absent.push(field(&parser.value()?.string()?)?),
                 Arg::Long("same-rule") => options.same_rule = true,
                 Arg::Long("samples") => options.samples = samples(&parser.value()?.string()?)?,
                 Arg::Long("json") => options.json = true,
@@ -256,6 +257,17 @@ impl Options {
         }
         Ok(Some(Options { log, new, ..options }))
     }
+}
+
+/// A field as rules spell it.
+fn field(word: &str) -> Result<String, String> {
+    let rules = format!("if ({word} exists) {{ reject(); }}");
+    let compiled = pointsman_rules::compile(&rules, &Targets::Any).ok();
+    let field = compiled.and_then(|compiled| match &compiled.program.rules.first()?.condition {
+        Condition::Test(test) => Some(test.field.to_string()),
+        _ => None,
+    });
+    field.ok_or_else(|| format!("`--absent` takes a field such as `cookie[\"sid\"]`, not `{word}`"))
 }
 
 fn samples(word: &str) -> Result<usize, String> {
@@ -283,7 +295,17 @@ mod tests {
         );
         assert!(options.same_rule && options.json);
         assert!(read("--help").expect("good").is_none());
-        for bad in ["", "a", "a b c", "- -", "- a --old -", "a b --samples 101", "a b --old", "a b --what"] {
+        for bad in [
+            "",
+            "a",
+            "a b c",
+            "- -",
+            "- a --old -",
+            "a b --samples 101",
+            "a b --old",
+            "a b --what",
+            "a b --absent cooky[\"a\"]",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }
