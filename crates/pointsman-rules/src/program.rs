@@ -123,7 +123,7 @@ pub enum Condition {
 
 impl Condition {
     /// Shows the tests that it is made of, from left to right.
-    pub(crate) fn each_test<'c>(&'c self, see: &mut impl FnMut(&'c Test)) {
+    pub fn each_test<'c>(&'c self, see: &mut impl FnMut(&'c Test)) {
         match self {
             Condition::Always => {}
             Condition::Not(inner) => inner.each_test(see),

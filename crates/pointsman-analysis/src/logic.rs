@@ -1,0 +1,1 @@
+//! Which tests must come to what for a request to reach a rule.

@@ -1,0 +1,1 @@
+//! Which values of one field satisfy many tests at once.

@@ -1,0 +1,1 @@
+//! Requests that prove what is said.
