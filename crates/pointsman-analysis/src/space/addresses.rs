@@ -1,0 +1,73 @@
+//! Addresses of which one fulfils claims if any does.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+use pointsman_rules::{Entry, Op};
+
+use super::claim::Claim;
+
+/// Such as documents use (RFC 5737, RFC 3849), and some of private networks.
+const NICE: [IpAddr; 5] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+    IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)),
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+    IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+];
+
+/// Neighbours of the IPv4-mapped addresses, which count as IPv4.
+const BESIDE_MAPPED: [u128; 2] = [0xfffe_ffff_ffff, 0x1_0000_0000_0000];
+
+/// The nice ones, those next to the least of each network, and all at a border: between two borders all addresses of a
+/// family are alike.
+pub(super) fn candidates(claims: &[Claim<'_>]) -> Vec<IpAddr> {
+    let mut borders = Vec::new();
+    for claim in claims {
+        match &claim.test.op {
+            Op::IpIn(network) | Op::IpNotIn(network) => of_network(network, &mut borders),
+            Op::IpOrder(_, address) => borders.push(*address),
+            Op::In(entries) => entries.iter().for_each(|entry| match entry {
+                Entry::Network(network) => of_network(network, &mut borders),
+                Entry::IpRange { from, to, .. } => borders.extend([*from, *to]),
+                _ => {}
+            }),
+            _ => {}
+        }
+    }
+    let (mut fourth, mut sixth) = (BTreeSet::from([0, u32::MAX]), BTreeSet::from(BESIDE_MAPPED));
+    sixth.extend([0, u128::MAX]);
+    for border in borders {
+        match border.to_canonical() {
+            IpAddr::V4(address) => {
+                let bits = address.to_bits();
+                fourth.extend([bits.saturating_sub(1), bits, bits.saturating_add(1)]);
+            }
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                sixth.extend([bits.saturating_sub(1), bits, bits.saturating_add(1)]);
+            }
+        }
+    }
+    let fourth = fourth.into_iter().map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)));
+    let sixth = sixth.into_iter().map(Ipv6Addr::from_bits);
+    let sixth = sixth.filter(|address| address.to_ipv4_mapped().is_none()).map(IpAddr::V6);
+    let (usual, odd): (Vec<_>, Vec<_>) = fourth.chain(sixth).partition(|address| is_usual(*address));
+    NICE.into_iter().chain(usual).chain(odd).collect()
+}
+
+fn of_network(network: &IpNet, borders: &mut Vec<IpAddr>) {
+    borders.extend([network.network(), network.broadcast()]);
+}
+
+/// Whether it may be a host's: neither the first nor the last of a network of eight bits, nor a group's.
+fn is_usual(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, .., last] = address.octets();
+            (1..224).contains(&first) && first != 127 && (1..255).contains(&last)
+        }
+        IpAddr::V6(address) => !address.is_multicast() && !address.is_unspecified(),
+    }
+}
