@@ -20,7 +20,7 @@ const NICE: [IpAddr; 5] = [
 /// Neighbours of the IPv4-mapped addresses, which count as IPv4.
 const BESIDE_MAPPED: [u128; 2] = [0xfffe_ffff_ffff, 0x1_0000_0000_0000];
 
-/// The nice ones, those next to the least of each network, and all at a border: between two borders all addresses of a
+/// The nice ones, and those at and near each border: between two borders all addresses of a
 /// family are alike.
 pub(super) fn candidates(claims: &[Claim<'_>]) -> Vec<IpAddr> {
     let mut borders = Vec::new();
@@ -42,11 +42,11 @@ pub(super) fn candidates(claims: &[Claim<'_>]) -> Vec<IpAddr> {
         match border.to_canonical() {
             IpAddr::V4(address) => {
                 let bits = address.to_bits();
-                fourth.extend([bits.saturating_sub(1), bits, bits.saturating_add(1)]);
+                fourth.extend(bits.saturating_sub(1)..=bits.saturating_add(2));
             }
             IpAddr::V6(address) => {
                 let bits = address.to_bits();
-                sixth.extend([bits.saturating_sub(1), bits, bits.saturating_add(1)]);
+                sixth.extend(bits.saturating_sub(1)..=bits.saturating_add(2));
             }
         }
     }

@@ -506,7 +506,7 @@ mod tests {
             let table = of_regex(pattern).expect("it is small");
             let matcher = pointsman_rules::compile(
                 &format!("if (host matches \"{pattern}\") {{ reject(); }}"),
-                &pointsman_rules::Targets::any(),
+                &pointsman_rules::Targets::Any,
             );
             let program = matcher.expect("it is a regex").program;
             let Some(pointsman_rules::Condition::Test(test)) = program.rules.first().map(|rule| &rule.condition)

@@ -13,7 +13,10 @@ use crate::wanted::Values;
 /// Values of one field that are made up.
 const VALUES_MAX: usize = 1000;
 
-/// Values that are looked for where several obligations must share few.
+/// Values of which each is left out to see whether the others are enough.
+const SHRUNK_MAX: usize = 32;
+
+/// Choices that are made where several obligations must share few values.
 const PACKED_MAX: usize = 200;
 
 /// The cause of faults behind the values that are known.
@@ -46,9 +49,9 @@ pub(super) fn solve(
             match shape {
                 Shape::Values(known) => {
                     let values = Values { known, rest: *rest };
-                    debug_assert!(claims.iter().all(|claim| claim.takes_all(&values)), "{values:?} {claims:?}");
-                    if claims.iter().all(|claim| claim.takes_all(&values)) {
-                        return Solved::Values(values);
+                    debug_assert!(fulfil(claims, &values), "{values:?} {claims:?}");
+                    if fulfil(claims, &values) {
+                        return Solved::Values(search.without_needless(values));
                     }
                     is_unknown = true;
                 }
@@ -63,6 +66,10 @@ pub(super) fn solve(
     because.sort_unstable();
     because.dedup();
     Solved::Nothing { because }
+}
+
+fn fulfil(claims: &[Claim<'_>], values: &Values) -> bool {
+    claims.iter().all(|claim| claim.takes_all(values))
 }
 
 #[derive(Clone, Copy)]
@@ -161,6 +168,24 @@ impl<'p> Search<'_, 'p> {
         // One that is known to be at fault already is no further reason.
         let known = [first].into_iter().chain(failed).find(|index| because.contains(index));
         Shape::Nothing(vec![known.unwrap_or(first)])
+    }
+
+    /// Without those that nothing asks for, if there are few.
+    fn without_needless(&mut self, mut values: Values) -> Values {
+        let mut at = 0;
+        while values.known.len() <= SHRUNK_MAX && at < values.known.len() && values.known.len() > 1 {
+            if !self.effort.take(self.claims.len() as u64) {
+                break;
+            }
+            let mut fewer = values.clone();
+            fewer.known.remove(at);
+            if fulfil(self.claims, &fewer) {
+                values = fewer;
+            } else {
+                at += 1;
+            }
+        }
+        values
     }
 
     fn one(&mut self, rest: Option<Cause>) -> Shape {

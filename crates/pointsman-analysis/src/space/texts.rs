@@ -76,6 +76,10 @@ impl<'p> Sorted<'p> {
     fn of(claim: &Claim<'p>) -> Result<Sorted<'p>, usize> {
         let compares = compares(&claim.test.op);
         let must = match compares {
+            Compares::Texts if matches!(claim.test.op, Op::Exists) => match claim.truths.has(Truth::True) {
+                true => None,
+                false => return Err(claim.index),
+            },
             Compares::Texts => match (claim.truths.has(Truth::True), claim.truths.has(Truth::False)) {
                 (false, false) => return Err(claim.index),
                 (true, true) => None,
@@ -382,6 +386,8 @@ impl Walk {
             && let Some(machine) = search.automata.of(&claim.test.op)
         {
             self.because.push(claim.index);
+            // The automaton is that of the text from which all others differ.
+            let taken = taken != matches!(claim.test.op, Op::TextDiffers(_));
             self.added.push((machine, claim.test.fold_case, taken));
             return self.added.len() <= MEMBERS_MAX;
         }
