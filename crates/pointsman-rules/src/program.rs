@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, Matcher, Payload, Span};
+use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span};
 use ipnet::IpNet;
 
 /// A compiled rule set. Immutable; one value serves all threads.
@@ -45,6 +45,15 @@ impl Program {
     pub(crate) fn with_payloads(self, payloads: Vec<Arc<Payload>>, validate: Option<Validate>) -> Program {
         let validate = validate.unwrap_or_else(|| self.validate_by_default());
         Program { payloads, validate, ..self }
+    }
+
+    /// A program without rules, which only names fields of the body at these places, in their order: for who wants to
+    /// see the values of one.
+    #[must_use]
+    pub fn of_places(places: impl IntoIterator<Item = Place>) -> Program {
+        let named = |(id, place)| Arc::new(Payload { id: PayloadId(id), spelling: "".into(), place });
+        let payloads = (0..).zip(places).map(named).collect();
+        Program::new(Vec::new(), None, OnUnknown::default(), Vec::new()).with_payloads(payloads, None)
     }
 
     /// How many rules a decision may cost.

@@ -1,0 +1,1 @@
+//! Whatever is sought: there is no request, or one that shows it.
