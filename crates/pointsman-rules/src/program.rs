@@ -275,6 +275,8 @@ pub struct Block {
     pub effects: Vec<Effect>,
     /// The fields of the body that its texts and its stickiness name: it runs when the first value of each is known.
     pub awaits: Vec<Field>,
+    /// The rules that this one may conflict with, as it says.
+    pub allows: Vec<RuleIndex>,
     /// Where the walk goes from here.
     pub exit: Exit,
 }
@@ -299,7 +301,7 @@ pub enum Exit {
 }
 
 /// An action that decides.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// `routeTo(target, stickiness)`.
     RouteTo {
@@ -392,11 +394,11 @@ pub enum HeaderEdit {
 }
 
 /// A text with fields in it: `https://${host}${path}`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Template(pub Vec<Piece>);
 
 /// A piece of a template.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Literal bytes.
     Literal(Box<[u8]>),
