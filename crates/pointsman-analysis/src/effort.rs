@@ -21,6 +21,18 @@ impl Effort {
         enough
     }
 
+    /// Takes so many, or all where there are fewer, for one question.
+    pub(crate) fn part(&mut self, steps: u64) -> Effort {
+        let steps = self.left.min(steps);
+        self.left -= steps;
+        Effort { left: steps }
+    }
+
+    /// What a part left over.
+    pub(crate) fn give_back(&mut self, part: Effort) {
+        self.left += part.left;
+    }
+
     /// Whether none are left.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
@@ -38,5 +50,15 @@ mod tests {
         assert!(effort.take(3) && !effort.is_used_up());
         assert!(!effort.take(3) && effort.is_used_up());
         assert!(effort.take(0) && !effort.take(1));
+    }
+
+    #[test]
+    fn a_part_comes_back_less_what_it_took() {
+        let mut effort = Effort::new(5);
+        let mut part = effort.part(3);
+        assert!(part.take(1) && effort.take(2) && effort.is_used_up());
+        effort.give_back(part);
+        assert!(effort.take(2) && !effort.take(1));
+        assert!(effort.part(9).is_used_up());
     }
 }

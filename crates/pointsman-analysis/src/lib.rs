@@ -7,10 +7,9 @@
 mod effort;
 mod logic;
 mod space;
-#[expect(dead_code, reason = "what asks for witnesses comes next")]
 mod wanted;
-#[cfg_attr(not(test), expect(dead_code, reason = "what asks for witnesses comes next"))]
 mod witness;
 
 pub use effort::Effort;
+pub use logic::{Code, Finding, findings};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

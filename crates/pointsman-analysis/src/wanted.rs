@@ -1,6 +1,6 @@
 //! What tests are wanted to come to, and what becomes of that.
 
-use pointsman_rules::{Cause, Field, OwnedValue, Test, Truth};
+use pointsman_rules::{Cause, Field, OwnedValue, Test};
 
 /// What a test is wanted to come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,10 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    pub(crate) fn takes(self, truth: Truth) -> bool {
+    #[cfg(test)]
+    pub(crate) fn takes(self, truth: pointsman_rules::Truth) -> bool {
+        use pointsman_rules::Truth;
+
         match self {
             Wanted::True => truth == Truth::True,
             Wanted::False => truth == Truth::False,

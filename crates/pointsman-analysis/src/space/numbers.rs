@@ -19,7 +19,10 @@ pub(super) fn integers(claims: &[Claim<'_>], max: u64) -> Vec<u64> {
         let whole = whole_part(bound);
         beside.extend([whole.saturating_sub(1), whole, whole.saturating_add(1)]);
     }
-    NICE.into_iter().chain(beside).filter(|number| *number <= max).collect()
+    // No connection has the port 0.
+    let has_zero = beside.remove(&0);
+    let numbers = NICE.into_iter().chain(beside).chain(has_zero.then_some(0));
+    numbers.filter(|number| *number <= max).collect()
 }
 
 /// The numbers as texts: each bound, and one beyond each. Nothing in the place of one that would be too long.
@@ -75,8 +78,9 @@ fn whole_part(number: &Decimal) -> u64 {
 /// no bound on that side.
 fn between(below: Option<&Decimal>, above: Option<&Decimal>) -> Option<String> {
     let zero = Decimal::from(0);
-    let is_between =
-        |number: &Decimal| below.is_none_or(|below| below < number) && above.is_none_or(|above| number < above);
+    let is_between = |number: &Decimal| {
+        below.is_none_or(|below| below < number) && above.is_none_or(|above| number < above)
+    };
     if is_between(&zero) {
         return Some("0".to_owned());
     }
