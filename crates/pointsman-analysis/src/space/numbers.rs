@@ -30,13 +30,18 @@ pub(super) fn texts(claims: &[Claim<'_>]) -> Vec<Option<String>> {
     let mut texts = Vec::with_capacity(2 * bounds.len() + 1);
     let mut below = None;
     for bound in bounds {
-        texts.extend([between(below, Some(bound)), Some(bound.to_string())]);
+        texts.extend([between(below, Some(bound)), spelled(bound)]);
         below = Some(bound);
     }
     // Above the last bound first: amounts that are asked for are rather large than negative.
     texts.push(between(below, None));
     texts.reverse();
     texts
+}
+
+/// Nothing where the text is too long to be a number.
+fn spelled(number: &Decimal) -> Option<String> {
+    Some(number.to_string()).filter(|text| text.parse().is_ok_and(|read: Decimal| read == *number))
 }
 
 fn bounds<'p>(claims: &[Claim<'p>]) -> Vec<&'p Decimal> {
@@ -75,8 +80,9 @@ fn whole_part(number: &Decimal) -> u64 {
 /// no bound on that side.
 fn between(below: Option<&Decimal>, above: Option<&Decimal>) -> Option<String> {
     let zero = Decimal::from(0);
-    let is_between =
-        |number: &Decimal| below.is_none_or(|below| below < number) && above.is_none_or(|above| number < above);
+    let is_between = |number: &Decimal| {
+        below.is_none_or(|below| below < number) && above.is_none_or(|above| number < above)
+    };
     if is_between(&zero) {
         return Some("0".to_owned());
     }
