@@ -35,9 +35,7 @@ pub(crate) enum Solved {
     /// These do.
     Values(Values),
     /// No request has values that satisfy what was asked at these places, in their order.
-    Nothing {
-        because: Vec<usize>,
-    },
+    Nothing { because: Vec<usize> },
     /// It was too much, or is not known how.
     Unknown,
 }
@@ -73,8 +71,11 @@ fn shrunk(
     }
     let mut kept = because.clone();
     for index in because {
-        let others: Vec<Claim<'_>> =
-            kept.iter().filter(|kept| **kept != index).filter_map(|kept| claims.get(*kept).copied()).collect();
+        let others: Vec<Claim<'_>> = kept
+            .iter()
+            .filter(|kept| **kept != index)
+            .filter_map(|kept| claims.get(*kept).copied())
+            .collect();
         if let Solved::Nothing { because } = shapes::solve(domain, &others, automata, effort) {
             kept = because;
         }

@@ -2,40 +2,92 @@
 
 use std::cmp::Ordering;
 
-use pointsman_rules::{Decimal, Op, Order};
+use pointsman_rules::{Decimal, Entry, Op, Order};
 
 use super::automata::Table;
 use super::numbers::Plain;
 
-/// The numbers without exponent for which a comparison comes to `holds`. Nothing for other comparisons, and for bounds
-/// of very many digits.
+/// Bounds that one text is held against.
+const BOUNDS_MAX: usize = 64;
+
+/// The numbers without exponent for which a comparison comes to `holds`. Nothing for other comparisons, and for very many
+/// bounds or bounds of very many digits.
 pub(super) fn automaton(op: &Op, holds: bool) -> Option<Table> {
-    let bound = match op {
-        Op::NumberEquals(bound) | Op::NumberDiffers(bound) | Op::NumberOrder(_, bound) => bound,
-        _ => return None,
+    let bounds = bounds(op)?;
+    let takes = |readings: &Vec<Reading>| {
+        let found: Option<Vec<Ordering>> =
+            readings.iter().zip(&bounds).map(|(reading, bound)| reading.against(bound)).collect();
+        found.is_some_and(|found| is_true(op, &found) == holds)
     };
-    let is_wanted = |found: Ordering| {
-        let truth = match op {
-            Op::NumberEquals(_) => found.is_eq(),
-            Op::NumberDiffers(_) => found.is_ne(),
-            Op::NumberOrder(Order::Less, _) => found.is_lt(),
-            Op::NumberOrder(Order::LessOrEqual, _) => found.is_le(),
-            Op::NumberOrder(Order::Greater, _) => found.is_gt(),
-            _ => found.is_ge(),
-        };
-        truth == holds
-    };
-    let digits = Plain::of(bound)?;
-    let is_negative = *bound < Decimal::from(0);
-    let takes = |reading: &Reading| {
-        reading.magnitude(&digits).is_some_and(|found| is_wanted(reading.against(found, is_negative, &digits)))
+    let next = |readings: &Vec<Reading>, byte| {
+        Some(readings.iter().zip(&bounds).map(|(reading, bound)| reading.next(byte, &bound.digits)).collect())
     };
     let mut classes = [12; 256];
     for (class, byte) in (0..).zip(b"0123456789+-") {
         classes[usize::from(*byte)] = class;
     }
     classes[usize::from(b'.')] = 13;
-    Table::explored(classes, Reading::default(), |reading, byte| Some(reading.next(byte, &digits)), takes)
+    Table::explored(classes, vec![Reading::default(); bounds.len()], next, takes)
+}
+
+struct Bound {
+    is_negative: bool,
+    digits: Plain,
+}
+
+impl Bound {
+    fn of(number: &Decimal) -> Option<Bound> {
+        Some(Bound { is_negative: *number < Decimal::from(0), digits: Plain::of(number)? })
+    }
+
+    fn is_zero(&self) -> bool {
+        self.digits.whole.is_empty() && self.digits.fraction.is_empty()
+    }
+}
+
+/// In the order in which they stand; one at least.
+fn bounds(op: &Op) -> Option<Vec<Bound>> {
+    match op {
+        Op::NumberEquals(bound) | Op::NumberDiffers(bound) | Op::NumberOrder(_, bound) => {
+            Some(vec![Bound::of(bound)?])
+        }
+        Op::In(entries) => {
+            let mut bounds = Vec::new();
+            for entry in entries {
+                match entry {
+                    Entry::Number(number) => bounds.push(Bound::of(number)?),
+                    Entry::NumberRange { from, to, .. } => bounds.extend([Bound::of(from)?, Bound::of(to)?]),
+                    Entry::Text(_) | Entry::Network(_) | Entry::IpRange { .. } | Entry::TextRange { .. } => {
+                        return None;
+                    }
+                }
+            }
+            Some(bounds).filter(|bounds| (1..=BOUNDS_MAX).contains(&bounds.len()))
+        }
+        _ => None,
+    }
+}
+
+/// What the comparison comes to for a number that stands to its bounds like this.
+fn is_true(op: &Op, found: &[Ordering]) -> bool {
+    let mut found = found.iter().copied();
+    let mut next = || found.next().unwrap_or(Ordering::Equal);
+    match op {
+        Op::NumberEquals(_) => next().is_eq(),
+        Op::NumberDiffers(_) => next().is_ne(),
+        Op::NumberOrder(Order::Less, _) => next().is_lt(),
+        Op::NumberOrder(Order::LessOrEqual, _) => next().is_le(),
+        Op::NumberOrder(Order::Greater, _) => next().is_gt(),
+        Op::NumberOrder(Order::GreaterOrEqual, _) => next().is_ge(),
+        Op::In(entries) => entries.iter().fold(false, |is_in, entry| match entry {
+            Entry::NumberRange { exclusive, .. } => {
+                let (low, high) = (next(), next());
+                is_in || if *exclusive { low.is_gt() && high.is_lt() } else { low.is_ge() && high.is_le() }
+            }
+            _ => next().is_eq() || is_in,
+        }),
+        _ => false,
+    }
 }
 
 /// How far a text has been read, and how what was read stands to the bound, both without their signs.
@@ -140,15 +192,16 @@ impl Reading {
         })
     }
 
-    fn against(self, magnitude: Ordering, is_negative: bool, bound: &Plain) -> Ordering {
-        let is_zero = bound.whole.is_empty() && bound.fraction.is_empty();
-        match (self.is_negative, is_negative) {
+    /// How the number stands to the bound; nothing where the text is no number.
+    fn against(self, bound: &Bound) -> Option<Ordering> {
+        let magnitude = self.magnitude(&bound.digits)?;
+        Some(match (self.is_negative, bound.is_negative) {
             (true, true) => magnitude.reverse(),
-            (true, false) if is_zero => magnitude.reverse(),
+            (true, false) if bound.is_zero() => magnitude.reverse(),
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
             (false, false) => magnitude,
-        }
+        })
     }
 }
 
@@ -163,18 +216,44 @@ mod tests {
         fn texts_are_taken_as_the_number_they_are(
             text in "[+-]?[019]{1,4}(\\.[019]{1,3})?|[019.+-]{0,4}",
             bound in "-?[019]{1,3}(\\.[019]{1,3})?",
+            other in "-?[019]{1,2}(\\.[019])?",
         ) {
             let number = Decimal::parse(text.as_bytes()).ok();
             let bound: Decimal = bound.parse().expect("a number");
-            for (op, found) in [
-                (Op::NumberEquals(bound.clone()), number.as_ref().map(|number| *number == bound)),
-                (Op::NumberDiffers(bound.clone()), number.as_ref().map(|number| *number != bound)),
-                (Op::NumberOrder(Order::Less, bound.clone()), number.as_ref().map(|number| *number < bound)),
-                (Op::NumberOrder(Order::GreaterOrEqual, bound.clone()), number.as_ref().map(|number| *number >= bound)),
+            let other: Decimal = other.parse().expect("a number");
+            let (from, to) = (bound.clone().min(other.clone()), bound.clone().max(other.clone()));
+            let range = |exclusive| Entry::NumberRange { from: from.clone(), to: to.clone(), exclusive };
+            for op in [
+                Op::NumberEquals(bound.clone()),
+                Op::NumberDiffers(bound.clone()),
+                Op::NumberOrder(Order::Less, bound.clone()),
+                Op::NumberOrder(Order::LessOrEqual, bound.clone()),
+                Op::NumberOrder(Order::Greater, bound.clone()),
+                Op::NumberOrder(Order::GreaterOrEqual, bound.clone()),
+                Op::In(vec![range(true), Entry::Number(9.into())]),
+                Op::In(vec![Entry::Number(9.into()), range(false)]),
             ] {
+                let expected = number.as_ref().map(|number| {
+                    let is_in = |exclusive| match exclusive {
+                        true => from < *number && *number < to,
+                        false => from <= *number && *number <= to,
+                    };
+                    match &op {
+                        Op::NumberEquals(_) => *number == bound,
+                        Op::NumberDiffers(_) => *number != bound,
+                        Op::NumberOrder(Order::Less, _) => *number < bound,
+                        Op::NumberOrder(Order::LessOrEqual, _) => *number <= bound,
+                        Op::NumberOrder(Order::Greater, _) => *number > bound,
+                        Op::NumberOrder(Order::GreaterOrEqual, _) => *number >= bound,
+                        Op::In(entries) => {
+                            *number == Decimal::from(9) || is_in(matches!(entries[..], [Entry::NumberRange { .. }, _]))
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                });
                 for holds in [true, false] {
                     let table = automaton(&op, holds).expect("it is small");
-                    prop_assert_eq!(table.takes(text.as_bytes()), found == Some(holds), "{:?} {} {}", op, text, holds);
+                    prop_assert_eq!(table.takes(text.as_bytes()), expected == Some(holds), "{:?} {} {}", op, text, holds);
                 }
             }
         }

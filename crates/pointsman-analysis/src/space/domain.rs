@@ -1,5 +1,8 @@
 //! What values a field can have in any request. A little too much is allowed: the view decides in the end.
 
+#[cfg(test)]
+mod tests;
+
 use pointsman_rules::{Field, Place};
 
 /// What one value can be.
@@ -8,7 +11,11 @@ pub(super) enum Kind {
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// The texts that the regex takes as a whole, those that are `never` there left out.
-    Text { pattern: &'static str, nice: &'static [&'static str], never: &'static [&'static str] },
+    Text {
+        pattern: &'static str,
+        nice: &'static [&'static str],
+        never: &'static [&'static str],
+    },
     /// A whole number up to this one.
     Integer(u64),
     /// An address; no IPv4-mapped one.

@@ -33,13 +33,18 @@ pub(super) fn texts(claims: &[Claim<'_>]) -> Vec<Option<String>> {
     let mut texts = Vec::with_capacity(2 * bounds.len() + 1);
     let mut below = None;
     for bound in bounds {
-        texts.extend([between(below, Some(bound)), Some(bound.to_string())]);
+        texts.extend([between(below, Some(bound)), spelled(bound)]);
         below = Some(bound);
     }
     // Above the last bound first: amounts that are asked for are rather large than negative.
     texts.push(between(below, None));
     texts.reverse();
     texts
+}
+
+/// Nothing where the text is too long to be a number.
+fn spelled(number: &Decimal) -> Option<String> {
+    Some(number.to_string()).filter(|text| text.parse().is_ok_and(|read: Decimal| read == *number))
 }
 
 fn bounds<'p>(claims: &[Claim<'p>]) -> Vec<&'p Decimal> {

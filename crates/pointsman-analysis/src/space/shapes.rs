@@ -1,6 +1,6 @@
 //! How many values a field has, and which of them fulfil what.
 
-use pointsman_rules::{Cause, OwnedValue, Over, Truth, Value};
+use pointsman_rules::{Cause, Over, OwnedValue, Truth, Value};
 
 use super::automata::Automata;
 use super::claim::{Claim, Truths};
@@ -163,7 +163,8 @@ impl<'p> Search<'_, 'p> {
         if !self.effort.take(self.claims.len() as u64) {
             return Shape::Unknown;
         }
-        let mut failed = self.claims.iter().filter(|claim| !claim.takes_all(&values)).map(|claim| claim.index);
+        let mut failed =
+            self.claims.iter().filter(|claim| !claim.takes_all(&values)).map(|claim| claim.index);
         let Some(first) = failed.next() else { return Shape::Values(Vec::new()) };
         // One that is known to be at fault already is no further reason.
         let known = [first].into_iter().chain(failed).find(|index| because.contains(index));

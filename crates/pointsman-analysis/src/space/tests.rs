@@ -4,7 +4,7 @@ mod brute_force;
 
 use std::fmt::Write as _;
 
-use pointsman_rules::{Compiled, Condition, OwnedValue, Targets, Test, compile};
+use pointsman_rules::{Compiled, OwnedValue, Targets, Test, compile};
 
 use super::{Automata, Solved, solve};
 use crate::Effort;
@@ -19,11 +19,9 @@ fn compiled<'t>(tests: impl IntoIterator<Item = &'t str>) -> Compiled {
 }
 
 fn tests(compiled: &Compiled) -> Vec<&Test> {
-    let test = |condition| match condition {
-        &Condition::Test(ref test) => test,
-        other => panic!("it is no comparison: {other:?}"),
-    };
-    compiled.program.rules.iter().map(|rule| test(&rule.condition)).collect()
+    let mut tests = Vec::new();
+    compiled.program.rules.iter().for_each(|rule| rule.condition.each_test(&mut |test| tests.push(test)));
+    tests
 }
 
 fn wanted(word: &str) -> Option<Wanted> {

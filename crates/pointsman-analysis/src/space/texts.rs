@@ -6,9 +6,9 @@ use pointsman_rules::{Entry, Op, Truth, Value};
 
 use super::automata::{Automata, Machine, Words};
 use super::claim::{Claim, Truths};
-use super::{decimals, numbers};
 use super::product::{Found, Member, shortest};
 use super::single::{Single, of_text};
+use super::{decimals, numbers};
 use crate::Effort;
 
 /// What texts a field can have.
@@ -27,7 +27,7 @@ const MEMBERS_MAX: usize = 48;
 /// Texts that are left out one by one before all that are excluded are left out at once.
 const SINGLY_LEFT_OUT_MAX: usize = 32;
 
-/// Texts that are left out although nothing proves that they must be.
+/// Texts that are left out because they fail a claim that has no automaton.
 const TRIED_MAX: usize = 64;
 
 /// Texts longer than a head or a value of a body may be.
@@ -170,7 +170,8 @@ enum Tried {
 
 impl<'p> Search<'_, 'p> {
     fn solve(&mut self) -> Single {
-        if let Some(text) = self.language.nice.iter().copied().map(str::as_bytes).find(|text| self.fits(text)) {
+        if let Some(text) = self.language.nice.iter().copied().map(str::as_bytes).find(|text| self.fits(text))
+        {
             return Single::Value(of_text(text));
         }
         if let Some(only) = self.claims.iter().find_map(|claim| Some((claim.claim.index, claim.only()?))) {
@@ -313,7 +314,7 @@ struct Walk {
     tried_count: usize,
     /// The claims that this comes from.
     because: Vec<usize>,
-    /// Whether nothing was left out but what must be.
+    /// Whether nothing is left out but what must be.
     is_proof: bool,
 }
 
@@ -355,8 +356,11 @@ impl Walk {
     fn members(&self) -> Vec<Member> {
         let whole = self.whole.iter().map(|(machine, taken)| (machine, false, *taken));
         let added = self.added.iter().map(|(machine, fold_case, taken)| (machine, *fold_case, *taken));
-        let member =
-            |(machine, fold_case, taken): (&Machine, _, _)| Member { machine: machine.clone(), fold_case, taken };
+        let member = |(machine, fold_case, taken): (&Machine, _, _)| Member {
+            machine: machine.clone(),
+            fold_case,
+            taken,
+        };
         let left_out = self.left_out.iter().zip([false, true]).map(|(words, fold_case)| {
             let machine = Machine::Words(words.clone());
             Member { machine, fold_case, taken: false }
@@ -391,7 +395,7 @@ impl Walk {
             self.added.push((machine, claim.test.fold_case, taken));
             return self.added.len() <= MEMBERS_MAX;
         }
-        self.is_proof = false;
+        self.because.push(claim.index);
         self.leave_out(text, false);
         self.tried_count += 1;
         self.tried_count <= TRIED_MAX
