@@ -56,7 +56,7 @@ impl Body {
         let boundary = boundary(sought, &body.types);
         let content = match has_content {
             true => content::of_wishes(kind, &wishes, &boundary, setting)?,
-            false => content::empty(kind, &boundary, length),
+            false => content::empty(kind, &wishes, &boundary, length),
         };
         if has_content && content.cause == Some(Cause::Encoding) && content.is_empty() {
             body.spoil_charset(sought)?;

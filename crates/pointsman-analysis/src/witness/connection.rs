@@ -50,8 +50,20 @@ impl Sender {
         let address = || source.or(client).unwrap_or_else(|| usual_address(sought));
         let plain = |address| Sender { address, proxied: None, forwarded_for: None, proxy: None };
         if names_hops(sought) {
-            return believed(source, sought, setting)
-                .map(|(address, proxy)| Sender { proxy, ..plain(address) });
+            // Where the lines do not name the client, it is who sends them, itself or through a proxy.
+            let sends = client.filter(|client| !is_named_by_hops(sought, *client));
+            let through = source.filter(|source| sends.is_some_and(|sends| sends != *source));
+            let sender = believed(sends.or(source), sought, setting).map(|(address, proxy)| match through {
+                Some(source) if setting.may_be_proxied => {
+                    Sender { proxied: Some(address), proxy, ..plain(source) }
+                }
+                _ => Sender { proxy, ..plain(source.unwrap_or(address)) },
+            });
+            if sender.is_some() || sought.header("x-forwarded-for").is_some() {
+                return sender;
+            }
+            let (address, proxy) = believed(source, sought, setting)?;
+            return Some(Sender { forwarded_for: client, proxy, ..plain(address) });
         }
         match client.filter(|client| *client != address()) {
             None => Some(plain(address())),
@@ -74,6 +86,14 @@ fn names_hops(sought: &Sought<'_>) -> bool {
         Field::Header(name) => is_of_hops(name) && !wish.values.known.is_empty(),
         _ => false,
     })
+}
+
+/// Whether one of these lines holds an address.
+fn is_named_by_hops(sought: &Sought<'_>, address: IpAddr) -> bool {
+    let address = address.to_string();
+    let holds = |line: &[u8]| line.windows(address.len()).any(|window| window == address.as_bytes());
+    let lines = ["x-forwarded-for", "forwarded"].into_iter().filter_map(|name| sought.header(name));
+    lines.flatten().filter_map(text).any(holds)
 }
 
 /// Somebody who is believed, and whether only this witness says so.

@@ -4,7 +4,7 @@ mod form;
 mod json;
 mod xml;
 
-use pointsman_rules::Cause;
+use pointsman_rules::{Cause, JsonStep, Place};
 
 use super::Setting;
 use super::body::Kind;
@@ -51,12 +51,12 @@ pub(super) fn of_wishes(
 }
 
 /// A body in which no field has a value, shorter than `length` where that can be.
-pub(super) fn empty(kind: Kind, boundary: &[u8], length: Option<u64>) -> Content {
+pub(super) fn empty(kind: Kind, wishes: &[&Wish<'_>], boundary: &[u8], length: Option<u64>) -> Content {
     let is_long = length.is_some_and(|length| length > super::WRITTEN_BODY_BYTES_MAX as u64);
     let (before, padding) = match kind {
         // None of it is written.
         _ if is_long => (Vec::new(), b' '),
-        Kind::Xml => (b"<a/>".to_vec(), b' '),
+        Kind::Xml => (format!("<{}/>", free_name(wishes)).into_bytes(), b' '),
         Kind::Json if length == Some(1) => (b"0".to_vec(), b' '),
         Kind::Json => (b"{}".to_vec(), b' '),
         Kind::Urlencoded => (Vec::new(), b'&'),
@@ -64,4 +64,24 @@ pub(super) fn empty(kind: Kind, boundary: &[u8], length: Option<u64>) -> Content
         Kind::Other => (Vec::new(), b'x'),
     };
     Content { before, padding, ..Content::default() }
+}
+
+/// A name that no path asks for, and no form's field; any, where all letters are asked for.
+fn free_name(wishes: &[&Wish<'_>]) -> &'static str {
+    const NAMES: &str = "xyzabcdefghijklmnopqrstuvw";
+    let is_asked =
+        |name: &str| wishes.iter().filter_map(|wish| wish.place()).any(|place| asks_for(place, name));
+    let mut letters = (0..NAMES.len()).filter_map(|at| NAMES.get(at..=at));
+    letters.find(|name| !is_asked(name)).unwrap_or("x")
+}
+
+fn asks_for(place: &Place, name: &str) -> bool {
+    match place {
+        Place::Xml(path) => path.steps.iter().any(|step| &*step.name.local == name),
+        Place::Json(steps) => {
+            steps.iter().any(|step| matches!(step, JsonStep::Member(member) if &**member == name))
+        }
+        Place::Form(field) => &**field == name,
+        Place::Size => false,
+    }
 }

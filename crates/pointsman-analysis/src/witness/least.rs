@@ -28,10 +28,23 @@ pub(super) fn unrealisable(wishes: &[&Wish<'_>], setting: &Setting) -> Unrealisa
         rest = before;
     }
     found.reverse();
+    // There may be a request for more wishes and none for fewer.
+    while let Some(fewer) = (0..found.len())
+        .map(|at| without(&found, at))
+        .find(|fewer| !fewer.is_empty() && checked(fewer, setting).is_none())
+    {
+        found = fewer;
+    }
     Unrealisable {
         fields: found.iter().map(|wish| wish.field.clone()).collect(),
         whatever_values: are_of_two_kinds(&found),
     }
+}
+
+/// All but one of them.
+fn without<'w, 'p>(wishes: &[&'w Wish<'p>], left_out: usize) -> Vec<&'w Wish<'p>> {
+    let others = wishes.iter().enumerate().filter(|(at, _)| *at != left_out);
+    others.map(|(_, wish)| *wish).collect()
 }
 
 /// Whether fields with values stand in bodies of different kinds. A body has one.

@@ -11,6 +11,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Adds one, with capitals in its name as usual.
     pub(super) fn add(&mut self, name: &str, value: &[u8]) {
         for (at, part) in name.split('-').enumerate() {
             if at > 0 {
@@ -20,7 +21,7 @@ impl Lines {
             self.bytes.extend(first.bytes().map(|byte| byte.to_ascii_uppercase()));
             self.bytes.extend_from_slice(rest.as_bytes());
         }
-        self.bytes.extend_from_slice(b": ");
+        self.bytes.extend_from_slice(if value.is_empty() { b":" } else { b": " });
         self.bytes.extend_from_slice(value);
         self.bytes.extend_from_slice(b"\r\n");
     }
@@ -84,9 +85,9 @@ impl Lines {
         }
         let is_websocket = protocols.contains(&&b"websocket"[..]);
         for (name, value) in
-            [("sec-websocket-version", "13"), ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")]
+            [("sec-WebSocket-version", "13"), ("sec-WebSocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")]
         {
-            if is_websocket && sought.header(name).is_none() {
+            if is_websocket && sought.header(&name.to_ascii_lowercase()).is_none() {
                 self.add(name, value.as_bytes());
             }
         }

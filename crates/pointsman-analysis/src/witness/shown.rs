@@ -69,6 +69,8 @@ impl Witness {
                 (Field::TlsAlpn, tls.alpn.as_deref() != Some(usual_protocol(self.is_of_http2))),
                 (Field::TlsResumed, tls.resumed),
                 (Field::TlsClientSubject, tls.client.is_some()),
+                (Field::TlsClientSan, tls.client.as_ref().is_some_and(|client| !client.sans.is_empty())),
+                (Field::TlsClientFingerprint, tls.client.is_some()),
             ];
             options.unsaid =
                 unsaid.into_iter().filter(|(_, is_unsaid)| *is_unsaid).map(|(field, _)| field).collect();

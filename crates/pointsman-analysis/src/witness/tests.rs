@@ -15,7 +15,7 @@ use crate::wanted::{Sketch, Values};
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/witness");
 
 /// A field as rules spell it.
-pub(super) fn field(spelling: &str) -> Field {
+fn field(spelling: &str) -> Field {
     let rules =
         format!("namespace p = \"urn:p\"; namespace q = \"urn:q\"; if ({spelling} exists) {{ tag(x); }}");
     let program =
@@ -116,12 +116,32 @@ fn outcome(sketch: &str) -> String {
     };
     let options = witness.explain_options(&setting);
     let unsaid = if options.unsaid.is_empty() { String::new() } else { format!(" and {:?}", options.unsaid) };
-    let shown = witness.to_string();
+    let shown: String = witness.to_string().split_inclusive('\n').map(shortened).collect();
     let is_cut = if witness.is_cut() { "(cut)\n" } else { "" };
     let end = if shown.ends_with('\n') { "" } else { "\n" };
     match options.to_string() + &unsaid {
         none if none.is_empty() => format!("{shown}{end}{is_cut}"),
         options => format!("{options}\n{shown}{end}{is_cut}"),
+    }
+}
+
+/// What is sought in all cases.
+fn sketches() -> Vec<String> {
+    let folder = fs::read_dir(FOLDER).expect("a folder").map(|file| file.expect("a file").path());
+    let mut sketches = Vec::new();
+    for path in folder {
+        let text = fs::read_to_string(&path).expect("a file");
+        let sketch = |case: &str| case.split_once("----\n").expect("a line between both").0.to_owned();
+        sketches.extend(text.split("====\n").skip(1).map(sketch));
+    }
+    sketches
+}
+
+/// A line as it stands in a file of vectors.
+fn shortened(line: &str) -> String {
+    match line.len() {
+        0..=300 => line.to_owned(),
+        bytes => format!("{}... ({bytes} bytes)\n", &line[..100]),
     }
 }
 

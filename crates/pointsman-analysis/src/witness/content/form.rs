@@ -3,7 +3,7 @@
 use pointsman_rules::{Cause, OwnedValue, Place};
 use pointsman_view::ContentLimits;
 
-use super::Content;
+use super::{Content, free_name};
 use crate::witness::sought::{Wish, written};
 use crate::witness::target::encode;
 
@@ -30,7 +30,7 @@ pub(super) fn urlencoded(
         Some(Cause::Encoding) if before.is_empty() => b"&".to_vec(),
         Some(Cause::Encoding) => b"&%FF".to_vec(),
         Some(Cause::Limit) if limits.parameters_max < PARAMETERS_MAX => {
-            b"&x".repeat(limits.parameters_max as usize + 1)
+            ["&", free_name(wishes)].concat().repeat(limits.parameters_max as usize + 1).into_bytes()
         }
         Some(_) => return None,
     };
@@ -58,12 +58,12 @@ pub(super) fn multipart(
             before.extend(end);
             Vec::new()
         }
-        // Its close-delimiter is missing.
-        Some(Cause::Malformed) => Vec::new(),
+        // A delimiter ends what stands before it, and its part has no end.
+        Some(Cause::Malformed) => [b"--", boundary, b"\r\n"].concat(),
         Some(Cause::Encoding) if before.is_empty() => end,
         Some(Cause::Encoding) => [part(b"\xff", b"").as_slice(), &end].concat(),
         Some(Cause::Limit) if limits.parameters_max < PARAMETERS_MAX => {
-            let one = part(b"x", b"");
+            let one = part(free_name(wishes).as_bytes(), b"");
             [one.repeat(limits.parameters_max as usize + 1), end].concat()
         }
         Some(_) => return None,

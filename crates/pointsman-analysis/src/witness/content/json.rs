@@ -3,7 +3,7 @@
 use pointsman_rules::{Cause, JsonStep, OwnedValue, Place};
 use pointsman_view::ContentLimits;
 
-use super::Content;
+use super::{Content, free_name};
 use crate::witness::sought::{Wish, has_something, written};
 
 /// The most values that a document is made of.
@@ -21,18 +21,25 @@ pub(super) fn content(wishes: &[&Wish<'_>], cause: Option<Cause>, limits: &Conte
         }
     }
     let Some(cause) = cause else {
-        return Some(Content { before: document.written(true), padding: b' ', ..Content::default() });
+        return Some(Content { before: document.written(&[]), padding: b' ', ..Content::default() });
     };
+    for (steps, wish) in paths(wishes) {
+        if wish.values.rest.is_some() {
+            document.leave_open(steps, cause == Cause::DuplicateKey);
+        }
+    }
+    let open = document.open.clone();
     let is_empty = matches!(document.nodes.as_slice(), [Node::Free]);
-    let before = if is_empty { Vec::new() } else { document.written(false) };
+    let before = if is_empty { Vec::new() } else { document.written(&open) };
     let behind = match cause {
-        Cause::Malformed => b"!".to_vec(),
-        Cause::Encoding => b"\xff".to_vec(),
+        // White space ends a number before it.
+        Cause::Malformed => b" !".to_vec(),
+        Cause::Encoding => b" \xff".to_vec(),
         Cause::Limit if limits.depth_max < DEPTH_MAX => {
             let deep = b"[".repeat(limits.depth_max as usize + 1);
-            [document.before_another("x"), deep].concat()
+            [document.before_another(free_name(wishes)), deep].concat()
         }
-        Cause::DuplicateKey => document.repeated(wishes)?,
+        Cause::DuplicateKey => document.repeated()?,
         _ => return None,
     };
     Some(Content { before, padding: b' ', behind, cause: Some(cause) })
@@ -107,6 +114,8 @@ fn quoted(text: &str) -> Vec<u8> {
 #[derive(Debug)]
 struct Document<'w> {
     nodes: Vec<Node<'w>>,
+    /// Containers that get no end, from the top down: more may come at a path.
+    open: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -120,7 +129,7 @@ enum Node<'w> {
 
 impl Default for Document<'_> {
     fn default() -> Self {
-        Document { nodes: vec![Node::Free] }
+        Document { nodes: vec![Node::Free], open: Vec::new() }
     }
 }
 
@@ -211,8 +220,48 @@ impl<'w> Document<'w> {
         (self.nodes.len() <= NODES_MAX).then_some(reached)
     }
 
-    /// The document; or without the end of its top, for something to follow.
-    fn written(&self, has_end: bool) -> Vec<u8> {
+    /// Leaves the container open in which more values of a path would come, as far down as there is one, and all around
+    /// it. Where something is to stand twice, that is a member of it, or of its last element.
+    fn leave_open(&mut self, steps: &[JsonStep], needs_member: bool) {
+        let last_each = steps.iter().rposition(|step| *step == JsonStep::Each);
+        let lengths = (0..=last_each.unwrap_or(steps.len().saturating_sub(1))).rev();
+        let mut found = lengths.filter_map(|length| self.matches(steps.get(..length)?).pop());
+        let Some(mut node) = found.find(|node| self.is_container(*node)) else { return };
+        if needs_member && let Some(Node::Array(elements)) = self.nodes.get(node) {
+            node = elements.last().copied().filter(|last| self.is_container(*last)).unwrap_or(node);
+        }
+        let mut way = vec![node];
+        while let Some(parent) = way.last().and_then(|node| self.parent(*node)) {
+            way.push(parent);
+        }
+        way.reverse();
+        // What is open stands last in what is around it.
+        for pair in way.windows(2) {
+            if let [parent, child] = pair
+                && let Some(Node::Object(members)) = self.nodes.get_mut(*parent)
+            {
+                members.sort_by_key(|(_, node)| node == child);
+            }
+        }
+        if way.len() > self.open.len() {
+            self.open = way;
+        }
+    }
+
+    fn is_container(&self, node: usize) -> bool {
+        matches!(self.nodes.get(node), Some(Node::Object(_) | Node::Array(_)))
+    }
+
+    fn parent(&self, child: usize) -> Option<usize> {
+        self.nodes.iter().position(|node| match node {
+            Node::Object(members) => members.iter().any(|(_, node)| *node == child),
+            Node::Array(elements) => elements.contains(&child),
+            Node::Free | Node::Scalar(_) => false,
+        })
+    }
+
+    /// The document, where some containers have no end, for something to follow.
+    fn written(&self, without_end: &[usize]) -> Vec<u8> {
         enum Piece<'d> {
             Text(&'static [u8]),
             Name(&'d str),
@@ -233,7 +282,7 @@ impl<'w> Document<'w> {
                 }
                 Piece::Node(node) => node,
             };
-            let is_closed = has_end || node != 0;
+            let is_closed = !without_end.contains(&node);
             match self.nodes.get(node) {
                 None | Some(Node::Free) => out.extend_from_slice(b"null"),
                 Some(Node::Scalar(scalar)) => out.extend_from_slice(scalar),
@@ -258,10 +307,15 @@ impl<'w> Document<'w> {
         out
     }
 
-    /// What stands before one more value of the top, which has no end yet.
+    /// The innermost container that is left open.
+    fn innermost(&self) -> Option<&Node<'w>> {
+        self.nodes.get(*self.open.last()?)
+    }
+
+    /// What stands before one more value of the innermost container that is left open.
     fn before_another(&self, name: &str) -> Vec<u8> {
         let name = || [quoted(name), b":".to_vec()].concat();
-        match self.nodes.first() {
+        match self.innermost() {
             Some(Node::Object(members)) if members.is_empty() => name(),
             Some(Node::Object(_)) => [b",".to_vec(), name()].concat(),
             Some(Node::Array(elements)) if !elements.is_empty() => b",".to_vec(),
@@ -269,22 +323,14 @@ impl<'w> Document<'w> {
         }
     }
 
-    /// A member of the top that a path names, for the second time.
-    fn repeated(&self, wishes: &[&Wish<'_>]) -> Option<Vec<u8>> {
-        let name = wishes.iter().find_map(|wish| match (wish.place()?, wish.values.rest) {
-            (Place::Json(steps), Some(_)) => match steps.first()? {
-                JsonStep::Member(name) => Some(name),
-                _ => None,
-            },
-            _ => None,
-        })?;
-        let once = |start: &[u8]| [start, &quoted(name), b":0"].concat();
-        match self.nodes.first()? {
-            Node::Free => Some([once(b"{"), once(b","), b"}".to_vec()].concat()),
-            Node::Object(members) if members.iter().any(|(other, _)| *other == &**name) => {
-                Some([once(b","), b"}".to_vec()].concat())
+    /// A member of the innermost container that is left open, for the second time: a path names it, or it would not be
+    /// there.
+    fn repeated(&self) -> Option<Vec<u8>> {
+        match self.innermost()? {
+            Node::Object(members) => {
+                let (name, _) = members.first()?;
+                Some([b",".to_vec(), quoted(name), b":0".to_vec()].concat())
             }
-            Node::Object(_) => Some([once(b","), once(b","), b"}".to_vec()].concat()),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ mod writing;
 use pointsman_rules::{Cause, Place, XmlName, XmlPath, XmlStep};
 use pointsman_view::ContentLimits;
 
-use super::Content;
+use super::{Content, free_name};
 use crate::witness::sought::{Wish, has_something, written};
 
 /// The most elements that a document is made of.
@@ -14,11 +14,8 @@ const ELEMENTS_MAX: usize = 4096;
 /// More elements within each other than any limit that is tried.
 const DEPTH_MAX: u32 = 10_000;
 
-/// The name of elements that no path names.
-const FILLER: &str = "x";
-
 pub(super) fn content(wishes: &[&Wish<'_>], cause: Option<Cause>, limits: &ContentLimits) -> Option<Content> {
-    let mut document = Document::default();
+    let mut document = Document::new(wishes);
     for (path, wish) in paths(wishes) {
         for (number, value) in wish.values.known.iter().enumerate() {
             let value = String::from_utf8(written(value, limits.value_bytes_max)?).ok()?;
@@ -26,15 +23,23 @@ pub(super) fn content(wishes: &[&Wish<'_>], cause: Option<Cause>, limits: &Conte
         }
     }
     let Some(cause) = cause else {
-        return Some(Content { before: document.written(true), padding: b' ', ..Content::default() });
+        return Some(Content { before: document.written(), padding: b' ', ..Content::default() });
     };
+    for (path, wish) in paths(wishes) {
+        if wish.values.rest.is_some() {
+            document.leave_open(path);
+        }
+    }
     let behind = match cause {
         Cause::Malformed => b"</>".to_vec(),
         Cause::Encoding => b"\xff".to_vec(),
-        Cause::Limit if limits.depth_max < DEPTH_MAX => b"<x>".repeat(limits.depth_max as usize + 1),
+        Cause::Limit if limits.depth_max < DEPTH_MAX => {
+            format!("<{}>", document.filler).repeat(limits.depth_max as usize + 1).into_bytes()
+        }
         _ => return None,
     };
-    Some(Content { before: document.written(false), padding: b' ', behind, cause: Some(cause) })
+    let before = if document.root().is_some() { document.written() } else { Vec::new() };
+    Some(Content { before, padding: b' ', behind, cause: Some(cause) })
 }
 
 /// Paths at which something is to be. What leads to others comes first, and what is of any depth last.
@@ -59,6 +64,12 @@ fn paths<'w>(wishes: &[&'w Wish<'w>]) -> Vec<(&'w XmlPath, &'w Wish<'w>)> {
 #[derive(Debug)]
 struct Document<'w> {
     elements: Vec<Element<'w>>,
+    /// The name of elements that no path asks for.
+    filler: &'static str,
+    /// All paths, and how many values each is to have at most.
+    bounds: Vec<(&'w XmlPath, usize)>,
+    /// Elements that get no end, from the root down: more may come at a path.
+    open: Vec<usize>,
 }
 
 /// A name: that of its namespace, where a path asks for one, and the local one.
@@ -80,13 +91,20 @@ struct Spot {
     attribute: Option<usize>,
 }
 
-impl Default for Document<'_> {
-    fn default() -> Self {
-        Document { elements: vec![Element::default()] }
-    }
-}
-
 impl<'w> Document<'w> {
+    fn new(wishes: &[&'w Wish<'w>]) -> Document<'w> {
+        let bound = |wish: &&'w Wish<'w>| match wish.place() {
+            Some(Place::Xml(path)) => Some((path, wish.values.known.len())),
+            _ => None,
+        };
+        Document {
+            elements: vec![Element::default()],
+            filler: free_name(wishes),
+            bounds: wishes.iter().filter_map(bound).collect(),
+            open: Vec::new(),
+        }
+    }
+
     /// Makes the value of this number at a path what it is to be.
     fn place(&mut self, path: &'w XmlPath, number: usize, value: String) -> Option<()> {
         let found = self.spots(path);
@@ -203,17 +221,68 @@ impl<'w> Document<'w> {
             if step.position.is_some_and(|position| position > 1) {
                 return None;
             }
-            let parent = match step.position {
-                // The first of its name needs a parent of its own.
-                Some(_) => self.child(parent, (None, FILLER))?,
-                None => parent,
-            };
-            (self.child(parent, parts(&step.name))?, from + 1)
+            (self.sibling(parent, step)?, from + 1)
         };
         for step in steps.get(from..)? {
             element = self.step(element, step)?;
         }
         Some(element)
+    }
+
+    /// One more element that a step leads to from another. Where it would be one too many for some path it stands deeper,
+    /// if it may.
+    fn sibling(&mut self, parent: usize, step: &'w XmlStep) -> Option<usize> {
+        let element = self.child(parent, parts(&step.name))?;
+        let is_too_much = |(path, most): &(&XmlPath, usize)| self.spots(path).len() > *most;
+        let is_first = self.children_named(parent, &step.name).len() == 1;
+        let stands_wrong = step.position.is_some() && !is_first || self.bounds.iter().any(is_too_much);
+        if !step.is_any_depth || !stands_wrong {
+            return Some(element);
+        }
+        self.elements.get_mut(element)?.name = (None, self.filler);
+        self.child(element, parts(&step.name))
+    }
+
+    /// Leaves the element open in which more values of a path would come, as far down as there is one, and all around it.
+    fn leave_open(&mut self, path: &'w XmlPath) {
+        if self.root().is_none() && path.steps.len() + usize::from(path.attribute.is_some()) > 1 {
+            let root =
+                path.steps.first().filter(|step| !step.is_any_depth && step.position.unwrap_or(1) == 1);
+            // There is room for one more.
+            self.child(0, root.map_or((None, self.filler), |step| parts(&step.name)));
+        }
+        let is_free = |(at, step): (usize, &XmlStep)| step.is_any_depth || at > 0 && step.position.is_none();
+        let behind_free = path.steps.iter().enumerate().rev().position(is_free);
+        let length = match (&path.attribute, behind_free) {
+            (Some((_, true)), _) => path.steps.len(),
+            (_, Some(behind)) => path.steps.len() - 1 - behind,
+            (Some(_), None) => path.steps.len(),
+            (None, None) => path.steps.len().saturating_sub(1),
+        };
+        let found = (0..=length).rev().find_map(|length| self.matches(path.steps.get(..length)?).pop());
+        let Some(element) = found.filter(|element| *element != 0).or_else(|| self.root()) else { return };
+        let mut way = vec![element];
+        while let Some(parent) =
+            way.last().and_then(|element| self.parent(*element)).filter(|parent| *parent != 0)
+        {
+            way.push(parent);
+        }
+        way.reverse();
+        // What is open stands last in what is around it.
+        for pair in way.windows(2) {
+            if let [parent, child] = pair
+                && let Some(parent) = self.elements.get_mut(*parent)
+            {
+                parent.children.sort_by_key(|other| other == child);
+            }
+        }
+        if way.len() > self.open.len() {
+            self.open = way;
+        }
+    }
+
+    fn parent(&self, child: usize) -> Option<usize> {
+        self.elements.iter().position(|element| element.children.contains(&child))
     }
 
     /// An element one step further, which is new but for the document's root.
@@ -226,10 +295,13 @@ impl<'w> Document<'w> {
             }
             parent = match root {
                 Some(root) => root,
-                None => self.child(0, (None, "root"))?,
+                None => self.child(0, (None, self.filler))?,
             };
         }
         let position = step.position.unwrap_or(1) as usize;
+        if step.is_any_depth && position == 1 {
+            return self.sibling(parent, step);
+        }
         let there = self.children_named(parent, &step.name).len();
         let missing = position.checked_sub(there).filter(|missing| *missing <= ELEMENTS_MAX)?;
         (0..missing).map(|_| self.child(parent, parts(&step.name))).last()?
@@ -253,7 +325,7 @@ impl<'w> Document<'w> {
     fn element_for_attribute(&mut self, path: &'w XmlPath, last: Option<&Spot>) -> Option<usize> {
         let Some((_, is_any_depth)) = &path.attribute else { return None };
         if path.steps.is_empty() && self.root().is_none() {
-            return self.child(0, (None, "root"));
+            return self.child(0, (None, self.filler));
         }
         let mut owners = self.matches(&path.steps);
         if *is_any_depth {
@@ -274,7 +346,7 @@ impl<'w> Document<'w> {
         if *is_any_depth && !owners.is_empty() {
             let parent = self.matches(&path.steps).last().copied().filter(|parent| *parent != 0);
             let parent = parent.or_else(|| self.root())?;
-            return self.child(parent, (None, FILLER));
+            return self.child(parent, (None, self.filler));
         }
         self.another_element(&path.steps, owners.is_empty())
     }

@@ -13,12 +13,11 @@ enum Piece {
 }
 
 impl Document<'_> {
-    /// The document; or without the end of its root, for something to follow.
-    pub(super) fn written(&self, has_end: bool) -> Vec<u8> {
+    /// The document, where elements that are left open have no end, for something to follow.
+    pub(super) fn written(&self) -> Vec<u8> {
         let namespaces = self.namespaces();
         let Some(root) = self.root() else {
-            // Without the end of its root there is none.
-            return if has_end { b"<root/>".to_vec() } else { Vec::new() };
+            return format!("<{}/>", self.filler).into_bytes();
         };
         let mut out = String::new();
         let mut open = vec![Piece::Start(root)];
@@ -44,7 +43,7 @@ impl Document<'_> {
                     &[" ", &qualified(*name, &namespaces), "=\"", &escaped(value, true), "\""],
                 );
             }
-            let stays_open = at == root && !has_end;
+            let stays_open = self.open.contains(&at);
             let Element { children, text, .. } = element;
             if children.is_empty() && text.as_deref().unwrap_or_default().is_empty() && !stays_open {
                 out.push_str("/>");
