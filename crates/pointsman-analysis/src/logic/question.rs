@@ -2,7 +2,7 @@
 
 mod around;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
@@ -15,13 +15,17 @@ use super::walk::{Instead, Passage, Walk, truth};
 use super::world::{Matters, Said, World};
 use crate::Effort;
 use crate::space::{Automata, Solved, solve};
-use crate::wanted::{Asked, Sketch};
+use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 
 /// A question takes at most so many steps.
 const QUESTION_STEPS: u64 = 2_000_000;
-/// Asking the rules about a request takes about so many steps, and one more for each rule on the way where it is long.
+/// Asking the rules about a request takes about so many steps, and one more for eight rules that are asked one by one.
 const REQUEST_STEPS: u64 = 200;
+/// So many answers about fields are kept.
+const SOLVED_MAX: usize = 100_000;
+/// Where no request can be made that shows which rules matter, all are taken into account, up to so many.
+const ALL_RULES_MAX: u32 = 64;
 /// Of more rules than these it is not tried which of them could be left out of a proof.
 const SHRUNK_RULES_MAX: usize = 40;
 
@@ -65,6 +69,8 @@ pub(super) struct Analyst<'p> {
     paths: Arc<BodyPaths>,
     automata: Automata,
     lemmas: Lemmas,
+    /// Values that were found for tests of one field.
+    solved: HashMap<Lemma, Values>,
     truths: Truths,
     effort: Effort,
 }
@@ -78,6 +84,7 @@ impl<'p> Analyst<'p> {
             paths: Arc::new(BodyPaths::new(program)),
             automata: Automata::default(),
             lemmas: Lemmas::default(),
+            solved: HashMap::new(),
             truths: Truths::default(),
             effort,
         }
@@ -88,6 +95,19 @@ impl<'p> Analyst<'p> {
         let answer = Trial::of(self, question).run(&mut effort);
         self.effort.give_back(effort);
         answer
+    }
+
+    /// Values for what matters of a field.
+    fn solve(&mut self, field: &OfField<'p>, effort: &mut Effort) -> Solved {
+        effort.take(1);
+        if let Some(values) = self.solved.get(&field.states) {
+            return Solved::Values(values.clone());
+        }
+        let solved = solve(field.asked, &field.tests, &mut self.automata, effort);
+        if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
+            self.solved.insert(field.states.clone(), values.clone());
+        }
+        solved
     }
 
     /// Whether no steps are left.
@@ -183,7 +203,7 @@ impl<'a, 'p> Trial<'a, 'p> {
         let mut sketch = Sketch::default();
         let mut stands = true;
         for field in self.fields(matters) {
-            match solve(field.asked, &field.tests, &mut self.analyst.automata, effort) {
+            match self.analyst.solve(&field, effort) {
                 Solved::Values(values) => {
                     sketch.fields.extend(field.named.into_iter().map(|name| (name, values.clone())));
                 }
@@ -246,7 +266,8 @@ impl<'a, 'p> Trial<'a, 'p> {
     /// What the rules say of the request that a sketch makes; nothing where that leads no further.
     fn realised(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Result<Option<Try>, Unrealisable> {
         let question = self.question;
-        effort.take(REQUEST_STEPS);
+        let one_by_one = question.removed.map_or(0, |_| u64::from(self.analyst.walk.len()));
+        effort.take(REQUEST_STEPS + one_by_one / 8);
         let analyst = &mut *self.analyst;
         let witness = realise(sketch, analyst.setting)?;
         let (program, walk, truths) = (analyst.program, &analyst.walk, &mut analyst.truths);
@@ -288,8 +309,7 @@ impl<'a, 'p> Trial<'a, 'p> {
     fn prove(mut self, guilty: Vec<Lit>, effort: &mut Effort) -> Answer {
         let mut guilty = guilty;
         if guilty.contains(&self.unproved) {
-            let all: Vec<_> = self.active.values().copied().collect();
-            match self.falls(&all, effort) {
+            match self.prove_with_more(effort) {
                 Some(proof) => guilty = proof,
                 None => return Answer::Unknown,
             }
@@ -309,6 +329,25 @@ impl<'a, 'p> Trial<'a, 'p> {
         Answer::No(names.map(|(rule, _)| *rule).collect())
     }
 
+    /// Where some of what stood in the way was not proved: whether the rules that were met, or else all, leave nothing.
+    fn prove_with_more(&mut self, effort: &mut Effort) -> Option<Vec<Lit>> {
+        let met: Vec<_> = self.active.values().copied().collect();
+        if let Some(proof) = self.falls(&met, effort) {
+            return Some(proof);
+        }
+        let Question { rule, removed, way, .. } = self.question;
+        if way != Way::Walk || rule > ALL_RULES_MAX {
+            return None;
+        }
+        for other in (0..rule).filter(|other| removed.is_none_or(|(removed, _)| removed != *other)) {
+            if !self.active.contains_key(&other) {
+                self.activate(other, effort);
+            }
+        }
+        let all: Vec<_> = self.active.values().copied().collect();
+        self.falls(&all, effort)
+    }
+
     /// Whether these assumptions alone leave nothing, and which of them then.
     fn falls(&mut self, assumptions: &[Lit], effort: &mut Effort) -> Option<Vec<Lit>> {
         loop {
@@ -326,9 +365,7 @@ impl<'a, 'p> Trial<'a, 'p> {
                 if effort.is_used_up() {
                     return None;
                 }
-                if let Solved::Nothing { because } =
-                    solve(field.asked, &field.tests, &mut self.analyst.automata, effort)
-                {
+                if let Solved::Nothing { because } = self.analyst.solve(&field, effort) {
                     let lemma = field.lemma(&because);
                     self.world.forbid(&lemma, None);
                     self.analyst.lemmas.add(lemma);

@@ -44,6 +44,11 @@ impl States {
         self.and(other) == other
     }
 
+    /// All that these are not.
+    pub(super) fn others(self) -> States {
+        States(States::ALL.0 & !self.0)
+    }
+
     /// What a condition comes to whose negation comes to one of these.
     pub(super) fn negated(self) -> States {
         let swapped = (self.0 & 1) << 1 | (self.0 & 2) >> 1;

@@ -51,7 +51,7 @@ impl<'p> Trial<'_, 'p> {
         let own: Vec<_> = self.analyst.walk.jumps_of(rule).collect();
         for (place, jump) in own {
             if let Some(taken) = self.jumps.get(&place).copied() {
-                self.require(rule, jump.on, &[assumed, taken]);
+                self.define(jump, taken, assumed);
             }
         }
     }
@@ -85,6 +85,14 @@ impl<'p> Trial<'_, 'p> {
         over.filter(counts).take(JUMPS_OVER_MAX + 1).collect()
     }
 
+    /// A jump is taken where its rule is visited and says so, and only there.
+    fn define(&mut self, jump: Jump, taken: Lit, assumed: Lit) {
+        let visited = self.visits.get(&jump.from).copied().unwrap_or(self.world.yes());
+        self.world.clause(vec![!assumed, !taken, visited]);
+        self.require(jump.from, jump.on, &[assumed, taken]);
+        self.require(jump.from, jump.on.others(), &[assumed, visited, !taken]);
+    }
+
     /// That a jump is taken.
     fn taken(&mut self, place: usize, jump: Jump) -> Lit {
         if let Some(taken) = self.jumps.get(&place) {
@@ -102,7 +110,7 @@ impl<'p> Trial<'_, 'p> {
         }
         self.jumps.insert(place, taken);
         if let Some(assumed) = self.active.get(&jump.from).copied() {
-            self.require(jump.from, jump.on, &[assumed, taken]);
+            self.define(jump, taken, assumed);
         }
         taken
     }
@@ -122,14 +130,18 @@ impl<'p> Trial<'_, 'p> {
             choose(removed, states);
         }
         for rule in active.keys().copied() {
-            if self.visits.get(&rule).is_none_or(|visited| self.world.holds(*visited)) {
-                choose(rule, self.analyst.walk.passing(rule, self.bound(rule)));
+            let is_visited = self.visits.get(&rule).is_none_or(|visited| self.world.holds(*visited));
+            if !is_visited {
+                continue;
             }
+            let mut states = self.analyst.walk.passing(rule, self.bound(rule));
             for (place, jump) in self.analyst.walk.jumps_of(rule) {
-                if self.jumps.get(&place).is_some_and(|taken| self.world.holds(*taken)) {
-                    choose(rule, jump.on);
+                if let Some(taken) = self.jumps.get(&place) {
+                    let is_taken = self.world.holds(*taken);
+                    states = states.and(if is_taken { jump.on } else { jump.on.others() });
                 }
             }
+            choose(rule, states);
         }
         matters
     }
