@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use pointsman_rules::{Entry, Op};
+use pointsman_rules::{Entry, Op, Truth};
 
 use super::claim::Claim;
 
@@ -20,9 +20,36 @@ const NICE: [IpAddr; 5] = [
 /// Neighbours of the IPv4-mapped addresses, which count as IPv4.
 const BESIDE_MAPPED: [u128; 2] = [0xfffe_ffff_ffff, 0x1_0000_0000_0000];
 
-/// The nice ones, and those at and near each border: between two borders all addresses of a
-/// family are alike.
-pub(super) fn candidates(claims: &[Claim<'_>]) -> Vec<IpAddr> {
+/// The nice ones, and those at and near each border: between two borders all addresses of a family are alike. What lies
+/// outside of the network of the narrowest claim is left out.
+pub(super) fn candidates(claims: &[Claim<'_>], narrowest: Option<Claim<'_>>) -> Vec<IpAddr> {
+    let mut borders = borders(claims);
+    if let Some(network) = narrowest.and_then(|claim| within(&claim)) {
+        borders.retain(|border| network.contains(&border.to_canonical()));
+    }
+    addresses(borders)
+}
+
+/// The claim that allows the fewest addresses, of those that allow one network only.
+pub(super) fn narrowest<'p>(claims: &[Claim<'p>]) -> Option<Claim<'p>> {
+    let within = claims.iter().filter_map(|claim| Some((within(claim)?.prefix_len(), claim)));
+    within.max_by_key(|(bits, _)| *bits).map(|(_, claim)| *claim)
+}
+
+/// The network that a claim allows only addresses of.
+fn within(claim: &Claim<'_>) -> Option<IpNet> {
+    match &claim.test.op {
+        Op::IpIn(network) if !claim.truths.has(Truth::False) => Some(*network),
+        Op::IpNotIn(network) if !claim.truths.has(Truth::True) => Some(*network),
+        Op::In(entries) if !claim.truths.has(Truth::False) => match entries[..] {
+            [Entry::Network(network)] => Some(network),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn borders(claims: &[Claim<'_>]) -> Vec<IpAddr> {
     let mut borders = Vec::new();
     for claim in claims {
         match &claim.test.op {
@@ -36,6 +63,10 @@ pub(super) fn candidates(claims: &[Claim<'_>]) -> Vec<IpAddr> {
             _ => {}
         }
     }
+    borders
+}
+
+fn addresses(borders: Vec<IpAddr>) -> Vec<IpAddr> {
     let (mut fourth, mut sixth) = (BTreeSet::from([0, u32::MAX]), BTreeSet::from(BESIDE_MAPPED));
     sixth.extend([0, u128::MAX]);
     for border in borders {

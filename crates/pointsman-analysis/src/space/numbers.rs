@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pointsman_rules::{Decimal, Entry, Op};
+use pointsman_rules::{Decimal, Entry, Op, Order, Truth};
 
 use super::claim::Claim;
 
@@ -27,9 +27,7 @@ pub(super) fn integers(claims: &[Claim<'_>], max: u64) -> Vec<u64> {
 
 /// The numbers as texts: each bound, and one beyond each. Nothing in the place of one that would be too long.
 pub(super) fn texts(claims: &[Claim<'_>]) -> Vec<Option<String>> {
-    let mut bounds = bounds(claims);
-    bounds.sort();
-    bounds.dedup();
+    let bounds = bounds(claims);
     let mut texts = Vec::with_capacity(2 * bounds.len() + 1);
     let mut below = None;
     for bound in bounds {
@@ -42,12 +40,66 @@ pub(super) fn texts(claims: &[Claim<'_>]) -> Vec<Option<String>> {
     texts
 }
 
+/// The claims that leave the least room, one from below and one from above: what a number outside of it fails. Only with
+/// these, [`integers`] and [`texts`] are enough to say that no number fulfils all.
+pub(super) fn narrowest<'p>(claims: &[Claim<'p>]) -> Vec<Claim<'p>> {
+    let room = Room::of(claims);
+    let ends = [room.low, room.high].into_iter().flatten();
+    ends.filter_map(|(_, place)| claims.get(place).copied()).collect()
+}
+
+/// Between which bounds, themselves perhaps among it, numbers may be; each with the place of its claim.
+#[derive(Default)]
+struct Room<'p> {
+    low: Option<(&'p Decimal, usize)>,
+    high: Option<(&'p Decimal, usize)>,
+}
+
+impl<'p> Room<'p> {
+    fn of(claims: &[Claim<'p>]) -> Room<'p> {
+        let mut room = Room::default();
+        for (place, claim) in claims.iter().enumerate() {
+            let holds = match (claim.truths.has(Truth::True), claim.truths.has(Truth::False)) {
+                (true, false) => true,
+                (false, true) => false,
+                _ => continue,
+            };
+            let (bound, is_low) = match (&claim.test.op, holds) {
+                (Op::NumberOrder(Order::Greater | Order::GreaterOrEqual, bound), holds) => (bound, holds),
+                (Op::NumberOrder(Order::Less | Order::LessOrEqual, bound), holds) => (bound, !holds),
+                _ => continue,
+            };
+            if is_low && room.low.is_none_or(|(low, _)| low < bound) {
+                room.low = Some((bound, place));
+            } else if !is_low && room.high.is_none_or(|(high, _)| bound < high) {
+                room.high = Some((bound, place));
+            }
+        }
+        room
+    }
+}
+
+/// The bounds that matter, in order: those in the room that some claims leave, or where they leave none, those from one
+/// of its ends to the other.
+fn bounds<'p>(claims: &[Claim<'p>]) -> Vec<&'p Decimal> {
+    let mut bounds = all_bounds(claims);
+    let room = Room::of(claims);
+    let (mut low, mut high) = (room.low.map(|(low, _)| low), room.high.map(|(high, _)| high));
+    if low.zip(high).is_some_and(|(low, high)| high < low) {
+        std::mem::swap(&mut low, &mut high);
+    }
+    bounds.retain(|bound| low.is_none_or(|low| low <= *bound) && high.is_none_or(|high| *bound <= high));
+    bounds.sort();
+    bounds.dedup();
+    bounds
+}
+
 /// Nothing where the text is too long to be a number.
 fn spelled(number: &Decimal) -> Option<String> {
     Some(number.to_string()).filter(|text| text.parse().is_ok_and(|read: Decimal| read == *number))
 }
 
-fn bounds<'p>(claims: &[Claim<'p>]) -> Vec<&'p Decimal> {
+fn all_bounds<'p>(claims: &[Claim<'p>]) -> Vec<&'p Decimal> {
     let mut bounds = Vec::new();
     for claim in claims {
         match &claim.test.op {

@@ -258,7 +258,8 @@ impl<'p> Search<'_, 'p> {
             return Shape::Unknown;
         }
         if rest.is_none() {
-            let failed = single::pick(lengths.iter().copied().map(OwnedValue::Integer), &counts, self.effort);
+            let candidates = lengths.iter().copied().map(OwnedValue::Integer);
+            let failed = single::pick(candidates, numbers::narrowest(&counts), &counts, self.effort);
             if let Single::Nothing(because) = failed {
                 return Shape::Nothing(because);
             }

@@ -23,21 +23,31 @@ pub(super) fn solve(
     automata: &mut Automata,
     effort: &mut Effort,
 ) -> Single {
+    if !effort.take(claims.len() as u64) {
+        return Single::Unknown;
+    }
     let usual = match domain.kind {
-        Kind::Choice(texts) => pick(texts.iter().map(|text| of_text(text.as_bytes())), claims, effort),
+        Kind::Choice(texts) => {
+            pick(texts.iter().map(|text| of_text(text.as_bytes())), Vec::new(), claims, effort)
+        }
         Kind::Text { pattern, nice, never } => {
             texts::solve(texts::Language { pattern, nice, never }, claims, automata, effort)
         }
         Kind::Integer(max) => {
-            pick(numbers::integers(claims, max).into_iter().map(OwnedValue::Integer), claims, effort)
+            let numbers = numbers::integers(claims, max).into_iter().map(OwnedValue::Integer);
+            pick(numbers, numbers::narrowest(claims), claims, effort)
         }
-        Kind::Address => pick(addresses::candidates(claims).into_iter().map(OwnedValue::Ip), claims, effort),
-        Kind::Boolean => pick([false, true].map(OwnedValue::Boolean), claims, effort),
+        Kind::Address => {
+            let narrowest = addresses::narrowest(claims);
+            let addresses = addresses::candidates(claims, narrowest).into_iter().map(OwnedValue::Ip);
+            pick(addresses, narrowest.into_iter().collect(), claims, effort)
+        }
+        Kind::Boolean => pick([false, true].map(OwnedValue::Boolean), Vec::new(), claims, effort),
     };
     if matches!(usual, Single::Value(_)) {
         return usual;
     }
-    match (usual, pick(unusual(domain), claims, effort)) {
+    match (usual, pick(unusual(domain), Vec::new(), claims, effort)) {
         (_, Single::Value(value)) => Single::Value(value),
         (Single::Nothing(mut because), Single::Nothing(more)) => {
             because.extend(more);
@@ -64,12 +74,13 @@ pub(super) fn of_text(text: &[u8]) -> OwnedValue {
 }
 
 /// The first candidate that fulfils all claims; otherwise, as few claims as are soon found of which each fails one.
-pub(super) fn pick(
+/// Those that have `failed` are such that what is no candidate fails one of them: they are always among these.
+pub(super) fn pick<'p>(
     candidates: impl IntoIterator<Item = OwnedValue>,
-    claims: &[Claim<'_>],
+    mut failed: Vec<Claim<'p>>,
+    claims: &[Claim<'p>],
     effort: &mut Effort,
 ) -> Single {
-    let mut failed: Vec<Claim<'_>> = Vec::new();
     for candidate in candidates {
         let value = candidate.as_value();
         if !effort.take(1 + failed.len() as u64) {

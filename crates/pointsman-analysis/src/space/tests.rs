@@ -115,6 +115,25 @@ fn many_exclusions_are_no_work() {
     assert_eq!(shown(&ask(&claims, &mut Effort::new(100_000_000))), "= \"0005\"");
 }
 
+/// As many as there are rules, and no more work for each than to look at it a few times.
+#[test]
+fn many_bounds_are_little_work() {
+    let ask_one_among = |tests: Vec<String>, holds: usize| {
+        let wanted = |place| if place <= holds { Wanted::True } else { Wanted::False };
+        let claims: Vec<_> =
+            tests.iter().zip(0..).map(|(test, place)| (wanted(place), test.as_str())).collect();
+        shown(&ask(&claims, &mut Effort::new(1_000_000)))
+    };
+    let amounts = (0..20_000).map(|number| format!("json.amount > {number}")).collect();
+    assert_eq!(ask_one_among(amounts, 7000), "= \"7001\"");
+    let ports = (0..20_000).map(|number| format!("srcport > {number}")).collect();
+    assert_eq!(ask_one_among(ports, 7000), "= 7001");
+    let networks = (0..20_000).map(|number| format!("srcip in [10.{}.{}.0/24]", number / 250, number % 250));
+    assert_eq!(ask_one_among(networks.collect(), 0), "= 10.0.0.1");
+    let disjoint = vec!["srcip in [10.0.0.0/8]".to_owned(), "srcip in [11.0.0.0/8]".to_owned()];
+    assert_eq!(ask_one_among(disjoint, 1), "nothing 1 2");
+}
+
 #[test]
 fn too_little_effort_is_no_answer() {
     let claims = [

@@ -228,23 +228,30 @@ impl<'p> Search<'_, 'p> {
     /// Tries a number from each side of each bound. It is settled where one fits, or none would fit even if the claims
     /// about texts were not.
     fn number(&mut self) -> Option<Single> {
-        let of_numbers: Vec<Claim<'p>> = self.only_numbers();
-        let all: Vec<Claim<'p>> = self.claims.iter().map(|claim| claim.claim).collect();
-        let mut failed: Vec<Claim<'p>> = Vec::new();
+        let of_numbers = self.only_numbers();
+        // Lists of both have numbers to try, and prove nothing.
+        let of_both = self.claims.iter().filter(|claim| claim.compares == Compares::Both);
+        let of_both: Vec<Claim<'p>> = of_both.map(|claim| claim.claim).collect();
+        let tried = [&of_numbers[..], &of_both].concat();
+        let mut failed = numbers::narrowest(&of_numbers);
         let mut may_be = false;
-        for text in numbers::texts(&all).into_iter().chain([Some("a".to_owned())]) {
+        for text in numbers::texts(&tried).into_iter().chain([Some("a".to_owned())]) {
             let Some(text) = text else {
                 may_be = true;
                 continue;
             };
             let value = Value::Text(text.as_bytes());
-            if !self.effort.take((1 + failed.len() + of_numbers.len()) as u64) {
+            if !self.effort.take(1 + failed.len() as u64) {
                 return Some(Single::Unknown);
             }
             if failed.iter().any(|claim| !claim.takes(value)) {
                 continue;
             }
-            if let Some(claim) = of_numbers.iter().find(|claim| !claim.takes(value)) {
+            let place = of_numbers.iter().position(|claim| !claim.takes(value));
+            if !self.effort.take(place.unwrap_or(of_numbers.len()) as u64) {
+                return Some(Single::Unknown);
+            }
+            if let Some(claim) = place.and_then(|place| of_numbers.get(place)) {
                 failed.push(*claim);
                 continue;
             }
