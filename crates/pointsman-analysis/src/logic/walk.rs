@@ -145,10 +145,13 @@ impl Walk {
             (DecidedBy::Nothing, _) => self.steps.len() as u32,
         };
         let is_straight = removed.is_none() && self.over(target).next().is_none();
-        let passage = match is_straight {
-            true if decided_by < target => Passage::Stopped { by: decided_by, jumped: Vec::new() },
-            true => Passage::Arrived(truth(program, target, subject)),
-            false => self.follow_plainly(program, subject, target, removed),
+        let any_jump = self.jumps.first().is_some_and(|jump| jump.from < target);
+        let passage = if is_straight && decided_by >= target {
+            Passage::Arrived(truth(program, target, subject))
+        } else if is_straight && !any_jump {
+            Passage::Stopped { by: decided_by, jumped: Vec::new() }
+        } else {
+            self.follow_plainly(program, subject, target, removed)
         };
         // The engine has the last word.
         let agrees = removed.is_some()

@@ -80,6 +80,12 @@ fn pairs_of_rules() {
 
 #[test]
 fn what_is_left() {
+    let past_two_jumps = r#"on_unknown skip;
+        R0: if (!(count(header["a"]) > 1)) { goto R2; }
+        R1: if (header["a"] == "x") { routeTo(a); } else { goto R3; }
+        R2: if (header["a"] == "x") { routeTo(a); } else { routeTo(a); }
+        R3: if (header["a"] == "x") { routeTo(a); }"#;
+    assert_eq!(said(past_two_jumps), ["unreachable R3 by R1 R2", "gap nobody"]);
     assert_eq!(said(r#"R1: if (method == "GET") { routeTo(a); }"#), ["gap nobody"]);
     assert_eq!(said(r#"R1: if (method == "GET") { routeTo(a); } else: routeTo(b);"#), ["gap else"]);
     assert_eq!(
