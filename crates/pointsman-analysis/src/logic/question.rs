@@ -185,7 +185,7 @@ impl<'a, 'p> Trial<'a, 'p> {
                 Said::Falls(guilty) => return self.prove(guilty, effort),
                 Said::Stands => {}
             }
-            if effort.is_used_up() {
+            if !effort.take(self.active.len() as u64) || effort.is_used_up() {
                 return Answer::Unknown;
             }
             let matters = self.matters(&self.active);
