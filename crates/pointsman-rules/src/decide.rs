@@ -137,7 +137,7 @@ impl Program {
     ) -> Decision<'r> {
         let next = |index| {
             let rule = self.rule(index)?;
-            Some((index, rule, rule.awaited(rule.condition.eval(subject), subject)))
+            Some((index, rule, rule.truth(subject)))
         };
         self.walk(RuleIndex(0), next, watch)
     }
@@ -188,6 +188,11 @@ impl Program {
 }
 
 impl Rule {
+    /// What the condition comes to, with what the block needs that it leads to: slow and obvious.
+    pub fn truth<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+        self.awaited(self.condition.eval(subject), subject)
+    }
+
     /// What the condition comes to once the block that it leads to has all that it needs: it is part of the condition.
     #[inline]
     fn awaited<S: Subject + ?Sized>(&self, truth: Truth, subject: &S) -> Truth {

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use crate::{Cause, Condition, Field, Over, Subject, Test, Truth, Value};
 
 impl Condition {
-    /// What the condition comes to. The nesting was bounded when the text was read.
-    pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+    /// What the condition comes to: slow and obvious. The nesting was bounded when the text was read.
+    pub fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
         match self {
             Condition::Always => Truth::True,
             Condition::Not(inner) => !inner.eval(subject),
@@ -36,10 +36,10 @@ impl Condition {
 }
 
 impl Test {
-    /// What the comparison comes to over the field's values.
+    /// What the comparison comes to over the field's values: slow and obvious.
     // Few rules are all tests, and a call for each is a tenth of what deciding takes.
     #[inline(always)]
-    pub(crate) fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
+    pub fn eval<S: Subject + ?Sized>(&self, subject: &S) -> Truth {
         if let Field::Payload(payload) = &self.field
             && let Some(evidence) = subject.evidence()
         {
@@ -115,6 +115,12 @@ impl Test {
         self.unsettled(subject).unwrap_or_else(|| self.holds(Value::Integer(count)))
     }
 
+    /// Which test of its program it is, from 0; tests that ask the same are one.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// What one more value makes of a test that asks all of them, behind those before it.
     pub(crate) fn add(&self, value: Value<'_>, so_far: &mut Option<Truth>) {
         let settled = if self.over == Over::All { Truth::False } else { Truth::True };
@@ -126,7 +132,9 @@ impl Test {
         });
     }
 
-    pub(crate) fn holds(&self, value: Value<'_>) -> Truth {
+    /// What the comparison comes to for one value.
+    #[must_use]
+    pub fn holds(&self, value: Value<'_>) -> Truth {
         self.op.holds(value, self.fold_case)
     }
 

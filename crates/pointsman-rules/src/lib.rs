@@ -66,7 +66,7 @@ pub use pattern::Matcher;
 pub use payload::{JsonStep, Payload, PayloadId, Place, XmlName, XmlPath, XmlStep};
 pub use program::*;
 pub use rewrite::{BadPath, REWRITTEN_PATH_BYTES_MAX, rewrite_path};
-pub use subject::{NameKind, Subject, Value};
+pub use subject::{NameKind, OwnedValue, Subject, Value};
 pub use suggest::Suggestions;
 pub use template::ForbiddenByte;
 pub use truth::{Cause, Truth};

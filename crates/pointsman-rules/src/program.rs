@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, Matcher, Payload, Span};
+use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span};
 use ipnet::IpNet;
 
 /// A compiled rule set. Immutable; one value serves all threads.
@@ -45,6 +45,15 @@ impl Program {
     pub(crate) fn with_payloads(self, payloads: Vec<Arc<Payload>>, validate: Option<Validate>) -> Program {
         let validate = validate.unwrap_or_else(|| self.validate_by_default());
         Program { payloads, validate, ..self }
+    }
+
+    /// A program without rules, which only names fields of the body at these places, in their order: for who wants to
+    /// see the values of one.
+    #[must_use]
+    pub fn of_places(places: impl IntoIterator<Item = Place>) -> Program {
+        let named = |(id, place)| Arc::new(Payload { id: PayloadId(id), spelling: "".into(), place });
+        let payloads = (0..).zip(places).map(named).collect();
+        Program::new(Vec::new(), None, OnUnknown::default(), Vec::new()).with_payloads(payloads, None)
     }
 
     /// How many rules a decision may cost.
@@ -123,7 +132,7 @@ pub enum Condition {
 
 impl Condition {
     /// Shows the tests that it is made of, from left to right.
-    pub(crate) fn each_test<'c>(&'c self, see: &mut impl FnMut(&'c Test)) {
+    pub fn each_test<'c>(&'c self, see: &mut impl FnMut(&'c Test)) {
         match self {
             Condition::Always => {}
             Condition::Not(inner) => inner.each_test(see),
@@ -266,6 +275,8 @@ pub struct Block {
     pub effects: Vec<Effect>,
     /// The fields of the body that its texts and its stickiness name: it runs when the first value of each is known.
     pub awaits: Vec<Field>,
+    /// The rules that this one may conflict with, as it says.
+    pub allows: Vec<RuleIndex>,
     /// Where the walk goes from here.
     pub exit: Exit,
 }
@@ -290,7 +301,7 @@ pub enum Exit {
 }
 
 /// An action that decides.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// `routeTo(target, stickiness)`.
     RouteTo {
@@ -383,11 +394,11 @@ pub enum HeaderEdit {
 }
 
 /// A text with fields in it: `https://${host}${path}`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Template(pub Vec<Piece>);
 
 /// A piece of a template.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Literal bytes.
     Literal(Box<[u8]>),

@@ -206,12 +206,14 @@ impl Field {
     }
 
     /// Whether a value can be a truth value although others are texts: in JSON.
-    pub(crate) fn may_be_boolean(&self) -> bool {
+    #[must_use]
+    pub fn may_be_boolean(&self) -> bool {
         matches!(self, Field::Payload(payload) if matches!(payload.place, Place::Json(_)))
     }
 
     /// Whether a request can have several values of it.
-    pub(crate) fn is_many_valued(&self) -> bool {
+    #[must_use]
+    pub fn is_many_valued(&self) -> bool {
         match self {
             Field::Payload(payload) => payload.is_many_valued(),
             _ => matches!(

@@ -26,14 +26,20 @@ pub enum Value<'a> {
     Unknown(Cause),
 }
 
-/// A value that owns itself.
-#[derive(Clone, Debug)]
-pub(crate) enum OwnedValue {
+/// A value that owns itself: a [`Value`] for whoever keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedValue {
+    /// Bytes.
     Text(Box<[u8]>),
+    /// A whole number.
     Integer(u64),
+    /// An IP address.
     Ip(IpAddr),
+    /// True or false.
     Boolean(bool),
+    /// It is there, and no comparison holds for it.
     Nothing,
+    /// It is there, and what a comparison with it comes to cannot be said.
     Unknown(Cause),
 }
 
@@ -51,7 +57,9 @@ impl From<Value<'_>> for OwnedValue {
 }
 
 impl OwnedValue {
-    pub(crate) fn as_value(&self) -> Value<'_> {
+    /// As rules see it.
+    #[must_use]
+    pub fn as_value(&self) -> Value<'_> {
         match self {
             OwnedValue::Text(text) => Value::Text(text),
             OwnedValue::Integer(integer) => Value::Integer(*integer),

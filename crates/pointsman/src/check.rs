@@ -3,6 +3,7 @@
 mod costs;
 mod finding;
 pub(crate) mod input;
+mod meaning;
 pub(crate) mod terminal;
 
 use std::collections::HashSet;
@@ -13,12 +14,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lexopt::{Arg, ValueExt};
-use pointsman_config::Plan;
+use pointsman_analysis::Setting;
+use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol, RuleSet};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
+use crate::explain::place::Place;
 use crate::{WRONG_USE, say, wrong_use};
 use costs::BodyCosts;
 use finding::to_json;
+use meaning::Meaning;
 
 const HELP: &str = "\
 pointsman check [--json] [--fail-on LEVEL] FILE...
@@ -96,6 +100,21 @@ struct Text {
     language: Language,
     source: Arc<str>,
     diagnostics: Vec<Diagnostic>,
+    /// What the analyst adds to them.
+    meanings: Vec<Meaning>,
+}
+
+impl Text {
+    /// All findings in the order of the text.
+    fn sorted(&self) -> Vec<&Diagnostic> {
+        let mut all: Vec<_> = self.all().collect();
+        all.sort_by_key(|finding| (finding.span.start, finding.span.end));
+        all
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().chain(self.meanings.iter().map(|meaning| &meaning.diagnostic))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,26 +142,28 @@ fn look_at(path: &Path) -> Result<Looked, String> {
     }
     let source = input::text(path)?;
     let name = input::name(path);
-    let (diagnostics, costs, body_costs) = match pointsman_rules::compile(&source, &Targets::Any) {
+    let (diagnostics, costs, body_costs, meanings) = match pointsman_rules::compile(&source, &Targets::Any) {
         Ok(compiled) => {
-            let program = &compiled.program;
-            (compiled.warnings, cost(&name, program), BodyCosts::of(&name, program))
+            let program = Arc::new(compiled.program);
+            let meanings = Meaning::of(&program, &[Setting::default()]);
+            (compiled.warnings, cost(&name, &program), BodyCosts::of(&name, &program), meanings)
         }
-        Err(diagnostics) => (diagnostics, String::new(), None),
+        Err(diagnostics) => (diagnostics, String::new(), None, Vec::new()),
     };
     let body_costs = body_costs.into_iter().collect();
-    let text = Text { name, language: Language::Rules, source: source.into(), diagnostics };
+    let text = Text { name, language: Language::Rules, source: source.into(), diagnostics, meanings };
     Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs, body_costs })
 }
 
 fn look_at_configuration(path: &Path) -> Result<Looked, String> {
-    let (problems, rule_sets, costs, body_costs) = match Plan::check_only(path) {
+    let (problems, rule_sets, costs, body_costs, meant) = match Plan::check_only(path) {
         Ok(loaded) => {
             let sets = loaded.rule_sets.iter();
             let body_costs = sets.filter_map(|set| BodyCosts::of(&set.name, &set.program)).collect();
-            (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs)
+            let meant = meant(&loaded);
+            (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs, meant)
         }
-        Err(problems) => (problems, 0, String::new(), Vec::new()),
+        Err(problems) => (problems, 0, String::new(), Vec::new(), Vec::new()),
     };
     if problems.is_unreadable() {
         let messages: Vec<_> = problems.diagnostics().map(|(_, finding)| finding.message.as_str()).collect();
@@ -154,8 +175,35 @@ fn look_at_configuration(path: &Path) -> Result<Looked, String> {
         language: if file.name == configuration { Language::Toml } else { Language::Rules },
         source: file.source.clone(),
         diagnostics: file.diagnostics.clone(),
+        meanings: Vec::new(),
     });
-    Ok(Looked { texts: texts.collect(), is_configuration: true, rule_sets, costs, body_costs })
+    let mut texts: Vec<_> = texts.collect();
+    for text in meant {
+        match texts.iter_mut().find(|known| known.name == text.name) {
+            Some(known) => known.meanings.extend(text.meanings),
+            None => texts.push(text),
+        }
+    }
+    Ok(Looked { texts, is_configuration: true, rule_sets, costs, body_costs })
+}
+
+/// The rules of a configuration of which the analyst has something to say.
+fn meant(loaded: &Loaded) -> Vec<Text> {
+    let of_set = |set: &RuleSet| {
+        let uses = loaded.plan.listeners.iter().filter(|listener| {
+            let program = listener.program.as_ref();
+            listener.protocol == Protocol::Http && program.is_some_and(|used| Arc::ptr_eq(used, &set.program))
+        });
+        let setting = |listener: &Listener| Setting {
+            may_be_proxied: listener.proxy_protocol != ProxyProtocol::Off,
+            ..Place::of_listener(listener, &loaded.plan, &[]).setting()
+        };
+        let settings: Vec<_> = uses.map(setting).collect();
+        let meanings = Meaning::of(&set.program, &settings);
+        let source = set.source.clone();
+        Text { name: set.name.clone(), language: Language::Rules, source, diagnostics: Vec::new(), meanings }
+    };
+    loaded.rule_sets.iter().map(of_set).filter(|text| !text.meanings.is_empty()).collect()
 }
 
 /// How many rules files a plan was made of: listeners may share one.
@@ -195,7 +243,7 @@ impl Report {
     }
 
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.texts.iter().flat_map(|text| &text.diagnostics)
+        self.texts.iter().flat_map(Text::all)
     }
 
     /// What cannot be read might hold anything, so it weighs more than what was found.
@@ -207,7 +255,7 @@ impl Report {
     }
 
     fn drawn(&self, colour: Colour) -> String {
-        let drawn = |text: &Text| draw(&text.diagnostics, &text.name, &text.source, colour);
+        let drawn = |text: &Text| draw(text.sorted(), &text.name, &text.source, colour);
         self.texts.iter().map(drawn).collect()
     }
 
@@ -274,7 +322,9 @@ mod tests {
             ..Diagnostic::error(Span::default(), "no matter")
         };
         let diagnostics = severities.iter().map(finding).collect();
-        let text = Text { name: "a".into(), language: Language::Rules, source: "".into(), diagnostics };
+        let meanings = Vec::new();
+        let text =
+            Text { name: "a".into(), language: Language::Rules, source: "".into(), diagnostics, meanings };
         Report { texts: vec![text], rule_sets: 1, ..Report::default() }
     }
 

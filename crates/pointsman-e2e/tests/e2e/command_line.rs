@@ -53,7 +53,12 @@ fn check_json() {
     let folder = folder(&[("good.rules", GOOD), ("bad.rules", BAD)]);
     let fine = ends(folder.path(), &["check", "--json", "good.rules"], 0, &[]);
     let fine: serde_json::Value = serde_json::from_str(&fine.stdout).expect("JSON");
-    assert_eq!((&fine["version"], &fine["findings"]), (&1.into(), &serde_json::json!([])));
+    assert_eq!(fine["version"], 1);
+    let gap = &fine["findings"][0];
+    assert_eq!((fine["findings"].as_array().map(Vec::len), &gap["code"]), (Some(1), &"gap".into()), "{fine}");
+    assert_eq!((&gap["severity"], &gap["rule"]), (&"note".into(), &"else".into()), "{fine}");
+    let request = gap["witness"]["request"].as_str().expect("a text");
+    assert!(request.starts_with("GET / HTTP/1.1\n"), "{request}");
     let bad = ends(folder.path(), &["check", "--json", "bad.rules"], 1, &[]);
     let bad: serde_json::Value = serde_json::from_str(&bad.stdout).expect("JSON");
     let findings = bad["findings"].as_array().expect("a list");
@@ -64,10 +69,40 @@ fn check_json() {
     }
 }
 
+/// What rules mean together: what is never reached, and because of whom, and what is in conflict with what.
+#[test]
+fn check_meaning() {
+    let rules = r#"R1: if (path under "/a") { routeTo(a); }
+R2: if (path == "/a/b" && method == "POST") { routeTo(b); }
+R3: if (method == "GET") { routeTo(c); }
+else: routeTo(d);
+"#;
+    let folder = folder(&[("all.rules", rules)]);
+    let said = [
+        "warning: no request that gets to `R2` makes its condition true",
+        "help: `R1` leaves none that does",
+        "warning: `R3` would do something else with some requests that `R1` takes",
+        "`allow conflict(R1)` says that it is meant",
+        "GET /a HTTP/1.1",
+        "note: only the final `else` takes this request",
+        "POST / HTTP/1.1",
+        "2 warnings, 1 note in 1 file",
+    ];
+    ends(folder.path(), &["check", "all.rules"], 1, &said);
+    let json = ends(folder.path(), &["check", "--json", "all.rules"], 1, &[]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let findings = json["findings"].as_array().expect("a list");
+    let codes: Vec<_> = findings.iter().map(|finding| (&finding["code"], &finding["rule"])).collect();
+    let words = |code: &str, rule: &str| (serde_json::json!(code), serde_json::json!(rule));
+    let expected = [words("unreachable", "R2"), words("gap", "else"), words("conflict", "R3")];
+    assert_eq!(codes, expected.iter().map(|(code, rule)| (code, rule)).collect::<Vec<_>>(), "{json}");
+    assert_eq!(findings[0]["others"], serde_json::json!(["R1"]));
+}
+
 /// What rules cost of a body is said of those that look into one, for people and for programs.
 #[test]
 fn check_costs() {
-    let rules = "R1: if (xml.order/total > 5) { routeTo(standard); }\nR2: if (path == \"/\") { reject(); }\n";
+    let rules = "R1: if (xml.order/total > 5) { routeTo(standard); }\nR2: if (path == \"/\") { allow conflict(R1); reject(); }\n";
     let folder = folder(&[("good.rules", GOOD), ("body.rules", rules)]);
     let said = [
         "body.rules: what is read of a body when a rule decides\n  R1: up to a value of `xml.order/total` that fits",

@@ -143,12 +143,12 @@ fn example(name: &str) -> Option<(TempDir, Vec<Origin>)> {
     Some((folder, origins))
 }
 
-/// As it stands the configuration has no findings, and its rules are in their form and pass their tests.
+/// As it stands the configuration has no errors, and its rules are in their form and pass their tests.
 fn check(folder: &Path) {
     let entries = std::fs::read_dir(folder).expect("a readable folder").flatten();
     for name in entries.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
         let words = match name.rsplit_once('.') {
-            Some((_, "toml")) => vec!["check", "--fail-on", "note", &name],
+            Some((_, "toml")) => vec!["check", "--fail-on", "error", &name],
             Some((_, "rules")) => vec!["fmt", "--check", &name],
             _ => continue,
         };

@@ -23,7 +23,7 @@ const OWN_HEADERS: &[&str] = &[
 enum Step {
     Effect(Effect),
     Exit(Exit),
-    Nothing,
+    Allows(Vec<RuleIndex>),
 }
 
 impl Compiler<'_> {
@@ -43,6 +43,7 @@ impl Compiler<'_> {
             match (step, &mut compiled) {
                 (Some(Step::Effect(effect)), Some(block)) => block.effects.push(effect),
                 (Some(Step::Exit(exit)), Some(block)) => block.exit = exit,
+                (Some(Step::Allows(rules)), Some(block)) => block.allows.extend(rules),
                 (Some(_), _) => {}
                 (None, _) => compiled = None,
             }
@@ -80,7 +81,7 @@ impl Compiler<'_> {
             ActionKind::Tag(name) => return self.tag(name).map(Step::Effect),
             ActionKind::AllowConflict(labels) => {
                 let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
-                return known.iter().all(Option::is_some).then_some(Step::Nothing);
+                return known.into_iter().collect::<Option<_>>().map(Step::Allows);
             }
             ActionKind::Bandwidth(_) => {
                 self.not_evaluated(at, "`bandwidth` is");

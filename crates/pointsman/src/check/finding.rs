@@ -13,7 +13,13 @@ pub(super) fn to_json(text: &Text) -> Vec<Value> {
         Language::Toml => Vec::new(),
     };
     let lines = Lines::of(&text.source);
-    text.diagnostics.iter().map(|finding| object(text, finding, &lines, &rules)).collect()
+    let plain = text.diagnostics.iter().map(|finding| object(text, finding, &lines, &rules));
+    let meant = text.meanings.iter().map(|meaning| {
+        let mut object = object(text, &meaning.diagnostic, &lines, &rules);
+        meaning.complete(&mut object);
+        object
+    });
+    plain.chain(meant).collect()
 }
 
 fn object(text: &Text, finding: &Diagnostic, lines: &Lines<'_>, rules: &[(Span, String)]) -> Value {
@@ -70,8 +76,13 @@ mod tests {
         let Err(diagnostics) = pointsman_rules::compile(source, &pointsman_rules::Targets::Any) else {
             panic!("it should not compile");
         };
-        let text =
-            Text { name: "a.rules".into(), language: Language::Rules, source: source.into(), diagnostics };
+        let text = Text {
+            name: "a.rules".into(),
+            language: Language::Rules,
+            source: source.into(),
+            diagnostics,
+            meanings: Vec::new(),
+        };
         let findings = to_json(&text);
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(findings[0]["rule"], "else");

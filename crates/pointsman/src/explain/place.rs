@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use pointsman_analysis::{OddFields, Setting};
 use pointsman_config::{Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol};
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
@@ -170,6 +171,26 @@ impl Place {
         Err(format!(
             "error: the listener `{name}` does not take such a request: its `http2` is `{word}`\nhelp: {help}\n"
         ))
+    }
+
+    /// The same for the analyst.
+    pub(crate) fn setting(&self) -> Setting {
+        Setting {
+            head_limits: self.limits,
+            path_options: self.path_options,
+            body_options: self.body_options,
+            odd_fields: match self.odd_names {
+                OddNames::Drop => OddFields::Drop,
+                OddNames::Refuse => OddFields::Refuse,
+                OddNames::Keep => OddFields::Keep(self.named_fields.clone()),
+            },
+            upgrades: self.upgrades.clone(),
+            trusted_proxies: self.trusted_proxies.clone(),
+            may_trust_others: false,
+            may_be_proxied: true,
+            speaks_tls: Some(self.is_tls),
+            bind: self.bind,
+        }
     }
 
     /// What becomes of odd names, as the codec has it.

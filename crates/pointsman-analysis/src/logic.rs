@@ -1,0 +1,19 @@
+//! Which tests must come to what for a request to reach a rule: a SAT solver over the tests, what is known of fields, and
+//! the rules themselves as those who have the last word.
+//!
+//! What the solver is told is never more than holds for every request; it may be less. So where it finds nothing there is
+//! nothing, and what it finds is made into a request, which the rules are asked about.
+
+mod findings;
+mod keys;
+mod lemmas;
+mod pairs;
+mod question;
+mod redundant;
+mod states;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod world;
+
+pub use findings::{Code, Finding, findings};

@@ -1,0 +1,297 @@
+//! What is said of a rule set.
+
+use std::sync::Arc;
+
+use pointsman_rules::{Block, Condition, Exit, Program, Rule, RuleIndex, Severity, Span};
+
+use super::keys::Keys;
+use super::question::{Analyst, Answer, Question, Way};
+use super::states::States;
+use crate::Effort;
+use crate::witness::{Setting, Witness};
+
+/// So many rules are named in a sentence, then counted.
+const NAMED_MAX: usize = 5;
+
+/// What kind of finding it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// No request gets to a rule, or none that does makes its condition true, because of rules before it.
+    Unreachable,
+    /// A condition that no request makes true.
+    Contradiction,
+    /// A rule without which every request is decided alike.
+    Redundant,
+    /// Two rules that take some requests both, neither all of the other's, and act differently.
+    Conflict,
+    /// An else block that never runs.
+    DeadElse,
+    /// A rule that a `goto` names, and that no request gets to.
+    DeadGotoTarget,
+    /// A request that only the final `else` or the default pool takes.
+    Gap,
+    /// A narrower rule before a broader one that acts differently.
+    Exception,
+    /// It was not settled with the steps that there were, or no request could be made.
+    Unknown,
+}
+
+impl Code {
+    /// As users read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Code::Unreachable => "unreachable",
+            Code::Contradiction => "contradiction",
+            Code::Redundant => "redundant",
+            Code::Conflict => "conflict",
+            Code::DeadElse => "dead else",
+            Code::DeadGotoTarget => "dead goto target",
+            Code::Gap => "gap",
+            Code::Exception => "exception",
+            Code::Unknown => "unknown",
+        }
+    }
+
+    fn severity(self) -> Severity {
+        match self {
+            Code::Unreachable
+            | Code::Contradiction
+            | Code::Redundant
+            | Code::Conflict
+            | Code::DeadElse
+            | Code::DeadGotoTarget => Severity::Warning,
+            Code::Gap | Code::Exception | Code::Unknown => Severity::Note,
+        }
+    }
+}
+
+/// Something that was proved, or could not be.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What kind it is.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule that it is about; of a [`Code::Gap`] the one behind the last.
+    pub rule: RuleIndex,
+    /// The rules that prove it, or that it is about, too; in their order.
+    pub others: Vec<RuleIndex>,
+    /// Where it is shown.
+    pub span: Span,
+    /// What it is, in a sentence.
+    pub message: String,
+    /// Why it is so, or what to do about it.
+    pub help: Option<String>,
+    /// A request that shows it.
+    pub witness: Option<Witness>,
+}
+
+/// What there is to say of a program where a listener has this setting. With the steps used up, what is left is said to be
+/// unknown.
+#[must_use]
+pub fn findings(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Vec<Finding> {
+    let mut report = Report {
+        program,
+        analyst: Analyst::new(program, setting, effort),
+        findings: Vec::new(),
+        unsettled: Vec::new(),
+        unsettled_else: Vec::new(),
+    };
+    let mut live = Vec::new();
+    for (index, rule) in (0..).zip(&program.rules) {
+        if report.look_at(index, rule) {
+            live.push(index);
+        }
+    }
+    report.look_at_the_rest();
+    let keys: Vec<_> = program.rules.iter().map(|rule| Keys::of(&rule.condition)).collect();
+    report.look_for_redundant(&live, &keys);
+    report.look_for_pairs(&live, &keys);
+    report.own_up();
+    report.findings
+}
+
+/// Findings as they are made.
+pub(super) struct Report<'p> {
+    pub(super) program: &'p Arc<Program>,
+    pub(super) analyst: Analyst<'p>,
+    pub(super) findings: Vec<Finding>,
+    /// Rules of which it was not settled whether they are ever reached.
+    unsettled: Vec<u32>,
+    /// The same of else blocks.
+    unsettled_else: Vec<u32>,
+}
+
+impl Report<'_> {
+    /// Says whether some request makes its condition true.
+    fn look_at(&mut self, index: u32, rule: &Rule) -> bool {
+        let answer = self.ask(index, States::TRUE);
+        let is_live = matches!(answer, Answer::Yes(_));
+        match answer {
+            Answer::Yes(_) => {}
+            Answer::Unknown => self.unsettled.push(index),
+            Answer::No(others) if others.is_empty() => {
+                let message = format!("the condition of {} is never true", self.name(index));
+                self.add(Code::Contradiction, index, &[], message, None);
+            }
+            Answer::No(others) => {
+                self.never_true(index, others);
+                return false;
+            }
+        }
+        if is_empty(&rule.otherwise) || matches!(rule.condition, Condition::Always) {
+            return is_live;
+        }
+        match self.ask(index, States::FALSE) {
+            Answer::Yes(_) => {}
+            Answer::Unknown => self.unsettled_else.push(index),
+            Answer::No(others) => {
+                let message = format!("the else block of {} never runs", self.name(index));
+                let help = match others.as_slice() {
+                    [] => "its condition is never false".to_owned(),
+                    others => {
+                        format!("{} {} no request that could get there", self.names(others), leave(others))
+                    }
+                };
+                self.add(Code::DeadElse, index, &others, message, Some(help));
+            }
+        }
+        is_live
+    }
+
+    /// A rule of which some request could make the condition true, if `others` let it.
+    fn never_true(&mut self, index: u32, others: Vec<u32>) {
+        match self.ask(index, States::ALL) {
+            Answer::No(others) => {
+                let is_target = self.analyst.walk.is_target(index);
+                let code = if is_target { Code::DeadGotoTarget } else { Code::Unreachable };
+                let message = format!("no request gets to {}", self.name(index));
+                let help = format!("{} {} none", self.names(&others), leave(&others));
+                self.add(code, index, &others, message, Some(help));
+            }
+            _ => {
+                let message =
+                    format!("no request that gets to {} makes its condition true", self.name(index));
+                let help = format!("{} {} none that does", self.names(&others), leave(&others));
+                self.add(Code::Unreachable, index, &others, message, Some(help));
+            }
+        }
+    }
+
+    /// What no rule decides.
+    fn look_at_the_rest(&mut self) {
+        let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
+        match self.ask(end, States::TRUE) {
+            Answer::Unknown => self.unsettled.push(end),
+            Answer::Yes(witness) => {
+                let taker = match self.program.fallback {
+                    Some(_) => "only the final `else` takes this request",
+                    None => "no rule decides this request: the default pool takes it",
+                };
+                self.add(Code::Gap, end, &[], taker.to_owned(), None);
+                if let Some(finding) = self.findings.last_mut() {
+                    finding.witness = Some(*witness);
+                }
+            }
+            Answer::No(others) if self.program.fallback.is_some() => {
+                let message = "no request gets to the final `else`".to_owned();
+                let help = format!("{} {} none", self.names(&others), leave(&others));
+                self.add(Code::Unreachable, end, &others, message, Some(help));
+            }
+            Answer::No(_) => {}
+        }
+    }
+
+    /// What could not be settled.
+    fn own_up(&mut self) {
+        let rules = std::mem::take(&mut self.unsettled);
+        self.own_up_to(&rules, "is ever reached", "are ever reached");
+        let rules = std::mem::take(&mut self.unsettled_else);
+        self.own_up_to(&rules, "ever takes its else block", "ever take their else blocks");
+    }
+
+    fn own_up_to(&mut self, rules: &[u32], one: &str, many: &str) {
+        let Some((first, others)) = rules.split_first() else { return };
+        let what = if others.is_empty() { one } else { many };
+        let message = format!("it is unknown whether {} {what}", self.names(rules));
+        self.add(Code::Unknown, *first, others, message, None);
+    }
+
+    pub(super) fn ask(&mut self, rule: u32, states: States) -> Answer {
+        self.analyst.ask(Question { rule, states, removed: None, way: Way::Walk })
+    }
+
+    pub(super) fn add(
+        &mut self,
+        code: Code,
+        rule: u32,
+        others: &[u32],
+        message: String,
+        help: Option<String>,
+    ) {
+        self.findings.push(self.finding(code, rule, others, message, help));
+    }
+
+    pub(super) fn finding(
+        &self,
+        code: Code,
+        rule: u32,
+        others: &[u32],
+        message: String,
+        help: Option<String>,
+    ) -> Finding {
+        Finding {
+            code,
+            severity: code.severity(),
+            rule: RuleIndex(rule),
+            others: others.iter().map(|other| RuleIndex(*other)).collect(),
+            span: self.span(rule),
+            message,
+            help,
+            witness: None,
+        }
+    }
+
+    /// Of its condition, if it has one. What is behind the last rule is shown at that.
+    fn span(&self, rule: u32) -> Span {
+        let rule = self.program.rule(RuleIndex(rule)).or(self.program.rules.last());
+        let Some(rule) = rule else { return Span::default() };
+        let mut tests: Option<Span> = None;
+        rule.condition.each_test(&mut |test| {
+            let so_far = tests.unwrap_or(test.span);
+            tests =
+                Some(Span { start: so_far.start.min(test.span.start), end: so_far.end.max(test.span.end) });
+        });
+        tests.unwrap_or(rule.span)
+    }
+
+    /// `R1`, in backticks; a rule without a label by its number.
+    pub(super) fn name(&self, rule: u32) -> String {
+        match self.program.rule(RuleIndex(rule)) {
+            Some(_) if rule as usize == self.program.rules.len() => "the final `else`".to_owned(),
+            Some(rule) if rule.label.starts_with('#') => format!("rule {}", rule.label),
+            Some(rule) => format!("`{}`", rule.label),
+            None => "the default pool".to_owned(),
+        }
+    }
+
+    pub(super) fn names(&self, rules: &[u32]) -> String {
+        let named = if rules.len() > NAMED_MAX + 1 { NAMED_MAX } else { rules.len() };
+        let mut names: Vec<_> = rules.iter().take(named).map(|rule| self.name(*rule)).collect();
+        let last = match rules.len() - named {
+            0 => names.pop().unwrap_or_default(),
+            more => format!("{more} more rules"),
+        };
+        if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
+    }
+}
+
+fn leave(rules: &[u32]) -> &'static str {
+    if rules.len() == 1 { "leaves" } else { "leave" }
+}
+
+/// Whether nothing comes of it but that the walk goes on.
+pub(super) fn is_empty(block: &Block) -> bool {
+    block.effects.is_empty() && matches!(block.exit, Exit::Next)
+}

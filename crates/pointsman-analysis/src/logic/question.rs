@@ -1,0 +1,449 @@
+//! One question: whether a request comes to a rule, and makes its condition come to something.
+
+mod around;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use batsat::Lit;
+use pointsman_rules::{Field, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
+use pointsman_view::BodyPaths;
+
+use super::lemmas::{Lemma, Lemmas};
+use super::states::States;
+use super::walk::{Instead, Passage, Walk, truth};
+use super::world::{Matters, Said, World};
+use crate::Effort;
+use crate::space::{Automata, Solved, solve};
+use crate::wanted::{Asked, Sketch, Values};
+use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
+
+/// A question takes at most so many steps.
+const QUESTION_STEPS: u64 = 2_000_000;
+/// Asking the rules about a request takes about so many steps, and one more for eight rules that are asked one by one.
+const REQUEST_STEPS: u64 = 200;
+/// So many answers about fields are kept.
+const SOLVED_MAX: usize = 100_000;
+/// Where no request can be made that shows which rules matter, all are taken into account, up to so many.
+const ALL_RULES_MAX: u32 = 64;
+/// Of more rules than these it is not tried which of them could be left out of a proof.
+const SHRUNK_RULES_MAX: usize = 40;
+
+/// Whether a request comes to `rule` and makes its condition come to one of `states`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question {
+    /// The one behind the last means that no rule decides.
+    pub(super) rule: u32,
+    pub(super) states: States,
+    /// Another rule that is passed over, and what its condition is to come to.
+    pub(super) removed: Option<(u32, States)>,
+    pub(super) way: Way,
+}
+
+/// What is asked of the rules around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// They let the request pass to the rule, first to that which is removed, then on without it.
+    Walk,
+    /// The same; one that decides otherwise than the removed rule is as good as that to which the request was to come.
+    Otherwise,
+    /// Nothing: two conditions by themselves.
+    Apart,
+}
+
+/// What there is to say.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// This request does.
+    Yes(Box<Witness>),
+    /// None does: these rules let none pass that could. Without rules it is the condition itself that cannot.
+    No(Vec<u32>),
+    Unknown,
+}
+
+/// A program and all that was learnt about it.
+pub(super) struct Analyst<'p> {
+    pub(super) program: &'p Arc<Program>,
+    pub(super) walk: Walk,
+    setting: &'p Setting,
+    paths: Arc<BodyPaths>,
+    automata: Automata,
+    lemmas: Lemmas,
+    /// Values that were found for tests of one field.
+    solved: HashMap<Lemma, Values>,
+    truths: Truths,
+    effort: Effort,
+}
+
+impl<'p> Analyst<'p> {
+    pub(super) fn new(program: &'p Arc<Program>, setting: &'p Setting, effort: Effort) -> Analyst<'p> {
+        Analyst {
+            program,
+            walk: Walk::new(program),
+            setting,
+            paths: Arc::new(BodyPaths::new(program)),
+            automata: Automata::default(),
+            lemmas: Lemmas::default(),
+            solved: HashMap::new(),
+            truths: Truths::default(),
+            effort,
+        }
+    }
+
+    pub(super) fn ask(&mut self, question: Question) -> Answer {
+        let mut effort = self.effort.part(QUESTION_STEPS);
+        let answer = Trial::of(self, question).run(&mut effort);
+        self.effort.give_back(effort);
+        answer
+    }
+
+    /// Values for what matters of a field.
+    fn solve(&mut self, field: &OfField<'p>, effort: &mut Effort) -> Solved {
+        effort.take(1);
+        if let Some(values) = self.solved.get(&field.states) {
+            return Solved::Values(values.clone());
+        }
+        let solved = solve(field.asked, &field.tests, &mut self.automata, effort);
+        if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
+            self.solved.insert(field.states.clone(), values.clone());
+        }
+        solved
+    }
+
+    /// Whether no steps are left.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.effort.is_used_up()
+    }
+
+    fn rule(&self, index: u32) -> Option<&'p Rule> {
+        self.program.rule(RuleIndex(index))
+    }
+
+    /// The field that has the same values, whatever the request, and is asked instead.
+    fn same(&self, field: &'p Field) -> &'p Field {
+        match field {
+            Field::Scheme => &Field::Proto,
+            Field::ClientIp if !self.setting.may_trust_others && self.setting.trusted_proxies.is_empty() => {
+                &Field::SrcIp
+            }
+            field => field,
+        }
+    }
+}
+
+/// A question on the way to its answer.
+struct Trial<'a, 'p> {
+    analyst: &'a mut Analyst<'p>,
+    world: World,
+    question: Question,
+    /// The rules that are taken into account, with the assumption that they let the request pass.
+    active: BTreeMap<u32, Lit>,
+    /// By a jump's place: that it is taken.
+    jumps: BTreeMap<usize, Lit>,
+    /// That a rule is visited which a `goto` may pass over.
+    visits: BTreeMap<u32, Lit>,
+    /// An assumption for all that was not proved but only not found.
+    unproved: Lit,
+}
+
+/// What became of a choice of the solver.
+enum Try {
+    Done(Witness),
+    /// The solver knows more now.
+    Again,
+    /// What cannot be made into a request, or into none that comes where it should.
+    Nowhere(Unrealisable),
+}
+
+impl<'a, 'p> Trial<'a, 'p> {
+    fn of(analyst: &'a mut Analyst<'p>, question: Question) -> Trial<'a, 'p> {
+        let mut world = World::new();
+        let unproved = world.variable();
+        let mut trial = Trial {
+            analyst,
+            world,
+            question,
+            active: BTreeMap::new(),
+            jumps: BTreeMap::new(),
+            visits: BTreeMap::new(),
+            unproved,
+        };
+        let yes = trial.world.yes();
+        trial.require(question.rule, question.states, &[yes]);
+        if let Some((removed, states)) = question.removed {
+            trial.require(removed, states, &[yes]);
+        }
+        trial
+    }
+
+    fn run(mut self, effort: &mut Effort) -> Answer {
+        loop {
+            self.world.learn(&self.analyst.lemmas);
+            let assumptions: Vec<_> = self.active.values().copied().chain([self.unproved]).collect();
+            match self.world.solve(&assumptions, effort) {
+                Said::GaveUp => return Answer::Unknown,
+                Said::Falls(guilty) => return self.prove(guilty, effort),
+                Said::Stands => {}
+            }
+            if !effort.take(self.active.len() as u64) || effort.is_used_up() {
+                return Answer::Unknown;
+            }
+            let matters = self.matters(&self.active);
+            let Some(sketch) = self.sketch(&matters, effort) else { continue };
+            match self.try_out(&sketch, effort) {
+                Try::Done(witness) => return Answer::Yes(Box::new(witness)),
+                Try::Again => {}
+                Try::Nowhere(why) => self.give_up_on(&matters, &why),
+            }
+        }
+    }
+
+    /// Values for the fields of what matters. Nothing where there are none, which the solver knows then.
+    fn sketch(&mut self, matters: &Matters<'p>, effort: &mut Effort) -> Option<Sketch<'p>> {
+        let mut sketch = Sketch::default();
+        let mut stands = true;
+        for field in self.fields(matters) {
+            match self.analyst.solve(&field, effort) {
+                Solved::Values(values) => {
+                    sketch.fields.extend(field.named.into_iter().map(|name| (name, values.clone())));
+                }
+                Solved::Nothing { because } => {
+                    stands = false;
+                    let lemma = field.lemma(&because);
+                    self.world.forbid(&lemma, None);
+                    self.analyst.lemmas.add(lemma);
+                }
+                Solved::Unknown => {
+                    stands = false;
+                    self.world.forbid(&field.lemma(&[]), Some(self.unproved));
+                }
+            }
+        }
+        stands.then_some(sketch)
+    }
+
+    /// What matters, field by field.
+    fn fields(&self, matters: &Matters<'p>) -> Vec<OfField<'p>> {
+        let mut fields: Vec<OfField<'p>> = Vec::new();
+        for (test, states) in matters.each() {
+            let Some(wanted) = states.wanted() else { continue };
+            let asked = self.analyst.same(&test.field);
+            let place = fields.iter().position(|field| field.asked == asked).unwrap_or(fields.len());
+            if place == fields.len() {
+                fields.push(OfField { asked, named: Vec::new(), tests: Vec::new(), states: Vec::new() });
+            }
+            if let Some(field) = fields.get_mut(place) {
+                if !field.named.contains(&&test.field) {
+                    field.named.push(&test.field);
+                }
+                field.tests.push(Asked { test, wanted });
+                field.states.push((test.number(), states));
+            }
+        }
+        fields
+    }
+
+    /// Makes a request of a sketch, and asks the rules about it. Where it can be none, a field that the others determine
+    /// may be left to them.
+    fn try_out(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Try {
+        let why = match self.realised(sketch, effort) {
+            Err(why) => why,
+            Ok(Some(tried)) => return tried,
+            Ok(None) => return Try::Nowhere(Unrealisable { fields: Vec::new(), whatever_values: false }),
+        };
+        if why.whatever_values {
+            return Try::Nowhere(why);
+        }
+        for left_out in &why.fields {
+            let rest = sketch.fields.iter().filter(|(field, _)| *field != left_out).cloned().collect();
+            if let Ok(Some(tried)) = self.realised(&Sketch { fields: rest }, effort) {
+                return tried;
+            }
+        }
+        Try::Nowhere(why)
+    }
+
+    /// What the rules say of the request that a sketch makes; nothing where that leads no further.
+    fn realised(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Result<Option<Try>, Unrealisable> {
+        let question = self.question;
+        let one_by_one = question.removed.map_or(0, |_| u64::from(self.analyst.walk.len()));
+        effort.take(REQUEST_STEPS + one_by_one / 8);
+        let analyst = &mut *self.analyst;
+        let witness = realise(sketch, analyst.setting)?;
+        let (program, walk, truths) = (analyst.program, &analyst.walk, &mut analyst.truths);
+        let came = with_subject(program, &analyst.paths, &witness, analyst.setting, |subject| {
+            came(question, program, walk, subject, truths)
+        });
+        Ok(match came.flatten() {
+            Some(Came::There) => Some(Try::Done(witness)),
+            Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
+            None => None,
+        })
+    }
+
+    /// What matters of some fields is not tried again. Nothing is proved by that, but where no request has values in all of
+    /// these fields.
+    fn give_up_on(&mut self, matters: &Matters<'p>, why: &Unrealisable) {
+        if why.whatever_values {
+            let with_value = |field: &Field| {
+                matters.each().find(|(test, states)| test.field == *field && needs_value(test, *states))
+            };
+            let found: Option<Vec<_>> = why.fields.iter().map(with_value).collect();
+            if let Some(found) = found.filter(|found| !found.is_empty()) {
+                let mut lemma: Lemma = found.iter().map(|(test, states)| (test.number(), *states)).collect();
+                lemma.sort_unstable();
+                self.world.forbid(&lemma, None);
+                self.analyst.lemmas.add(lemma);
+                return;
+            }
+        }
+        let tests = matters.each().filter(|(test, _)| why.fields.contains(&test.field));
+        let mut lemma: Lemma = tests.map(|(test, states)| (test.number(), states)).collect();
+        if lemma.is_empty() {
+            lemma = matters.lemma();
+        }
+        self.world.forbid(&lemma, Some(self.unproved));
+    }
+
+    /// The rules that leave nothing, as few as can be found.
+    fn prove(mut self, guilty: Vec<Lit>, effort: &mut Effort) -> Answer {
+        let mut guilty = guilty;
+        if guilty.contains(&self.unproved) {
+            match self.prove_with_more(effort) {
+                Some(proof) => guilty = proof,
+                None => return Answer::Unknown,
+            }
+        }
+        let mut left_to_try = guilty.clone();
+        while let Some(left_out) = left_to_try.pop() {
+            if guilty.len() > SHRUNK_RULES_MAX {
+                break;
+            }
+            let rest: Vec<_> = guilty.iter().copied().filter(|assumed| *assumed != left_out).collect();
+            if let Some(proof) = self.falls(&rest, effort) {
+                left_to_try.retain(|assumed| proof.contains(assumed));
+                guilty = proof;
+            }
+        }
+        let names = self.active.iter().filter(|(_, assumed)| guilty.contains(assumed));
+        Answer::No(names.map(|(rule, _)| *rule).collect())
+    }
+
+    /// Where some of what stood in the way was not proved: whether the rules that were met, or else all, leave nothing.
+    fn prove_with_more(&mut self, effort: &mut Effort) -> Option<Vec<Lit>> {
+        let met: Vec<_> = self.active.values().copied().collect();
+        if let Some(proof) = self.falls(&met, effort) {
+            return Some(proof);
+        }
+        let Question { rule, removed, way, .. } = self.question;
+        if way != Way::Walk || rule > ALL_RULES_MAX {
+            return None;
+        }
+        for other in (0..rule).filter(|other| removed.is_none_or(|(removed, _)| removed != *other)) {
+            if !self.active.contains_key(&other) {
+                self.activate(other, effort);
+            }
+        }
+        let all: Vec<_> = self.active.values().copied().collect();
+        self.falls(&all, effort)
+    }
+
+    /// Whether these assumptions alone leave nothing, and which of them then.
+    fn falls(&mut self, assumptions: &[Lit], effort: &mut Effort) -> Option<Vec<Lit>> {
+        loop {
+            self.world.learn(&self.analyst.lemmas);
+            match self.world.solve(assumptions, effort) {
+                Said::GaveUp => return None,
+                Said::Falls(guilty) => return Some(guilty),
+                Said::Stands => {}
+            }
+            let active = self.active.iter().filter(|(_, assumed)| assumptions.contains(assumed));
+            let active = active.map(|(rule, assumed)| (*rule, *assumed)).collect();
+            let matters = self.matters(&active);
+            let mut anything_new = false;
+            for field in self.fields(&matters) {
+                if effort.is_used_up() {
+                    return None;
+                }
+                if let Solved::Nothing { because } = self.analyst.solve(&field, effort) {
+                    let lemma = field.lemma(&because);
+                    self.world.forbid(&lemma, None);
+                    self.analyst.lemmas.add(lemma);
+                    anything_new = true;
+                }
+            }
+            if !anything_new {
+                return None;
+            }
+        }
+    }
+}
+
+/// Whether the field has a value where a test comes to one of these.
+fn needs_value(test: &Test, states: States) -> bool {
+    states == States::TRUE && test.over != Over::Count
+}
+
+/// What became of a request.
+enum Came {
+    There,
+    /// It was stopped, behind some rules that jumped.
+    Stopped {
+        by: u32,
+        jumped: Vec<u32>,
+    },
+}
+
+/// What becomes of a request that was made for a question; nothing where it is not what it was made to be.
+fn came<S: Subject + ?Sized>(
+    question: Question,
+    program: &Program,
+    walk: &Walk,
+    subject: &S,
+    truths: &mut Truths,
+) -> Option<Came> {
+    let Question { rule, states, removed, way } = question;
+    let is_so = |(rule, states): (u32, States)| states.covers(truth(program, rule, subject));
+    if way == Way::Apart {
+        return (is_so((rule, states)) && removed.is_none_or(is_so)).then_some(Came::There);
+    }
+    // Without it the way to it is the same.
+    let (target, without) = match (way, removed) {
+        (Way::Otherwise, Some((removed, _))) => (removed, None),
+        (_, removed) => (rule, removed.map(|(removed, _)| removed)),
+    };
+    match walk.follow(program, subject, target, without, truths)? {
+        Passage::Stopped { by, jumped } => return Some(Came::Stopped { by, jumped }),
+        Passage::Arrived(_) if !removed.is_none_or(is_so) => return None,
+        Passage::Arrived(state) if way == Way::Walk && !states.covers(state) => return None,
+        Passage::Arrived(_) => {}
+    }
+    if way == Way::Walk {
+        return Some(Came::There);
+    }
+    Some(match walk.otherwise(program, subject, target) {
+        (Instead::Same(by), jumped) => Came::Stopped { by, jumped },
+        (Instead::Other, _) => Came::There,
+    })
+}
+
+/// What matters of one field.
+struct OfField<'p> {
+    /// The field that is asked.
+    asked: &'p Field,
+    /// The fields that have its values, as the rules name them.
+    named: Vec<&'p Field>,
+    tests: Vec<Asked<'p>>,
+    /// For each of `tests`.
+    states: Vec<(u32, States)>,
+}
+
+impl OfField<'_> {
+    /// Of those at these places, or of all where there are none.
+    fn lemma(&self, places: &[usize]) -> Lemma {
+        let chosen: Lemma = places.iter().filter_map(|place| self.states.get(*place).copied()).collect();
+        let mut lemma = if chosen.is_empty() { self.states.clone() } else { chosen };
+        lemma.sort_unstable();
+        lemma
+    }
+}

@@ -1,0 +1,95 @@
+//! What is said of small rule sets, one by one.
+
+use super::super::{Code, Finding, findings};
+use super::program;
+use crate::{Effort, Setting};
+
+/// `unreachable R2 by R1`; of what takes the rest, only where it is asked for.
+fn said(source: &str) -> Vec<String> {
+    let program = program(source);
+    let name = |index: &pointsman_rules::RuleIndex| {
+        program.rule(*index).map_or("nobody".to_owned(), |rule| rule.label.to_string())
+    };
+    let line = |finding: &Finding| {
+        let others: Vec<_> = finding.others.iter().map(name).collect();
+        let by = if others.is_empty() { String::new() } else { format!(" by {}", others.join(" ")) };
+        format!("{} {}{by}", finding.code.word(), name(&finding.rule))
+    };
+    let found = findings(&program, &Setting::default(), Effort::new(50_000_000));
+    for finding in &found {
+        let has_witness = matches!(finding.code, Code::Gap | Code::Conflict | Code::Exception);
+        assert_eq!(finding.witness.is_some(), has_witness, "{finding:?}");
+    }
+    found.iter().map(line).collect()
+}
+
+fn check(rules: &str, expected: &[&str]) {
+    let source = format!("{rules} last: {{ routeTo(last); }}");
+    assert_eq!(said(&source), expected, "{source}");
+}
+
+#[test]
+fn conditions_that_are_never_true() {
+    check("R1: if (srcport > 5000 && srcport < 4000) { discard(); }", &["contradiction R1"]);
+    check(r#"R1: if (xml.a == "x" && json.b == "y") { discard(); }"#, &["contradiction R1"]);
+    check(r#"R1: if (scheme == "http" && proto == "https") { discard(); }"#, &["contradiction R1"]);
+    check(r#"R1: if (host == "A") { discard(); }"#, &["contradiction R1"]);
+    check("R1: if (method == \"G T\" || path == \"a\") { discard(); }", &["contradiction R1"]);
+    // Two lines may say both.
+    check(r#"R1: if (header["a"] == "x" && header["a"] == "y") { discard(); }"#, &[]);
+    check(r#"R1: if (all(header["a"]) == "x" && header["a"] == "y") { discard(); }"#, &["contradiction R1"]);
+}
+
+#[test]
+fn rules_that_hide_others() {
+    check(
+        r#"R1: if (path under "/a") { discard(); } R2: if (path matches "^/a/[0-9]+$") { reject(); }"#,
+        &["unreachable R2 by R1"],
+    );
+    check(
+        "R1: if (srcip in [10.0.0.0/9]) { discard(); } R2: if (srcip in [10.128.0.0/9]) { discard(); }
+         R3: if (srcip in [10.0.0.0/8]) { reject(); }",
+        &["unreachable R3 by R1 R2"],
+    );
+    check("R1: if (json.a > 5) { discard(); } R2: if (json.a > 7) { reject(); }", &["unreachable R2 by R1"]);
+    check(
+        "R1: if (json.a[*] > 5) { discard(); } else { reject(); } R2: { reject(); }",
+        &["unreachable R2 by R1", "unreachable last by R1"],
+    );
+    check(
+        "R1: if (dstport < 80) { goto R3; } R2: { discard(); } R3: if (dstport > 90) { reject(); } else { reject(); }",
+        &["unreachable R3 by R1 R2", "unreachable last by R3"],
+    );
+}
+
+#[test]
+fn pairs_of_rules() {
+    let both = r#"R1: if (path under "/a") { routeTo(a); } R2: if (method == "PUT") { BLOCK }"#;
+    check(&both.replace("BLOCK", "routeTo(b);"), &["conflict R2 by R1"]);
+    check(&both.replace("BLOCK", "allow conflict(R1); routeTo(b);"), &[]);
+    check(&both.replace("BLOCK", "routeTo(a);"), &[]);
+    check(
+        r#"R1: if (path == "/a/b") { routeTo(a); } R2: if (path under "/a") { routeTo(b); }"#,
+        &["exception R2 by R1"],
+    );
+    check(
+        r#"R1: if (path == "/a") { routeTo(a); } R2: if (path under "/a") { routeTo(a); }"#,
+        &["redundant R1 by R2"],
+    );
+}
+
+#[test]
+fn what_is_left() {
+    let past_two_jumps = r#"on_unknown skip;
+        R0: if (!(count(header["a"]) > 1)) { goto R2; }
+        R1: if (header["a"] == "x") { routeTo(a); } else { goto R3; }
+        R2: if (header["a"] == "x") { routeTo(a); } else { routeTo(a); }
+        R3: if (header["a"] == "x") { routeTo(a); }"#;
+    assert_eq!(said(past_two_jumps), ["unreachable R3 by R1 R2", "gap nobody"]);
+    assert_eq!(said(r#"R1: if (method == "GET") { routeTo(a); }"#), ["gap nobody"]);
+    assert_eq!(said(r#"R1: if (method == "GET") { routeTo(a); } else: routeTo(b);"#), ["gap else"]);
+    assert_eq!(
+        said(r#"R1: if (method == "GET") { routeTo(a); } else { routeTo(c); } else: routeTo(b);"#),
+        ["unreachable else by R1"]
+    );
+}

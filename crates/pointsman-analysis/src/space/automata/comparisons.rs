@@ -1,0 +1,282 @@
+//! Comparisons of texts as automata.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use pointsman_rules::{Entry, Op, Order};
+use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
+
+use super::{Machine, Table, Words};
+
+/// Bytes of one automaton while it is built.
+const BUILT_BYTES_MAX: usize = 4 << 20;
+
+/// The texts that satisfy a comparison with texts, or for `!=` those that do not. Nothing for another comparison, and
+/// where it would be too large.
+pub(super) fn of_op(op: &Op) -> Option<Machine> {
+    let regex = match op {
+        Op::IsTrue => return Some(words([b"true"])),
+        Op::IsFalse => return Some(words([b"false"])),
+        Op::TextEquals(text) | Op::TextDiffers(text) => return Some(words([text])),
+        Op::TextOrder(order, text) => return ordered(text, *order),
+        Op::In(entries) => return list(entries),
+        Op::Contains(part) => quoted(part),
+        Op::StartsWith(start) => format!(r"\A{}", quoted(start)),
+        Op::EndsWith(end) => format!(r"{}\z", quoted(end)),
+        Op::Under(prefix) if prefix.ends_with(b"/") => format!(r"\A{}", quoted(prefix)),
+        Op::Under(prefix) => format!(r"\A{}(?:/|\z)", quoted(prefix)),
+        Op::Like(pattern) => like(pattern),
+        Op::Matches(regex) => regex.as_str().to_owned(),
+        Op::Exists
+        | Op::NumberEquals(_)
+        | Op::NumberDiffers(_)
+        | Op::NumberOrder(..)
+        | Op::IpIn(_)
+        | Op::IpNotIn(_)
+        | Op::IpOrder(..) => return None,
+    };
+    of_regex(&regex).map(|table| Machine::Table(Arc::new(table)))
+}
+
+fn words(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Machine {
+    Machine::Words(Arc::new(Words::of(words)))
+}
+
+/// Nothing for a list with something else than texts.
+fn list(entries: &[Entry]) -> Option<Machine> {
+    let (mut single, mut machines) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Entry::Text(text) => single.push(text),
+            Entry::TextRange { from, to, exclusive } => machines.push(range(from, to, *exclusive)?),
+            Entry::Number(_) | Entry::Network(_) | Entry::NumberRange { .. } | Entry::IpRange { .. } => {
+                return None;
+            }
+        }
+    }
+    let single = words(single);
+    if machines.is_empty() {
+        return Some(single);
+    }
+    machines.push(single);
+    Machine::any_of(&machines)
+}
+
+/// How a text stands to another: equal so far, or settled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Standing {
+    Equal(usize),
+    Less,
+    Greater,
+}
+
+impl Standing {
+    fn next(self, bound: &[u8], byte: u8) -> Standing {
+        let Standing::Equal(length) = self else { return self };
+        match bound.get(length) {
+            Some(other) if byte < *other => Standing::Less,
+            Some(other) if byte == *other => Standing::Equal(length + 1),
+            _ => Standing::Greater,
+        }
+    }
+
+    fn order(self, bound: &[u8]) -> std::cmp::Ordering {
+        match self {
+            Standing::Equal(length) => length.cmp(&bound.len()),
+            Standing::Less => std::cmp::Ordering::Less,
+            Standing::Greater => std::cmp::Ordering::Greater,
+        }
+    }
+}
+
+fn ordered(bound: &[u8], order: Order) -> Option<Machine> {
+    let takes = |standing: &Standing| {
+        let found = standing.order(bound);
+        match order {
+            Order::Less => found.is_lt(),
+            Order::LessOrEqual => found.is_le(),
+            Order::Greater => found.is_gt(),
+            Order::GreaterOrEqual => found.is_ge(),
+        }
+    };
+    let next = |standing: &Standing, byte| Some(standing.next(bound, byte));
+    let table = Table::explored(classes_beside(&[bound])?, Standing::Equal(0), next, takes)?;
+    Some(Machine::Table(Arc::new(table)))
+}
+
+fn range(from: &[u8], to: &[u8], exclusive: bool) -> Option<Machine> {
+    let takes = |(low, high): &(Standing, Standing)| {
+        let (low, high) = (low.order(from), high.order(to));
+        if exclusive { low.is_gt() && high.is_lt() } else { low.is_ge() && high.is_le() }
+    };
+    let first = (Standing::Equal(0), Standing::Equal(0));
+    let next = |(low, high): &(Standing, Standing), byte| Some((low.next(from, byte), high.next(to, byte)));
+    let table = Table::explored(classes_beside(&[from, to])?, first, next, takes)?;
+    Some(Machine::Table(Arc::new(table)))
+}
+
+/// A class for each byte of the texts, and for what lies between two of them. Nothing if all bytes are there.
+fn classes_beside(texts: &[&[u8]]) -> Option<[u8; 256]> {
+    let mut classes = [0; 256];
+    let mut class = 0_u8;
+    let mut was_bound = false;
+    for byte in 0..=u8::MAX {
+        let is_bound = texts.iter().any(|text| text.contains(&byte));
+        if byte > 0 && (is_bound || was_bound) {
+            class = class.checked_add(1)?;
+        }
+        was_bound = is_bound;
+        classes[usize::from(byte)] = class;
+    }
+    Some(classes)
+}
+
+/// A regex for just these bytes.
+fn quoted(text: &[u8]) -> String {
+    text.iter().fold(String::new(), |mut regex, byte| {
+        push(&mut regex, *byte);
+        regex
+    })
+}
+
+fn push(regex: &mut String, byte: u8) {
+    if byte.is_ascii_alphanumeric() {
+        regex.push(char::from(byte));
+    } else {
+        // Writing to memory does not fail.
+        write!(regex, r"\x{byte:02X}").unwrap_or_default();
+    }
+}
+
+/// `*` is any run of bytes, `?` any one byte.
+fn like(pattern: &[u8]) -> String {
+    let mut regex = r"\A".to_owned();
+    for byte in pattern {
+        match byte {
+            b'*' if regex.ends_with(".*") => {}
+            b'*' => regex.push_str(".*"),
+            b'?' => regex.push('.'),
+            _ => push(&mut regex, *byte),
+        }
+    }
+    regex.push_str(r"\z");
+    regex
+}
+
+/// Where a search stands: what the searcher knows, or that it has found a match.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Search {
+    At(StateID),
+    Found,
+}
+
+/// The texts in which a regex of rules, with their options, matches somewhere.
+pub(super) fn of_regex(pattern: &str) -> Option<Table> {
+    let config = dense::Config::new()
+        .start_kind(StartKind::Unanchored)
+        .accelerate(false)
+        .dfa_size_limit(Some(BUILT_BYTES_MAX))
+        .determinize_size_limit(Some(BUILT_BYTES_MAX));
+    let dfa = dense::Builder::new()
+        .configure(config)
+        .syntax(syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true))
+        .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(BUILT_BYTES_MAX)))
+        .build(pattern)
+        .ok()?;
+    let first = dfa.start_state_forward(&Input::new("").anchored(Anchored::No)).ok()?;
+    let mut classes = [0; 256];
+    for byte in 0..=u8::MAX {
+        classes[usize::from(byte)] = dfa.byte_classes().get(byte);
+    }
+    // The searcher says one byte later that it has found a match.
+    let next = |search: &Search, byte| match search {
+        Search::Found => Some(Search::Found),
+        Search::At(state) => {
+            let next = dfa.next_state(*state, byte);
+            match () {
+                () if dfa.is_quit_state(next) => None,
+                () if dfa.is_match_state(next) => Some(Search::Found),
+                () => Some(Search::At(next)),
+            }
+        }
+    };
+    let takes = |search: &Search| match search {
+        Search::Found => true,
+        Search::At(state) => dfa.is_match_state(dfa.next_eoi_state(*state)),
+    };
+    Table::explored(classes, Search::At(first), next, takes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takes(machine: &Machine, text: &[u8]) -> bool {
+        machine.takes(text.iter().fold(machine.start(), |state, byte| machine.step(state, *byte)))
+    }
+
+    #[test]
+    fn automata_take_what_texts_say() {
+        let text = |text: &str| text.as_bytes().into();
+        let entries = || {
+            vec![
+                Entry::Text(text("q")),
+                Entry::TextRange { from: text("ab"), to: text("b"), exclusive: true },
+            ]
+        };
+        for (op, taken, refused) in [
+            (Op::Contains(text("a.")), &["a.", "xa.y"][..], &["ab", ""][..]),
+            (Op::StartsWith(text("a")), &["a", "ab"], &["ba", ""]),
+            (Op::EndsWith(text("a\n")), &["a\n", "ba\n"], &["a", "a\n\n"]),
+            (Op::Under(text("/a")), &["/a", "/a/b"], &["/ab", "/"]),
+            (Op::Under(text("/a/")), &["/a/", "/a/b"], &["/a"]),
+            (Op::Like(text("a?*c")), &["abc", "a\nc", "axyc"], &["ac", "abcd"]),
+            (Op::TextOrder(Order::Less, text("b")), &["", "a", "azz"], &["b", "ba", "c"]),
+            (Op::TextOrder(Order::GreaterOrEqual, text("b")), &["b", "ba", "c"], &["", "a"]),
+            (Op::In(entries()), &["q", "aba", "az"], &["ab", "b", "a", "qq"]),
+            (Op::In(vec![]), &[], &["", "a"]),
+            (Op::IsTrue, &["true"], &["false", "tru", "trued"]),
+        ] {
+            let machine = of_op(&op).expect("it is small");
+            for (texts, expected) in [(taken, true), (refused, false)] {
+                for text in texts {
+                    assert_eq!(takes(&machine, text.as_bytes()), expected, "{op:?} {text}");
+                }
+            }
+        }
+    }
+
+    /// The delayed match, the end of the text and what is around a place.
+    #[test]
+    fn regexes_match_as_those_of_rules() {
+        for pattern in
+            ["", "a", "a$", "^a", "(?m)^a$", r"\bab\b", "(a|ab)(c|)", "[^a]", "(?i)AB", "a.b", r"a\z"]
+        {
+            let table = of_regex(pattern).expect("it is small");
+            let matcher = pointsman_rules::compile(
+                &format!("if (host matches \"{pattern}\") {{ reject(); }}"),
+                &pointsman_rules::Targets::Any,
+            );
+            let program = matcher.expect("it is a regex").program;
+            let Some(pointsman_rules::Condition::Test(test)) =
+                program.rules.first().map(|rule| &rule.condition)
+            else {
+                panic!("it is one test");
+            };
+            for text in
+                ["", "a", "b", "ab", "ba", "a\n", "b\na", "b\na\nb", "xab y", "aab", "a\nb", "AB", "abc"]
+            {
+                let expected = test.holds(pointsman_rules::Value::Text(text.as_bytes()));
+                assert_eq!(
+                    pointsman_rules::Truth::from(table.takes(text.as_bytes())),
+                    expected,
+                    "{pattern} {text:?}"
+                );
+            }
+        }
+    }
+}

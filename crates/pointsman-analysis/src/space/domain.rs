@@ -1,0 +1,136 @@
+//! What values a field can have in any request. A little too much is allowed: the view decides in the end.
+
+#[cfg(test)]
+mod tests;
+
+use pointsman_rules::{Field, Place};
+
+/// What one value can be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// The texts that the regex takes as a whole, those that are `never` there left out.
+    Text {
+        pattern: &'static str,
+        nice: &'static [&'static str],
+        never: &'static [&'static str],
+    },
+    /// A whole number up to this one.
+    Integer(u64),
+    /// An address; no IPv4-mapped one.
+    Address,
+    Boolean,
+}
+
+/// Whether a request can be without the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    Never,
+    /// It can, and no usual one is.
+    Odd,
+    Usual,
+}
+
+/// What the values of a field can be, all together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Domain {
+    pub(super) kind: Kind,
+    pub(super) absence: Absence,
+    /// Whether there can be several.
+    pub(super) is_many: bool,
+    /// Whether it stands in the body, which may be at fault behind the values that are known.
+    pub(super) is_of_body: bool,
+    /// Whether a value may be too long to be known.
+    pub(super) may_be_too_long: bool,
+    /// Whether a value may be a truth value, or nothing that compares.
+    pub(super) is_json: bool,
+}
+
+const UTF8: &str = r"(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]|\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*";
+const ANY: &str = r"(?s-u:.)*";
+const METHOD: &str = r"[!#$%&'*+.^_`|~0-9A-Z-]{1,32}";
+const HOST: &str = r"[a-z0-9_~-]+(?:\.[a-z0-9_~-]+)*|\[[0-9a-f:.]+\]";
+const TARGET: &str = r#"/[!"$-~]*|\*|(?i:https?)://[A-Za-z0-9_~.:\[\]-]+(?:[/?][!"$-~]*)?"#;
+/// Segments that are no dots, with codes of what is not unreserved (RFC 3986 section 2.3).
+const PATH: &str = r#"(?x: \* | (?: / (?:
+    (?: [!"$&-\-0->@-\[\]-~]         | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )
+    (?: [!"$&-\-0->@-\[\]-~.]        | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )*
+  | \. (?: [!"$&-\-0->@-\[\]-~]      | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )
+    (?: [!"$&-\-0->@-\[\]-~.]        | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )*
+  | \.\. (?: [!"$&-\-0->@-\[\]-~.]   | %(?:0[1-9A-F]|1[0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]) )+
+  )? )+ )"#;
+const QUERY: &str = r#"[!"$-~]*"#;
+const VISIBLE: &str = r"[!-~]+";
+/// Without capitals.
+const SERVER_NAME: &str = r"[!-@\[-~]+";
+const FINGERPRINT: &str = r"[0-9a-f]{64}";
+/// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
+const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";
+const COOKIE: &str = r"(?:[!-:<-~\x80-\xFF](?:[\t -:<-~\x80-\xFF]*[!-:<-~\x80-\xFF])?)?";
+const MEDIA_TYPE: &str = r"[!-:<-@\[-~\x80-\xFF](?:[\t -:<-@\[-~\x80-\xFF]*[!-:<-@\[-~\x80-\xFF])?";
+const PROTOCOL: &str = r"[!-+\--@\[-~\x80-\xFF](?:[\t -+\--@\[-~\x80-\xFF]*[!-+\--@\[-~\x80-\xFF])?";
+
+impl Domain {
+    /// Of a field of requests; what connections have that carry none is not among it.
+    pub(super) fn of(field: &Field) -> Domain {
+        use Absence::{Never, Odd, Usual};
+        let text = |pattern, nice| Kind::Text { pattern, nice, never: &[] };
+        match field {
+            // A Unix socket has neither.
+            Field::SrcIp | Field::DstIp | Field::ClientIp => Domain::one(Kind::Address, Odd),
+            Field::SrcPort | Field::DstPort => Domain::one(Kind::Integer(0xffff), Odd),
+            Field::Proto | Field::Scheme => Domain::one(Kind::Choice(&["http", "https"]), Never),
+            Field::Version => Domain::one(Kind::Choice(&["1.1", "1.0", "2"]), Never),
+            Field::Method => {
+                let nice = &["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
+                Domain::one(Kind::Text { pattern: METHOD, nice, never: &["CONNECT"] }, Never)
+            }
+            Field::Host => Domain::one(text(HOST, &["www.example.com"]), Odd),
+            Field::Url => Domain::one(text(TARGET, &["/"]), Never),
+            Field::Path => Domain::one(text(PATH, &["/"]), Never),
+            Field::Query => Domain::one(text(QUERY, &["a=1"]), Usual),
+            Field::QueryParam(_) => Domain::many(text(ANY, &["a", "1"])),
+            Field::Header(_) => Domain::many(text(HEADER, &["a", "1"])),
+            Field::Cookie(_) => Domain::many(text(COOKIE, &["a", "1"])),
+            // A request may repeat the line.
+            Field::ContentType => {
+                Domain::many(text(MEDIA_TYPE, &["text/plain", "application/json", "application/xml"]))
+            }
+            Field::ContentLength => Domain::one(Kind::Integer(u64::MAX), Usual),
+            Field::Upgrade => Domain::many(text(PROTOCOL, &["websocket"])),
+            Field::TlsSni => Domain::one(text(SERVER_NAME, &["www.example.com"]), Usual),
+            Field::TlsVersion => Domain::one(Kind::Choice(&["1.3", "1.2"]), Usual),
+            Field::TlsCipher => {
+                let nice = &["TLS13_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"];
+                Domain::one(text(VISIBLE, nice), Usual)
+            }
+            Field::TlsAlpn => Domain::one(text(ANY, &["http/1.1", "h2"]), Usual),
+            Field::TlsResumed => Domain::one(Kind::Boolean, Usual),
+            Field::TlsClientSubject => Domain::one(text(UTF8, &["CN=client"]), Usual),
+            Field::TlsClientSan => Domain::many(text(UTF8, &["client.example"])),
+            Field::TlsClientFingerprint => Domain::one(text(FINGERPRINT, &[]), Usual),
+            Field::Payload(payload) => {
+                let is_size = payload.place == Place::Size;
+                let kind = if is_size { Kind::Integer(u64::MAX) } else { text(UTF8, &["a", "1"]) };
+                Domain {
+                    kind,
+                    absence: Usual,
+                    is_many: field.is_many_valued(),
+                    is_of_body: true,
+                    may_be_too_long: !is_size,
+                    is_json: field.may_be_boolean(),
+                }
+            }
+        }
+    }
+
+    fn one(kind: Kind, absence: Absence) -> Domain {
+        let is_many = false;
+        Domain { kind, absence, is_many, is_of_body: false, may_be_too_long: false, is_json: false }
+    }
+
+    fn many(kind: Kind) -> Domain {
+        Domain { is_many: true, ..Domain::one(kind, Absence::Usual) }
+    }
+}

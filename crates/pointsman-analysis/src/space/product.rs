@@ -1,0 +1,113 @@
+//! The shortest text that several automata agree on.
+
+use std::collections::HashSet;
+
+use super::automata::Machine;
+use crate::Effort;
+
+/// Places that are looked at in one search.
+const PLACES_MAX: usize = 60_000;
+
+/// An automaton, and what it is wanted to say.
+pub(super) struct Member {
+    pub(super) machine: Machine,
+    /// Whether it is asked about small letters in the place of capitals.
+    pub(super) fold_case: bool,
+    pub(super) taken: bool,
+}
+
+impl Member {
+    fn read(&self, byte: u8) -> u8 {
+        if self.fold_case { byte.to_ascii_lowercase() } else { byte }
+    }
+}
+
+pub(super) enum Found {
+    Word(Vec<u8>),
+    /// There is none.
+    Nothing,
+    Unknown,
+}
+
+/// The shortest text on which all come to what is wanted of them; of several, one that can be read.
+pub(super) fn shortest(members: &[Member], effort: &mut Effort) -> Found {
+    let first: Box<[u32]> = members.iter().map(|member| member.machine.start()).collect();
+    if is_wanted(members, &first) {
+        return Found::Word(Vec::new());
+    }
+    let bytes = samples(members);
+    let mut known = HashSet::from([first.clone()]);
+    // Each place with the one that it was reached from, and by which byte.
+    let mut places: Vec<(Box<[u32]>, usize, u8)> = vec![(first, 0, 0)];
+    let mut at = 0;
+    while let Some((states, ..)) = places.get(at).cloned() {
+        if !effort.take((bytes.len() * members.len()) as u64) {
+            return Found::Unknown;
+        }
+        for byte in &bytes {
+            let Some(next) = step(members, &states, *byte) else { continue };
+            if is_wanted(members, &next) {
+                return Found::Word(word(&places, at, *byte));
+            }
+            if known.insert(next.clone()) {
+                places.push((next, at, *byte));
+            }
+        }
+        if places.len() > PLACES_MAX {
+            return Found::Unknown;
+        }
+        at += 1;
+    }
+    Found::Nothing
+}
+
+/// Nothing where one of them cannot come to what is wanted any more.
+fn step(members: &[Member], states: &[u32], byte: u8) -> Option<Box<[u32]>> {
+    let step = |(member, state): (&Member, &u32)| {
+        let next = member.machine.step(*state, member.read(byte));
+        member.machine.may_come_to(next, member.taken).then_some(next)
+    };
+    members.iter().zip(states).map(step).collect()
+}
+
+fn is_wanted(members: &[Member], states: &[u32]) -> bool {
+    members.iter().zip(states).all(|(member, state)| member.machine.takes(*state) == member.taken)
+}
+
+/// The way to a place, and one byte more.
+fn word(places: &[(Box<[u32]>, usize, u8)], mut at: usize, last: u8) -> Vec<u8> {
+    let mut word = vec![last];
+    while at > 0
+        && let Some((_, from, byte)) = places.get(at)
+    {
+        word.push(*byte);
+        at = *from;
+    }
+    word.reverse();
+    word
+}
+
+/// One byte, the most readable, of those that are alike to all.
+fn samples(members: &[Member]) -> Vec<u8> {
+    let mut known = HashSet::new();
+    let signature =
+        |byte: u8| members.iter().map(|member| member.machine.class(member.read(byte))).collect::<Vec<_>>();
+    let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+    bytes.sort_by_key(|byte| readability(*byte));
+    bytes.retain(|byte| known.insert(signature(*byte)));
+    bytes
+}
+
+fn readability(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => 0,
+        b'0'..=b'9' => 1,
+        b'-' => 2,
+        b'/' => 3,
+        b'.' | b'_' => 4,
+        b'A'..=b'Z' => 5,
+        b'!'..=b'~' => 6,
+        b' ' => 7,
+        _ => 8,
+    }
+}

@@ -1,0 +1,106 @@
+//! Requests that prove what is said: a sketch of fields and their values becomes a request, which is parsed again and shows
+//! exactly those values.
+
+mod body;
+mod connection;
+mod content;
+mod draft;
+mod least;
+mod lines;
+mod reading;
+mod setting;
+mod shown;
+mod sought;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use pointsman_rules::{Field, Program};
+use pointsman_view::{BodyPaths, Connection, RequestView};
+
+use self::reading::Reading;
+pub use self::setting::{OddFields, Setting};
+pub use self::shown::ExplainOptions;
+use self::sought::{Sought, Wish};
+use crate::wanted::Sketch;
+
+/// Bytes of the longest body that is written out. Of a longer one only the head is, which says how long it is.
+pub const WRITTEN_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// A request, and the connection that it comes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// The message as HTTP/1.1 writes it.
+    bytes: Vec<u8>,
+    is_of_http2: bool,
+    /// Whether its body is longer than what is written of it.
+    is_cut: bool,
+    connection: Connection,
+    /// A proxy that is believed besides those of the setting.
+    proxy: Option<IpAddr>,
+}
+
+impl Witness {
+    /// The connection that it comes on.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Whether its body is longer than what is written of it: nobody needs to see the rest.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn trusted(&self, setting: &Setting) -> Vec<IpNet> {
+        setting.trusted_proxies.iter().copied().chain(self.proxy.map(IpNet::from)).collect()
+    }
+}
+
+/// Fields that no request was found for: it would have to have these values in all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unrealisable {
+    /// None could be left out: for the values of the others there is a request.
+    pub(crate) fields: Vec<Field>,
+    /// Whether no request has values in all of these fields, whatever they are. Otherwise it is only said that none was
+    /// found, and proves nothing.
+    pub(crate) whatever_values: bool,
+}
+
+/// The simplest request that shows these values in these fields, as it was seen to do when it was parsed again.
+pub(crate) fn realise(sketch: &Sketch<'_>, setting: &Setting) -> Result<Witness, Unrealisable> {
+    let wishes = Wish::all(sketch);
+    let wishes: Vec<&Wish<'_>> = wishes.iter().collect();
+    checked(&wishes, setting).ok_or_else(|| least::unrealisable(&wishes, setting))
+}
+
+/// A request for some wishes, if it shows them.
+fn checked(wishes: &[&Wish<'_>], setting: &Setting) -> Option<Witness> {
+    let sought = Sought::new(wishes);
+    let witness = draft::request(&sought, setting)?;
+    let program = Program::of_places(sought.places());
+    let paths = Arc::new(BodyPaths::new(&program));
+    let reading = Reading { program: &program, paths: &paths, values_max: usize::MAX };
+    let shows = |view: &RequestView<'_>| sought.is_shown_by(view, &program);
+    reading::read(&reading, &witness, setting, shows)?.then_some(witness)
+}
+
+/// Shows a witness, its body read to the end, as a program's rules see it. Nothing where the switch refuses it as no
+/// request.
+///
+/// Of a body that is longer than what is written of it only that is known which its head says. `paths` are those of the
+/// program.
+pub(crate) fn with_subject<T>(
+    program: &Arc<Program>,
+    paths: &Arc<BodyPaths>,
+    witness: &Witness,
+    setting: &Setting,
+    see: impl FnOnce(&RequestView<'_>) -> T,
+) -> Option<T> {
+    reading::read(&Reading { program, paths, values_max: 1 }, witness, setting, see)
+}

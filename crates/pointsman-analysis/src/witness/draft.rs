@@ -1,0 +1,112 @@
+//! A request that may show what is sought: it is parsed again to see whether it does.
+
+use pointsman_rules::{Field, OwnedValue};
+
+use super::body::Body;
+use super::connection::{self, Sender};
+use super::lines::Lines;
+use super::sought::{Sought, text};
+use super::target::Target;
+use super::{Setting, Witness};
+
+const USUAL_HOST: &[u8] = b"example.com";
+
+/// Nothing where it is known already that no request shows it.
+pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness> {
+    let sender = Sender::new(sought, setting)?;
+    let scheme = if connection::is_tls(sought, setting) { "https" } else { "http" };
+    let target = Target::new(sought, scheme)?;
+    let host = host(sought, &target)?;
+    let version = version(sought, host.is_none())?;
+    let body = Body::new(sought, setting)?;
+    let mut lines = Lines::default();
+    if let Some(host) = &host {
+        lines.add("host", host);
+    }
+    lines.add_sought(sought)?;
+    lines.add_cookies(sought)?;
+    lines.add_upgrade(sought)?;
+    body.add_lines(&mut lines);
+    if let Some(client) = sender.forwarded_for {
+        lines.add("x-forwarded-for", client.to_string().as_bytes());
+    }
+    let method = method(sought, &target, &body)?;
+    let first_line: [&[u8]; 5] = [&method, b" ", &target.bytes, b" HTTP/", version.on_wire()];
+    let mut bytes = first_line.concat();
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(&lines.bytes);
+    bytes.extend_from_slice(b"\r\n");
+    body.write(&mut bytes);
+    let authority = host.or(target.authority).unwrap_or_default();
+    let is_of_http2 = version == Version::Http2;
+    Some(Witness {
+        bytes,
+        is_of_http2,
+        is_cut: body.is_cut,
+        connection: connection::connection(sought, setting, &sender, &authority, is_of_http2)?,
+        proxy: sender.proxy,
+    })
+}
+
+/// The version of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Http10,
+    Http11,
+    Http2,
+}
+
+impl Version {
+    fn on_wire(self) -> &'static [u8] {
+        match self {
+            Version::Http10 => b"1.0",
+            Version::Http11 | Version::Http2 => b"1.1",
+        }
+    }
+}
+
+/// Only in HTTP/1.0 the Host line may be missing.
+fn version(sought: &Sought<'_>, has_no_host: bool) -> Option<Version> {
+    let usual = match sought.text(&Field::TlsAlpn) {
+        Some(b"h2") => Version::Http2,
+        _ if has_no_host => Version::Http10,
+        _ => Version::Http11,
+    };
+    let Some(version) = sought.of(&Field::Version) else { return Some(usual) };
+    match text(version.first()?)? {
+        b"1.0" => Some(Version::Http10),
+        b"1.1" => Some(Version::Http11),
+        b"2" => Some(Version::Http2),
+        _ => None,
+    }
+}
+
+/// The value of the Host line; the inner nothing is no line.
+fn host(sought: &Sought<'_>, target: &Target) -> Option<Option<Vec<u8>>> {
+    if let Some(lines) = sought.header("host") {
+        return match lines {
+            [] => Some(None),
+            [host] => Some(Some(text(host)?.to_vec())),
+            _ => None,
+        };
+    }
+    // An absolute target says the same as the line, port and all.
+    if let Some(authority) = &target.authority {
+        return Some(Some(authority.clone()));
+    }
+    match sought.of(&Field::Host) {
+        None => Some(Some(USUAL_HOST.to_vec())),
+        Some([]) => Some(None),
+        Some([OwnedValue::Text(host)]) => Some(Some(host.to_vec())),
+        Some(_) => None,
+    }
+}
+
+fn method(sought: &Sought<'_>, target: &Target, body: &Body) -> Option<Vec<u8>> {
+    Some(match sought.of(&Field::Method) {
+        Some(method) => text(method.first()?)?.to_vec(),
+        None if target.bytes == b"*" => b"OPTIONS".to_vec(),
+        None if body.is_some() => b"POST".to_vec(),
+        None => b"GET".to_vec(),
+    })
+}

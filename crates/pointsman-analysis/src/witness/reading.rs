@@ -1,0 +1,88 @@
+//! A witness as the switch reads it.
+
+use std::sync::Arc;
+
+use pointsman_http::{BodyReader, Framing, HeaderLine, RequestHead, Version};
+use pointsman_rules::{Evidence, Program};
+use pointsman_view::{BodyPaths, Inspection, RequestView, normal_form, take_away_forwarding};
+
+use super::{Setting, Witness};
+
+/// What is looked for in a witness.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) program: &'a Program,
+    pub(super) paths: &'a Arc<BodyPaths>,
+    /// Values of each field of the body that are kept to be shown.
+    pub(super) values_max: usize,
+}
+
+/// Shows a witness as a program's rules see it, if it is a request.
+pub(super) fn read<T>(
+    reading: &Reading<'_>,
+    witness: &Witness,
+    setting: &Setting,
+    see: impl FnOnce(&RequestView<'_>) -> T,
+) -> Option<T> {
+    let Witness { bytes, connection, .. } = witness;
+    let mut head = RequestHead::default();
+    if head.parse(bytes, &setting.head_limits) != Ok(true) {
+        return None;
+    }
+    if witness.is_of_http2 {
+        let is_none = |line: &HeaderLine| is_of_http1_alone(line.name(bytes), line.value(bytes));
+        if head.version() != Version::Http11 || head.lines().iter().any(is_none) {
+            return None;
+        }
+        head.is_of_http2().ok()?;
+    }
+    head.settle_odd_names(bytes, setting.odd_names()).ok()?;
+    let networks = witness.trusted(setting);
+    let trusted = setting.trusted(&networks);
+    if !connection.is_trusted(trusted) {
+        take_away_forwarding(&mut head);
+        head.check_scheme(bytes, connection.scheme()).ok()?;
+    }
+    head.upgrade(bytes, &setting.upgrades).ok()?;
+    let mut scratch = Vec::new();
+    let path = normal_form(head.path_and_query(bytes), setting.path_options, &mut scratch).ok()?;
+    let view = RequestView::new(&head, bytes, connection, path, trusted);
+    let behind = bytes.get(head.head_bytes()..).unwrap_or_default();
+    let body = Body::read(head.framing(), behind, witness.is_cut)?;
+    if reading.program.payloads.is_empty() {
+        return Some(see(&view));
+    }
+    let evidence = Evidence::keeping(reading.program, reading.values_max);
+    let mut inspection =
+        Inspection::new(evidence, reading.paths.clone(), &head, bytes, &setting.body_options);
+    inspection.feed(&body.bytes);
+    if body.is_whole {
+        inspection.finish();
+    }
+    Some(see(&view.with_body(inspection.evidence())))
+}
+
+/// Whether no request of HTTP/2 has such a line (RFC 9113 section 8.2.2). Transfer-Encoding stands there for a body that
+/// announces no length.
+fn is_of_http1_alone(name: &[u8], value: &[u8]) -> bool {
+    const NAMES: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    NAMES.into_iter().any(is) || is("te") && !value.eq_ignore_ascii_case(b"trailers")
+}
+
+/// A body without what frames it.
+#[derive(Debug)]
+struct Body {
+    bytes: Vec<u8>,
+    is_whole: bool,
+}
+
+impl Body {
+    /// Nothing where what stands behind the head is not the body that it announces.
+    fn read(framing: Framing, behind: &[u8], is_cut: bool) -> Option<Body> {
+        let (mut bytes, mut trailers) = (Vec::new(), Vec::new());
+        let fed = BodyReader::new(framing).feed_unchunked(behind, &mut bytes, &mut trailers).ok()?;
+        let is_all = fed.used == behind.len() && fed.done != is_cut;
+        is_all.then_some(Body { bytes, is_whole: fed.done })
+    }
+}

@@ -1,0 +1,77 @@
+//! What becomes of a request depends on besides itself and its connection.
+
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+use pointsman_http::{HeadLimits, OddNames};
+use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
+
+/// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
+/// a configuration.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What a head may be.
+    pub head_limits: HeadLimits,
+    /// What becomes of paths.
+    pub path_options: PathOptions,
+    /// How bodies are read.
+    pub body_options: BodyOptions,
+    /// What becomes of fields with odd names.
+    pub odd_fields: OddFields,
+    /// Protocols that a connection may change to.
+    pub upgrades: Vec<Box<str>>,
+    /// Networks of the proxies that are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whether other proxies may be believed, too: rules without a configuration do not say which they are.
+    pub may_trust_others: bool,
+    /// Whether a PROXY header may name another client.
+    pub may_be_proxied: bool,
+    /// Whether it speaks TLS; nothing where that is not said.
+    pub speaks_tls: Option<bool>,
+    /// Where it listens.
+    pub bind: Option<SocketAddr>,
+}
+
+/// What becomes of fields whose names hold more than letters, digits and `-`, as [`OddNames`] has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OddFields {
+    /// They are taken away.
+    #[default]
+    Drop,
+    /// The request is refused.
+    Refuse,
+    /// They stay, but for those that read like one of these names.
+    Keep(Vec<Box<str>>),
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting {
+            head_limits: HeadLimits::default(),
+            path_options: PathOptions::default(),
+            body_options: BodyOptions::default(),
+            odd_fields: OddFields::default(),
+            upgrades: vec!["websocket".into()],
+            trusted_proxies: Vec::new(),
+            may_trust_others: true,
+            may_be_proxied: true,
+            speaks_tls: None,
+            bind: None,
+        }
+    }
+}
+
+impl Setting {
+    /// Those that are believed, as views take them. No witness comes to a Unix socket.
+    pub(super) fn trusted<'n>(&self, networks: &'n [IpNet]) -> TrustedProxies<'n> {
+        TrustedProxies { networks, unix: false }
+    }
+
+    pub(super) fn odd_names(&self) -> OddNames<'_> {
+        match &self.odd_fields {
+            OddFields::Drop => OddNames::Drop,
+            OddFields::Refuse => OddNames::Refuse,
+            OddFields::Keep(names) => OddNames::Keep(names),
+        }
+    }
+}

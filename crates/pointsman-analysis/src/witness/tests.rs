@@ -1,0 +1,213 @@
+//! Sketches and the requests that they become, against `testdata/witness/*.txt`.
+
+mod properties;
+
+use std::{env, fs};
+
+use std::sync::Arc;
+
+use pointsman_rules::{Cause, Condition, DecidedBy, Field, OwnedValue, Targets, Truths, compile};
+use pointsman_view::BodyPaths;
+
+use super::{Setting, realise, with_subject};
+use crate::wanted::{Sketch, Values};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/witness");
+
+/// A field as rules spell it.
+fn field(spelling: &str) -> Field {
+    let rules =
+        format!("namespace p = \"urn:p\"; namespace q = \"urn:q\"; if ({spelling} exists) {{ tag(x); }}");
+    let program =
+        compile(&rules, &Targets::Any).unwrap_or_else(|wrong| panic!("{spelling}: {wrong:?}")).program;
+    match &program.rules[0].condition {
+        Condition::Test(test) => test.field.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `path "/a"`, `count 1 2`, `xml.a absent`, `json.a null`, `json.a "x" rest malformed`.
+fn wish(line: &str) -> (Field, Values) {
+    let (spelling, mut rest) = line.split_once("  ").unwrap_or_else(|| panic!("two spaces: {line}"));
+    let mut values = Values::default();
+    while !rest.is_empty() {
+        rest = rest.trim_start();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (text, behind) = quoted.split_once('"').expect("a quote at the end");
+            values.known.push(OwnedValue::Text(unescaped(text).into()));
+            rest = behind;
+            continue;
+        }
+        let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
+        rest = behind;
+        match word {
+            "absent" => {}
+            "true" | "false" => values.known.push(OwnedValue::Boolean(word == "true")),
+            "null" => values.known.push(OwnedValue::Nothing),
+            "long" => values.known.push(OwnedValue::Unknown(Cause::Limit)),
+            "malformed" => values.rest = Some(Cause::Malformed),
+            "encoding" => values.rest = Some(Cause::Encoding),
+            "limit" => values.rest = Some(Cause::Limit),
+            "repeated" => values.rest = Some(Cause::DuplicateKey),
+            _ => values.known.push(match word.parse() {
+                Ok(integer) => OwnedValue::Integer(integer),
+                Err(_) => OwnedValue::Ip(word.parse().unwrap_or_else(|_| panic!("a value: {word}"))),
+            }),
+        }
+    }
+    (field(spelling), values)
+}
+
+/// `\n`, `\r`, `\t`, `\\` and `\xhh`; a quote is `\x22`.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match bytes.next().expect("an escape") {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                let digits = [bytes.next().expect("a digit"), bytes.next().expect("a digit")];
+                u8::from_str_radix(std::str::from_utf8(&digits).expect("text"), 16).expect("hex digits")
+            }
+            other => other,
+        });
+    }
+    out
+}
+
+/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`.
+fn settle(setting: &mut Setting, line: &str) {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("proxies", network) => setting.trusted_proxies.push(network.parse().expect("a network")),
+        ("speaks", what) => setting.speaks_tls = Some(what == "tls"),
+        ("sniffs", "") => setting.body_options.kind = pointsman_view::BodyKind::Sniff,
+        ("bind", address) => setting.bind = Some(address.parse().expect("an address")),
+        ("trusts", "nobody") => (setting.may_trust_others, setting.may_be_proxied) = (false, false),
+        _ => panic!("no setting: {line}"),
+    }
+}
+
+fn outcome(sketch: &str) -> String {
+    let mut setting = Setting::default();
+    let mut wishes = Vec::new();
+    for line in sketch.lines() {
+        match line.strip_prefix("setting: ") {
+            Some(line) => settle(&mut setting, line),
+            None => wishes.push(wish(line)),
+        }
+    }
+    let sketch = Sketch { fields: wishes.iter().map(|(field, values)| (field, values.clone())).collect() };
+    let witness = match realise(&sketch, &setting) {
+        Ok(witness) => witness,
+        Err(unrealisable) => {
+            let at =
+                |field| wishes.iter().position(|(other, _)| other == field).expect("a field of the sketch");
+            let places: Vec<_> =
+                unrealisable.fields.iter().map(|field| (at(field) + 1).to_string()).collect();
+            let ever = if unrealisable.whatever_values { " whatever their values" } else { "" };
+            return format!("none for {}{ever}\n", places.join(", "));
+        }
+    };
+    let options = witness.explain_options(&setting);
+    let unsaid = if options.unsaid.is_empty() { String::new() } else { format!(" and {:?}", options.unsaid) };
+    let shown: String = witness.to_string().split_inclusive('\n').map(shortened).collect();
+    let is_cut = if witness.is_cut() { "(cut)\n" } else { "" };
+    let end = if shown.ends_with('\n') { "" } else { "\n" };
+    match options.to_string() + &unsaid {
+        none if none.is_empty() => format!("{shown}{end}{is_cut}"),
+        options => format!("{options}\n{shown}{end}{is_cut}"),
+    }
+}
+
+/// What is sought in all cases.
+fn sketches() -> Vec<String> {
+    let folder = fs::read_dir(FOLDER).expect("a folder").map(|file| file.expect("a file").path());
+    let mut sketches = Vec::new();
+    for path in folder {
+        let text = fs::read_to_string(&path).expect("a file");
+        let sketch = |case: &str| case.split_once("----\n").expect("a line between both").0.to_owned();
+        sketches.extend(text.split("====\n").skip(1).map(sketch));
+    }
+    sketches
+}
+
+/// A line as it stands in a file of vectors.
+fn shortened(line: &str) -> String {
+    match line.len() {
+        0..=300 => line.to_owned(),
+        bytes => format!("{}... ({bytes} bytes)\n", &line[..100]),
+    }
+}
+
+/// Each file has cases between lines of `====`: what is sought, `----`, and what becomes of it. `UPDATE_EXPECT=1` writes
+/// what is expected anew.
+#[test]
+fn sketches_become_requests() {
+    let mut cases = 0;
+    let mut wrong = Vec::new();
+    let folder = fs::read_dir(FOLDER).expect("a folder");
+    for path in folder.map(|file| file.expect("a file").path()) {
+        let text = fs::read_to_string(&path).expect("a file");
+        let (top, _) = text.split_once("====\n").expect("a case");
+        let mut anew = top.to_owned();
+        for case in text.split("====\n").skip(1) {
+            let (sketch, expected) = case.split_once("----\n").expect("a line between both");
+            let found = outcome(sketch);
+            cases += 1;
+            anew += &format!("====\n{sketch}----\n{found}");
+            if found != expected {
+                wrong.push(format!("{}:\n{sketch}----\n{found}", path.display()));
+            }
+        }
+        if env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(&path, anew).expect("a writable file");
+        }
+    }
+    assert!(cases > 100, "only {cases} cases");
+    let updates = env::var_os("UPDATE_EXPECT").is_some();
+    assert!(wrong.is_empty() || updates, "{} of {cases} differ:\n{}", wrong.len(), wrong.join("====\n"));
+}
+
+/// What decides a request that is made of a sketch.
+fn decided_by(rules: &str, sketch: &str) -> String {
+    let program = Arc::new(compile(rules, &Targets::Any).expect("rules").program);
+    let paths = Arc::new(BodyPaths::new(&program));
+    let wishes: Vec<_> = sketch.lines().map(wish).collect();
+    let sketch = Sketch { fields: wishes.iter().map(|(field, values)| (field, values.clone())).collect() };
+    let setting = Setting::default();
+    let witness = realise(&sketch, &setting).expect("a request");
+    let by = with_subject(&program, &paths, &witness, &setting, |subject| {
+        match program.decide(subject, &mut Truths::default()).by {
+            DecidedBy::Rule { label, .. } => label.to_owned(),
+            other => format!("{other:?}"),
+        }
+    });
+    by.expect("it is a request still")
+}
+
+#[test]
+fn rules_decide_witnesses() {
+    let rules = r#"
+        R1: if (content_length > 1000000) { reject(413); }
+        R2: if (xml.order/total > 52000 && srcip in [10.0.0.0/8]) { reject(); }
+        R3: if (tls.version == "1.2" || json.a[*] == "x") { routeTo(old); }
+        R4: if (!(form["a"] exists)) { routeTo(plain); }
+        else: routeTo(standard);
+    "#;
+    for (sketch, expected) in [
+        ("content_length  1000001", "R1"),
+        ("xml.order/total  \"7\" \"52001\"\nsrcip  10.1.2.3", "R2"),
+        ("xml.order/total  \"52001\"\nsrcip  11.1.2.3", "R4"),
+        ("tls.version  \"1.2\"", "R3"),
+        ("json.a[*]  \"y\" \"x\"", "R3"),
+        ("form[\"a\"]  absent", "R4"),
+    ] {
+        assert_eq!(decided_by(rules, sketch), expected, "{sketch}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What rules mean together: what the analyst proves of them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use pointsman_analysis::{Effort, Finding, Setting, findings};
+use pointsman_rules::{Diagnostic, Program, RuleIndex};
+use serde_json::{Value, json};
+
+/// Steps for one rule set where one setting is asked about; it takes seconds to use them up.
+const STEPS: u64 = 400_000_000;
+
+/// A finding of the analyst.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    /// As it is drawn: its witness is part of the help.
+    pub(super) diagnostic: Diagnostic,
+    code: &'static str,
+    rule: Option<String>,
+    others: Vec<String>,
+    help: Option<String>,
+    witness: Option<Shown>,
+}
+
+/// A request, and what `explain` is to be told besides.
+#[derive(Debug)]
+struct Shown {
+    request: String,
+    options: String,
+    is_cut: bool,
+}
+
+impl Meaning {
+    /// What holds of a program wherever it is used.
+    pub(super) fn of(program: &Arc<Program>, settings: &[Setting]) -> Vec<Meaning> {
+        let mut known = HashSet::new();
+        let mut different = settings.iter().filter(|setting| known.insert(format!("{setting:?}")));
+        let Some(first) = different.next() else { return Vec::new() };
+        let mut common = findings(program, first, Effort::new(STEPS));
+        for setting in different {
+            let found = findings(program, setting, Effort::new(STEPS));
+            common.retain(|one| found.iter().any(|other| (other.code, other.rule) == (one.code, one.rule)));
+        }
+        common.into_iter().map(|finding| Meaning::new(finding, program, first)).collect()
+    }
+
+    fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
+        let name = |index: &RuleIndex| program.rule(*index).map(|rule| rule.label.to_string());
+        let witness = finding.witness.map(|witness| Shown {
+            request: witness.to_string(),
+            options: witness.explain_options(setting).to_string(),
+            is_cut: witness.is_cut(),
+        });
+        let lines = finding.help.iter().cloned().chain(witness.as_ref().map(Shown::text));
+        let lines: Vec<_> = lines.collect();
+        let diagnostic = Diagnostic {
+            severity: finding.severity,
+            span: finding.span,
+            message: finding.message,
+            help: (!lines.is_empty()).then(|| lines.join("\n")),
+        };
+        Meaning {
+            diagnostic,
+            code: finding.code.word(),
+            rule: name(&finding.rule),
+            others: finding.others.iter().filter_map(name).collect(),
+            help: finding.help,
+            witness,
+        }
+    }
+
+    /// Adds to a finding what only these have.
+    pub(super) fn complete(&self, object: &mut Value) {
+        object["code"] = json!(self.code);
+        object["others"] = json!(self.others);
+        if let Some(rule) = &self.rule {
+            object["rule"] = json!(rule);
+        }
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("help");
+        }
+        if let Some(help) = &self.help {
+            object["help"] = json!(help);
+        }
+        if let Some(Shown { request, options, .. }) = &self.witness {
+            object["witness"] = json!({ "request": request, "options": options });
+        }
+    }
+}
+
+impl Shown {
+    /// The request line by line, and what stands behind it.
+    fn text(&self) -> String {
+        let lead = match self.options.as_str() {
+            "" => "for instance:".to_owned(),
+            options => format!("for instance, with `{options}`:"),
+        };
+        let rest = if self.is_cut { "\n…" } else { "" };
+        format!("{lead}\n{}{rest}", self.request.trim_end())
+    }
+}
