@@ -150,8 +150,14 @@ impl Compiler<'_> {
 
     fn ordered(&mut self, left: &Left<'_>, order: Order, literal: &ast::Literal) -> Option<Op> {
         match self.typed(left, literal)? {
-            Typed::Text(text) => Some(Op::TextOrder(order, text)),
-            Typed::Number(number) => Some(Op::NumberOrder(order, number)),
+            Typed::Text(text) => {
+                self.check_text_order(left, literal.span, &text);
+                Some(Op::TextOrder(order, text))
+            }
+            Typed::Number(number) => {
+                self.is_never_number(left, literal.span);
+                Some(Op::NumberOrder(order, number))
+            }
             Typed::Network(network) if network.prefix_len() == network.max_prefix_len() => {
                 Some(Op::IpOrder(order, network.addr()))
             }

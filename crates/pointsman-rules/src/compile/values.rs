@@ -68,7 +68,7 @@ impl Compiler<'_> {
 
     /// The same of a number.
     pub(super) fn check_number(&mut self, left: &Left<'_>, at: Span, number: &Decimal) {
-        if left.operand.over == Over::Count {
+        if self.is_never_number(left, at) || left.operand.over == Over::Count {
             return;
         }
         let Some(values) = self.values(&left.field) else { return };
@@ -79,6 +79,30 @@ impl Compiler<'_> {
         }
         let shown = shorten(at.of(self.source));
         self.warn(at, format!("`{}` is never `{shown}`", left.field), values_help(values));
+    }
+
+    /// Warns of a number beside a field whose values all begin or go on with something else.
+    pub(super) fn is_never_number(&mut self, left: &Left<'_>, at: Span) -> bool {
+        let is_word = matches!(
+            left.field,
+            Field::Path | Field::Url | Field::ContentType | Field::Scheme | Field::Proto | Field::TlsCipher
+        );
+        let is_never = is_word && left.operand.over != Over::Count;
+        if is_never {
+            let message = format!("`{}` is never a number, so what this comes to is never known", left.field);
+            self.warn(at, message, format!("compare it with a text: `\"{}\"`", shorten(at.of(self.source))));
+        }
+        is_never
+    }
+
+    /// Warns of an order of texts where numbers seem to be meant. Versions are texts, and stand in the right order.
+    pub(super) fn check_text_order(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
+        if matches!(left.field, Field::Version | Field::TlsVersion) || Decimal::parse(text).is_err() {
+            return;
+        }
+        let shown = String::from_utf8_lossy(text);
+        let help = format!("write `{}`, without quotes, to compare numbers", shorten(shown.trim()));
+        self.warn(at, "texts are compared byte by byte, so `\"9\"` is above `\"10\"`", help);
     }
 
     /// All values of a field that has few. Rules without a configuration may be those of any listener.
