@@ -166,6 +166,7 @@ fn of_body(
         }
     };
     notes.extend(reading.inspection.fault().map(|fault| format!("of the body: {fault}")));
+    notes.extend(reading.passed_by.clone());
     let needed = reading.needed;
     let (mut report, outcome) = {
         let view = view.with_body(reading.inspection.evidence());

@@ -29,7 +29,7 @@ pointsman, a secure content switch
     pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
-    pointsman demo                       three servers, a TLS switch, a few requests to watch
+    pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
 

@@ -149,6 +149,12 @@ impl Inspection {
         self.fault.as_ref()
     }
 
+    /// Whether the program names fields that stand in content, and content of this media type has none of them; asked
+    /// before any is fed.
+    pub fn is_passed_by(&self) -> bool {
+        self.paths.names_content() && matches!(self.content, Content::Passed) && self.fault.is_none()
+    }
+
     /// Whether content that is fed is still looked at.
     pub fn is_reading(&self) -> bool {
         !matches!(self.content, Content::Passed) || self.awaits_size()

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pointsman_http::{BodyReader, Framing};
+use pointsman_http::{BodyReader, Framing, HeaderKind};
 use pointsman_rules::{Cause, Evidence, Outcome, Program, SHOWN_VALUES_MAX, Terminal, Truths};
 use pointsman_view::{BodyFault, BodyOptions, BodyPaths, Inspection, RequestView};
 
+use super::report::shown;
 use super::request::Request;
 
 /// The rules are asked again behind so many bytes, and behind each byte only where that decides.
@@ -46,6 +47,8 @@ pub(super) struct Needed {
 pub(super) struct Reading {
     pub(super) inspection: Inspection,
     pub(super) needed: Needed,
+    /// That no field that the rules name stands in a body of its type, in words.
+    pub(super) passed_by: Option<String>,
 }
 
 /// Why nobody can say what the rules decide.
@@ -121,9 +124,13 @@ impl Content {
             let decision = program.decide(&view.with_body(inspection.evidence()), &mut truths);
             matches!(decision.outcome, Outcome::Waits)
         };
-        let behind =
-            |inspection, bytes| Reading { inspection, needed: Needed { bytes, ..self.not_needed() } };
         let mut inspection = unread();
+        let is_passed_by = self.whole_bytes > 0 && inspection.is_passed_by();
+        let passed_by = is_passed_by.then(|| passed_by(request));
+        let behind = |inspection, bytes| {
+            let needed = Needed { bytes, ..self.not_needed() };
+            Reading { inspection, needed, passed_by: passed_by.clone() }
+        };
         if !waits(&inspection) {
             return Ok(behind(inspection, 0));
         }
@@ -152,8 +159,8 @@ impl Content {
             End::Malformed(sentence) => return Err(Unread::Malformed(sentence)),
             End::Whole => inspection.finish(),
         }
-        let Reading { inspection, needed } = behind(inspection, self.bytes.len());
-        Ok(Reading { inspection, needed: Needed { to_its_end: true, ..needed } })
+        let Reading { inspection, needed, passed_by } = behind(inspection, self.bytes.len());
+        Ok(Reading { inspection, needed: Needed { to_its_end: true, ..needed }, passed_by })
     }
 
     /// What is wrong with the body behind what was needed: nothing where no server gets it, or where the file does not
@@ -164,7 +171,7 @@ impl Content {
             Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
             Outcome::Refused(_) | Outcome::Waits => false,
         };
-        let Reading { mut inspection, needed } = reading;
+        let Reading { mut inspection, needed, .. } = reading;
         if !goes_on || inspection.fault().is_some() || needed.bytes == 0 {
             return None;
         }
@@ -191,6 +198,17 @@ impl Needed {
             }
         }
     }
+}
+
+/// Why nobody looks into a body.
+fn passed_by(request: &Request) -> String {
+    let lines = request.head.lines();
+    let media_type = lines.iter().find(|line| line.kind == HeaderKind::ContentType);
+    let body = match media_type.map(|line| shown(line.value(&request.bytes))) {
+        Some(media_type) => format!("of the type `{media_type}`"),
+        None => "without a media type".to_owned(),
+    };
+    format!("none of the fields that the rules name stands in a body {body}")
 }
 
 fn counted(bytes: u64) -> String {
