@@ -211,6 +211,22 @@ impl Field {
         matches!(self, Field::Payload(payload) if matches!(payload.place, Place::Json(_)))
     }
 
+    /// Whether only connections over TLS have it.
+    #[must_use]
+    pub fn is_of_tls(&self) -> bool {
+        matches!(
+            self,
+            Field::TlsSni
+                | Field::TlsVersion
+                | Field::TlsCipher
+                | Field::TlsAlpn
+                | Field::TlsResumed
+                | Field::TlsClientSubject
+                | Field::TlsClientSan
+                | Field::TlsClientFingerprint
+        )
+    }
+
     /// Whether a request can have several values of it.
     #[must_use]
     pub fn is_many_valued(&self) -> bool {

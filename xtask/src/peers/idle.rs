@@ -33,6 +33,14 @@ pub(super) fn measure(
             let after = settled(&proxy)?;
             clients.expect_running()?;
             drop(clients);
+            if after <= before {
+                let kib = (before - after) / 1024;
+                return Err(Failure::new(format!(
+                    "the memory of {} shrank by {kib} KiB while its clients came: what it gave back of its start hides \
+                     what they cost; measure it without `--rules-before`",
+                    proxy.name
+                )));
+            }
             let round = Round::of_memory(proxy.name, before, after, scenario.connections);
             println!("{:<10} round {} {round}", scenario.name, number + 1);
             seen.push(round);

@@ -155,19 +155,6 @@ pub(super) fn is_tls(sought: &Sought<'_>, setting: &Setting) -> bool {
         return speaks_tls;
     }
     let scheme = sought.text(&Field::Proto).or_else(|| sought.text(&Field::Scheme));
-    let is_of_tls = |field: &Field| {
-        matches!(
-            field,
-            Field::TlsSni
-                | Field::TlsVersion
-                | Field::TlsCipher
-                | Field::TlsAlpn
-                | Field::TlsResumed
-                | Field::TlsClientSubject
-                | Field::TlsClientSan
-                | Field::TlsClientFingerprint
-        )
-    };
     let names_https = || {
         sought
             .text(&Field::Url)
@@ -178,7 +165,7 @@ pub(super) fn is_tls(sought: &Sought<'_>, setting: &Setting) -> bool {
         Some(scheme) => scheme == b"https",
         None => {
             names_https()
-                || sought.wishes().any(|wish| is_of_tls(wish.field) && !wish.values.known.is_empty())
+                || sought.wishes().any(|wish| wish.field.is_of_tls() && !wish.values.known.is_empty())
         }
     }
 }

@@ -94,22 +94,7 @@ impl<'t> Said<'t> {
     /// Whether it came over TLS: because the listener speaks it, or because something of it is said.
     fn is_tls(self, place: &Place) -> bool {
         let is_https = |field| self.text(field) == Some(b"https");
-        place.is_tls
-            || is_https(&Field::Scheme)
-            || is_https(&Field::Proto)
-            || self.is_said(|field| {
-                matches!(
-                    field,
-                    Field::TlsSni
-                        | Field::TlsVersion
-                        | Field::TlsCipher
-                        | Field::TlsAlpn
-                        | Field::TlsResumed
-                        | Field::TlsClientSubject
-                        | Field::TlsClientSan
-                        | Field::TlsClientFingerprint
-                )
-            })
+        place.is_tls || is_https(&Field::Scheme) || is_https(&Field::Proto) || self.is_said(Field::is_of_tls)
     }
 
     /// Whether the client is said to be known by the fields of a proxy, which then is believed.

@@ -216,18 +216,30 @@ fn who_finds_no_room_in_time(threads: usize) {
     assert_eq!(shop.switch.metric("pointsman_refusals_total", &reason), 1.0);
 }
 
+/// All room is taken by the first, the second has the turn, and the third has sent all that it has.
+struct Crowded {
+    _first: Client,
+    slow: Client,
+    honest: Client,
+}
+
+impl Crowded {
+    fn with(shop: &Shop, body: &[u8]) -> Self {
+        let first = fill(shop, &filling());
+        let (mut slow, mut honest) = (shop.client(), shop.client());
+        begin_long(&mut slow, body);
+        until("its turn", || (held(shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
+        honest.send(head(XML, body.len()));
+        honest.send(body);
+        Self { _first: first, slow, honest }
+    }
+}
+
 /// Whose turn it is and who sends nothing gives way to those who do, and to nobody else.
 fn who_has_the_turn_uses_it(threads: usize) {
     let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
-    let all = filling();
-    let _first = fill(&shop, &all);
     let body = xml_order(200_000, 1);
-    let mut slow = shop.client();
-    begin_long(&mut slow, &body);
-    until("its turn", || (held(&shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
-    let mut honest = shop.client();
-    honest.send(head(XML, body.len()));
-    honest.send(&body);
+    let Crowded { _first, mut slow, mut honest } = Crowded::with(&shop, &body);
     assert_eq!(honest.response().status(), 200);
     assert_eq!(slow.response().status(), 503);
     assert!(slow.closes());
@@ -238,15 +250,8 @@ fn who_has_the_turn_uses_it(threads: usize) {
 /// A byte now and then is no use of it.
 fn who_drips_gives_way(threads: usize) {
     let shop = Shop::with(threads, RULES, |setup| setup.top(TOTAL));
-    let all = filling();
-    let _first = fill(&shop, &all);
     let body = xml_order(200_000, 1);
-    let mut slow = shop.client();
-    begin_long(&mut slow, &body);
-    until("its turn", || (held(&shop, "shop") == 999_424.0 + 81_920.0).then_some(()));
-    let mut honest = shop.client();
-    honest.send(head(XML, body.len()));
-    honest.send(&body);
+    let Crowded { _first, mut slow, mut honest } = Crowded::with(&shop, &body);
     let mut drops = body[60_000..].iter();
     until("the other one's turn", || {
         // Each look asks the switch for its figures, so that drops come hundreds of times a second.
