@@ -50,7 +50,7 @@ pub(super) fn separation(program: &Program, source: &str, findings: &mut Finding
         let [from, to] = [first, last].map(|rule| shorten(&rule.label));
         let count = group.rules;
         let shared = match group.shared.last() {
-            Some(test) => format!("; they share `{}`", shorten(test.of(source))),
+            Some(test) => format!("; all may hold where `{}` does", shorten(test.of(source))),
             None => String::new(),
         };
         let message = format!("{count} rules from `{from}` to `{to}` are asked one by one{shared}");

@@ -39,7 +39,7 @@ pub struct Unseparated {
     pub last: RuleIndex,
     /// How many they are; there may be others in between.
     pub rules: usize,
-    /// Where the tests stand that they share, each in one of the rules.
+    /// Where tests of some of them stand: where these are true all of the rules may be.
     pub shared: Vec<Span>,
     /// The fields that these ask.
     pub fields: Vec<Field>,
