@@ -5,11 +5,12 @@
 //! nothing, and what it finds is made into a request, which the rules are asked about.
 
 mod findings;
-mod keys;
 mod lemmas;
+mod meetings;
 mod pairs;
 mod question;
 mod redundant;
+mod rooms;
 mod states;
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,11 @@ pub(crate) enum Solved {
     Unknown,
 }
 
+/// Whether no request has several values of a field.
+pub(crate) fn has_one_value(field: &Field) -> bool {
+    !Domain::of(field).is_many
+}
+
 /// Values of a field that satisfy all that is asked of it, or of fields that always have the same values.
 pub(crate) fn solve(
     field: &Field,

@@ -114,6 +114,20 @@ impl Program {
         self.walk(from, next, |_| {})
     }
 
+    /// What the rules behind the one at `index` say, as if there were no others; what those before collect is left out.
+    pub fn decide_behind<S: Subject + ?Sized>(
+        &self,
+        index: RuleIndex,
+        subject: &S,
+        truths: &mut Truths,
+    ) -> Decision<'_> {
+        let from = RuleIndex(index.0.saturating_add(1));
+        if self.engine.is_idle() {
+            return self.interpret_from(from, subject, |_| {});
+        }
+        self.decide_from(&self.engine, from, subject, truths)
+    }
+
     /// What [`Program::decide`] says, rule by rule: slow and obvious, for comparison.
     pub fn decide_plainly<S: Subject + ?Sized>(&self, subject: &S) -> Decision<'_> {
         self.interpret(subject, |_| {})
@@ -135,11 +149,20 @@ impl Program {
         subject: &S,
         watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
+        self.interpret_from(RuleIndex(0), subject, watch)
+    }
+
+    fn interpret_from<'r, S: Subject + ?Sized>(
+        &'r self,
+        from: RuleIndex,
+        subject: &S,
+        watch: impl FnMut(Visit<'r>),
+    ) -> Decision<'r> {
         let next = |index| {
             let rule = self.rule(index)?;
             Some((index, rule, rule.truth(subject)))
         };
-        self.walk(RuleIndex(0), next, watch)
+        self.walk(from, next, watch)
     }
 
     /// Visits rules from `from` on in order and tells `watch` of each; ends because every step goes forward.

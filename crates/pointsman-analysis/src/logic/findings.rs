@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pointsman_rules::{Block, Condition, Exit, Program, Rule, RuleIndex, Severity, Span};
 
-use super::keys::Keys;
 use super::question::{Analyst, Answer, Question, Way};
+use super::rooms::{Rooms, Standing};
 use super::states::States;
 use crate::Effort;
 use crate::witness::{Setting, Witness};
@@ -91,13 +91,7 @@ pub struct Finding {
 /// unknown.
 #[must_use]
 pub fn findings(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Vec<Finding> {
-    let mut report = Report {
-        program,
-        analyst: Analyst::new(program, setting, effort),
-        findings: Vec::new(),
-        unsettled: Vec::new(),
-        unsettled_else: Vec::new(),
-    };
+    let mut report = Report::new(program, setting, effort);
     let mut live = Vec::new();
     for (index, rule) in (0..).zip(&program.rules) {
         if report.look_at(index, rule) {
@@ -105,9 +99,9 @@ pub fn findings(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Ve
         }
     }
     report.look_at_the_rest();
-    let keys: Vec<_> = program.rules.iter().map(|rule| Keys::of(&rule.condition)).collect();
-    report.look_for_redundant(&live, &keys);
-    report.look_for_pairs(&live, &keys);
+    let rooms = report.rooms(Standing::True);
+    report.look_for_redundant(&live, &rooms);
+    report.look_for_pairs(&live, &rooms);
     report.own_up();
     report.findings
 }
@@ -121,9 +115,28 @@ pub(super) struct Report<'p> {
     unsettled: Vec<u32>,
     /// The same of else blocks.
     unsettled_else: Vec<u32>,
+    /// Rules of which it was not settled whether they change anything.
+    pub(super) unsettled_redundant: Vec<u32>,
 }
 
-impl Report<'_> {
+impl<'p> Report<'p> {
+    pub(super) fn new(program: &'p Arc<Program>, setting: &'p Setting, effort: Effort) -> Report<'p> {
+        Report {
+            program,
+            analyst: Analyst::new(program, setting, effort),
+            findings: Vec::new(),
+            unsettled: Vec::new(),
+            unsettled_else: Vec::new(),
+            unsettled_redundant: Vec::new(),
+        }
+    }
+
+    /// What each condition leaves of the values of fields.
+    pub(super) fn rooms(&mut self, standing: Standing) -> Vec<Rooms<'p>> {
+        let program = self.program;
+        program.rules.iter().map(|rule| Rooms::of(&rule.condition, standing, &mut self.analyst)).collect()
+    }
+
     /// Says whether some request makes its condition true.
     fn look_at(&mut self, index: u32, rule: &Rule) -> bool {
         let answer = self.ask(index, States::TRUE);
@@ -209,6 +222,8 @@ impl Report<'_> {
         self.own_up_to(&rules, "is ever reached", "are ever reached");
         let rules = std::mem::take(&mut self.unsettled_else);
         self.own_up_to(&rules, "ever takes its else block", "ever take their else blocks");
+        let rules = std::mem::take(&mut self.unsettled_redundant);
+        self.own_up_to(&rules, "changes anything", "change anything");
     }
 
     fn own_up_to(&mut self, rules: &[u32], one: &str, many: &str) {

@@ -1,25 +1,33 @@
 //! Pairs of rules that some request has both: the first decides it, and the second would do something else with it.
 
+mod groups;
+mod kin;
+
+use std::collections::HashMap;
+
 use pointsman_rules::{Condition, Exit};
 
-use super::findings::{Code, Finding, Report};
-use super::keys::{Index, Keys};
+use self::kin::Kin;
+use super::findings::{Code, Report};
+use super::meetings::Meetings;
 use super::question::{Answer, Question, Way};
+use super::rooms::Rooms;
 use super::states::States;
 
-/// So many groups of conflicts are shown, and so many of exceptions.
-const GROUPS_MAX: usize = 100;
-/// So many pairs are looked at.
+/// So many pairs are asked about.
 const PAIRS_MAX: u64 = 10_000;
+/// So many are looked at, most of which need not be asked about.
+const LOOKED_AT_MAX: usize = 5_000_000;
+/// Of so many rules that ask for the same fields, others than a further one, each is asked about; of more only until one
+/// conflicts with it.
+const ALIKE_MAX: usize = 8;
 
-/// The rules that one later rule meets.
-#[derive(Default)]
-struct Met {
-    conflicts: Vec<u32>,
-    exceptions: Vec<u32>,
-    /// A request that the first of each shows.
-    first_conflict: Option<Box<crate::Witness>>,
-    first_exception: Option<Box<crate::Witness>>,
+/// Two rules that some request has both.
+struct Overlap {
+    first: u32,
+    second: u32,
+    /// Nothing where it was not asked, since another pair shows that such rules overlap.
+    witness: Option<Box<crate::Witness>>,
 }
 
 /// What two rules are to each other.
@@ -30,9 +38,21 @@ enum Pair {
     Unknown,
 }
 
+/// All pairs so far.
+#[derive(Default)]
+struct Pairs {
+    conflicts: Vec<Overlap>,
+    exceptions: Vec<Overlap>,
+    unsettled: u64,
+    asked: u64,
+    /// Of a rule, and of fields that later ones ask for: how many of these were shown to conflict with it.
+    shown_of_first: HashMap<(u32, usize), usize>,
+}
+
 impl Report<'_> {
-    /// Says which rules conflict, and which are exceptions from others. `live` are those that some request reaches.
-    pub(super) fn look_for_pairs(&mut self, live: &[u32], keys: &[Keys<'_>]) {
+    /// Says which rules conflict, and which are exceptions from others. `live` are those that some request reaches, `rooms`
+    /// what conditions leave that are true.
+    pub(super) fn look_for_pairs(&mut self, live: &[u32], rooms: &[Rooms<'_>]) {
         let decides = |index: &u32| {
             let rule = self.program.rules.get(*index as usize);
             rule.is_some_and(|rule| {
@@ -40,46 +60,69 @@ impl Report<'_> {
             })
         };
         let deciding: Vec<u32> = live.iter().copied().filter(decides).collect();
-        let index = Index::new(&deciding, keys);
-        let (mut unsettled, mut conflicts, mut exceptions) = (0_u64, Vec::new(), Vec::new());
-        let mut pairs_left = PAIRS_MAX;
-        for (place, second) in deciding.iter().copied().enumerate() {
-            let before = index.before(second);
-            let before = before.unwrap_or_else(|| deciding.get(..place).unwrap_or_default().to_vec());
-            let mut met = Met::default();
-            for first in before {
-                if self.ends_alike(first, second) || self.allows(first, second) {
-                    continue;
-                }
-                if pairs_left == 0 || self.analyst.is_used_up() {
-                    unsettled += 1;
-                    continue;
-                }
-                pairs_left -= 1;
-                match self.pair(first, second) {
-                    Pair::Conflict(witness) => {
-                        met.conflicts.push(first);
-                        met.first_conflict.get_or_insert(witness);
-                    }
-                    Pair::Exception(witness) => {
-                        met.exceptions.push(first);
-                        met.first_exception.get_or_insert(witness);
-                    }
-                    Pair::Nothing => {}
-                    Pair::Unknown => unsettled += 1,
-                }
-            }
-            conflicts.extend(self.conflict(second, &met.conflicts, met.first_conflict));
-            exceptions.extend(self.exception(second, &met.exceptions, met.first_exception));
+        let kin = Kin::of(self.program, &deciding);
+        let meetings = Meetings::new(deciding.clone(), rooms);
+        let mut pairs = Pairs::default();
+        let mut looks_left = LOOKED_AT_MAX;
+        for (place, second) in (0_u64..).zip(deciding.iter().copied()) {
+            let own = rooms.get(second as usize);
+            let Some(before) = own.and_then(|own| meetings.of(own, 0..second, looks_left)) else {
+                pairs.unsettled += place;
+                continue;
+            };
+            looks_left -= before.len().min(looks_left);
+            self.analyst.take(before.len() / 8);
+            self.look_at_pairs(&before, second, &kin, &mut pairs);
         }
-        self.add_groups(conflicts, "conflicts");
-        self.add_groups(exceptions, "exceptions");
+        let Pairs { conflicts, exceptions, unsettled, .. } = pairs;
+        self.report_conflicts(conflicts, &kin);
+        self.report_exceptions(exceptions);
         if unsettled > 0 {
             let rules = deciding.len();
             let message = format!(
                 "{unsettled} pairs of {rules} rules were not settled: whether they conflict is unknown"
             );
             self.add(Code::Unknown, 0, &[], message, None);
+        }
+    }
+
+    /// Asks what a rule is to those before it.
+    fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin, pairs: &mut Pairs) {
+        let mut meant = before.to_vec();
+        meant.retain(|first| !self.ends_alike(*first, second) && !self.allows(*first, second));
+        // How many ask for the same fields, and whether one of them was shown to conflict.
+        let mut alike: HashMap<usize, (usize, bool)> = HashMap::new();
+        for first in meant.iter().filter(|first| kin.are_strangers(**first, second)) {
+            alike.entry(kin.of_rule(*first)).or_default().0 += 1;
+        }
+        for first in meant {
+            let is_stranger = kin.are_strangers(first, second);
+            let (mine, its) = (kin.of_rule(first), kin.of_rule(second));
+            let of_second = alike.get(&mine).is_some_and(|(count, shown)| *count > ALIKE_MAX && *shown);
+            let of_first = pairs.shown_of_first.get(&(first, its)).is_some_and(|shown| *shown >= ALIKE_MAX);
+            if is_stranger && (of_second || of_first) {
+                pairs.conflicts.push(Overlap { first, second, witness: None });
+                continue;
+            }
+            if pairs.asked == PAIRS_MAX || self.analyst.is_used_up() {
+                pairs.unsettled += 1;
+                continue;
+            }
+            pairs.asked += 1;
+            match self.pair(first, second) {
+                Pair::Conflict(witness) => {
+                    pairs.conflicts.push(Overlap { first, second, witness: Some(witness) });
+                    if is_stranger {
+                        alike.entry(mine).or_default().1 = true;
+                        *pairs.shown_of_first.entry((first, its)).or_default() += 1;
+                    }
+                }
+                Pair::Exception(witness) => {
+                    pairs.exceptions.push(Overlap { first, second, witness: Some(witness) });
+                }
+                Pair::Nothing => {}
+                Pair::Unknown => pairs.unsettled += 1,
+            }
         }
     }
 
@@ -103,51 +146,6 @@ impl Report<'_> {
         }
     }
 
-    fn conflict(
-        &mut self,
-        second: u32,
-        firsts: &[u32],
-        witness: Option<Box<crate::Witness>>,
-    ) -> Option<Finding> {
-        let names = self.names(firsts);
-        let message = format!(
-            "{} would do something else with some requests that {names} {}",
-            self.name(second),
-            super::redundant::take(firsts)
-        );
-        let help = format!(
-            "the first of them decides; `allow conflict({})` says that it is meant",
-            self.labels(firsts)
-        );
-        let witness = *witness?;
-        let finding = self.finding(Code::Conflict, second, firsts, message, Some(help));
-        Some(Finding { witness: Some(witness), ..finding })
-    }
-
-    fn exception(
-        &mut self,
-        second: u32,
-        firsts: &[u32],
-        witness: Option<Box<crate::Witness>>,
-    ) -> Option<Finding> {
-        let (names, is_are) =
-            (self.names(firsts), if firsts.len() == 1 { "is an exception" } else { "are exceptions" });
-        let message = format!("{names} {is_are} from {}", self.name(second));
-        let witness = *witness?;
-        let finding = self.finding(Code::Exception, second, firsts, message, None);
-        Some(Finding { witness: Some(witness), ..finding })
-    }
-
-    /// Adds as many as are shown, and says how many there are.
-    fn add_groups(&mut self, mut groups: Vec<Finding>, what: &str) {
-        let total = groups.len();
-        groups.truncate(GROUPS_MAX);
-        if let (true, Some(last)) = (total > GROUPS_MAX, groups.last_mut()) {
-            last.help = Some(format!("of {total} groups of {what} these are the first {GROUPS_MAX}"));
-        }
-        self.findings.extend(groups);
-    }
-
     fn ends_alike(&self, first: u32, second: u32) -> bool {
         let end = |index: u32| match &self.program.rules.get(index as usize)?.then.exit {
             Exit::Terminal(terminal) => Some(terminal),
@@ -167,13 +165,5 @@ impl Report<'_> {
             })
         };
         allows(first, second) || allows(second, first)
-    }
-
-    /// As `allow conflict` takes them, as far as rules have labels.
-    fn labels(&self, rules: &[u32]) -> String {
-        let labels =
-            rules.iter().filter_map(|rule| self.program.rules.get(*rule as usize)).map(|rule| &*rule.label);
-        let labels: Vec<_> = labels.filter(|label| !label.starts_with('#')).take(5).collect();
-        if labels.is_empty() { "LABEL".to_owned() } else { labels.join(", ") }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
-use pointsman_rules::{Field, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
+use pointsman_rules::{Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
 use pointsman_view::BodyPaths;
 
 use super::lemmas::{Lemma, Lemmas};
@@ -115,12 +115,22 @@ impl<'p> Analyst<'p> {
         self.effort.is_used_up()
     }
 
+    /// With what every text begins that satisfies a comparison.
+    pub(super) fn beginning(&mut self, op: &Op) -> Vec<u8> {
+        self.automata.beginning(op)
+    }
+
+    /// Takes steps for work beside the questions; false where there are not as many left.
+    pub(super) fn take(&mut self, steps: usize) -> bool {
+        self.effort.take(steps as u64)
+    }
+
     fn rule(&self, index: u32) -> Option<&'p Rule> {
         self.program.rule(RuleIndex(index))
     }
 
     /// The field that has the same values, whatever the request, and is asked instead.
-    fn same(&self, field: &'p Field) -> &'p Field {
+    pub(super) fn same(&self, field: &'p Field) -> &'p Field {
         match field {
             Field::Scheme => &Field::Proto,
             Field::ClientIp if !self.setting.may_trust_others && self.setting.trusted_proxies.is_empty() => {
@@ -266,7 +276,9 @@ impl<'a, 'p> Trial<'a, 'p> {
     /// What the rules say of the request that a sketch makes; nothing where that leads no further.
     fn realised(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Result<Option<Try>, Unrealisable> {
         let question = self.question;
-        let one_by_one = question.removed.map_or(0, |_| u64::from(self.analyst.walk.len()));
+        let walk = &self.analyst.walk;
+        let is_slow = question.removed.is_some() && walk.jumps_before(walk.len());
+        let one_by_one = if is_slow { u64::from(walk.len()) } else { 0 };
         effort.take(REQUEST_STEPS + one_by_one / 8);
         let analyst = &mut *self.analyst;
         let witness = realise(sketch, analyst.setting)?;
@@ -421,7 +433,7 @@ fn came<S: Subject + ?Sized>(
     if way == Way::Walk {
         return Some(Came::There);
     }
-    Some(match walk.otherwise(program, subject, target) {
+    Some(match walk.otherwise(program, subject, target, truths) {
         (Instead::Same(by), jumped) => Came::Stopped { by, jumped },
         (Instead::Other, _) => Came::There,
     })

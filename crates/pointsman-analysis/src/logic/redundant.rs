@@ -1,61 +1,117 @@
 //! Rules that could as well not be there.
 
+use std::ops::Range;
+
 use pointsman_rules::{Block, Exit, Rule, Terminal};
 
 use super::findings::{Code, Report};
-use super::keys::Keys;
+use super::meetings::Meetings;
 use super::question::{Answer, Question, Way};
+use super::rooms::{Rooms, Standing, may_end_unknown_in};
 use super::states::States;
 use super::walk::Step;
 
 /// Of so many rules behind one it is asked at most whether they do otherwise.
-const ASKED_BEHIND_MAX: usize = 64;
+const ASKED_BEHIND_MAX: usize = 256;
+/// So many rules are looked at to find those.
+const LOOKED_AT_BEHIND_MAX: usize = 20_000;
+
+/// The rules that may do otherwise than one before them, by what their conditions come to there.
+struct Behind<'k, 'p> {
+    on_true: Meetings<'k, 'p>,
+    on_unknown: Meetings<'k, 'p>,
+    on_false: Vec<u32>,
+}
+
+/// Whether a rule changes anything.
+enum Change {
+    /// These do the same in its place.
+    Nothing(Vec<u32>),
+    Something,
+    Unknown,
+}
 
 impl Report<'_> {
-    /// Says which rules change nothing. `live` are those that some request reaches.
-    pub(super) fn look_for_redundant(&mut self, live: &[u32], keys: &[Keys<'_>]) {
+    /// Says which rules change nothing. `live` are those that some request reaches, `rooms` what conditions leave that are
+    /// true.
+    pub(super) fn look_for_redundant(&mut self, live: &[u32], rooms: &[Rooms<'_>]) {
+        let not_false = self.rooms(Standing::NotFalse);
+        let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
+        let deciding = |on| -> Vec<u32> { (0..end).filter(|rule| self.acts(*rule, on)).collect() };
+        let behind = Behind {
+            on_true: Meetings::new(deciding(States::TRUE), rooms),
+            on_unknown: Meetings::new(deciding(States::UNKNOWN), &not_false),
+            on_false: deciding(States::FALSE),
+        };
         for index in live {
-            let Some(others) = self.takers_instead(*index, keys) else { continue };
-            let message = format!("without {} every request is decided alike", self.name(*index));
-            let help = format!("{} {} what it takes, to the same end", self.names(&others), take(&others));
-            self.add(Code::Redundant, *index, &others, message, Some(help));
+            let Some(own) = rooms.get(*index as usize) else { continue };
+            match self.change(*index, own, &behind) {
+                Change::Something => {}
+                Change::Unknown => self.unsettled_redundant.push(*index),
+                Change::Nothing(others) => {
+                    let message = format!("without {} every request is decided alike", self.name(*index));
+                    let help =
+                        format!("{} {} what it takes, to the same end", self.names(&others), take(&others));
+                    self.add(Code::Redundant, *index, &others, message, Some(help));
+                }
+            }
         }
     }
 
-    /// The rules that take all that this one takes, and do the same with it. Nothing where there is something that none
-    /// does, or where that is not settled.
-    fn takers_instead(&mut self, index: u32, keys: &[Keys<'_>]) -> Option<Vec<u32>> {
-        let rule = self.program.rules.get(index as usize)?;
-        let terminal = plain_end(rule)?;
+    /// Whether there are rules that take all that this one takes, and do the same with it.
+    fn change(&mut self, index: u32, own: &Rooms<'_>, behind: &Behind<'_, '_>) -> Change {
+        let rule = self.program.rules.get(index as usize);
+        let Some(terminal) = rule.and_then(plain_end) else { return Change::Something };
         let end = self.analyst.walk.len();
         let removed = Some((index, States::TRUE));
-        let Answer::No(takers) =
-            self.analyst.ask(Question { rule: end, states: States::ALL, removed, way: Way::Otherwise })
-        else {
-            return None;
+        let question = Question { rule: end, states: States::ALL, removed, way: Way::Otherwise };
+        let mut takers = match self.analyst.ask(question) {
+            Answer::Yes(_) => return Change::Something,
+            Answer::Unknown => return Change::Unknown,
+            Answer::No(takers) => takers,
         };
-        let takers: Vec<_> = takers.into_iter().filter(|taker| *taker > index).collect();
-        let last = *takers.last()?;
-        if self.analyst.walk.step(index, States::UNKNOWN) == Step::Decides
-            && !matches!(self.ask(index, States::UNKNOWN), Answer::No(_))
-        {
-            return None;
+        takers.retain(|taker| *taker > index);
+        let Some(last) = takers.last().copied() else { return Change::Something };
+        if self.analyst.walk.step(index, States::UNKNOWN) == Step::Decides {
+            match self.ask(index, States::UNKNOWN) {
+                Answer::Yes(_) => return Change::Something,
+                Answer::Unknown => return Change::Unknown,
+                Answer::No(_) => {}
+            }
         }
-        let own = keys.get(index as usize)?;
-        let mut asked = 0;
-        for other in index + 1..=last {
+        let Some(others) = behind.of(own, index + 1..last.saturating_add(1)) else { return Change::Unknown };
+        let (mut asked, mut is_unknown) = (0, false);
+        for other in others {
             let states = self.different(other, terminal);
-            let may_meet = keys.get(other as usize).is_none_or(|keys| keys.may_meet(own));
-            if states == States::NONE || !may_meet {
+            if states == States::NONE {
                 continue;
             }
+            if asked == ASKED_BEHIND_MAX {
+                return Change::Unknown;
+            }
             asked += 1;
-            let question = Question { rule: other, states, removed, way: Way::Walk };
-            if asked > ASKED_BEHIND_MAX || !matches!(self.analyst.ask(question), Answer::No(_)) {
-                return None;
+            match self.analyst.ask(Question { rule: other, states, removed, way: Way::Walk }) {
+                Answer::Yes(_) => return Change::Something,
+                Answer::Unknown => is_unknown = true,
+                Answer::No(_) => {}
             }
         }
-        Some(takers)
+        if is_unknown { Change::Unknown } else { Change::Nothing(takers) }
+    }
+
+    /// Whether a rule does more than to let requests go on, where its condition comes to one of [`States::EACH`].
+    fn acts(&self, index: u32, on: States) -> bool {
+        match self.analyst.walk.block(self.program, index, on) {
+            Some(block) => !block.effects.is_empty() || matches!(block.exit, Exit::Terminal(_)),
+            None => self.analyst.walk.step(index, on) == Step::Decides && self.may_end_unknown(index),
+        }
+    }
+
+    fn may_end_unknown(&self, index: u32) -> bool {
+        self.program.rules.get(index as usize).is_none_or(|rule| {
+            let awaits = [&rule.then, &rule.otherwise].iter().any(|block| !block.awaits.is_empty());
+            awaits || may_end_unknown_in(&rule.condition)
+        })
     }
 
     /// In which states a rule does something else than to end so.
@@ -67,6 +123,19 @@ impl Report<'_> {
             None => self.analyst.walk.step(index, *on) == Step::Decides,
         };
         States::EACH.into_iter().filter(differs).fold(States::NONE, States::or)
+    }
+}
+
+impl Behind<'_, '_> {
+    /// Those within `range` that may do otherwise with what a rule takes, in their order. Nothing where there are too many
+    /// to look at.
+    fn of(&self, own: &Rooms<'_>, range: Range<u32>) -> Option<Vec<u32>> {
+        let mut others = self.on_true.of(own, range.clone(), LOOKED_AT_BEHIND_MAX)?;
+        others.extend(self.on_unknown.of(own, range.clone(), LOOKED_AT_BEHIND_MAX)?);
+        others.extend(self.on_false.iter().filter(|rule| range.contains(rule)));
+        others.sort_unstable();
+        others.dedup();
+        Some(others)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where rules send a request, for each of the three values that their conditions come to.
 
 use pointsman_rules::{
-    Block, DecidedBy, Exit, OnUnknown, Outcome, Program, Rule, RuleIndex, Subject, Truths,
+    Block, DecidedBy, Decision, Exit, OnUnknown, Outcome, Program, Rule, RuleIndex, Subject, Truths,
 };
 
 use super::states::States;
@@ -77,6 +77,11 @@ impl Walk {
         States::EACH.into_iter().zip(steps).find(|(each, _)| *each == on).map_or(Step::Next, |(_, step)| step)
     }
 
+    /// Whether a rule jumps before a request has come to `target`.
+    pub(super) fn jumps_before(&self, target: u32) -> bool {
+        self.jumps.first().is_some_and(|jump| jump.from < target)
+    }
+
     /// How many rules there are, the final `else:` among them.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
@@ -138,18 +143,15 @@ impl Walk {
         removed: Option<u32>,
         truths: &mut Truths,
     ) -> Option<Passage> {
-        let decision = program.decide(subject, truths);
-        let decided_by = match (decision.by, decision.outcome) {
-            (_, Outcome::Waits) => return None,
-            (DecidedBy::Rule { index, .. }, _) => index.0,
-            (DecidedBy::Nothing, _) => self.steps.len() as u32,
-        };
+        let decided_by = self.decided_by(&program.decide(subject, truths))?;
         let is_straight = removed.is_none() && self.over(target).next().is_none();
-        let any_jump = self.jumps.first().is_some_and(|jump| jump.from < target);
+        let any_jump = self.jumps_before(target);
         let passage = if is_straight && decided_by >= target {
             Passage::Arrived(truth(program, target, subject))
         } else if is_straight && !any_jump {
             Passage::Stopped { by: decided_by, jumped: Vec::new() }
+        } else if let (Some(removed), false) = (removed, any_jump) {
+            self.follow_without(program, subject, target, (removed, decided_by), truths)?
         } else {
             self.follow_plainly(program, subject, target, removed)
         };
@@ -165,6 +167,36 @@ impl Walk {
                 },
             };
         agrees.then_some(passage)
+    }
+
+    /// The rule that decided, or the one behind the last; nothing where none did for want of something.
+    fn decided_by(&self, decision: &Decision<'_>) -> Option<u32> {
+        match (decision.by, decision.outcome) {
+            (_, Outcome::Waits) => None,
+            (DecidedBy::Rule { index, .. }, _) => Some(index.0),
+            (DecidedBy::Nothing, _) => Some(self.len()),
+        }
+    }
+
+    /// The same without one rule, where none jumps and it is known which decides with that rule.
+    fn follow_without<S: Subject + ?Sized>(
+        &self,
+        program: &Program,
+        subject: &S,
+        target: u32,
+        (removed, with_it): (u32, u32),
+        truths: &mut Truths,
+    ) -> Option<Passage> {
+        let by = if with_it == removed {
+            self.decided_by(&program.decide_behind(RuleIndex(removed), subject, truths))?
+        } else {
+            with_it
+        };
+        Some(if by < target {
+            Passage::Stopped { by, jumped: Vec::new() }
+        } else {
+            Passage::Arrived(truth(program, target, subject))
+        })
     }
 
     fn follow_plainly<S: Subject + ?Sized>(
@@ -196,8 +228,21 @@ impl Walk {
         program: &Program,
         subject: &S,
         removed: u32,
+        truths: &mut Truths,
     ) -> (Instead, Vec<u32>) {
         let end = self.block(program, removed, truth(program, removed, subject)).map(|block| &block.exit);
+        if self.jumps.last().is_none_or(|jump| jump.from < removed) {
+            let decision = program.decide_behind(RuleIndex(removed), subject, truths);
+            let instead = match (decision.by, decision.outcome, end) {
+                (DecidedBy::Rule { index, .. }, Outcome::Terminal(other), Some(Exit::Terminal(one)))
+                    if one == other && decision.effects.is_empty() =>
+                {
+                    Instead::Same(index.0)
+                }
+                _ => Instead::Other,
+            };
+            return (instead, Vec::new());
+        }
         let (mut at, mut jumped) = (removed + 1, Vec::new());
         while at < self.len() {
             let on = truth(program, at, subject);

@@ -318,7 +318,7 @@ impl<'p> Matters<'p> {
 }
 
 /// Whether a test may come to neither true nor false. For those that cannot, one variable does.
-fn may_end_unknown(test: &Test) -> bool {
+pub(super) fn may_end_unknown(test: &Test) -> bool {
     let is_payload = matches!(test.field, Field::Payload(_));
     let is_integer = matches!(test.field, Field::SrcPort | Field::DstPort | Field::ContentLength);
     let reads_text = match test.op {

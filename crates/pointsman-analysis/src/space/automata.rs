@@ -12,6 +12,9 @@ use self::comparisons::{of_op, of_regex};
 /// States of one automaton.
 const STATES_MAX: usize = 1 << 14;
 
+/// Bytes that all taken texts begin with.
+const BEGINNING_BYTES_MAX: usize = 256;
+
 /// An automaton over bytes, with a state for each that follows from each.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -114,6 +117,19 @@ impl Table {
     fn step(&self, state: u32, byte: u8) -> u32 {
         let class = usize::from(self.classes[usize::from(byte)]);
         self.next.get(state as usize * self.stride + class).copied().unwrap_or(u32::MAX)
+    }
+
+    /// With what every text begins that is taken, up to [`BEGINNING_BYTES_MAX`].
+    fn beginning(&self) -> Vec<u8> {
+        let (mut beginning, mut state) = (Vec::new(), Table::START);
+        while !self.state(state).takes && beginning.len() < BEGINNING_BYTES_MAX {
+            let leads_on = |byte: &u8| self.state(self.step(state, *byte)).may_take;
+            let mut bytes = (0..=u8::MAX).filter(leads_on);
+            let (Some(byte), None) = (bytes.next(), bytes.next()) else { break };
+            beginning.push(byte);
+            state = self.step(state, byte);
+        }
+        beginning
     }
 
     /// Whether a whole text is taken.
@@ -266,5 +282,13 @@ impl Automata {
         let built = of_op(op);
         self.tests.insert(op.clone(), built.clone());
         built
+    }
+
+    /// With what every text begins that satisfies a comparison.
+    pub(crate) fn beginning(&mut self, op: &Op) -> Vec<u8> {
+        match self.of(op) {
+            Some(Machine::Table(table)) => table.beginning(),
+            Some(Machine::Words(_)) | None => Vec::new(),
+        }
     }
 }

@@ -78,6 +78,53 @@ fn pairs_of_rules() {
     );
 }
 
+/// Of the one conflict that there is, the rules behind it and in front, and what is said about others.
+fn told(source: &str) -> (String, String) {
+    let found = findings(&program(source), &Setting::default(), Effort::new(100_000_000));
+    let conflicts: Vec<_> = found.iter().filter(|finding| finding.code == Code::Conflict).collect();
+    let [conflict] = conflicts.as_slice() else { panic!("{found:#?}") };
+    assert!(conflict.witness.is_some(), "{conflict:?}");
+    (conflict.message.clone(), conflict.help.clone().unwrap_or_default())
+}
+
+/// Each rule of a crowd conflicts with one that asks for other fields.
+#[test]
+fn conflicts_of_a_crowd_are_one() {
+    let crowd = |count: usize| -> String {
+        let rule = |at| format!("K{at}: if (first(query[\"k\"]) == \"{at}\") {{ routeTo(k{at}); }}\n");
+        (0..count).map(rule).collect()
+    };
+    let one = "One: if (path under \"/m\") { routeTo(one); }\n";
+    let others = "the same is to be expected of `K1`, `K2`, `K3`, `K4`, `K5` and 4 more rules, which ask for the same fields";
+    let (message, help) = told(&format!("{}{one}", crowd(10)));
+    assert_eq!(message, "`One` would do something else with some requests that `K0` takes");
+    assert!(
+        help.starts_with(others) && help.ends_with("`allow conflict(K0)` says that it is meant"),
+        "{help}"
+    );
+    let (message, help) = told(&format!("{one}{}", crowd(10)));
+    assert_eq!(message, "`K0` would do something else with some requests that `One` takes");
+    assert!(help.starts_with(others), "{help}");
+    let (message, help) = told(&format!("{}{one}", crowd(3)));
+    assert_eq!(message, "`One` would do something else with some requests that `K0`, `K1` and `K2` take");
+    assert!(help.starts_with("the first of them decides"), "{help}");
+    let meant = one.replace("routeTo", "allow conflict(K0); routeTo");
+    let (message, _) = told(&format!("{}{meant}", crowd(10)));
+    assert_eq!(message, "`One` would do something else with some requests that `K1` takes");
+}
+
+#[test]
+fn rules_without_which_all_is_the_same() {
+    let rule = |at: usize| {
+        format!("V{at}: if (first(header[\"v\"]) startsWith \"{at}.\") {{ routeTo(a{}); }}\n", at % 90)
+    };
+    let rules: String = (0..200).map(rule).collect();
+    assert_eq!(
+        said(&format!("{rules}else: routeTo(a7);")),
+        ["gap else", "redundant V7 by else", "redundant V97 by else", "redundant V187 by else"]
+    );
+}
+
 #[test]
 fn what_is_left() {
     let past_two_jumps = r#"on_unknown skip;

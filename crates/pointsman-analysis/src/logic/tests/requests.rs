@@ -145,7 +145,10 @@ fn contradicts<S: Subject + ?Sized>(finding: &Finding, program: &Program, walk: 
         Code::Unreachable | Code::DeadGotoTarget => arrives && state == States::TRUE,
         Code::DeadElse => arrives && state == States::FALSE,
         Code::Redundant => {
-            let is_same = matches!(walk.otherwise(program, request, rule), (Instead::Same(_), _));
+            let is_same = matches!(
+                walk.otherwise(program, request, rule, &mut Truths::default()),
+                (Instead::Same(_), _)
+            );
             arrives && state == States::TRUE && !is_same
         }
         Code::Conflict | Code::Gap | Code::Exception | Code::Unknown => false,

@@ -1,0 +1,347 @@
+//! What a condition leaves of the values that a field can have: it tells at once that two rules do not meet.
+//!
+//! Where a test speaks of one value, it leaves intervals: of numbers, of addresses, of texts in the order of their bytes,
+//! and of texts read backwards. What it leaves may be more than it says, never less. Capitals count as small letters.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use pointsman_rules::{Condition, Decimal, Entry, Field, Op, Order, Over, Test};
+
+use super::question::Analyst;
+use super::world::may_end_unknown;
+use crate::space::has_one_value;
+
+/// Of two lists with more pairs of intervals than these one is as good as what is in both.
+const CROSSED_MAX: usize = 1024;
+
+/// In what order the intervals are, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Axis<'p> {
+    /// Of its first value, or its only one.
+    field: &'p Field,
+    along: Along,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Along {
+    Text,
+    /// Texts from their last byte to their first.
+    Backwards,
+    Number,
+    Address,
+    /// How many values there are.
+    Count,
+}
+
+/// A place in the order of an axis. No axis has places of two kinds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Least,
+    Text(Box<[u8]>),
+    Number(Decimal),
+    /// IPv4 before IPv6.
+    Address(u8, u128),
+    Greatest,
+}
+
+/// Just before a place, at it, or just behind it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Edge(Place, i8);
+
+/// All from one edge to another, both with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Interval {
+    pub(super) low: Edge,
+    pub(super) high: Edge,
+}
+
+impl Interval {
+    fn at(place: Place) -> Interval {
+        Interval { low: Edge(place.clone(), 0), high: Edge(place, 0) }
+    }
+
+    fn between(from: Place, to: Place, exclusive: bool) -> Interval {
+        let side = i8::from(exclusive);
+        Interval { low: Edge(from, side), high: Edge(to, -side) }
+    }
+
+    fn ordered(order: Order, least: Place, bound: Place, greatest: Place) -> Interval {
+        let (low, high) = match order {
+            Order::Less => (Edge(least, 0), Edge(bound, -1)),
+            Order::LessOrEqual => (Edge(least, 0), Edge(bound, 0)),
+            Order::Greater => (Edge(bound, 1), Edge(greatest, 0)),
+            Order::GreaterOrEqual => (Edge(bound, 0), Edge(greatest, 0)),
+        };
+        Interval { low, high }
+    }
+
+    /// All texts that begin so.
+    fn beginning(text: &[u8]) -> Interval {
+        let last = text.iter().rposition(|byte| *byte != u8::MAX);
+        let mut next = text.iter().copied().take(last.map_or(0, |last| last + 1)).collect::<Box<[u8]>>();
+        let high = match next.last_mut() {
+            Some(byte) => {
+                *byte += 1;
+                Edge(Place::Text(next), -1)
+            }
+            None => Edge(Place::Greatest, 0),
+        };
+        Interval { low: Edge(Place::Text(text.into()), 0), high }
+    }
+
+    fn of_network(network: &IpNet) -> Interval {
+        Interval::between(of_address(network.network()), of_address(network.broadcast()), false)
+    }
+}
+
+fn of_address(address: IpAddr) -> Place {
+    match address.to_canonical() {
+        IpAddr::V4(address) => Place::Address(4, address.to_bits().into()),
+        IpAddr::V6(address) => Place::Address(6, address.to_bits()),
+    }
+}
+
+/// In their order, none touching another.
+type Room = Vec<Interval>;
+
+fn sorted(mut room: Room) -> Room {
+    room.sort_unstable();
+    let mut merged: Room = Vec::with_capacity(room.len());
+    for interval in room {
+        match merged.last_mut() {
+            Some(last) if interval.low <= last.high => {
+                if last.high < interval.high {
+                    last.high = interval.high;
+                }
+            }
+            _ => merged.push(interval),
+        }
+    }
+    merged
+}
+
+fn touch(one: &Room, other: &Room) -> bool {
+    let (mut ones, mut others) = (one.iter().peekable(), other.iter().peekable());
+    while let (Some(one), Some(other)) = (ones.peek(), others.peek()) {
+        if one.high < other.low {
+            ones.next();
+        } else if other.high < one.low {
+            others.next();
+        } else {
+            return true;
+        }
+    }
+    false
+}
+
+fn crossed(one: &Room, other: &Room) -> Room {
+    if one.len().saturating_mul(other.len()) > CROSSED_MAX {
+        return if one.len() < other.len() { one.clone() } else { other.clone() };
+    }
+    let both = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
+    let both = both.map(|(one, other)| Interval {
+        low: one.low.clone().max(other.low.clone()),
+        high: one.high.clone().min(other.high.clone()),
+    });
+    sorted(both.filter(|interval| interval.low <= interval.high).collect())
+}
+
+/// What a condition is known not to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Neither false nor unknown.
+    True,
+    /// Not false.
+    NotFalse,
+}
+
+/// What is left where a condition stands so, by axis.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rooms<'p>(Vec<(Axis<'p>, Room)>);
+
+impl<'p> Rooms<'p> {
+    pub(super) fn of(condition: &'p Condition, standing: Standing, analyst: &mut Analyst<'p>) -> Rooms<'p> {
+        match condition {
+            Condition::Test(test) if standing == Standing::NotFalse && may_end_unknown(test) => {
+                Rooms::default()
+            }
+            Condition::Test(test) => Rooms::of_test(test, analyst),
+            Condition::And(parts) => {
+                let mut all = Rooms::default();
+                for part in parts {
+                    all.narrow(Rooms::of(part, standing, analyst));
+                }
+                all
+            }
+            // One of the parts is true, unless the whole may be unknown.
+            Condition::Or(parts) if standing == Standing::True || !may_end_unknown_in(condition) => {
+                let mut any: Option<Rooms<'p>> = None;
+                for part in parts {
+                    let part = Rooms::of(part, standing, analyst);
+                    match &mut any {
+                        None => any = Some(part),
+                        Some(any) => any.widen(&part),
+                    }
+                }
+                any.unwrap_or_default()
+            }
+            Condition::Always | Condition::Not(_) | Condition::Or(_) => Rooms::default(),
+        }
+    }
+
+    fn of_test(test: &'p Test, analyst: &mut Analyst<'p>) -> Rooms<'p> {
+        if test.over == Over::Any && !has_one_value(&test.field) {
+            return Rooms::default();
+        }
+        let field = analyst.same(&test.field);
+        let rooms = left_by(test, analyst).into_iter().map(|(along, room)| {
+            let along = if test.over == Over::Count { Along::Count } else { along };
+            (Axis { field, along }, sorted(room))
+        });
+        Rooms(rooms.collect())
+    }
+
+    fn narrow(&mut self, other: Rooms<'p>) {
+        for (axis, room) in other.0 {
+            match self.0.iter_mut().find(|(known, _)| *known == axis) {
+                Some((_, known)) => *known = crossed(known, &room),
+                None => self.0.push((axis, room)),
+            }
+        }
+    }
+
+    fn widen(&mut self, other: &Rooms<'p>) {
+        self.0.retain_mut(|(axis, room)| {
+            let Some((_, more)) = other.0.iter().find(|(known, _)| known == axis) else { return false };
+            *room = sorted([room.as_slice(), more.as_slice()].concat());
+            true
+        });
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (Axis<'p>, &[Interval])> {
+        self.0.iter().map(|(axis, room)| (*axis, room.as_slice()))
+    }
+
+    /// Whether one request may be in both, as far as that is seen here.
+    pub(super) fn may_meet(&self, other: &Rooms<'_>) -> bool {
+        self.0.iter().all(|(axis, room)| {
+            other.0.iter().filter(|(known, _)| known == axis).all(|(_, other)| touch(room, other))
+        })
+    }
+}
+
+/// Whether a condition may come to neither true nor false; it may be said of one that cannot.
+pub(super) fn may_end_unknown_in(condition: &Condition) -> bool {
+    let mut may = false;
+    condition.each_test(&mut |test| may |= may_end_unknown(test));
+    may
+}
+
+/// What a test leaves of one value, where it holds.
+fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
+    let numbers = |interval| vec![(Along::Number, vec![interval])];
+    match &test.op {
+        Op::TextEquals(text) => of_texts([&**text]),
+        Op::IsTrue => of_texts([&b"true"[..]]),
+        Op::IsFalse => of_texts([&b"false"[..]]),
+        Op::StartsWith(start) => of_beginning(start),
+        Op::Matches(_) => of_beginning(&analyst.beginning(&test.op)),
+        Op::EndsWith(end) => of_ending(end),
+        Op::Under(prefix) if prefix.ends_with(b"/") => of_beginning(prefix),
+        Op::Under(prefix) => {
+            let below = Interval::beginning(&folded(prefix.iter().chain(b"/")));
+            vec![(Along::Text, vec![Interval::at(Place::Text(folded(prefix.iter()))), below])]
+        }
+        Op::Like(pattern) => {
+            let is_plain = |byte: &&u8| !matches!(byte, b'*' | b'?');
+            let start: Vec<u8> = pattern.iter().take_while(is_plain).copied().collect();
+            if start.len() == pattern.len() {
+                return of_texts([&**pattern]);
+            }
+            let mut end: Vec<u8> = pattern.iter().rev().take_while(is_plain).copied().collect();
+            end.reverse();
+            [of_beginning(&start), of_ending(&end)].concat()
+        }
+        Op::In(entries) => of_list(entries),
+        Op::NumberEquals(number) => numbers(Interval::at(Place::Number(number.clone()))),
+        Op::NumberOrder(order, number) => {
+            let bound = Place::Number(number.clone());
+            numbers(Interval::ordered(*order, Place::Least, bound, Place::Greatest))
+        }
+        Op::IpIn(network) => vec![(Along::Address, vec![Interval::of_network(network)])],
+        Op::IpOrder(order, address) => {
+            let bound = of_address(*address);
+            let family = if matches!(bound, Place::Address(4, _)) { 4 } else { 6 };
+            let ends = [0, u128::MAX].map(|bits| Place::Address(family, bits));
+            let [least, greatest] = ends;
+            vec![(Along::Address, vec![Interval::ordered(*order, least, bound, greatest)])]
+        }
+        Op::Exists
+        | Op::TextDiffers(_)
+        | Op::TextOrder(..)
+        | Op::Contains(_)
+        | Op::NumberDiffers(_)
+        | Op::IpNotIn(_) => Vec::new(),
+    }
+}
+
+/// Nothing of a list with entries of several kinds, or with texts from one to another.
+fn of_list(entries: &[Entry]) -> Vec<(Along, Room)> {
+    let texts: Option<Vec<&[u8]>> = entries
+        .iter()
+        .map(|entry| if let Entry::Text(text) = entry { Some(&**text) } else { None })
+        .collect();
+    if let Some(texts) = texts {
+        return of_texts(texts);
+    }
+    let number = |number: &Decimal| Place::Number(number.clone());
+    let numbers = entries.iter().map(|entry| match entry {
+        Entry::Number(only) => Some(Interval::at(number(only))),
+        Entry::NumberRange { from, to, exclusive } => {
+            Some(Interval::between(number(from), number(to), *exclusive))
+        }
+        _ => None,
+    });
+    if let Some(room) = numbers.collect() {
+        return vec![(Along::Number, not_empty(room))];
+    }
+    let addresses = entries.iter().map(|entry| match entry {
+        Entry::Network(network) => Some(Interval::of_network(network)),
+        Entry::IpRange { from, to, exclusive } => {
+            Some(Interval::between(of_address(*from), of_address(*to), *exclusive))
+        }
+        _ => None,
+    });
+    addresses.collect::<Option<Room>>().map(|room| (Along::Address, not_empty(room))).into_iter().collect()
+}
+
+fn not_empty(mut room: Room) -> Room {
+    room.retain(|interval| interval.low <= interval.high);
+    room
+}
+
+fn of_texts<'t>(texts: impl IntoIterator<Item = &'t [u8]> + Clone) -> Vec<(Along, Room)> {
+    let at = |text| Interval::at(Place::Text(text));
+    let forwards = texts.clone().into_iter().map(|text| at(folded(text.iter())));
+    let backwards = texts.into_iter().map(|text| at(folded(text.iter().rev())));
+    vec![(Along::Text, forwards.collect()), (Along::Backwards, backwards.collect())]
+}
+
+fn of_beginning(start: &[u8]) -> Vec<(Along, Room)> {
+    if start.is_empty() {
+        return Vec::new();
+    }
+    vec![(Along::Text, vec![Interval::beginning(&folded(start.iter()))])]
+}
+
+fn of_ending(end: &[u8]) -> Vec<(Along, Room)> {
+    if end.is_empty() {
+        return Vec::new();
+    }
+    vec![(Along::Backwards, vec![Interval::beginning(&folded(end.iter().rev()))])]
+}
+
+fn folded<'b>(bytes: impl Iterator<Item = &'b u8>) -> Box<[u8]> {
+    bytes.map(u8::to_ascii_lowercase).collect()
+}
