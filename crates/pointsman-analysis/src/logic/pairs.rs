@@ -15,9 +15,9 @@ use super::rooms::Rooms;
 use super::states::States;
 
 /// So many pairs are asked about.
-const PAIRS_MAX: u64 = 10_000;
+const PAIRS_MAX: u64 = 30_000;
 /// So many are looked at, most of which need not be asked about.
-const LOOKED_AT_MAX: usize = 5_000_000;
+const LOOKED_AT_MAX: usize = 2_000_000;
 /// Of so many rules that ask for the same fields, others than a further one, each is asked about; of more only until one
 /// conflicts with it.
 const ALIKE_MAX: usize = 8;
@@ -63,14 +63,13 @@ impl Report<'_> {
         let kin = Kin::of(self.program, &deciding);
         let meetings = Meetings::new(deciding.clone(), rooms);
         let mut pairs = Pairs::default();
-        let mut looks_left = LOOKED_AT_MAX;
+        let mut looks = LOOKED_AT_MAX;
         for (place, second) in (0_u64..).zip(deciding.iter().copied()) {
             let own = rooms.get(second as usize);
-            let Some(before) = own.and_then(|own| meetings.of(own, 0..second, looks_left)) else {
+            let Some(before) = own.and_then(|own| meetings.of(own, 0..second, &mut looks)) else {
                 pairs.unsettled += place;
                 continue;
             };
-            looks_left -= before.len().min(looks_left);
             self.analyst.take(before.len() / 8);
             self.look_at_pairs(&before, second, &kin, &mut pairs);
         }

@@ -13,14 +13,16 @@ use super::walk::Step;
 
 /// Of so many rules behind one it is asked at most whether they do otherwise.
 const ASKED_BEHIND_MAX: usize = 256;
-/// So many rules are looked at to find those.
-const LOOKED_AT_BEHIND_MAX: usize = 20_000;
+/// So many rules are looked at to find those of all rules.
+const LOOKED_AT_MAX: usize = 2_000_000;
 
 /// The rules that may do otherwise than one before them, by what their conditions come to there.
 struct Behind<'k, 'p> {
     on_true: Meetings<'k, 'p>,
     on_unknown: Meetings<'k, 'p>,
     on_false: Vec<u32>,
+    /// How many rules may still be looked at.
+    looks: usize,
 }
 
 /// Whether a rule changes anything.
@@ -38,14 +40,15 @@ impl Report<'_> {
         let not_false = self.rooms(Standing::NotFalse);
         let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
         let deciding = |on| -> Vec<u32> { (0..end).filter(|rule| self.acts(*rule, on)).collect() };
-        let behind = Behind {
+        let mut behind = Behind {
             on_true: Meetings::new(deciding(States::TRUE), rooms),
             on_unknown: Meetings::new(deciding(States::UNKNOWN), &not_false),
             on_false: deciding(States::FALSE),
+            looks: LOOKED_AT_MAX,
         };
         for index in live {
             let Some(own) = rooms.get(*index as usize) else { continue };
-            match self.change(*index, own, &behind) {
+            match self.change(*index, own, &mut behind) {
                 Change::Something => {}
                 Change::Unknown => self.unsettled_redundant.push(*index),
                 Change::Nothing(others) => {
@@ -59,7 +62,7 @@ impl Report<'_> {
     }
 
     /// Whether there are rules that take all that this one takes, and do the same with it.
-    fn change(&mut self, index: u32, own: &Rooms<'_>, behind: &Behind<'_, '_>) -> Change {
+    fn change(&mut self, index: u32, own: &Rooms<'_>, behind: &mut Behind<'_, '_>) -> Change {
         let rule = self.program.rules.get(index as usize);
         let Some(terminal) = rule.and_then(plain_end) else { return Change::Something };
         let end = self.analyst.walk.len();
@@ -129,9 +132,9 @@ impl Report<'_> {
 impl Behind<'_, '_> {
     /// Those within `range` that may do otherwise with what a rule takes, in their order. Nothing where there are too many
     /// to look at.
-    fn of(&self, own: &Rooms<'_>, range: Range<u32>) -> Option<Vec<u32>> {
-        let mut others = self.on_true.of(own, range.clone(), LOOKED_AT_BEHIND_MAX)?;
-        others.extend(self.on_unknown.of(own, range.clone(), LOOKED_AT_BEHIND_MAX)?);
+    fn of(&mut self, own: &Rooms<'_>, range: Range<u32>) -> Option<Vec<u32>> {
+        let mut others = self.on_true.of(own, range.clone(), &mut self.looks)?;
+        others.extend(self.on_unknown.of(own, range.clone(), &mut self.looks)?);
         others.extend(self.on_false.iter().filter(|rule| range.contains(rule)));
         others.sort_unstable();
         others.dedup();
