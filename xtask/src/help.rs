@@ -59,12 +59,13 @@ const COMMANDS: &[Command] = &[
         more: "",
     },
     Command {
-        usage: "bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--alone] [--strict] [--no-build]",
+        usage: "bench-peers [--seconds N] [--rounds N] [--scenario NAME]… [--rules-before N] [--alone] [--strict] [--no-build]",
         what: "CPU time per request and memory per idle connection beside nginx and HAProxy",
         arguments: &[
             ("--seconds N", "how long each measurement takes, from 1 to 600; without it 4"),
             ("--rounds N", "how often each is made, from 1 to 100; without it 5"),
             ("--scenario NAME", "only these; an unknown one is answered with those there are"),
+            ("--rules-before N", "ours has so many more rules before each scenario's; without it none"),
             ("--alone", "each proxy has its core to itself"),
             ("--strict", "a missed bar is a failure"),
             NO_BUILD,

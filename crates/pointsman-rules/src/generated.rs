@@ -356,7 +356,7 @@ fn blocks() -> impl Strategy<Value = (Block, u32)> {
     ];
     let effects = vec("[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())), 0..3);
     (effects, exit, 1u32..4)
-        .prop_map(|(effects, exit, jump)| (Block { effects, exit, ..Block::default() }, jump))
+        .prop_map(|(effects, exit, jump)| (Block { effects: effects.into(), exit, ..Block::default() }, jump))
 }
 
 /// Blocks that mostly let the walk go on, so that it sees many rules.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
 use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span};
 use ipnet::IpNet;
+use thin_vec::ThinVec;
 
 /// A compiled rule set. Immutable; one value serves all threads.
 #[derive(Debug)]
@@ -101,18 +102,22 @@ impl fmt::Display for TargetName {
 }
 
 /// One rule: a condition and two blocks.
+///
+/// What a decision needs of the rule that took it lies in one line of the cache, in front: the label and `then` down to
+/// what it awaits.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Rule {
     /// The label, or `#3` (its position, from 1) where it has none, or `else`.
     pub label: Box<str>,
-    /// Where it stands in the source.
-    pub span: Span,
-    /// What must hold for `then`.
-    pub condition: Condition,
     /// Taken when the condition is true.
     pub then: Block,
     /// Taken when it is false.
     pub otherwise: Block,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// What must hold for `then`.
+    pub condition: Condition,
 }
 
 /// A condition in three-valued logic.
@@ -270,15 +275,16 @@ pub enum Order {
 
 /// The actions of one branch.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Block {
-    /// Collected on the way, committed with the terminal action that is reached.
-    pub effects: Vec<Effect>,
-    /// The fields of the body that its texts and its stickiness name: it runs when the first value of each is known.
-    pub awaits: Vec<Field>,
-    /// The rules that this one may conflict with, as it says.
-    pub allows: Vec<RuleIndex>,
     /// Where the walk goes from here.
     pub exit: Exit,
+    /// Collected on the way, committed with the terminal action that is reached.
+    pub effects: ThinVec<Effect>,
+    /// The fields of the body that its texts and its stickiness name: it runs when the first value of each is known.
+    pub awaits: ThinVec<Field>,
+    /// The rules that this one may conflict with, as it says.
+    pub allows: ThinVec<RuleIndex>,
 }
 
 impl Block {
@@ -416,4 +422,15 @@ pub enum OnUnknown {
     Skip,
     /// Goes to this target.
     RouteTo(TargetId),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_decision_needs_of_a_rule_is_one_line_of_the_cache() {
+        let behind = std::mem::offset_of!(Rule, then.awaits) + size_of::<ThinVec<Field>>();
+        assert!(std::mem::offset_of!(Rule, label) == 0 && behind <= align_of::<Rule>());
+    }
 }

@@ -249,7 +249,7 @@ fn programs_that_await() -> impl Strategy<Value = Program> {
     (programs(), awaits).prop_map(|(mut program, awaits)| {
         let blocks = program.rules.iter_mut().flat_map(|rule| [&mut rule.then, &mut rule.otherwise]);
         for (block, fields) in blocks.zip(awaits) {
-            block.awaits = fields.unwrap_or_default();
+            block.awaits = fields.unwrap_or_default().into();
         }
         program
     })

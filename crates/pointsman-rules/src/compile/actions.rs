@@ -49,7 +49,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(block) = &mut compiled {
-            block.awaits = awaited(block);
+            block.awaits = awaited(block).into();
         }
         compiled
     }

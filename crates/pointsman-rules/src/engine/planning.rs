@@ -276,7 +276,7 @@ impl<'f> Planner<'f> {
         let all = self.list(all, &in_run, features);
         // A value may have opened it that lies in no run.
         let entries = &mut self.postings.entries[all.at as usize..(all.at + all.len) as usize];
-        entries.iter_mut().for_each(|entry| entry.is_whole = false);
+        entries.iter_mut().for_each(Entry::is_not_whole);
         let branch = Branch {
             reading,
             all,
@@ -339,7 +339,7 @@ impl<'f> Planner<'f> {
         for rule in rules {
             let (filter, test) = self.filter(rule, known, features);
             let is_whole = self.holds(rule, known, test);
-            self.postings.entries.push(Entry { rule, filter, is_whole });
+            self.postings.entries.push(Entry::new(rule, filter, is_whole));
         }
         posting
     }
@@ -354,7 +354,8 @@ impl<'f> Planner<'f> {
         let filters = parts.iter().filter_map(|part| {
             let Formula::Claim(claim) = part else { return None };
             let ask = self.asks.ask(claim.test);
-            if claim.fails != Truth::False || !ask.is_exact || !ask.is_any {
+            if claim.fails != Truth::False || !ask.is_exact || !ask.is_any || ask.reading >= Entry::NO_READING
+            {
                 return None;
             }
             let score = self.score(claim.test, features, known)?;

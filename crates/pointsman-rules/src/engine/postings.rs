@@ -38,13 +38,16 @@ pub(super) struct Postings {
     pub(super) by_sign: HashMap<(u32, u32), Posting, FixedState>,
 }
 
-/// A rule in a list.
+/// A rule in a list, in as few bytes as may be: in large sets it is the lists that do not lie near at hand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) rule: u32,
-    pub(super) filter: Filter,
-    /// Where the filter shows it, the rule is true: all else that it asks is known of whoever comes to the list.
-    pub(super) is_whole: bool,
+    /// The sign of its filter, or the first cell.
+    first: u32,
+    /// Behind the last cell.
+    end: u32,
+    /// The reading of its filter, [`Entry::NO_READING`] without one, and what kind it is.
+    kind: u32,
 }
 
 /// A further test that the rule is false without, near at hand: most rules of a list fall by it.
@@ -56,6 +59,50 @@ pub(super) enum Filter {
     Sign { reading: u32, sign: u32 },
     /// A value lies in the cells; one that is no number may make the test unknown.
     Cells { reading: u32, start: u32, end: u32, is_numeric: bool },
+}
+
+impl Entry {
+    const IS_WHOLE: u32 = 1 << 31;
+    const IS_CELLS: u32 = 1 << 30;
+    const IS_NUMERIC: u32 = 1 << 29;
+    /// Readings from this number on are no filters.
+    pub(super) const NO_READING: u32 = Entry::IS_NUMERIC - 1;
+
+    /// `is_whole`: where the filter shows it, the rule is true: all else that it asks is known of whoever comes to the
+    /// list.
+    pub(super) fn new(rule: u32, filter: Filter, is_whole: bool) -> Entry {
+        let (reading, first, end, kind) = match filter {
+            Filter::None => (Entry::NO_READING, 0, 0, 0),
+            Filter::Sign { reading, sign } => (reading, sign, 0, 0),
+            Filter::Cells { reading, start, end, is_numeric } => {
+                (reading, start, end, Entry::IS_CELLS | if is_numeric { Entry::IS_NUMERIC } else { 0 })
+            }
+        };
+        let whole = if is_whole { Entry::IS_WHOLE } else { 0 };
+        Entry { rule, first, end, kind: reading | kind | whole }
+    }
+
+    #[inline]
+    fn filter(self) -> Filter {
+        let reading = self.kind & Entry::NO_READING;
+        if reading == Entry::NO_READING {
+            return Filter::None;
+        }
+        if self.kind & Entry::IS_CELLS == 0 {
+            return Filter::Sign { reading, sign: self.first };
+        }
+        let is_numeric = self.kind & Entry::IS_NUMERIC != 0;
+        Filter::Cells { reading, start: self.first, end: self.end, is_numeric }
+    }
+
+    /// It asks more than the filter shows.
+    pub(super) fn is_not_whole(&mut self) {
+        self.kind &= !Entry::IS_WHOLE;
+    }
+
+    fn is_whole(self) -> bool {
+        self.kind & Entry::IS_WHOLE != 0
+    }
 }
 
 #[derive(Debug, Default)]
@@ -260,7 +307,7 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
             _ => rest.partition_point(|entry| entry.rule < from),
         };
         for (entry, ahead) in rest[passed..].iter().zip(0..) {
-            if ahead == AHEAD_MAX || self.passes(entry.filter, truths) {
+            if ahead == AHEAD_MAX || self.passes(entry.filter(), truths) {
                 let at = at + offset(passed) + ahead;
                 truths.cursors.push(Reverse(Cursor { least: entry.rule, at, end }));
                 return;
@@ -271,7 +318,7 @@ impl<S: Subject + ?Sized> Walk<'_, S> {
     /// Whether the rule at a cursor is known to be true without a further look at it.
     pub(super) fn is_true(&self, cursor: Cursor, truths: &Truths) -> bool {
         let entry = self.postings.entries.get(cursor.at as usize);
-        entry.is_some_and(|entry| entry.is_whole && entry.filter.is_shown(truths))
+        entry.is_some_and(|entry| entry.is_whole() && entry.filter().is_shown(truths))
     }
 
     /// Whether a rule may hold as far as its filter says.

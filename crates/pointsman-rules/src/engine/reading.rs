@@ -8,6 +8,7 @@ use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 use foldhash::fast::FixedState;
 use memchr::memmem;
+use smallvec::SmallVec;
 
 use super::scale::{Bounds, Scale, address_number};
 use super::signs::Sign;
@@ -29,13 +30,16 @@ pub(crate) struct Reading {
     pub(super) is_once: bool,
     pub(crate) present: Option<u32>,
     /// The hash is a fixed one: values only look for texts, and no value adds any.
-    equal: HashMap<Box<[u8]>, u32, FixedState>,
+    equal: HashMap<Inline, u32, FixedState>,
     beginnings: Option<Beginnings>,
     endings: Option<Endings>,
     contained: Option<Contained>,
     is_of_texts: bool,
     pub(super) scale: Option<Scale>,
 }
+
+/// A text beside what it leads to, and not elsewhere: most are that short.
+type Inline = SmallVec<[u8; 24]>;
 
 /// Which signs of a reading come together; a sign that has no step excludes the others like it.
 pub(super) struct Ladder {
@@ -129,7 +133,7 @@ impl Reading {
             match sign {
                 Sign::Present => present = Some(number),
                 Sign::Equals(text) => {
-                    equal.insert(text.clone(), number);
+                    equal.insert(Inline::from_slice(text), number);
                 }
                 _ => {}
             }

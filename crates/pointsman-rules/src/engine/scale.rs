@@ -17,8 +17,44 @@ pub(super) struct Scale {
     /// In ascending order, each once, and what [`Numeral::head`] says of each.
     numbers: Vec<Decimal>,
     heads: Sorted<i64>,
-    /// Where runs of addresses begin, and where the next address begins behind one.
-    borders: Sorted<u128>,
+    borders: Borders,
+}
+
+/// Where runs of addresses begin, and where the next address begins behind one. Those of IPv4 stand by themselves, in a
+/// quarter of the room.
+#[derive(Debug)]
+struct Borders {
+    /// From the first mapped address on.
+    mapped: Sorted<u32>,
+    others: Sorted<u128>,
+    /// How many of the others stand before those.
+    before_mapped: usize,
+}
+
+impl Borders {
+    fn new(all: Vec<u128>) -> Borders {
+        let mapped =
+            |border: u128| border.checked_sub(MAPPED_FIRST).and_then(|number| u32::try_from(number).ok());
+        let others: Vec<u128> = all.iter().copied().filter(|border| mapped(*border).is_none()).collect();
+        let before_mapped = others.partition_point(|border| *border < MAPPED_FIRST);
+        let mapped = Sorted::new(all.into_iter().filter_map(mapped).collect());
+        Borders { mapped, others: Sorted::new(others), before_mapped }
+    }
+
+    fn len(&self) -> usize {
+        self.mapped.all.len() + self.others.all.len()
+    }
+
+    /// How many are an address or stand before it.
+    fn count_to(&self, address: u128) -> usize {
+        let Some(behind) = address.checked_sub(MAPPED_FIRST) else {
+            return self.others.count_before(|border| *border <= address);
+        };
+        match u32::try_from(behind) {
+            Ok(number) => self.before_mapped + self.mapped.count_before(|border| *border <= number),
+            Err(_) => self.mapped.all.len() + self.others.count_before(|border| *border <= address),
+        }
+    }
 }
 
 /// In ascending order, and by themselves those at the head of each block: they lie near at hand.
@@ -84,12 +120,12 @@ impl Scale {
         borders.sort_unstable();
         borders.dedup();
         let heads = numbers.iter().map(|number| number.as_numeral().head()).collect();
-        Scale { numbers, heads: Sorted::new(heads), borders: Sorted::new(borders) }
+        Scale { numbers, heads: Sorted::new(heads), borders: Borders::new(borders) }
     }
 
     /// How many cells there are.
     pub(super) fn cells(&self) -> u32 {
-        self.number_cells() + offset(self.borders.all.len()) + 1
+        self.number_cells() + offset(self.borders.len()) + 1
     }
 
     /// One for each number and one for each gap around it.
@@ -137,7 +173,7 @@ impl Scale {
     }
 
     pub(super) fn address(&self, address: u128) -> u32 {
-        self.number_cells() + offset(self.borders.count_before(|border| *border <= address))
+        self.number_cells() + offset(self.borders.count_to(address))
     }
 }
 

@@ -138,8 +138,8 @@ fn own_fields() -> Vec<Field> {
 
 /// Mostly such as let the walk go on, so that it sees many rules.
 fn crowd_blocks() -> impl Strategy<Value = (Block, u32)> {
-    let tag =
-        "[a-z]{4}".prop_map(|tag| (Block { effects: vec![Effect::Tag(tag.into())], ..Block::default() }, 1));
+    let tag = "[a-z]{4}"
+        .prop_map(|tag| (Block { effects: [Effect::Tag(tag.into())].into(), ..Block::default() }, 1));
     let goto =
         (1u32..40).prop_map(|jump| (Block { exit: Exit::Goto(RuleIndex(0)), ..Block::default() }, jump));
     prop_oneof![8 => tag, 1 => goto, 2 => blocks()]
