@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use pointsman_rules::{Exit, Severity, Terminal};
+
 use super::kin::Kin;
 use super::{ALIKE_MAX, Overlap};
 use crate::logic::findings::{Code, Finding, Report};
@@ -13,7 +15,8 @@ const GROUPS_MAX: usize = 100;
 /// What the pairs of a group have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Common {
-    Second(u32),
+    /// And whether the first ones route, or answer themselves.
+    Second(u32, bool),
     /// And what fields the later ones ask for.
     First(u32, usize),
 }
@@ -43,39 +46,52 @@ impl Report<'_> {
             let with_second = of_second.get(&(second, kin.of_rule(first))).copied().unwrap_or_default();
             match with_first > with_second.max(ALIKE_MAX) {
                 true => Common::First(first, kin.of_rule(second)),
-                false => Common::Second(second),
+                false => Common::Second(second, self.routes(first)),
             }
         };
         let groups = grouped(conflicts, common);
         self.add_groups(groups, "conflicts", |report, group| {
             let (second, firsts, witness) = group.shown?;
-            let message = format!(
-                "{} would do something else with some requests that {} {}",
-                report.name(second),
-                report.names(&firsts),
-                take(&firsts)
-            );
-            let advice = format!(
-                "the first of them decides; `allow conflict({})` says that it is meant",
-                report.labels(&firsts)
-            );
-            let help = match group.more.as_slice() {
-                [] => advice,
-                more => {
+            let (severity, message, advice) = report.conflict(&firsts, second);
+            let help = match (group.more.as_slice(), advice) {
+                ([], advice) => advice,
+                (more, advice) => {
                     let names = report.names(more);
                     let asks = if more.len() == 1 { "asks" } else { "ask" };
-                    format!(
-                        "the same is to be expected of {names}, which {asks} for the same fields; {advice}"
-                    )
+                    let expected =
+                        format!("the same is to be expected of {names}, which {asks} for the same fields");
+                    Some(advice.map_or(expected.clone(), |advice| format!("{expected}; {advice}")))
                 }
             };
-            let finding = report.finding(Code::Conflict, second, &firsts, message, Some(help));
-            Some(Finding { witness: Some(*witness), ..finding })
+            let finding = report.finding(Code::Conflict, second, &firsts, message, help);
+            Some(Finding { witness: Some(*witness), severity, ..finding })
         });
     }
 
+    /// How bad it is, what it is, and what to do about it. Rules that answer requests themselves are guards before those
+    /// behind them.
+    fn conflict(&self, firsts: &[u32], second: u32) -> (Severity, String, Option<String>) {
+        let (names, later) = (self.names(firsts), self.name(second));
+        if !firsts.first().is_some_and(|first| self.routes(*first)) {
+            let answer = if firsts.len() == 1 { "answers itself" } else { "answer themselves" };
+            let message = format!("{names} {answer} some requests that {later} would take");
+            return (Severity::Note, message, None);
+        }
+        let message =
+            format!("{later} would do something else with some requests that {names} {}", take(firsts));
+        let labels = self.labels(firsts);
+        let advice = format!("the first of them decides; `allow conflict({labels})` says that it is meant");
+        (Severity::Warning, message, Some(advice))
+    }
+
+    /// Whether what a rule takes goes to a server.
+    fn routes(&self, rule: u32) -> bool {
+        let rule = self.program.rules.get(rule as usize);
+        rule.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(Terminal::RouteTo { .. })))
+    }
+
     pub(super) fn report_exceptions(&mut self, exceptions: Vec<Overlap>) {
-        let groups = grouped(exceptions, |overlap| Common::Second(overlap.second));
+        let groups = grouped(exceptions, |overlap| Common::Second(overlap.second, true));
         self.add_groups(groups, "exceptions", |report, group| {
             let (second, firsts, witness) = group.shown?;
             let is_are = if firsts.len() == 1 { "is an exception" } else { "are exceptions" };
@@ -119,8 +135,8 @@ fn grouped(overlaps: Vec<Overlap>, common: impl Fn(&Overlap) -> Common) -> Vec<G
         let Some(Group { shown, more }) = groups.get_mut(place) else { continue };
         match (shown, common, overlap.witness) {
             (shown @ None, _, Some(witness)) => *shown = Some((overlap.second, vec![overlap.first], witness)),
-            (Some((_, firsts, _)), Common::Second(_), Some(_)) => firsts.push(overlap.first),
-            (_, Common::Second(_), None) => more.push(overlap.first),
+            (Some((_, firsts, _)), Common::Second(..), Some(_)) => firsts.push(overlap.first),
+            (_, Common::Second(..), None) => more.push(overlap.first),
             (_, Common::First(..), _) => more.push(overlap.second),
         }
     }

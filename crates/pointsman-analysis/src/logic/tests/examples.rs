@@ -3,6 +3,7 @@
 use super::super::{Code, Finding, findings};
 use super::program;
 use crate::{Effort, Setting};
+use pointsman_rules::Severity;
 
 /// `unreachable R2 by R1`; of what takes the rest, only where it is asked for.
 fn said(source: &str) -> Vec<String> {
@@ -76,6 +77,33 @@ fn pairs_of_rules() {
         r#"R1: if (path == "/a") { routeTo(a); } R2: if (path under "/a") { routeTo(a); }"#,
         &["redundant R1 by R2"],
     );
+}
+
+/// Who answers itself before others is no warning, and who routes before a refusal is.
+#[test]
+fn guards() {
+    const ANSWERS: [(&str, Severity); 5] = [
+        ("routeTo(a);", Severity::Warning),
+        ("reject();", Severity::Note),
+        ("discard();", Severity::Note),
+        ("redirect(302, \"https://a.example/\");", Severity::Note),
+        ("respond(200, \"well\");", Severity::Note),
+    ];
+    for (answer, severity) in ANSWERS {
+        let rules = format!(
+            r#"R1: if (path under "/a") {{ {answer} }} R2: if (method == "PUT") {{ routeTo(b); }}
+               R3: if (srcport < 1024) {{ reject(429); }}"#
+        );
+        let found = findings(&program(&rules), &Setting::default(), Effort::new(50_000_000));
+        let conflicts = found.iter().filter(|finding| finding.code == Code::Conflict);
+        let mut pairs: Vec<_> = conflicts
+            .flat_map(|finding| {
+                finding.others.iter().map(|first| (first.0, finding.rule.0, finding.severity))
+            })
+            .collect();
+        pairs.sort_by_key(|(first, second, _)| (*first, *second));
+        assert_eq!(pairs, [(0, 1, severity), (0, 2, severity), (1, 2, Severity::Warning)], "{answer}");
+    }
 }
 
 /// Of the one conflict that there is, the rules behind it and in front, and what is said about others.
