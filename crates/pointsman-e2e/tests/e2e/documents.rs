@@ -95,6 +95,37 @@ fn commands(page: &str) -> usize {
     ran
 }
 
+/// What `check` says of the rules on the page of a finding stands below them, and the finding is among it.
+#[test]
+fn pages_of_findings() {
+    let table = read("docs/reference/findings/README.md");
+    let codes: Vec<_> = table.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`')).collect();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rules = folder.path().join("example.rules");
+    for (code, _) in &codes {
+        let page = format!("docs/reference/findings/{}.md", code.replace(' ', "-"));
+        let mut shown = false;
+        let blocks = blocks(&read(&page));
+        let mut blocks = blocks.iter().peekable();
+        while let Some(block) = blocks.next() {
+            assert_eq!(block.language, "rules", "{page}:{}", block.line);
+            std::fs::write(&rules, &block.text).expect("a writable folder");
+            let printed = pointsman(folder.path(), &["check", "example.rules"]).stdout;
+            let expected = blocks.next_if(|next| next.follows && next.language == "text");
+            let expected = expected.map_or("", |block| block.text.trim_end());
+            assert_eq!(printed.trim_end(), expected, "{page}:{} is not what is printed", block.line);
+            let found = pointsman(folder.path(), &["check", "--json", "example.rules"]).stdout;
+            shown |= found.contains(&format!("\"code\": \"{code}\""));
+        }
+        assert!(shown, "no rules of {page} show {code}");
+    }
+    let listed = read("docs/reference/commands.md");
+    let listed = listed.lines().filter(|line| line.contains("](findings/") && line.starts_with("| [`"));
+    assert_eq!(listed.count(), codes.len(), "commands.md lists the same codes");
+    let pages = std::fs::read_dir(workspace().join("docs/reference/findings")).expect("a readable folder");
+    assert_eq!(pages.count(), codes.len() + 1, "each page is a code's");
+}
+
 /// The options of a command are those that its page lists.
 #[test]
 fn options_of_the_reference() {
