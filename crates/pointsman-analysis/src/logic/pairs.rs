@@ -78,8 +78,9 @@ impl Report<'_> {
         self.report_exceptions(exceptions);
         if unsettled > 0 {
             let rules = deciding.len();
+            let pairs = if unsettled == 1 { "pair" } else { "pairs" };
             let message = format!(
-                "{unsettled} pairs of {rules} rules were not settled: whether they conflict is unknown"
+                "{unsettled} {pairs} of {rules} rules could not be settled: whether they conflict is unknown"
             );
             self.add(Code::Unknown, 0, &[], message, None);
         }

@@ -377,10 +377,12 @@ proptest! {
         let (more, plain): (Vec<_>, Vec<_>) = found.iter().partition(is_of_more);
         let plain: BTreeSet<_> = plain.iter().map(|finding| (finding.code, finding.rule.0)).collect();
         let more: BTreeSet<_> = more.iter().flat_map(|finding| {
-            let of = |other| (finding.code, finding.rule.0, other);
+            let rule = finding.rule.0;
+            // A guard is told with those behind it, and any other rule with those before it.
+            let pair = |other: &RuleIndex| (finding.code, rule.max(other.0), Some(rule.min(other.0)));
             match finding.code {
-                Code::Redundant => vec![of(None)],
-                _ => finding.others.iter().map(|other| of(Some(other.0))).collect(),
+                Code::Redundant => vec![(finding.code, rule, None)],
+                _ => finding.others.iter().map(pair).collect(),
             }
         }).collect();
         if expected == of_witnesses {

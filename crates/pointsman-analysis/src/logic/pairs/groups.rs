@@ -15,8 +15,9 @@ const GROUPS_MAX: usize = 100;
 /// What the pairs of a group have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Common {
-    /// And whether the first ones route, or answer themselves.
-    Second(u32, bool),
+    Second(u32),
+    /// The first answers itself.
+    Guard(u32),
     /// And what fields the later ones ask for.
     First(u32, usize),
 }
@@ -24,7 +25,8 @@ enum Common {
 /// Pairs that are told in one finding.
 #[derive(Default)]
 struct Group {
-    /// The rule of the first pair that was shown, those that it was shown to overlap, and the request that shows the first.
+    /// The rule that it is about, of the first pair that was shown; those that it was shown to overlap; and the request that
+    /// shows the first.
     shown: Option<(u32, Vec<u32>, Box<crate::Witness>)>,
     /// Rules that were not asked, or are told together with the first.
     more: Vec<u32>,
@@ -32,6 +34,25 @@ struct Group {
 
 impl Report<'_> {
     pub(super) fn report_conflicts(&mut self, conflicts: Vec<Overlap>, kin: &Kin) {
+        let (conflicts, guarded) = conflicts.into_iter().partition(|overlap| self.routes(overlap.first));
+        self.report_guards(guarded);
+        self.report_routes(conflicts, kin);
+    }
+
+    /// Rules that answer requests themselves which others behind them would take: that is how guards are written.
+    fn report_guards(&mut self, guarded: Vec<Overlap>) {
+        let groups = grouped(guarded, |overlap| Common::Guard(overlap.first));
+        self.add_groups(groups, "guards", |report, group| {
+            let (guard, seconds, witness) = group.shown?;
+            let (name, names) = (report.name(guard), report.names(&seconds));
+            let message = format!("{name} answers itself some requests that {names} would take");
+            let help = (!group.more.is_empty()).then(|| report.expected_of(&group.more));
+            let finding = report.finding(Code::Conflict, guard, &seconds, message, help);
+            Some(Finding { witness: Some(*witness), severity: Severity::Note, ..finding })
+        });
+    }
+
+    fn report_routes(&mut self, conflicts: Vec<Overlap>, kin: &Kin) {
         let mut of_first: HashMap<(u32, usize), usize> = HashMap::new();
         let mut of_second: HashMap<(u32, usize), usize> = HashMap::new();
         for Overlap { first, second, .. } in &conflicts {
@@ -46,42 +67,34 @@ impl Report<'_> {
             let with_second = of_second.get(&(second, kin.of_rule(first))).copied().unwrap_or_default();
             match with_first > with_second.max(ALIKE_MAX) {
                 true => Common::First(first, kin.of_rule(second)),
-                false => Common::Second(second, self.routes(first)),
+                false => Common::Second(second),
             }
         };
         let groups = grouped(conflicts, common);
         self.add_groups(groups, "conflicts", |report, group| {
             let (second, firsts, witness) = group.shown?;
-            let (severity, message, advice) = report.conflict(&firsts, second);
-            let help = match (group.more.as_slice(), advice) {
-                ([], advice) => advice,
-                (more, advice) => {
-                    let names = report.names(more);
-                    let asks = if more.len() == 1 { "asks" } else { "ask" };
-                    let expected =
-                        format!("the same is to be expected of {names}, which {asks} for the same fields");
-                    Some(advice.map_or(expected.clone(), |advice| format!("{expected}; {advice}")))
-                }
+            let message = format!(
+                "{} would do something else with some requests that {} {}",
+                report.name(second),
+                report.names(&firsts),
+                take(&firsts)
+            );
+            let labels = report.labels(&firsts);
+            let advice =
+                format!("the first of them decides; `allow conflict({labels})` says that it is meant");
+            let help = match group.more.as_slice() {
+                [] => advice,
+                more => format!("{}; {advice}", report.expected_of(more)),
             };
-            let finding = report.finding(Code::Conflict, second, &firsts, message, help);
-            Some(Finding { witness: Some(*witness), severity, ..finding })
+            let finding = report.finding(Code::Conflict, second, &firsts, message, Some(help));
+            Some(Finding { witness: Some(*witness), ..finding })
         });
     }
 
-    /// How bad it is, what it is, and what to do about it. Rules that answer requests themselves are guards before those
-    /// behind them.
-    fn conflict(&self, firsts: &[u32], second: u32) -> (Severity, String, Option<String>) {
-        let (names, later) = (self.names(firsts), self.name(second));
-        if !firsts.first().is_some_and(|first| self.routes(*first)) {
-            let answer = if firsts.len() == 1 { "answers itself" } else { "answer themselves" };
-            let message = format!("{names} {answer} some requests that {later} would take");
-            return (Severity::Note, message, None);
-        }
-        let message =
-            format!("{later} would do something else with some requests that {names} {}", take(firsts));
-        let labels = self.labels(firsts);
-        let advice = format!("the first of them decides; `allow conflict({labels})` says that it is meant");
-        (Severity::Warning, message, Some(advice))
+    /// Of rules that were not asked.
+    fn expected_of(&self, rules: &[u32]) -> String {
+        let asks = if rules.len() == 1 { "asks" } else { "ask" };
+        format!("the same is to be expected of {}, which {asks} for the same fields", self.names(rules))
     }
 
     /// Whether what a rule takes goes to a server.
@@ -91,7 +104,7 @@ impl Report<'_> {
     }
 
     pub(super) fn report_exceptions(&mut self, exceptions: Vec<Overlap>) {
-        let groups = grouped(exceptions, |overlap| Common::Second(overlap.second, true));
+        let groups = grouped(exceptions, |overlap| Common::Second(overlap.second));
         self.add_groups(groups, "exceptions", |report, group| {
             let (second, firsts, witness) = group.shown?;
             let is_are = if firsts.len() == 1 { "is an exception" } else { "are exceptions" };
@@ -134,10 +147,14 @@ fn grouped(overlaps: Vec<Overlap>, common: impl Fn(&Overlap) -> Common) -> Vec<G
         });
         let Some(Group { shown, more }) = groups.get_mut(place) else { continue };
         match (shown, common, overlap.witness) {
+            (shown @ None, Common::Guard(_), Some(witness)) => {
+                *shown = Some((overlap.first, vec![overlap.second], witness));
+            }
+            (Some((_, seconds, _)), Common::Guard(_), Some(_)) => seconds.push(overlap.second),
             (shown @ None, _, Some(witness)) => *shown = Some((overlap.second, vec![overlap.first], witness)),
-            (Some((_, firsts, _)), Common::Second(..), Some(_)) => firsts.push(overlap.first),
-            (_, Common::Second(..), None) => more.push(overlap.first),
-            (_, Common::First(..), _) => more.push(overlap.second),
+            (Some((_, firsts, _)), Common::Second(_), Some(_)) => firsts.push(overlap.first),
+            (_, Common::Second(_), None) => more.push(overlap.first),
+            (_, Common::First(..) | Common::Guard(_), _) => more.push(overlap.second),
         }
     }
     groups

@@ -96,13 +96,15 @@ fn guards() {
         );
         let found = findings(&program(&rules), &Setting::default(), Effort::new(50_000_000));
         let conflicts = found.iter().filter(|finding| finding.code == Code::Conflict);
-        let mut pairs: Vec<_> = conflicts
-            .flat_map(|finding| {
-                finding.others.iter().map(|first| (first.0, finding.rule.0, finding.severity))
-            })
-            .collect();
-        pairs.sort_by_key(|(first, second, _)| (*first, *second));
-        assert_eq!(pairs, [(0, 1, severity), (0, 2, severity), (1, 2, Severity::Warning)], "{answer}");
+        let pair = |one: u32, other: u32| (one.min(other), one.max(other));
+        let pairs_of = |finding: &Finding| {
+            let (rule, severity) = (finding.rule.0, finding.severity);
+            let pairs = finding.others.iter().map(|other| (pair(rule, other.0), severity));
+            pairs.collect::<Vec<_>>()
+        };
+        let mut pairs: Vec<_> = conflicts.flat_map(pairs_of).collect();
+        pairs.sort_by_key(|(pair, _)| *pair);
+        assert_eq!(pairs, [((0, 1), severity), ((0, 2), severity), ((1, 2), Severity::Warning)], "{answer}");
     }
 }
 
