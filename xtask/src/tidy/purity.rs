@@ -3,8 +3,14 @@
 use super::tree::{SourceFile, Tree};
 use super::{Finding, dependencies};
 
-const PURE: &[&str] =
-    &["pointsman-rules", "pointsman-http", "pointsman-balance", "pointsman-view", "pointsman-content"];
+const PURE: &[&str] = &[
+    "pointsman-rules",
+    "pointsman-http",
+    "pointsman-balance",
+    "pointsman-view",
+    "pointsman-content",
+    "pointsman-analysis",
+];
 
 /// Dependencies that bring a runtime, sockets, TLS, randomness or files.
 const CRATES: &[&str] =

@@ -15,7 +15,7 @@ use super::walk::{Instead, Passage, Walk, truth};
 use super::world::{Matters, Said, World};
 use crate::Effort;
 use crate::space::{Automata, Solved, solve};
-use crate::wanted::{Asked, Sketch, Values};
+use crate::wanted::{Asked, Sketch, Values, Wanted};
 use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 
 /// A question takes at most so many steps.
@@ -223,6 +223,7 @@ impl<'a, 'p> Trial<'a, 'p> {
                     self.world.forbid(&lemma, None);
                     self.analyst.lemmas.add(lemma);
                 }
+                Solved::Unknown if field.named.is_empty() => {}
                 Solved::Unknown => {
                     stands = false;
                     self.world.forbid(&field.lemma(&[]), Some(self.unproved));
@@ -250,6 +251,9 @@ impl<'a, 'p> Trial<'a, 'p> {
                 field.states.push((test.number(), states));
             }
         }
+        let within = fields.iter().flat_map(|field| fields.iter().filter_map(|part| field.with(part)));
+        let within: Vec<_> = within.collect();
+        fields.extend(within);
         fields
     }
 
@@ -440,17 +444,34 @@ fn came<S: Subject + ?Sized>(
 }
 
 /// What matters of one field.
+#[derive(Clone)]
 struct OfField<'p> {
     /// The field that is asked.
     asked: &'p Field,
-    /// The fields that have its values, as the rules name them.
+    /// The fields that have its values, as the rules name them; none where it is only asked what cannot be.
     named: Vec<&'p Field>,
     tests: Vec<Asked<'p>>,
     /// For each of `tests`.
     states: Vec<(u32, States)>,
 }
 
-impl OfField<'_> {
+impl<'p> OfField<'p> {
+    /// Of a field that has all values of another: the same with what some value of that is to satisfy.
+    fn with(&self, part: &OfField<'p>) -> Option<OfField<'p>> {
+        let (Field::Payload(all), Field::Payload(some)) = (self.asked, part.asked) else { return None };
+        if all == some || !all.place.covers(&some.place) {
+            return None;
+        }
+        let mut both = OfField { named: Vec::new(), ..self.clone() };
+        for (asked, states) in part.tests.iter().zip(&part.states) {
+            if asked.test.over == Over::Any && asked.wanted == Wanted::True {
+                both.tests.push(*asked);
+                both.states.push(*states);
+            }
+        }
+        (both.tests.len() > self.tests.len()).then_some(both)
+    }
+
     /// Of those at these places, or of all where there are none.
     fn lemma(&self, places: &[usize]) -> Lemma {
         let chosen: Lemma = places.iter().filter_map(|place| self.states.get(*place).copied()).collect();

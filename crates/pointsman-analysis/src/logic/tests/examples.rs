@@ -54,6 +54,11 @@ fn rules_that_hide_others() {
     );
     check("R1: if (json.a > 5) { discard(); } R2: if (json.a > 7) { reject(); }", &["unreachable R2 by R1"]);
     check(
+        r#"R1: if (xml.a/b > 5) { discard(); } R2: if (xml.a[1]/b[2] > 7) { reject(); }
+           R3: if (json.a[*] == "x") { discard(); } R4: if (json.a[2] == "x" && path == "/") { reject(); }"#,
+        &["unreachable R2 by R1", "unreachable R4 by R3"],
+    );
+    check(
         "R1: if (json.a[*] > 5) { discard(); } else { reject(); } R2: { reject(); }",
         &["unreachable R2 by R1", "unreachable last by R1"],
     );
