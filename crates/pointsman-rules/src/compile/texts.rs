@@ -12,6 +12,9 @@ use crate::{Diagnostic, Matcher, Piece, Span, Template};
 
 use super::Compiler;
 
+/// So many dollar signs of a text are looked at, whether a field's name stands behind one.
+const BARE_FIELDS_MAX: usize = 16;
+
 /// Largest compiled regex.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
@@ -81,6 +84,7 @@ impl Compiler<'_> {
             self.error(at, "a control character cannot stand in a header or an answer", "take it out");
             return None;
         }
+        self.warn_of_bare_field(quoted);
         let (mut pieces, mut sound, mut at) = (Vec::new(), true, 0);
         // Looked up for errors only: a text of a megabyte may have fifty thousand sound fields.
         let place = OnceCell::new();
@@ -105,6 +109,25 @@ impl Compiler<'_> {
             pieces.push(Piece::Literal(text.as_bytes()[at..].into()));
         }
         sound.then_some(Template(pieces))
+    }
+
+    /// `$host` is what other proxies write, and a text like any other here.
+    fn warn_of_bare_field(&mut self, quoted: &Quoted) {
+        let names = quoted.text.match_indices('$').filter_map(|(at, _)| {
+            let name = &quoted.text[at + 1..];
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+            Some((at, name.get(..end).filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))?))
+        });
+        // Of a text of a megabyte the first few tell enough.
+        for (at, name) in names.take(BARE_FIELDS_MAX) {
+            if parse_field(name).is_ok_and(|named| self.resolved(&named).is_ok()) {
+                let message = format!("`${name}` stands for itself");
+                let help = format!("a field in a text is written `${{{name}}}`");
+                let span = self.inside(quoted, (at, at + 1 + name.len()));
+                self.findings.add(Diagnostic::warning(span, message).help(help));
+                return;
+            }
+        }
     }
 
     fn template_field(
