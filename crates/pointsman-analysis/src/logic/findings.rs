@@ -101,7 +101,7 @@ pub fn findings(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Ve
     report.look_at_the_rest();
     let rooms = report.rooms(Standing::True);
     report.look_for_redundant(&live, &rooms);
-    report.look_for_pairs(&live, &rooms);
+    report.look_for_pairs(&live, &rooms, None);
     report.own_up();
     report.findings
 }
@@ -138,7 +138,7 @@ impl<'p> Report<'p> {
     }
 
     /// Says whether some request makes its condition true.
-    fn look_at(&mut self, index: u32, rule: &Rule) -> bool {
+    pub(super) fn look_at(&mut self, index: u32, rule: &Rule) -> bool {
         let answer = self.ask(index, States::TRUE);
         let is_live = matches!(answer, Answer::Yes(_));
         match answer {
@@ -193,7 +193,7 @@ impl<'p> Report<'p> {
     }
 
     /// What no rule decides.
-    fn look_at_the_rest(&mut self) {
+    pub(super) fn look_at_the_rest(&mut self) {
         let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
         match self.ask(end, States::TRUE) {
             Answer::Unknown => self.unsettled.push(end),
@@ -217,7 +217,7 @@ impl<'p> Report<'p> {
     }
 
     /// What could not be settled.
-    fn own_up(&mut self) {
+    pub(super) fn own_up(&mut self) {
         let rules = std::mem::take(&mut self.unsettled);
         self.own_up_to(&rules, "is ever reached", "are ever reached");
         let rules = std::mem::take(&mut self.unsettled_else);

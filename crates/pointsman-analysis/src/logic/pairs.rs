@@ -3,7 +3,7 @@
 mod groups;
 mod kin;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use pointsman_rules::{Condition, Exit};
 
@@ -51,8 +51,13 @@ struct Pairs {
 
 impl Report<'_> {
     /// Says which rules conflict, and which are exceptions from others. `live` are those that some request reaches, `rooms`
-    /// what conditions leave that are true.
-    pub(super) fn look_for_pairs(&mut self, live: &[u32], rooms: &[Rooms<'_>]) {
+    /// what conditions leave that are true. Where only some are of interest, one of each pair is `about` them.
+    pub(super) fn look_for_pairs(
+        &mut self,
+        live: &[u32],
+        rooms: &[Rooms<'_>],
+        about: Option<&BTreeSet<u32>>,
+    ) {
         let decides = |index: &u32| {
             let rule = self.program.rules.get(*index as usize);
             rule.is_some_and(|rule| {
@@ -63,10 +68,20 @@ impl Report<'_> {
         let kin = Kin::of(self.program, &deciding);
         let meetings = Meetings::new(deciding.clone(), rooms);
         let mut pairs = Pairs::default();
+        let is_met = |first: u32, own: &Rooms<'_>| {
+            deciding.binary_search(&first).is_ok()
+                && rooms.get(first as usize).is_some_and(|rooms| rooms.may_meet(own))
+        };
         let mut looks = LOOKED_AT_MAX;
         for (place, second) in (0_u64..).zip(deciding.iter().copied()) {
-            let own = rooms.get(second as usize);
-            let Some(before) = own.and_then(|own| meetings.of(own, 0..second, &mut looks)) else {
+            let Some(own) = rooms.get(second as usize) else { continue };
+            let before = match about.filter(|about| !about.contains(&second)) {
+                None => meetings.of(own, 0..second, &mut looks),
+                Some(about) => {
+                    Some(about.range(..second).filter(|first| is_met(**first, own)).copied().collect())
+                }
+            };
+            let Some(before) = before else {
                 pairs.unsettled += place;
                 continue;
             };

@@ -1,5 +1,6 @@
 //! Findings against what a look at every request says that the tests can tell apart.
 
+mod about;
 mod examples;
 mod requests;
 
@@ -427,38 +428,4 @@ proptest! {
             prop_assert!(is_less || unknown.contains(rule), "{code:?} of {rule} {source}{found:#?}");
         }
     }
-}
-
-/// So many rules as switches have them.
-fn crowd(rules: usize) -> String {
-    let condition = |n: usize| match n % 10 {
-        0..5 => format!(r#"host == "h{}.example" && path under "/p{n}""#, n / 20),
-        5 => format!(r#"host == "h{}.example" && path matches "^/r{n}/[0-9]+$""#, n / 20),
-        6 => format!(r#"host == "h{}.example" && header["x-tenant"] == "t{n}""#, n / 20),
-        7 => format!(r#"path startsWith "/service{n}/""#),
-        8 => format!(r#"srcip in [10.{}.{}.0/24] && method == "POST""#, n / 250 % 250, n % 250),
-        _ => format!(r#"host == "h{}.example" && json.amount > {}"#, n / 20, n),
-    };
-    let rule = |n: usize| format!("R{n}: if ({}) {{ routeTo(s{}); }}\n", condition(n), n % 7);
-    (0..rules).map(rule).chain(["else: routeTo(last);\n".to_owned()]).collect()
-}
-
-/// What takes how long is seen where this runs alone, in release: two seconds are wanted.
-#[test]
-#[ignore = "it is a measurement"]
-fn a_thousand_rules() {
-    let program = program(&crowd(1_000));
-    let found = findings(&program, &Setting::default(), Effort::new(u64::MAX));
-    let unknown = found.iter().filter(|finding| finding.code == Code::Unknown);
-    let unknown: Vec<_> = unknown.map(|finding| &finding.message).collect();
-    assert!(unknown.iter().all(|message| message.contains("pairs")), "{unknown:?}");
-}
-
-/// The same for one minute.
-#[test]
-#[ignore = "it is a measurement"]
-fn twenty_thousand_rules() {
-    let program = program(&crowd(20_000));
-    let found = findings(&program, &Setting::default(), Effort::new(u64::MAX));
-    assert!(!found.is_empty());
 }
