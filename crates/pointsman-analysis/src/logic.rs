@@ -11,6 +11,7 @@ mod pairs;
 mod question;
 mod redundant;
 mod rooms;
+mod samples;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -18,3 +19,4 @@ mod walk;
 mod world;
 
 pub use findings::{Code, Finding, findings};
+pub use samples::{Reach, Sample, Samples, Why, samples};
