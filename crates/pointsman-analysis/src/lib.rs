@@ -11,5 +11,5 @@ mod wanted;
 mod witness;
 
 pub use effort::Effort;
-pub use logic::{Code, Finding, findings, findings_about};
+pub use logic::{Code, Finding, Reach, Sample, Samples, Why, findings, findings_about, samples};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -12,6 +12,7 @@ mod pairs;
 mod question;
 mod redundant;
 mod rooms;
+mod samples;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -20,3 +21,4 @@ mod world;
 
 pub use about::findings_about;
 pub use findings::{Code, Finding, findings};
+pub use samples::{Reach, Sample, Samples, Why, samples};

@@ -7,6 +7,7 @@
 
 mod addresses;
 mod automata;
+mod beside;
 mod claim;
 mod decimals;
 mod domain;
@@ -21,6 +22,7 @@ mod texts;
 use pointsman_rules::Field;
 
 pub(crate) use self::automata::Automata;
+pub(crate) use self::beside::beside;
 use self::claim::Claim;
 use self::domain::Domain;
 use crate::Effort;

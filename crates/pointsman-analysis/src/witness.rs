@@ -25,6 +25,7 @@ use pointsman_view::{BodyPaths, Connection, RequestView};
 use self::reading::Reading;
 pub use self::setting::{OddFields, Setting};
 pub use self::shown::ExplainOptions;
+pub(crate) use self::sought::as_shown;
 use self::sought::{Sought, Wish};
 use crate::wanted::Sketch;
 

@@ -1,14 +1,16 @@
 //! One question: whether a request comes to a rule, and makes its condition come to something.
 
 mod around;
+mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
-use pointsman_rules::{Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
+use pointsman_rules::{Condition, Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
 use pointsman_view::BodyPaths;
 
+pub(super) use self::sampled::Seen;
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
 use super::walk::{Instead, Passage, Walk, truth};
@@ -92,7 +94,7 @@ impl<'p> Analyst<'p> {
 
     pub(super) fn ask(&mut self, question: Question) -> Answer {
         let mut effort = self.effort.part(QUESTION_STEPS);
-        let answer = Trial::of(self, question).run(&mut effort);
+        let (answer, _) = Trial::of(self, question, &[]).run(&mut effort);
         self.effort.give_back(effort);
         answer
     }
@@ -146,6 +148,8 @@ struct Trial<'a, 'p> {
     analyst: &'a mut Analyst<'p>,
     world: World,
     question: Question,
+    /// What other conditions are to come to, whatever becomes of the request.
+    also: Vec<(&'p Condition, States)>,
     /// The rules that are taken into account, with the assumption that they let the request pass.
     active: BTreeMap<u32, Lit>,
     /// By a jump's place: that it is taken.
@@ -157,8 +161,8 @@ struct Trial<'a, 'p> {
 }
 
 /// What became of a choice of the solver.
-enum Try {
-    Done(Witness),
+enum Try<'p> {
+    Done(Witness, Sketch<'p>),
     /// The solver knows more now.
     Again,
     /// What cannot be made into a request, or into none that comes where it should.
@@ -166,13 +170,18 @@ enum Try {
 }
 
 impl<'a, 'p> Trial<'a, 'p> {
-    fn of(analyst: &'a mut Analyst<'p>, question: Question) -> Trial<'a, 'p> {
+    fn of(
+        analyst: &'a mut Analyst<'p>,
+        question: Question,
+        also: &[(&'p Condition, States)],
+    ) -> Trial<'a, 'p> {
         let mut world = World::new();
         let unproved = world.variable();
         let mut trial = Trial {
             analyst,
             world,
             question,
+            also: also.to_vec(),
             active: BTreeMap::new(),
             jumps: BTreeMap::new(),
             visits: BTreeMap::new(),
@@ -183,25 +192,30 @@ impl<'a, 'p> Trial<'a, 'p> {
         if let Some((removed, states)) = question.removed {
             trial.require(removed, states, &[yes]);
         }
+        for (condition, states) in also {
+            let literal = trial.world.require(condition, *states);
+            trial.world.clause(vec![literal]);
+        }
         trial
     }
 
-    fn run(mut self, effort: &mut Effort) -> Answer {
+    /// The answer, and where it is a yes, the values that the request was made for.
+    fn run(mut self, effort: &mut Effort) -> (Answer, Sketch<'p>) {
         loop {
             self.world.learn(&self.analyst.lemmas);
             let assumptions: Vec<_> = self.active.values().copied().chain([self.unproved]).collect();
             match self.world.solve(&assumptions, effort) {
-                Said::GaveUp => return Answer::Unknown,
-                Said::Falls(guilty) => return self.prove(guilty, effort),
+                Said::GaveUp => return (Answer::Unknown, Sketch::default()),
+                Said::Falls(guilty) => return (self.prove(guilty, effort), Sketch::default()),
                 Said::Stands => {}
             }
             if !effort.take(self.active.len() as u64) || effort.is_used_up() {
-                return Answer::Unknown;
+                return (Answer::Unknown, Sketch::default());
             }
             let matters = self.matters(&self.active);
             let Some(sketch) = self.sketch(&matters, effort) else { continue };
             match self.try_out(&sketch, effort) {
-                Try::Done(witness) => return Answer::Yes(Box::new(witness)),
+                Try::Done(witness, sketch) => return (Answer::Yes(Box::new(witness)), sketch),
                 Try::Again => {}
                 Try::Nowhere(why) => self.give_up_on(&matters, &why),
             }
@@ -259,7 +273,7 @@ impl<'a, 'p> Trial<'a, 'p> {
 
     /// Makes a request of a sketch, and asks the rules about it. Where it can be none, a field that the others determine
     /// may be left to them.
-    fn try_out(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Try {
+    fn try_out(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Try<'p> {
         let why = match self.realised(sketch, effort) {
             Err(why) => why,
             Ok(Some(tried)) => return tried,
@@ -278,7 +292,11 @@ impl<'a, 'p> Trial<'a, 'p> {
     }
 
     /// What the rules say of the request that a sketch makes; nothing where that leads no further.
-    fn realised(&mut self, sketch: &Sketch<'p>, effort: &mut Effort) -> Result<Option<Try>, Unrealisable> {
+    fn realised(
+        &mut self,
+        sketch: &Sketch<'p>,
+        effort: &mut Effort,
+    ) -> Result<Option<Try<'p>>, Unrealisable> {
         let question = self.question;
         let walk = &self.analyst.walk;
         let is_slow = question.removed.is_some() && walk.jumps_before(walk.len());
@@ -291,7 +309,7 @@ impl<'a, 'p> Trial<'a, 'p> {
             came(question, program, walk, subject, truths)
         });
         Ok(match came.flatten() {
-            Some(Came::There) => Some(Try::Done(witness)),
+            Some(Came::There) => Some(Try::Done(witness, sketch.clone())),
             Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
             None => None,
         })

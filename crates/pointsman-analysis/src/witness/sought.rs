@@ -28,7 +28,7 @@ impl<'p> Wish<'p> {
 }
 
 /// Whatever is written in a body is shown as text; truth values there are in JSON alone.
-fn as_shown(field: &Field, values: &Values) -> Values {
+pub(crate) fn as_shown(field: &Field, values: &Values) -> Values {
     let Field::Payload(payload) = field else { return values.clone() };
     let text = |text: String| OwnedValue::Text(text.into_bytes().into());
     let shown = |value: &OwnedValue| match (&payload.place, value) {

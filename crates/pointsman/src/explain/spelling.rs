@@ -16,7 +16,7 @@ pub(super) fn test_at(condition: &Condition, span: Span) -> Option<&Test> {
 }
 
 /// `path under "/api"`
-pub(super) fn test(test: &Test) -> String {
+pub(crate) fn test(test: &Test) -> String {
     let field = match test.over {
         Over::Any => test.field.to_string(),
         Over::All => format!("all({})", test.field),

@@ -18,6 +18,8 @@ pub(super) struct Suite {
     /// What its rules can name.
     pub(super) targets: Targets,
     pub(super) files: Vec<TestFile>,
+    /// What further files of tests need to know of it; its own tests are among the files.
+    pub(super) beside: Tests,
 }
 
 /// A text with tests in it.
@@ -103,9 +105,11 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String>
 }
 
 fn suite(set: RuleSet, place: Place, targets: Targets, further: Vec<TestFile>) -> Suite {
-    let beside = TestFile { name: set.name.clone(), source: set.source, cases: set.tests.cases };
-    let files = std::iter::once(beside).chain(further).collect();
-    Suite { name: set.name, program: set.program, place, targets, files }
+    let mut beside = set.tests;
+    let cases = std::mem::take(&mut beside.cases);
+    let own = TestFile { name: set.name.clone(), source: set.source, cases };
+    let files = std::iter::once(own).chain(further).collect();
+    Suite { name: set.name, program: set.program, place, targets, files, beside }
 }
 
 /// Files of tests, and what is odd about them.

@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
-    Cause, DecidedBy, Decision, Evidence, Expectation, ExpectedOutcome, Explanation, Field, NameKind,
-    Outcome, Program, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth, Truths, Value,
+    Cause, DecidedBy, Decision, Evidence, Exit, Expectation, ExpectedOutcome, Explanation, Field, NameKind,
+    Outcome, Program, Rule, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth, Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -82,6 +82,58 @@ pub(super) fn still_passes(
     let is_met =
         |_: Said<'_>, subject: &Asked<'_>| expected.is_met(&other.decide(subject, &mut Truths::default()));
     asked(test, place, evidence, is_met).unwrap_or(false)
+}
+
+/// What the engine says of a test's request.
+pub(super) struct Decided {
+    /// As a test would expect it.
+    pub(super) expectation: Expectation,
+    /// What the condition of a rule came to; nothing where the rule was not asked.
+    pub(super) arrival: Option<Truth>,
+}
+
+/// What the engine says of a test's request, and of one rule on its way. Nothing where there is no such request.
+pub(super) fn decided(
+    test: &TestCase,
+    rule: RuleIndex,
+    place: &Place,
+    program: &Arc<Program>,
+) -> Option<Decided> {
+    let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
+    test.show_body(&mut evidence);
+    let decide = |said: Said<'_>, subject: &Asked<'_>| {
+        if differing(said, subject).is_some() {
+            return None;
+        }
+        let decision = program.decide(subject, &mut Truths::default());
+        let expectation = match (decision.by, ExpectedOutcome::seen(&decision.outcome)) {
+            (DecidedBy::Rule { index, .. }, Some(outcome)) => Expectation::Decides(index, outcome),
+            (DecidedBy::Nothing, None) => Expectation::Nothing,
+            _ => return None,
+        };
+        Some(Decided { expectation, arrival: arrival(program, expectation, rule, subject) })
+    };
+    asked(test, place, evidence, decide).ok().flatten()
+}
+
+/// What a rule's condition comes to, if the rule is asked.
+fn arrival(
+    program: &Program,
+    expectation: Expectation,
+    rule: RuleIndex,
+    subject: &Asked<'_>,
+) -> Option<Truth> {
+    let jumps =
+        |rule: &Rule| [&rule.then, &rule.otherwise].iter().any(|block| matches!(block.exit, Exit::Goto(_)));
+    if program.rules.iter().any(jumps) {
+        let visited = program.explain(subject).visited;
+        return visited.iter().find(|visited| visited.index == rule).map(|visited| visited.result);
+    }
+    let is_asked = match expectation {
+        Expectation::Decides(decider, _) => rule <= decider,
+        Expectation::Nothing => true,
+    };
+    program.rule(rule).filter(|_| is_asked).map(|rule| rule.truth(subject))
 }
 
 /// Asks about the request that a test describes; the error says why there is none.

@@ -1,0 +1,93 @@
+//! Requests as the fields and values that they were made for.
+
+use std::ops::ControlFlow;
+
+use pointsman_rules::{Condition, Field, OwnedValue, Subject, Truth};
+
+use super::{Analyst, Answer, Question, Trial};
+use crate::logic::states::States;
+use crate::wanted::{Sketch, Values};
+use crate::witness::{Witness, realise, with_subject};
+
+/// What the rules saw of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// What the condition of the rule that it came to is; nothing behind the last rule.
+    pub(crate) arrival: Option<Truth>,
+    /// Some fields with all their values; those without any are left out.
+    pub(crate) values: Vec<(Field, Vec<OwnedValue>)>,
+}
+
+/// A request takes so many steps, as one that answers a question does.
+const REQUEST_STEPS: u64 = super::REQUEST_STEPS;
+
+impl<'p> Analyst<'p> {
+    /// The answer to a question where other conditions are to come to something, too; where it is a yes, with the values
+    /// that the request was made for.
+    pub(crate) fn sample(
+        &mut self,
+        question: Question,
+        also: &[(&'p Condition, States)],
+    ) -> (Answer, Sketch<'p>) {
+        let mut effort = self.effort.part(super::QUESTION_STEPS);
+        effort.take(also.len() as u64);
+        let sampled = Trial::of(self, question, also).run(&mut effort);
+        self.effort.give_back(effort);
+        sampled
+    }
+
+    /// The sketch with other values of one field, where a request with them still comes to the rule.
+    pub(crate) fn with_values(
+        &mut self,
+        sketch: &Sketch<'p>,
+        field: &'p Field,
+        known: Vec<OwnedValue>,
+        rule: u32,
+    ) -> Option<(Sketch<'p>, Witness)> {
+        if !self.effort.take(REQUEST_STEPS) {
+            return None;
+        }
+        let asked = self.same(field);
+        let values = Values { known, rest: None };
+        let mut changed = sketch.clone();
+        for (other, old) in &mut changed.fields {
+            if self.same(other) == asked {
+                old.clone_from(&values);
+            }
+        }
+        if !changed.fields.iter().any(|(other, _)| *other == field) {
+            changed.fields.push((field, values));
+        }
+        let witness = realise(&changed, self.setting).ok()?;
+        let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
+        let arrives = with_subject(program, &self.paths, &witness, self.setting, |subject| {
+            walk.follow(program, subject, rule, None, truths)
+        });
+        matches!(arrives, Some(Some(super::Passage::Arrived(_)))).then_some((changed, witness))
+    }
+
+    /// What the rules see of some fields of a request that came to a rule.
+    pub(crate) fn seen(&mut self, witness: &Witness, rule: u32, fields: &[&'p Field]) -> Seen {
+        self.effort.take(REQUEST_STEPS + fields.len() as u64);
+        let rule = self.rule(rule);
+        let seen = with_subject(self.program, &self.paths, witness, self.setting, |subject| Seen {
+            arrival: rule.map(|rule| rule.truth(subject)),
+            values: fields
+                .iter()
+                .map(|field| ((*field).clone(), values_of(subject, field)))
+                .filter(|(_, values)| !values.is_empty())
+                .collect(),
+        });
+        seen.unwrap_or_default()
+    }
+}
+
+/// All values of a field.
+pub(crate) fn values_of<S: Subject + ?Sized>(subject: &S, field: &Field) -> Vec<OwnedValue> {
+    let mut values = Vec::new();
+    subject.each(field, &mut |value| {
+        values.push(value.into());
+        ControlFlow::Continue(())
+    });
+    values
+}

@@ -1,0 +1,233 @@
+//! Requests that show what a rule set does: one for each branch of its rules, and those beside its borders.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use pointsman_rules::{Cause, Condition, Field, OwnedValue, Program, Rule, RuleIndex, Test, Truth};
+
+use super::question::{Analyst, Answer, Question, Seen, Way};
+use super::states::States;
+use crate::Effort;
+use crate::space::beside;
+use crate::wanted::{Sketch, Values};
+use crate::witness::{Setting, Witness, as_shown};
+
+/// Tests of one rule whose borders are looked at.
+const TESTS_MAX: usize = 64;
+/// Samples that are kept.
+const SAMPLES_MAX: usize = 200_000;
+/// Fields whose values are told besides those that matter.
+const FIELDS_MAX: usize = 64;
+/// Conditions beside a test that are to let it decide.
+const SIBLINGS_MAX: usize = 256;
+
+/// What a request is to have, so that it comes to a rule; a request with it was seen to do so.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// The rule that it comes to; the one behind the last where no rule decides.
+    pub rule: RuleIndex,
+    /// What it shows there.
+    pub why: Why,
+    /// All values of some fields; without one the field is absent. Those that no field says do not matter.
+    pub values: Vec<(Field, Vec<OwnedValue>)>,
+    /// What further fields of the head that rules name had there, if anything.
+    pub others: Vec<(Field, Vec<OwnedValue>)>,
+    /// What the rule's condition came to then; nothing behind the last rule.
+    pub arrival: Option<Truth>,
+    /// Why the fields of the body may have further values: it is at fault.
+    pub rest: Option<Cause>,
+}
+
+/// What a sample shows.
+#[derive(Clone, Debug)]
+pub enum Why {
+    /// The rule's condition is true.
+    True,
+    /// It is false.
+    False,
+    /// It ends unknown.
+    Unknown,
+    /// It is true, and so is that of the rule behind it.
+    TrueForNext,
+    /// Its outcome is that of one of its tests, which is true.
+    Holds(Box<Test>),
+    /// The same, and the test is false.
+    Fails(Box<Test>),
+    /// A field has a value beside a border of a test.
+    Beside(Box<Test>),
+}
+
+/// Whether some request makes a rule's condition true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Some does.
+    Reached,
+    /// None does: these rules leave none, or its own condition where there are none.
+    Never(Vec<RuleIndex>),
+    /// It is not known.
+    Unknown,
+}
+
+/// What there is to show.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Rule by rule.
+    pub samples: Vec<Sample>,
+    /// Of every rule, the final `else:` among them.
+    pub reach: Vec<Reach>,
+    /// Whether the steps were used up, or room for samples was, so that there may be more to show.
+    pub is_cut: bool,
+}
+
+/// Requests for each rule where a listener has this setting, each seen to come to its rule: its condition true, false and
+/// unknown, each test by itself deciding it, and values beside the borders of the tests.
+#[must_use]
+pub fn samples(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Samples {
+    let analyst = Analyst::new(program, setting, effort);
+    let fields = fields(program);
+    let mut sampler = Sampler { program, analyst, fields, samples: Samples::default() };
+    let rules = program.rules.iter().chain(&program.fallback);
+    for (index, rule) in (0..).zip(rules) {
+        sampler.look_at(index, rule);
+    }
+    if program.fallback.is_none() {
+        let end = u32::try_from(program.rules.len()).unwrap_or(u32::MAX);
+        let (answer, sketch) = sampler.ask(end, States::TRUE, &[]);
+        if let Answer::Yes(witness) = answer {
+            sampler.add(end, Why::True, &sketch, &witness);
+        }
+    }
+    sampler.samples.is_cut |= sampler.analyst.is_used_up();
+    sampler.samples
+}
+
+struct Sampler<'p> {
+    program: &'p Arc<Program>,
+    analyst: Analyst<'p>,
+    /// Those of the head that rules name.
+    fields: Vec<&'p Field>,
+    samples: Samples,
+}
+
+impl<'p> Sampler<'p> {
+    fn look_at(&mut self, index: u32, rule: &'p Rule) {
+        let (answer, sketch) = self.ask(index, States::TRUE, &[]);
+        let reach = match answer {
+            Answer::Yes(witness) => {
+                self.add(index, Why::True, &sketch, &witness);
+                Reach::Reached
+            }
+            Answer::No(others) => Reach::Never(others.into_iter().map(RuleIndex).collect()),
+            Answer::Unknown => Reach::Unknown,
+        };
+        self.samples.reach.push(reach);
+        if matches!(rule.condition, Condition::Always) {
+            return;
+        }
+        for (states, why) in [(States::FALSE, Why::False), (States::UNKNOWN, Why::Unknown)] {
+            if let (Answer::Yes(witness), sketch) = self.ask(index, states, &[]) {
+                self.add(index, why, &sketch, &witness);
+            }
+        }
+        if let Some(next) = self.program.rules.get(index as usize + 1) {
+            let also = [(&next.condition, States::TRUE)];
+            if let (Answer::Yes(witness), sketch) = self.ask(index, States::TRUE, &also) {
+                self.add(index, Why::TrueForNext, &sketch, &witness);
+            }
+        }
+        let mut pivots = Vec::new();
+        collect(&rule.condition, &mut Vec::new(), &mut pivots);
+        for pivot in pivots {
+            self.look_beside(index, &pivot);
+        }
+    }
+
+    /// Both outcomes of a test that decides its condition, and the values beside its borders.
+    fn look_beside(&mut self, index: u32, pivot: &Pivot<'p>) {
+        let mut base = None;
+        for states in [States::TRUE, States::FALSE] {
+            let also: Vec<_> = pivot.siblings.iter().copied().chain([(pivot.condition, states)]).collect();
+            let (Answer::Yes(witness), sketch) = self.ask(index, States::ALL, &also) else { continue };
+            let test = Box::new(pivot.test.clone());
+            let why = if states == States::TRUE { Why::Holds(test) } else { Why::Fails(test) };
+            self.add(index, why, &sketch, &witness);
+            base = base.or(Some(sketch));
+        }
+        let Some(base) = base else { return };
+        for known in beside(pivot.test) {
+            let changed = self.analyst.with_values(&base, &pivot.test.field, known, index);
+            if let Some((changed, witness)) = changed {
+                self.add(index, Why::Beside(Box::new(pivot.test.clone())), &changed, &witness);
+            }
+        }
+    }
+
+    fn ask(&mut self, rule: u32, states: States, also: &[(&'p Condition, States)]) -> (Answer, Sketch<'p>) {
+        let question = Question { rule, states, removed: None, way: Way::Walk };
+        self.analyst.sample(question, also)
+    }
+
+    fn add(&mut self, rule: u32, why: Why, sketch: &Sketch<'p>, witness: &Witness) {
+        if self.samples.samples.len() >= SAMPLES_MAX {
+            self.samples.is_cut = true;
+            return;
+        }
+        let rest = sketch.fields.iter().find_map(|(_, values)| values.rest);
+        let shown = |(field, values): &(&'p Field, Values)| ((*field).clone(), as_shown(field, values).known);
+        let values = sketch.fields.iter().map(shown).collect();
+        let is_said = |field: &Field| sketch.fields.iter().any(|(said, _)| *said == field);
+        let others: Vec<_> = self.fields.iter().copied().filter(|field| !is_said(field)).collect();
+        let Seen { arrival, values: others } = self.analyst.seen(witness, rule, &others);
+        let rule = RuleIndex(rule);
+        self.samples.samples.push(Sample { rule, why, values, others, arrival, rest });
+    }
+}
+
+/// Those of the head that rules name, up to so many.
+fn fields(program: &Program) -> Vec<&Field> {
+    let (mut fields, mut known) = (Vec::new(), HashSet::new());
+    for rule in &program.rules {
+        rule.condition.each_test(&mut |test| {
+            let is_of_head = !matches!(test.field, Field::Payload(_));
+            if is_of_head && fields.len() < FIELDS_MAX && known.insert(&test.field) {
+                fields.push(&test.field);
+            }
+        });
+    }
+    fields
+}
+
+/// A test, and what the conditions beside it have to come to for its outcome to be that of the whole.
+struct Pivot<'p> {
+    condition: &'p Condition,
+    test: &'p Test,
+    siblings: Vec<(&'p Condition, States)>,
+}
+
+/// The tests of a condition, whose depth the parser bounds.
+fn collect<'p>(
+    condition: &'p Condition,
+    siblings: &mut Vec<(&'p Condition, States)>,
+    pivots: &mut Vec<Pivot<'p>>,
+) {
+    if pivots.len() >= TESTS_MAX || siblings.len() > SIBLINGS_MAX {
+        return;
+    }
+    let (parts, neutral) = match condition {
+        Condition::Always => return,
+        Condition::Not(inner) => return collect(inner, siblings, pivots),
+        Condition::Test(test) => {
+            pivots.push(Pivot { condition, test, siblings: siblings.clone() });
+            return;
+        }
+        Condition::And(parts) => (parts, States::TRUE),
+        Condition::Or(parts) => (parts, States::FALSE),
+    };
+    let outer = siblings.len();
+    for (place, part) in parts.iter().enumerate() {
+        let others = parts.iter().enumerate().filter(|(other, _)| *other != place);
+        siblings.extend(others.map(|(_, other)| (other, neutral)));
+        collect(part, siblings, pivots);
+        siblings.truncate(outer);
+    }
+}

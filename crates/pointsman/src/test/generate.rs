@@ -1,0 +1,266 @@
+//! `pointsman test --generate`: tests made of the rules themselves, which state what the engine does now.
+
+mod writing;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use pointsman_analysis::{Effort, Reach, Sample, Samples, Setting, Why, samples};
+use pointsman_config::Protocol;
+use pointsman_rules::{
+    Cause, Expectation, Field, Given, GivenValue, OwnedValue, Program, RuleIndex, Span, TestCase,
+};
+
+use super::coverage::Coverage;
+use super::suite::Suite;
+use super::trial::{self, Decided, Verdict};
+use crate::check::plural;
+use crate::explain::place::Place;
+use crate::explain::spelling;
+
+/// Steps of the analyst for one rule set; it takes seconds to use them up.
+const STEPS: u64 = 400_000_000;
+
+/// So many rules that are never reached are named.
+const NAMED_MAX: usize = 1000;
+
+/// Tests that were made of a rule set.
+pub(super) struct Generated {
+    /// A file of tests, in its one form.
+    pub(super) text: String,
+    pub(super) tests: usize,
+    /// How many more there could be.
+    left_out: usize,
+    /// Whether the analyst gave up before it was through.
+    is_cut: bool,
+}
+
+/// A test that is to be written.
+struct Draft {
+    /// What it is called, if no other is.
+    name: String,
+    case: TestCase,
+    rank: Rank,
+}
+
+/// What is kept where there are too many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Branch,
+    Border,
+}
+
+impl Generated {
+    /// At most so many tests. Each is asked about before it is written, and again as it is written.
+    pub(super) fn of(suite: &Suite, tests_max: usize) -> Generated {
+        let samples = samples(&suite.program, &setting(&suite.place), Effort::new(STEPS));
+        let mut drafts = drafts(suite, &samples);
+        let left_out = drafts.len().saturating_sub(tests_max);
+        let branches = drafts.iter().filter(|draft| draft.rank == Rank::Branch).count();
+        let (mut branches, mut borders) = (branches.min(tests_max), tests_max.saturating_sub(branches));
+        drafts.retain(|draft| {
+            let room = if draft.rank == Rank::Branch { &mut branches } else { &mut borders };
+            let has_room = *room > 0;
+            *room = room.saturating_sub(1);
+            has_room
+        });
+        let mut names = HashSet::new();
+        let written = drafts.iter().filter_map(|draft| {
+            let name = unused(&draft.name, &mut names);
+            writing::test(&name, &draft.case, &suite.program)
+        });
+        let written = passing(suite, written.collect());
+        let tests = written.len();
+        let mut text = head(suite, tests);
+        text.push_str(&written.concat());
+        text.push('\n');
+        text.push_str(&notes(&suite.program, &samples.reach));
+        if left_out > 0 {
+            text.push_str(&format!("# {left_out} more tests could be made: --tests-max\n"));
+        }
+        if samples.is_cut {
+            text.push_str("# the search for tests was given up before its end\n");
+        }
+        let text = pointsman_rules::format(&text).unwrap_or(text);
+        Generated { text, tests, left_out, is_cut: samples.is_cut }
+    }
+
+    /// `12 tests are made, 3 more could be`
+    pub(super) fn summary(&self) -> String {
+        let mut summary = match self.tests {
+            1 => "1 test is made".to_owned(),
+            tests => format!("{tests} tests are made"),
+        };
+        if self.left_out > 0 {
+            summary.push_str(&format!(", {} more could be: `--tests-max`", self.left_out));
+        }
+        if self.is_cut {
+            summary.push_str("; the search for more was given up");
+        }
+        summary
+    }
+}
+
+/// What is known of requests where tests are asked about.
+fn setting(place: &Place) -> Setting {
+    let is_alone = place.listener.is_empty();
+    match is_alone || place.protocol != Protocol::Http {
+        true => Setting { path_options: place.path_options, ..Setting::default() },
+        false => Setting { may_trust_others: true, ..place.setting() },
+    }
+}
+
+/// The tests that can be made of samples, each with what is decided; no request twice.
+fn drafts(suite: &Suite, samples: &Samples) -> Vec<Draft> {
+    let mut known = HashSet::new();
+    let mut drafts = Vec::new();
+    for sample in &samples.samples {
+        let Some(case) = judged(suite, sample) else { continue };
+        if !known.insert(format!("{:?} {:?}", values_of(&case), case.rest)) {
+            continue;
+        }
+        let rank = match sample.why {
+            Why::True | Why::False => Rank::Branch,
+            _ => Rank::Border,
+        };
+        drafts.push(Draft { name: name(&suite.program, sample), case, rank });
+    }
+    drafts
+}
+
+fn values_of(case: &TestCase) -> Vec<(&Field, &GivenValue)> {
+    case.given.iter().map(|given| (&given.field, &given.value)).collect()
+}
+
+/// The test with what is decided. What a test does not say is as tests have it; where that leads elsewhere than the sample
+/// says, more is said.
+fn judged(suite: &Suite, sample: &Sample) -> Option<TestCase> {
+    let judged = |fields: &[(Field, Vec<OwnedValue>)]| {
+        let case = unjudged(fields, sample.rest)?;
+        let Decided { expectation, arrival } =
+            trial::decided(&case, sample.rule, &suite.place, &suite.program)?;
+        Some((TestCase { expected: expectation, ..case }, arrival == sample.arrival))
+    };
+    let plain = judged(&sample.values);
+    if let Some((case, true)) = plain {
+        return Some(case);
+    }
+    let whole = judged(&[&sample.values[..], &sample.others].concat());
+    whole.filter(|(_, is_same)| *is_same).or(plain).map(|(case, _)| case)
+}
+
+/// A test without what it expects; nothing where a value cannot be said.
+fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<TestCase> {
+    let mut given = Vec::new();
+    for (field, values) in fields {
+        for value in values {
+            let value = match value {
+                OwnedValue::Text(text) => GivenValue::Text(text.clone()),
+                OwnedValue::Integer(integer) => GivenValue::Integer(*integer),
+                OwnedValue::Ip(ip) => GivenValue::Ip(*ip),
+                OwnedValue::Boolean(boolean) => GivenValue::Boolean(*boolean),
+                OwnedValue::Nothing => GivenValue::Nothing,
+                OwnedValue::Unknown(_) => return None,
+            };
+            given.push(Given { span: Span::default(), field: field.clone(), value });
+        }
+    }
+    let expected = Expectation::Nothing;
+    Some(TestCase { name: "".into(), span: Span::default(), given, rest, expected })
+}
+
+/// What a test shows, in words.
+fn name(program: &Program, sample: &Sample) -> String {
+    let label = label(program, sample.rule);
+    let next = || self::label(program, RuleIndex(sample.rule.0.saturating_add(1)));
+    match &sample.why {
+        Why::True => label,
+        Why::False => format!("not {label}"),
+        Why::Unknown => format!("{label} ends unknown"),
+        Why::TrueForNext => format!("{label} before {}", next()),
+        Why::Holds(test) => format!("{label} with {}", spelling::test(test)),
+        Why::Fails(test) => format!("{label} without {}", spelling::test(test)),
+        Why::Beside(test) => {
+            let mut values = sample.values.iter().filter(|(field, _)| *field == test.field);
+            let values = values.next().map(|(_, values)| values.as_slice()).unwrap_or_default();
+            let shown = match values {
+                [value] => writing::shown(value),
+                values => plural(values.len(), "value"),
+            };
+            format!("{label} where {} is {shown}", test.field)
+        }
+    }
+}
+
+fn label(program: &Program, rule: RuleIndex) -> String {
+    match program.rule(rule) {
+        Some(rule) => rule.label.to_string(),
+        None => "no rule".to_owned(),
+    }
+}
+
+/// The name, or with a number behind it where it was used before.
+fn unused(name: &str, names: &mut HashSet<String>) -> String {
+    let name = writing::name(name);
+    let mut number = 1_usize;
+    let mut candidate = name.clone();
+    while !names.insert(candidate.clone()) {
+        number += 1;
+        candidate = format!("{name} ({number})");
+    }
+    candidate
+}
+
+/// Those that say what was meant, as they are read, and pass.
+fn passing(suite: &Suite, written: Vec<String>) -> Vec<String> {
+    let passes = |source: &str| {
+        let read = suite.beside.further(source, &suite.program, &suite.targets);
+        let cases = read.map(|(cases, _)| cases).unwrap_or_default();
+        let mut coverage = Coverage::new(&suite.program);
+        let mut verdicts =
+            cases.iter().map(|case| trial::run(case, &suite.place, &suite.program, &mut coverage));
+        !cases.is_empty() && verdicts.all(|verdict| verdict == Verdict::Passed)
+    };
+    if passes(&written.concat()) {
+        return written;
+    }
+    written.into_iter().filter(|source| passes(source)).collect()
+}
+
+fn head(suite: &Suite, tests: usize) -> String {
+    let tests = plural(tests, "test");
+    let name = suite.name.replace(char::is_control, "?");
+    format!("# {tests} made of {name} by `pointsman test --generate`: what its rules do now.\n\n")
+}
+
+/// What no test could be made for, as comments.
+fn notes(program: &Program, reach: &[Reach]) -> String {
+    let mut notes = String::new();
+    let mut named = 0;
+    for (index, reach) in (0..).map(RuleIndex).zip(reach) {
+        let why = match reach {
+            Reach::Reached if !label(program, index).starts_with('#') => continue,
+            Reach::Reached => "it has no label, and no test can expect it".to_owned(),
+            Reach::Unknown => "it is unknown whether it is ever true".to_owned(),
+            Reach::Never(others) if others.is_empty() => "its condition is never true".to_owned(),
+            Reach::Never(others) => {
+                let others: Vec<_> =
+                    others.iter().take(NAMED_MAX).map(|other| label(program, *other)).collect();
+                format!("no request makes it true, because of {}", others.join(", "))
+            }
+        };
+        named += 1;
+        if named > NAMED_MAX {
+            continue;
+        }
+        // Memory takes it.
+        writeln!(notes, "# {}: {why}", label(program, index)).unwrap_or_default();
+    }
+    if let Some(more @ 1..) = named.checked_sub(NAMED_MAX) {
+        notes.push_str(&format!("# and {}\n", plural(more, "more rule")));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;
