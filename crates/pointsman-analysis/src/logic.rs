@@ -5,9 +5,11 @@
 //! nothing, and what it finds is made into a request, which the rules are asked about.
 
 mod findings;
+mod given;
 mod lemmas;
 mod meetings;
 mod pairs;
+mod proofs;
 mod question;
 mod redundant;
 mod rooms;
@@ -18,3 +20,4 @@ mod walk;
 mod world;
 
 pub use findings::{Code, Finding, findings};
+pub use proofs::{Barred, Broken, Proof, prove};

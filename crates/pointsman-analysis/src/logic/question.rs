@@ -9,6 +9,7 @@ use batsat::Lit;
 use pointsman_rules::{Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
 use pointsman_view::BodyPaths;
 
+use super::given::Given;
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
 use super::walk::{Instead, Passage, Walk, truth};
@@ -65,8 +66,10 @@ pub(super) enum Answer {
 pub(super) struct Analyst<'p> {
     pub(super) program: &'p Arc<Program>,
     pub(super) walk: Walk,
-    setting: &'p Setting,
-    paths: Arc<BodyPaths>,
+    /// What every request has to be that is asked for.
+    pub(super) given: Option<Given<'p>>,
+    pub(super) setting: &'p Setting,
+    pub(super) paths: Arc<BodyPaths>,
     automata: Automata,
     lemmas: Lemmas,
     /// Values that were found for tests of one field.
@@ -80,6 +83,7 @@ impl<'p> Analyst<'p> {
         Analyst {
             program,
             walk: Walk::new(program),
+            given: None,
             setting,
             paths: Arc::new(BodyPaths::new(program)),
             automata: Automata::default(),
@@ -178,6 +182,10 @@ impl<'a, 'p> Trial<'a, 'p> {
             visits: BTreeMap::new(),
             unproved,
         };
+        if let Some(given) = &trial.analyst.given {
+            let literal = trial.world.require(given.condition, States::TRUE);
+            trial.world.clause(vec![literal]);
+        }
         let yes = trial.world.yes();
         trial.require(question.rule, question.states, &[yes]);
         if let Some((removed, states)) = question.removed {
@@ -287,7 +295,10 @@ impl<'a, 'p> Trial<'a, 'p> {
             came(question, program, walk, subject, truths)
         });
         Ok(match came.flatten() {
-            Some(Came::There) => Some(Try::Done(witness)),
+            Some(Came::There) => {
+                let given = analyst.given.as_ref();
+                given.is_none_or(|given| given.holds(&witness, analyst.setting)).then_some(Try::Done(witness))
+            }
             Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
             None => None,
         })

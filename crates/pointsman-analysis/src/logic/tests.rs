@@ -1,6 +1,7 @@
 //! Findings against what a look at every request says that the tests can tell apart.
 
 mod examples;
+mod proofs;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};

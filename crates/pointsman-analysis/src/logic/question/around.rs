@@ -118,6 +118,9 @@ impl<'p> Trial<'_, 'p> {
     /// The tests that make the model one.
     pub(super) fn matters(&self, active: &BTreeMap<u32, Lit>) -> Matters<'p> {
         let mut matters = Matters::default();
+        if let Some(given) = &self.analyst.given {
+            self.world.choose(given.condition, States::TRUE, &mut matters);
+        }
         let mut choose = |rule: u32, states: States| {
             if let Some(rule) = self.analyst.rule(rule) {
                 let wide = condition_states(rule, states);
