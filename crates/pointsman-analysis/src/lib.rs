@@ -1,5 +1,5 @@
-//! What the rules of a set mean together: which are never reached, which conflict, and what no rule decides. Whatever is
-//! said here is proved: by a request that the rules were asked about, or by the rules that leave none.
+//! What the rules of a set mean together: which are never reached, which conflict, what no rule decides, and whether what
+//! is asserted of them holds. Whatever is said here is proved: by a request that the rules were asked about, or by the rules that leave none.
 //!
 //! Invariant: nothing here reads a clock, a socket or a file. Work is counted in steps ([`Effort`]); where they are used
 //! up, nothing is said.
@@ -11,5 +11,8 @@ mod wanted;
 mod witness;
 
 pub use effort::Effort;
-pub use logic::{Code, Finding, Reach, Sample, Samples, Why, findings, findings_about, samples};
+pub use logic::{
+    Barred, Broken, Code, Finding, Proof, Reach, Sample, Samples, Why, findings, findings_about, prove,
+    samples,
+};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -6,9 +6,11 @@
 
 mod about;
 mod findings;
+mod given;
 mod lemmas;
 mod meetings;
 mod pairs;
+mod proofs;
 mod question;
 mod redundant;
 mod rooms;
@@ -21,4 +23,5 @@ mod world;
 
 pub use about::findings_about;
 pub use findings::{Code, Finding, findings};
+pub use proofs::{Barred, Broken, Proof, prove};
 pub use samples::{Reach, Sample, Samples, Why, samples};

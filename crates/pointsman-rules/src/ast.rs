@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::{Order, Over, Side, Span};
+use crate::{Claim, Ending, Order, Over, Side, Span};
 
 /// A rule file. Older spellings have become the modern ones already.
 #[derive(Clone, Debug, Default)]
@@ -400,10 +400,32 @@ pub struct Assertion {
     pub span: Span,
     /// What it is called.
     pub name: Quoted,
+    /// `never` or `always`.
+    pub claim: Claim,
     /// The requests it speaks of.
     pub condition: Condition,
-    /// What must never happen to them.
-    pub outcome: Name,
+    /// Where they get to.
+    pub destination: Destination,
+}
+
+/// Where an assertion or a question says that requests get to.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// A pool, `pool.server`, or a server.
+    Target(Name),
+    /// `reject`, `discard`, `redirect`, `respond` or `default`
+    Ending(Span, Ending),
+}
+
+/// `can <condition> reach <target>?`
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// All of it.
+    pub span: Span,
+    /// The requests it speaks of.
+    pub condition: Condition,
+    /// Where they may get to.
+    pub destination: Destination,
 }
 
 impl Item {

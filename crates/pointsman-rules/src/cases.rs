@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::{
-    Cause, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope, Span, TargetId,
-    Terminal, Value,
+    Assertions, Cause, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope, Span,
+    TargetId, Terminal, Value,
 };
 
-/// The tests that stand beside rules, and what another file of them needs to know.
+/// The tests and assertions that stand beside rules, and what another file of tests needs to know.
 #[derive(Clone, Debug, Default)]
 pub struct Tests {
     /// In the order of the text.
     pub cases: Vec<TestCase>,
+    /// What is said of all requests.
+    pub assertions: Assertions,
     /// The URIs of prefixes.
     pub(crate) namespaces: HashMap<Box<str>, Box<str>>,
     pub(crate) scope: Scope,

@@ -1,6 +1,7 @@
 //! Syntax tree to program: names are resolved, types checked, and nothing is looked up later.
 
 mod actions;
+mod assertions;
 mod cases;
 mod conditions;
 mod literals;
@@ -16,11 +17,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ast::{self, FieldRef, Item, SettingKind};
+use crate::engine::number_further;
 use crate::parser::{parse_into, shorten};
 use crate::schema::{self, NoField, Resolved};
 use crate::{
-    Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId, Place,
-    Program, Rule, RuleIndex, Span, Suggestions, TestCase, Tests, Validate,
+    Assertions, Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId,
+    Place, Program, Rule, RuleIndex, Span, Suggestions, TestCase, Tests, Validate,
 };
 
 pub use scope::Scope;
@@ -34,7 +36,7 @@ pub struct Compiled {
     pub program: Program,
     /// What was probably not meant.
     pub warnings: Vec<Diagnostic>,
-    /// The tests that stand beside the rules. They never act.
+    /// The tests and assertions that stand beside the rules. They never act.
     pub tests: Tests,
 }
 
@@ -53,9 +55,12 @@ pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnost
 pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Compiled, Vec<Diagnostic>> {
     let (file, findings) = parse_into(source);
     let mut compiler = Compiler::new(source, targets, scope, findings);
-    let (program, cases) = compiler.program(&file);
+    let (program, cases, mut assertions) = compiler.program(&file);
+    if let Some(program) = &program {
+        number_further(program, &mut assertions.list);
+    }
     let failed = compiler.findings.any_error();
-    let tests = Tests { cases, namespaces: compiler.namespaces, scope };
+    let tests = Tests { cases, assertions, namespaces: compiler.namespaces, scope };
     let findings = compiler.findings.into_sorted();
     match program {
         Some(program) if !failed => Ok(Compiled { program, warnings: findings, tests }),
@@ -103,7 +108,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn program(&mut self, file: &'a ast::RuleFile) -> (Option<Program>, Vec<TestCase>) {
+    fn program(&mut self, file: &'a ast::RuleFile) -> (Option<Program>, Vec<TestCase>, Assertions) {
         self.gather_labels(file);
         self.check_order(file);
         let on_unknown = self.settings(file);
@@ -128,22 +133,24 @@ impl<'a> Compiler<'a> {
                     sound &= rule.is_some();
                     fallback = rule;
                 }
-                Item::Assert(_) => self.not_run(item.span(), "assert"),
-                Item::Test(_) | Item::Setting(_) => {}
+                Item::Test(_) | Item::Assert(_) | Item::Setting(_) => {}
             }
         }
         if sound {
             review::order(&rules, self.source, &mut self.findings);
         }
         let cases = self.cases(file, index as usize);
-        let (targets, payloads) = (self.targets.take_named(), self.take_payloads());
+        let payloads = self.sorted_payloads();
+        let list = self.assertions(file);
+        let assertions = Assertions { list, payloads: self.sorted_payloads() };
+        let targets = self.targets.take_named();
         if on_unknown.is_none() || !sound {
-            return (None, cases);
+            return (None, cases, assertions);
         }
         let program = Program::new(rules, fallback, self.on_unknown, targets);
         let program = program.with_payloads(payloads, self.validate);
         review::separation(&program, self.source, &mut self.findings);
-        (Some(program), cases)
+        (Some(program), cases, assertions)
     }
 
     fn gather_labels(&mut self, file: &'a ast::RuleFile) {
@@ -234,15 +241,6 @@ impl<'a> Compiler<'a> {
         on_unknown
     }
 
-    fn not_run(&mut self, span: Span, what: &str) {
-        let at = head_of(span, self.source);
-        self.warn(
-            at,
-            format!("`{what}` is not yet run"),
-            "it is read and formatted; nothing checks what it says",
-        );
-    }
-
     fn rule(&mut self, index: RuleIndex, rule: &'a ast::Rule, name: Option<&str>) -> Option<Rule> {
         let condition = match &rule.condition {
             Some(condition) => self.condition(condition),
@@ -320,8 +318,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// All of them, by their ids.
-    fn take_payloads(&mut self) -> Vec<Arc<Payload>> {
-        let mut payloads: Vec<_> = self.payloads.drain().map(|(_, payload)| payload).collect();
+    fn sorted_payloads(&self) -> Vec<Arc<Payload>> {
+        let mut payloads: Vec<_> = self.payloads.values().cloned().collect();
         payloads.sort_unstable_by_key(|payload| payload.id);
         payloads
     }

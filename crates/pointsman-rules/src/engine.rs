@@ -24,7 +24,7 @@ pub(crate) use self::asks::NONE;
 use self::asks::{Asks, Numbers, offset};
 pub use self::certificate::{Certificate, Unseparated};
 use self::formula::{Claim, Formula};
-pub(crate) use self::numbering::number_tests;
+pub(crate) use self::numbering::{number_further, number_tests};
 use self::planning::{Candidate, Planner};
 use self::postings::{Postings, Walk};
 use self::questions::Questions;

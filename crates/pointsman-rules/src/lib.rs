@@ -3,6 +3,7 @@
 //! Invariant: nothing here knows HTTP, a clock, a socket or a file.
 
 mod advice;
+mod assertions;
 pub mod ast;
 mod body_cost;
 mod cases;
@@ -41,6 +42,7 @@ mod truth;
 mod truths;
 mod wanting;
 
+pub use assertions::{Assertion, Assertions, Claim, Destination, Ending};
 pub use body_cost::{Blame, BodyCost, Extent, Reach, Why};
 pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};
 pub use compile::{Compiled, Scope, Targets, compile, compile_for};

@@ -10,7 +10,7 @@ mod values;
 
 pub(crate) use recovery::shorten;
 
-use crate::ast::{FieldRef, Item, RuleFile};
+use crate::ast::{FieldRef, Item, Question, RuleFile};
 use crate::lexer::{Kind, Lexer, Token};
 use crate::{Diagnostic, Findings, Span};
 
@@ -72,6 +72,13 @@ pub(crate) fn parse_field(text: &str) -> Result<FieldRef, Vec<Diagnostic>> {
         Ok(field) if !parser.findings.any_error() => Ok(field),
         _ => Err(parser.findings.into_sorted()),
     }
+}
+
+/// Reads a question about rules.
+pub(crate) fn parse_question(text: &str) -> (Option<Question>, Findings) {
+    let mut parser = Parser::new(text, "the end of the question");
+    let question = parser.question().ok();
+    (question, parser.findings)
 }
 
 /// Something could not be read, and the error has been reported.

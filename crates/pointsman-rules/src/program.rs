@@ -121,7 +121,7 @@ pub struct Rule {
 }
 
 /// A condition in three-valued logic.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Condition {
     /// Holds always: an unconditional block.
     Always,

@@ -1,9 +1,10 @@
 //! `pointsman check`: everything that is wrong with configurations and rule sets.
 
+mod asserted;
 mod costs;
 mod finding;
 pub(crate) mod input;
-mod meaning;
+pub(crate) mod meaning;
 pub(crate) mod terminal;
 
 use std::collections::HashSet;
@@ -20,6 +21,7 @@ use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use crate::explain::place::Place;
 use crate::{WRONG_USE, say, wrong_use};
+use asserted::Asserted;
 use costs::BodyCosts;
 use finding::to_json;
 use meaning::Meaning;
@@ -133,6 +135,7 @@ struct Looked {
     /// A line about each rule set that is large enough to have a cost of its own.
     costs: String,
     body_costs: Vec<BodyCosts>,
+    asserted: Asserted,
 }
 
 /// What was found behind a file of the command line, or why it cannot be read.
@@ -142,25 +145,31 @@ fn look_at(path: &Path) -> Result<Looked, String> {
     }
     let source = input::text(path)?;
     let name = input::name(path);
+    let mut asserted = Asserted::default();
     let (diagnostics, costs, body_costs, meanings) = match pointsman_rules::compile(&source, &Targets::Any) {
         Ok(compiled) => {
             let program = Arc::new(compiled.program);
-            let meanings = Meaning::of(&program, &[Setting::default()]);
+            let settings = [Setting::default()];
+            let mut meanings = Meaning::of(&program, &settings);
+            let proofs = Asserted::of(&program, &compiled.tests.assertions, &settings);
+            asserted = proofs.0;
+            meanings.extend(proofs.1);
             (compiled.warnings, cost(&name, &program), BodyCosts::of(&name, &program), meanings)
         }
         Err(diagnostics) => (diagnostics, String::new(), None, Vec::new()),
     };
     let body_costs = body_costs.into_iter().collect();
     let text = Text { name, language: Language::Rules, source: source.into(), diagnostics, meanings };
-    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs, body_costs })
+    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs, body_costs, asserted })
 }
 
 fn look_at_configuration(path: &Path) -> Result<Looked, String> {
+    let mut asserted = Asserted::default();
     let (problems, rule_sets, costs, body_costs, meant) = match Plan::check_only(path) {
         Ok(loaded) => {
             let sets = loaded.rule_sets.iter();
             let body_costs = sets.filter_map(|set| BodyCosts::of(&set.name, &set.program)).collect();
-            let meant = meant(&loaded);
+            let meant = meant(&loaded, &mut asserted);
             (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs, meant)
         }
         Err(problems) => (problems, 0, String::new(), Vec::new(), Vec::new()),
@@ -184,26 +193,33 @@ fn look_at_configuration(path: &Path) -> Result<Looked, String> {
             None => texts.push(text),
         }
     }
-    Ok(Looked { texts, is_configuration: true, rule_sets, costs, body_costs })
+    Ok(Looked { texts, is_configuration: true, rule_sets, costs, body_costs, asserted })
 }
 
-/// The rules of a configuration of which the analyst has something to say.
-fn meant(loaded: &Loaded) -> Vec<Text> {
-    let of_set = |set: &RuleSet| {
+/// The rules of a configuration of which the analyst has something to say; what is asserted of them is counted.
+fn meant(loaded: &Loaded, asserted: &mut Asserted) -> Vec<Text> {
+    let mut of_set = |set: &RuleSet| {
         let uses = loaded.plan.listeners.iter().filter(|listener| {
             let program = listener.program.as_ref();
             listener.protocol == Protocol::Http && program.is_some_and(|used| Arc::ptr_eq(used, &set.program))
         });
-        let setting = |listener: &Listener| Setting {
-            may_be_proxied: listener.proxy_protocol != ProxyProtocol::Off,
-            ..Place::of_listener(listener, &loaded.plan, &[]).setting()
-        };
-        let settings: Vec<_> = uses.map(setting).collect();
-        let meanings = Meaning::of(&set.program, &settings);
+        let settings: Vec<_> = uses.map(|listener| setting(listener, &loaded.plan)).collect();
+        let mut meanings = Meaning::of(&set.program, &settings);
+        let proofs = Asserted::of(&set.program, &set.tests.assertions, &settings);
+        asserted.add(proofs.0);
+        meanings.extend(proofs.1);
         let source = set.source.clone();
         Text { name: set.name.clone(), language: Language::Rules, source, diagnostics: Vec::new(), meanings }
     };
-    loaded.rule_sets.iter().map(of_set).filter(|text| !text.meanings.is_empty()).collect()
+    loaded.rule_sets.iter().map(&mut of_set).filter(|text| !text.meanings.is_empty()).collect()
+}
+
+/// What the analyst is to know of a listener.
+pub(crate) fn setting(listener: &Listener, plan: &Plan) -> Setting {
+    Setting {
+        may_be_proxied: listener.proxy_protocol != ProxyProtocol::Off,
+        ..Place::of_listener(listener, plan, &[]).setting()
+    }
 }
 
 /// How many rules files a plan was made of: listeners may share one.
@@ -231,6 +247,7 @@ struct Report {
     rule_sets: usize,
     costs: String,
     body_costs: Vec<BodyCosts>,
+    asserted: Asserted,
 }
 
 impl Report {
@@ -240,6 +257,7 @@ impl Report {
         self.rule_sets += looked.rule_sets;
         self.costs.push_str(&looked.costs);
         self.body_costs.extend(looked.body_costs);
+        self.asserted.add(looked.asserted);
     }
 
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -262,7 +280,14 @@ impl Report {
     fn json(&self) -> String {
         let findings: Vec<_> = self.texts.iter().flat_map(to_json).collect();
         let costs: Vec<_> = self.body_costs.iter().map(BodyCosts::to_json).collect();
-        format!("{:#}\n", serde_json::json!({ "version": 1, "findings": findings, "body_costs": costs }))
+        let Asserted { stated, proved } = self.asserted;
+        let whole = serde_json::json!({
+            "version": 1,
+            "findings": findings,
+            "body_costs": costs,
+            "assertions": { "stated": stated, "proved": proved },
+        });
+        format!("{whole:#}\n")
     }
 
     fn drawn_costs(&self) -> String {
@@ -293,14 +318,16 @@ impl Report {
             0 => String::new(),
             number => format!(", {number} unreadable"),
         };
-        format!("{found} in {}{unreadable}", plural(files, "file"))
+        let proved = self.asserted.shown().map(|proved| format!("; {proved}")).unwrap_or_default();
+        format!("{found} in {}{unreadable}{proved}", plural(files, "file"))
     }
 
     /// `ok: 1 configuration, 2 rule sets, no findings`
     fn all_clear(&self) -> String {
         let read = [(self.configurations, "configuration"), (self.rule_sets, "rule set")];
         let read = read.into_iter().filter(|(number, _)| *number > 0);
-        let read: Vec<_> = read.map(|(number, what)| plural(number, what)).collect();
+        let read: Vec<_> =
+            read.map(|(number, what)| plural(number, what)).chain(self.asserted.shown()).collect();
         format!("ok: {}, no findings", read.join(", "))
     }
 }

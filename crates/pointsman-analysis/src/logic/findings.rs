@@ -34,6 +34,10 @@ pub enum Code {
     Exception,
     /// It was not settled with the steps that there were, or no request could be made.
     Unknown,
+    /// A request that an assertion says there is none of.
+    AssertionRefuted,
+    /// The same as [`Code::Unknown`], of an assertion.
+    AssertionUnknown,
 }
 
 impl Code {
@@ -50,12 +54,16 @@ impl Code {
             Code::Gap => "gap",
             Code::Exception => "exception",
             Code::Unknown => "unknown",
+            Code::AssertionRefuted => "assertion refuted",
+            Code::AssertionUnknown => "assertion unknown",
         }
     }
 
-    fn severity(self) -> Severity {
+    pub(super) fn severity(self) -> Severity {
         match self {
-            Code::Unreachable
+            Code::AssertionRefuted => Severity::Error,
+            Code::AssertionUnknown
+            | Code::Unreachable
             | Code::Contradiction
             | Code::Redundant
             | Code::Conflict
@@ -281,25 +289,33 @@ impl<'p> Report<'p> {
         tests.unwrap_or(rule.span)
     }
 
-    /// `R1`, in backticks; a rule without a label by its number.
     pub(super) fn name(&self, rule: u32) -> String {
-        match self.program.rule(RuleIndex(rule)) {
-            Some(_) if rule as usize == self.program.rules.len() => "the final `else`".to_owned(),
-            Some(rule) if rule.label.starts_with('#') => format!("rule {}", rule.label),
-            Some(rule) => format!("`{}`", rule.label),
-            None => "the default pool".to_owned(),
-        }
+        rule_name(self.program, rule)
     }
 
     pub(super) fn names(&self, rules: &[u32]) -> String {
-        let named = if rules.len() > NAMED_MAX + 1 { NAMED_MAX } else { rules.len() };
-        let mut names: Vec<_> = rules.iter().take(named).map(|rule| self.name(*rule)).collect();
-        let last = match rules.len() - named {
-            0 => names.pop().unwrap_or_default(),
-            more => format!("{more} more rules"),
-        };
-        if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
+        rule_names(self.program, rules)
     }
+}
+
+/// `R1`, in backticks; a rule without a label by its number.
+pub(super) fn rule_name(program: &Program, rule: u32) -> String {
+    match program.rule(RuleIndex(rule)) {
+        Some(_) if rule as usize == program.rules.len() => "the final `else`".to_owned(),
+        Some(rule) if rule.label.starts_with('#') => format!("rule {}", rule.label),
+        Some(rule) => format!("`{}`", rule.label),
+        None => "the default pool".to_owned(),
+    }
+}
+
+pub(super) fn rule_names(program: &Program, rules: &[u32]) -> String {
+    let named = if rules.len() > NAMED_MAX + 1 { NAMED_MAX } else { rules.len() };
+    let mut names: Vec<_> = rules.iter().take(named).map(|rule| rule_name(program, *rule)).collect();
+    let last = match rules.len() - named {
+        0 => names.pop().unwrap_or_default(),
+        more => format!("{more} more rules"),
+    };
+    if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
 fn leave(rules: &[u32]) -> &'static str {

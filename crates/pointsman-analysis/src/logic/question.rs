@@ -1,6 +1,7 @@
 //! One question: whether a request comes to a rule, and makes its condition come to something.
 
 mod around;
+mod of_field;
 mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,14 +11,16 @@ use batsat::Lit;
 use pointsman_rules::{Condition, Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
 use pointsman_view::BodyPaths;
 
+use self::of_field::OfField;
 pub(super) use self::sampled::Seen;
+use super::given::Given;
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
 use super::walk::{Instead, Passage, Walk, truth};
 use super::world::{Matters, Said, World};
 use crate::Effort;
 use crate::space::{Automata, Solved, solve};
-use crate::wanted::{Asked, Sketch, Values, Wanted};
+use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 
 /// A question takes at most so many steps.
@@ -67,8 +70,10 @@ pub(super) enum Answer {
 pub(super) struct Analyst<'p> {
     pub(super) program: &'p Arc<Program>,
     pub(super) walk: Walk,
-    setting: &'p Setting,
-    paths: Arc<BodyPaths>,
+    /// What every request has to be that is asked for.
+    pub(super) given: Option<Given<'p>>,
+    pub(super) setting: &'p Setting,
+    pub(super) paths: Arc<BodyPaths>,
     automata: Automata,
     lemmas: Lemmas,
     /// Values that were found for tests of one field.
@@ -82,6 +87,7 @@ impl<'p> Analyst<'p> {
         Analyst {
             program,
             walk: Walk::new(program),
+            given: None,
             setting,
             paths: Arc::new(BodyPaths::new(program)),
             automata: Automata::default(),
@@ -187,6 +193,10 @@ impl<'a, 'p> Trial<'a, 'p> {
             visits: BTreeMap::new(),
             unproved,
         };
+        if let Some(given) = &trial.analyst.given {
+            let literal = trial.world.require(given.condition, States::TRUE);
+            trial.world.clause(vec![literal]);
+        }
         let yes = trial.world.yes();
         trial.require(question.rule, question.states, &[yes]);
         if let Some((removed, states)) = question.removed {
@@ -309,7 +319,11 @@ impl<'a, 'p> Trial<'a, 'p> {
             came(question, program, walk, subject, truths)
         });
         Ok(match came.flatten() {
-            Some(Came::There) => Some(Try::Done(witness, sketch.clone())),
+            Some(Came::There) => {
+                let given = analyst.given.as_ref();
+                let holds = given.is_none_or(|given| given.holds(&witness, analyst.setting));
+                holds.then(|| Try::Done(witness, sketch.clone()))
+            }
             Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
             None => None,
         })
@@ -459,42 +473,4 @@ fn came<S: Subject + ?Sized>(
         (Instead::Same(by), jumped) => Came::Stopped { by, jumped },
         (Instead::Other, _) => Came::There,
     })
-}
-
-/// What matters of one field.
-#[derive(Clone)]
-struct OfField<'p> {
-    /// The field that is asked.
-    asked: &'p Field,
-    /// The fields that have its values, as the rules name them; none where it is only asked what cannot be.
-    named: Vec<&'p Field>,
-    tests: Vec<Asked<'p>>,
-    /// For each of `tests`.
-    states: Vec<(u32, States)>,
-}
-
-impl<'p> OfField<'p> {
-    /// Of a field that has all values of another: the same with what some value of that is to satisfy.
-    fn with(&self, part: &OfField<'p>) -> Option<OfField<'p>> {
-        let (Field::Payload(all), Field::Payload(some)) = (self.asked, part.asked) else { return None };
-        if all == some || !all.place.covers(&some.place) {
-            return None;
-        }
-        let mut both = OfField { named: Vec::new(), ..self.clone() };
-        for (asked, states) in part.tests.iter().zip(&part.states) {
-            if asked.test.over == Over::Any && asked.wanted == Wanted::True {
-                both.tests.push(*asked);
-                both.states.push(*states);
-            }
-        }
-        (both.tests.len() > self.tests.len()).then_some(both)
-    }
-
-    /// Of those at these places, or of all where there are none.
-    fn lemma(&self, places: &[usize]) -> Lemma {
-        let chosen: Lemma = places.iter().filter_map(|place| self.states.get(*place).copied()).collect();
-        let mut lemma = if chosen.is_empty() { self.states.clone() } else { chosen };
-        lemma.sort_unstable();
-        lemma
-    }
 }

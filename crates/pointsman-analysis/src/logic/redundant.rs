@@ -7,7 +7,7 @@ use pointsman_rules::{Block, Exit, Rule, Terminal};
 use super::findings::{Code, Report};
 use super::meetings::Meetings;
 use super::question::{Answer, Question, Way};
-use super::rooms::{Rooms, Standing, may_end_unknown_in};
+use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
 use super::walk::Step;
 
@@ -106,15 +106,11 @@ impl Report<'_> {
     fn acts(&self, index: u32, on: States) -> bool {
         match self.analyst.walk.block(self.program, index, on) {
             Some(block) => !block.effects.is_empty() || matches!(block.exit, Exit::Terminal(_)),
-            None => self.analyst.walk.step(index, on) == Step::Decides && self.may_end_unknown(index),
+            None => {
+                self.analyst.walk.step(index, on) == Step::Decides
+                    && rule_may_end_unknown(self.program, index)
+            }
         }
-    }
-
-    fn may_end_unknown(&self, index: u32) -> bool {
-        self.program.rules.get(index as usize).is_none_or(|rule| {
-            let awaits = [&rule.then, &rule.otherwise].iter().any(|block| !block.awaits.is_empty());
-            awaits || may_end_unknown_in(&rule.condition)
-        })
     }
 
     /// In which states a rule does something else than to end so.

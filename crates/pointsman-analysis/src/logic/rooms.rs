@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use pointsman_rules::{Condition, Decimal, Entry, Field, Op, Order, Over, Test};
+use pointsman_rules::{Condition, Decimal, Entry, Field, Op, Order, Over, Program, RuleIndex, Test};
 
 use super::question::Analyst;
 use super::world::may_end_unknown;
@@ -236,6 +236,14 @@ pub(super) fn may_end_unknown_in(condition: &Condition) -> bool {
     let mut may = false;
     condition.each_test(&mut |test| may |= may_end_unknown(test));
     may
+}
+
+/// The same of a rule's condition, with what its blocks need.
+pub(super) fn rule_may_end_unknown(program: &Program, rule: u32) -> bool {
+    program.rule(RuleIndex(rule)).is_none_or(|rule| {
+        let awaits = [&rule.then, &rule.otherwise].iter().any(|block| !block.awaits.is_empty());
+        awaits || may_end_unknown_in(&rule.condition)
+    })
 }
 
 /// What a test leaves of one value, where it holds.

@@ -2,6 +2,7 @@
 
 mod about;
 mod examples;
+mod proofs;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -30,6 +30,8 @@ pub struct Setting {
     pub speaks_tls: Option<bool>,
     /// Where it listens.
     pub bind: Option<SocketAddr>,
+    /// The pool that takes what no rule decides; nothing where that is not said.
+    pub default_pool: Option<Box<str>>,
 }
 
 /// What becomes of fields whose names hold more than letters, digits and `-`, as [`OddNames`] has it.
@@ -57,6 +59,7 @@ impl Default for Setting {
             may_be_proxied: true,
             speaks_tls: None,
             bind: None,
+            default_pool: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The real binary, seen from outside. One test binary for all subjects, so that it links once.
 
+mod assertions;
 mod balance;
 mod bodies;
 mod broken_answers;

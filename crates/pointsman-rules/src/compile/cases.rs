@@ -9,8 +9,8 @@ use crate::ast::{self, FieldRef, Item, Literal, LiteralKind, Name, Status};
 use crate::parser::{parse_into, shorten};
 use crate::schema::Resolved;
 use crate::{
-    Cause, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Given, GivenValue, OnUnknown, Payload,
-    PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase, Tests,
+    Cause, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings, Given, GivenValue,
+    OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase, Tests,
 };
 
 use super::conditions::type_name;
@@ -41,20 +41,15 @@ impl Tests {
         targets: &Targets,
     ) -> Result<(Vec<TestCase>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (file, findings) = parse_into(source);
-        let mut compiler = Compiler::new(source, targets, self.scope, findings);
-        compiler.namespaces.clone_from(&self.namespaces);
-        compiler.on_unknown = program.on_unknown;
-        compiler.has_fallback = program.fallback.is_some();
-        compiler.targets.know(&program.targets);
-        let payloads = program.payloads.iter().map(|payload| (payload.place.clone(), payload.clone()));
-        compiler.payloads = payloads.collect();
-        let labels = (0..).zip(&program.rules);
-        compiler.labels = labels.map(|(index, rule)| (&*rule.label, (RuleIndex(index), rule.span))).collect();
+        let mut compiler = self.compiler(source, program, targets, findings);
         for item in &file.items {
             let at = head_of(item.span(), source);
             match item {
                 Item::Test(_) => {}
-                Item::Assert(_) => compiler.not_run(at, "assert"),
+                Item::Assert(_) => {
+                    let help = "`pointsman check` proves those that stand in the rule set";
+                    compiler.warn(at, "nothing proves an assertion in a file of tests", help);
+                }
                 Item::Setting(_) | Item::Rule(_) | Item::Fallback(_) => {
                     let help = "settings and rules stand in the rule set";
                     compiler.error(at, "a file of tests holds tests alone", help);
@@ -65,6 +60,26 @@ impl Tests {
         let failed = compiler.findings.any_error();
         let findings = compiler.findings.into_sorted();
         if failed { Err(findings) } else { Ok((cases, findings)) }
+    }
+
+    /// For another text about the same rules.
+    pub(super) fn compiler<'a>(
+        &self,
+        source: &'a str,
+        program: &'a Program,
+        targets: &'a Targets,
+        findings: Findings,
+    ) -> Compiler<'a> {
+        let mut compiler = Compiler::new(source, targets, self.scope, findings);
+        compiler.namespaces.clone_from(&self.namespaces);
+        compiler.on_unknown = program.on_unknown;
+        compiler.has_fallback = program.fallback.is_some();
+        compiler.targets.know(&program.targets);
+        let payloads = program.payloads.iter().map(|payload| (payload.place.clone(), payload.clone()));
+        compiler.payloads = payloads.collect();
+        let labels = (0..).zip(&program.rules);
+        compiler.labels = labels.map(|(index, rule)| (&*rule.label, (RuleIndex(index), rule.span))).collect();
+        compiler
     }
 }
 

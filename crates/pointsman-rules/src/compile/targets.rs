@@ -85,6 +85,11 @@ impl<'a> TargetTable<'a> {
         self.resolve(name).is_ok()
     }
 
+    /// The targets that rules name.
+    pub(super) fn ids(&self) -> impl Iterator<Item = (&TargetName, TargetId)> {
+        self.ids.iter().map(|(target, id)| (target, *id))
+    }
+
     /// What rules send to.
     pub(super) fn names_in_rules(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(|target| target.server.as_deref().unwrap_or(&target.pool))
@@ -151,6 +156,11 @@ impl<'a> TargetTable<'a> {
 impl Compiler<'_> {
     /// The target that a name means.
     pub(super) fn target(&mut self, name: &Name) -> Option<TargetId> {
+        self.target_name(name).map(|target| self.targets.id(target))
+    }
+
+    /// The same without adding it to those that the rules name.
+    pub(super) fn target_name(&mut self, name: &Name) -> Option<TargetName> {
         let shown = shorten(&name.text);
         let (message, help) = match self.targets.resolve(&name.text) {
             Ok(target) => {
@@ -164,7 +174,7 @@ impl Compiler<'_> {
                         help,
                     );
                 }
-                return Some(self.targets.id(target));
+                return Some(target);
             }
             Err(NoTarget::Unknown) => {
                 let help = match self.nearest(&name.text, self.targets.names()) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::asks::offset;
-use crate::{Condition, Field, Op, Over, Rule, Test};
+use crate::{Assertion, Condition, Field, Op, Over, Program, Rule, Test};
 
 /// What makes two tests one, wherever they stand.
 #[derive(PartialEq, Eq, Hash)]
@@ -36,6 +36,32 @@ pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
     let mut numbers = numbers.into_iter();
     for rule in rules.iter_mut().chain(fallback) {
         give(&mut rule.condition, &mut numbers);
+    }
+}
+
+/// The same for conditions beside a program: its tests keep their numbers, and further ones come behind them.
+#[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
+pub(crate) fn number_further(program: &Program, assertions: &mut [Assertion]) {
+    if assertions.is_empty() {
+        return;
+    }
+    let mut known = HashMap::new();
+    let mut numbers = Vec::new();
+    for rule in program.rules.iter().chain(&program.fallback) {
+        rule.condition.each_test(&mut |test| {
+            known.insert(Identity::of(test), test.number);
+        });
+    }
+    for assertion in assertions.iter() {
+        assertion.condition.each_test(&mut |test| {
+            let next = offset(known.len());
+            numbers.push(*known.entry(Identity::of(test)).or_insert(next));
+        });
+    }
+    drop(known);
+    let mut numbers = numbers.into_iter();
+    for assertion in assertions {
+        give(&mut assertion.condition, &mut numbers);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Every part of the language in its modern spelling, on one line.
 
 use crate::ast::{
-    Action, ActionKind, Assertion, Block, Comparison, Condition, Entry, ExpectedOutcome, FieldRef,
-    GivenValue, Literal, LiteralKind, Name, Operand, Predicate, Quoted, SettingKind, Status, Sticky,
-    StickyKind, Target, TestCase, TextOperator,
+    Action, ActionKind, Assertion, Block, Comparison, Condition, Destination, Entry, ExpectedOutcome,
+    FieldRef, GivenValue, Literal, LiteralKind, Name, Operand, Predicate, Quoted, SettingKind, Status,
+    Sticky, StickyKind, Target, TestCase, TextOperator,
 };
 use crate::lexer::{Kind, Lexer};
-use crate::{Order, Over, Side};
+use crate::{Ending, Order, Over, Side};
 
 use super::INDENT;
 use super::layout::LINE_CHARS_MAX;
@@ -77,7 +77,12 @@ impl Spelling<'_> {
 
     pub(super) fn assertion(&self, assertion: &Assertion) -> String {
         let (title, condition) = (self.quoted(&assertion.name), self.condition(&assertion.condition));
-        format!("assert {title}: never ({condition}) -> {};", name(&assertion.outcome))
+        let destination = match &assertion.destination {
+            Destination::Target(target) if Ending::of(&target.text).is_some() => quote(&target.text),
+            Destination::Target(target) => name(target),
+            Destination::Ending(_, ending) => ending.word().to_owned(),
+        };
+        format!("assert {title}: {} ({condition}) -> {destination};", assertion.claim.word())
     }
 
     /// `{ a(); b(); }`

@@ -173,6 +173,8 @@ impl Parser<'_> {
             "like" => TextOperator::Like,
             "matches" => TextOperator::Matches,
             "under" => TextOperator::Under,
+            // In a question a condition need not stand in brackets.
+            word if self.round == 0 && word.eq_ignore_ascii_case("reach") => return Ok(Predicate::Bare),
             word => {
                 let help = match self.nearest(word, WORD_OPERATORS) {
                     Some(operator) => format!("did you mean `{operator}`?"),

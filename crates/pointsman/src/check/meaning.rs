@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Effort, Finding, Setting, findings};
+use pointsman_analysis::{Effort, Finding, Setting, Witness, findings};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
 /// Steps for one rule set where one setting is asked about; it takes seconds to use them up.
-const STEPS: u64 = 400_000_000;
+pub(crate) const STEPS: u64 = 400_000_000;
 
 /// A finding of the analyst.
 #[derive(Debug)]
@@ -20,11 +20,13 @@ pub(super) struct Meaning {
     others: Vec<String>,
     help: Option<String>,
     witness: Option<Shown>,
+    /// The name of the assertion that it is about.
+    pub(super) assertion: Option<String>,
 }
 
 /// A request, and what `explain` is to be told besides.
 #[derive(Debug)]
-struct Shown {
+pub(crate) struct Shown {
     request: String,
     options: String,
     is_cut: bool,
@@ -34,6 +36,9 @@ impl Meaning {
     /// What holds of a program wherever it is used.
     pub(super) fn of(program: &Arc<Program>, settings: &[Setting]) -> Vec<Meaning> {
         let mut known = HashSet::new();
+        // Where the rest goes makes no difference to what rules mean.
+        let settings = settings.iter().map(|setting| Setting { default_pool: None, ..setting.clone() });
+        let settings: Vec<_> = settings.collect();
         let mut different = settings.iter().filter(|setting| known.insert(format!("{setting:?}")));
         let Some(first) = different.next() else { return Vec::new() };
         let mut common = findings(program, first, Effort::new(STEPS));
@@ -44,13 +49,9 @@ impl Meaning {
         common.into_iter().map(|finding| Meaning::new(finding, program, first)).collect()
     }
 
-    fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
+    pub(super) fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
         let name = |index: &RuleIndex| program.rule(*index).map(|rule| rule.label.to_string());
-        let witness = finding.witness.map(|witness| Shown {
-            request: witness.to_string(),
-            options: witness.explain_options(setting).to_string(),
-            is_cut: witness.is_cut(),
-        });
+        let witness = finding.witness.map(|witness| Shown::new(&witness, setting));
         let lines = finding.help.iter().cloned().chain(witness.as_ref().map(Shown::text));
         let lines: Vec<_> = lines.collect();
         let diagnostic = Diagnostic {
@@ -66,6 +67,7 @@ impl Meaning {
             others: finding.others.iter().filter_map(name).collect(),
             help: finding.help,
             witness,
+            assertion: None,
         }
     }
 
@@ -82,15 +84,30 @@ impl Meaning {
         if let Some(help) = &self.help {
             object["help"] = json!(help);
         }
-        if let Some(Shown { request, options, .. }) = &self.witness {
-            object["witness"] = json!({ "request": request, "options": options });
+        if let Some(assertion) = &self.assertion {
+            object["assertion"] = json!(assertion);
+        }
+        if let Some(witness) = &self.witness {
+            object["witness"] = witness.to_json();
         }
     }
 }
 
 impl Shown {
+    pub(crate) fn new(witness: &Witness, setting: &Setting) -> Shown {
+        Shown {
+            request: witness.to_string(),
+            options: witness.explain_options(setting).to_string(),
+            is_cut: witness.is_cut(),
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "request": self.request, "options": self.options })
+    }
+
     /// The request line by line, and what stands behind it.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let lead = match self.options.as_str() {
             "" => "for instance:".to_owned(),
             options => format!("for instance, with `{options}`:"),

@@ -190,6 +190,10 @@ impl Place {
             may_be_proxied: true,
             speaks_tls: Some(self.is_tls),
             bind: self.bind,
+            default_pool: match &self.default_pool {
+                DefaultPool::Named(pool) => Some(pool.as_str().into()),
+                DefaultPool::Unknown | DefaultPool::None => None,
+            },
         }
     }
 

@@ -121,6 +121,9 @@ impl<'p> Trial<'_, 'p> {
         for (condition, states) in &self.also {
             self.world.choose(condition, *states, &mut matters);
         }
+        if let Some(given) = &self.analyst.given {
+            self.world.choose(given.condition, States::TRUE, &mut matters);
+        }
         let mut choose = |rule: u32, states: States| {
             if let Some(rule) = self.analyst.rule(rule) {
                 let wide = condition_states(rule, states);

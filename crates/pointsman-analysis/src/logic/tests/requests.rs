@@ -151,7 +151,7 @@ fn contradicts<S: Subject + ?Sized>(finding: &Finding, program: &Program, walk: 
             );
             arrives && state == States::TRUE && !is_same
         }
-        Code::Conflict | Code::Gap | Code::Exception | Code::Unknown => false,
+        _ => false,
     }
 }
 

@@ -1,0 +1,96 @@
+//! What is asserted of rules, and what is asked of them: proved, or shown by a request.
+
+use std::path::Path;
+
+use pointsman_e2e::{Finished, pointsman};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const SHOP: &str = "R1: if (path under \"/admin\") { allow conflict(R2); reject(403); }
+R2: if (cookie[\"paid\"] == \"1\") { routeTo(fast); }
+else: routeTo(cheap.one);
+";
+
+const HOLDS: &str = "assert \"the paying never reach cheap\": never (cookie[\"paid\"] == \"1\") -> cheap;
+assert \"nobody sees the office\": always (path under \"/admin/x\") -> reject;
+";
+
+const FALLS: &str = "assert \"the paying are served\": always (cookie[\"paid\"] == \"1\") -> fast;\n";
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, contents) in files {
+        std::fs::write(folder.path().join(name), contents).expect("a writable folder");
+    }
+    folder
+}
+
+#[track_caller]
+fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) -> Finished {
+    let finished = pointsman(folder, words);
+    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
+    for word in said {
+        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
+    }
+    finished
+}
+
+fn listener(name: &str, pool: &str) -> String {
+    format!(
+        "[[listener]]\nname = \"{name}\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\npool = \"{pool}\"\n"
+    )
+}
+
+const POOLS: &str = "[pool.fast]\nservers = [\"127.0.0.1:1\"]\n\
+                     [pool.cheap]\nservers = [{ name = \"one\", address = \"127.0.0.1:2\" }]\n";
+
+#[test]
+fn check_proves_assertions() {
+    let folder =
+        folder(&[("good.rules", &format!("{SHOP}{HOLDS}")), ("bad.rules", &format!("{SHOP}{HOLDS}{FALLS}"))]);
+    let words = ["check", "--fail-on", "warning", "good.rules"];
+    let fine = ends(folder.path(), &words, 0, &["2 assertions proved"]);
+    assert!(!fine.output().contains("assertion `"), "{}", fine.output());
+    let said = [
+        "error: the assertion `the paying are served` is refuted: `R1` rejects this request with 403",
+        "GET /admin HTTP/1.1",
+        "Cookie: paid=1",
+        "; 2 of 3 assertions proved",
+    ];
+    ends(folder.path(), &["check", "--fail-on", "error", "bad.rules"], 1, &said);
+    let json = ends(folder.path(), &["check", "--json", "bad.rules"], 1, &[]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(json["assertions"], json!({ "stated": 3, "proved": 2 }));
+    let mut findings = json["findings"].as_array().expect("a list").iter();
+    let refuted = findings.find(|finding| finding["code"] == "assertion refuted").expect("it is said");
+    assert_eq!((&refuted["severity"], &refuted["rule"]), (&json!("error"), &json!("R1")), "{refuted}");
+    assert_eq!(refuted["assertion"], "the paying are served");
+    assert!(refuted["witness"]["request"].is_string(), "{refuted}");
+}
+
+/// What no rule decides goes to the pool of the listener; where nothing is looked at, that is said.
+#[test]
+fn check_proves_assertions_of_each_listener() {
+    let rules = "R1: if (path == \"/a\") { routeTo(fast); }\n\
+                 assert \"b is dear\": never (path == \"/b\") -> cheap;\n";
+    let one = format!("{}{POOLS}", listener("one", "fast"));
+    let two = format!("{}{}{POOLS}", listener("one", "fast"), listener("two", "cheap"));
+    let bare = "[[listener]]\nname = \"tcp\"\nbind = \"127.0.0.1:0\"\nprotocol = \"tcp\"\nrules = \"tcp.rules\"\npool = \"fast\"\n";
+    let folder = folder(&[
+        ("a.rules", rules),
+        (
+            "tcp.rules",
+            "if (srcip == 10.0.0.1) { routeTo(fast); }\nassert \"c\": never (srcip == 10.0.0.2) -> cheap;\n",
+        ),
+        ("one.toml", &one),
+        ("two.toml", &two),
+        ("tcp.toml", &format!("{bare}{POOLS}")),
+    ]);
+    ends(folder.path(), &["check", "one.toml"], 0, &["1 assertion proved"]);
+    let said =
+        ["the assertion `b is dear` is refuted", "the default pool takes it", "GET /b", "0 of 1 assertion"];
+    ends(folder.path(), &["check", "two.toml"], 1, &said);
+    let said =
+        ["warning: it is unknown whether the assertion `c` holds", "are not looked at", "0 of 1 assertion"];
+    ends(folder.path(), &["check", "tcp.toml"], 1, &said);
+}
