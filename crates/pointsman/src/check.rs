@@ -17,7 +17,7 @@ use std::sync::Arc;
 use lexopt::{Arg, ValueExt};
 use pointsman_analysis::Setting;
 use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol, RuleSet};
-use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
+use pointsman_rules::{Colour, Diagnostic, Program, Severity, Suggestions, Targets, draw};
 
 use crate::explain::place::Place;
 use crate::{WRONG_USE, say, wrong_use};
@@ -27,10 +27,11 @@ use finding::to_json;
 use meaning::Meaning;
 
 const HELP: &str = "\
-pointsman check [--json] [--fail-on LEVEL] FILE...
+pointsman check [--json] [--fail-on LEVEL] [--rule LABEL]... FILE...
 
     FILE               a configuration (.toml), with the rules it names, or rules by themselves (`-`: standard input)
     --fail-on LEVEL    what makes the exit status 1: error, warning (the default) or note
+    --rule LABEL       of what rules mean together, only what is about this rule: much sooner, where one was changed
     --json             findings as JSON
 
 exit status: 0 fine, 1 findings of that level or above, 2 wrong use or unreadable input
@@ -45,11 +46,13 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     };
     let mut report = Report::default();
     for path in &options.files {
-        match look_at(path) {
+        match look_at(path, &options.rules) {
             Ok(looked) => report.add(looked),
             Err(message) => report.unreadable.push(message),
         }
     }
+    let unknown_rules = report.unknown_rules(&options.rules);
+    report.unreadable.extend(unknown_rules);
     let status = report.status(options.fail_on);
     let findings = if options.json { report.json() } else { report.drawn(terminal::colour(&io::stdout())) };
     let said = say(&mut io::stdout(), &findings, status);
@@ -63,18 +66,21 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
 struct Options {
     json: bool,
     fail_on: Severity,
+    rules: Vec<String>,
     files: Vec<PathBuf>,
 }
 
 impl Options {
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
-        let mut options = Options { json: false, fail_on: Severity::Warning, files: Vec::new() };
+        let mut options =
+            Options { json: false, fail_on: Severity::Warning, rules: Vec::new(), files: Vec::new() };
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("json") => options.json = true,
                 Arg::Long("fail-on") => options.fail_on = level(&parser.value()?.string()?)?,
+                Arg::Long("rule") => options.rules.push(parser.value()?.string()?),
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => options.files.push(file.into()),
                 _ => return Err(argument.unexpected()),
@@ -136,23 +142,26 @@ struct Looked {
     costs: String,
     body_costs: Vec<BodyCosts>,
     asserted: Asserted,
+    /// The labels of all rules that compile.
+    labels: Vec<Box<str>>,
 }
 
 /// What was found behind a file of the command line, or why it cannot be read.
-fn look_at(path: &Path) -> Result<Looked, String> {
+fn look_at(path: &Path, rules: &[String]) -> Result<Looked, String> {
     if input::is_configuration(path) {
-        return look_at_configuration(path);
+        return look_at_configuration(path, rules);
     }
     let source = input::text(path)?;
     let name = input::name(path);
-    let mut asserted = Asserted::default();
+    let (mut asserted, mut labels) = (Asserted::default(), Vec::new());
     let (diagnostics, costs, body_costs, meanings) = match pointsman_rules::compile(&source, &Targets::Any) {
         Ok(compiled) => {
             let program = Arc::new(compiled.program);
             let settings = [Setting::default()];
-            let mut meanings = Meaning::of(&program, &settings);
+            let mut meanings = Meaning::of(&program, &settings, rules);
             let proofs = Asserted::of(&program, &compiled.tests.assertions, &settings);
             asserted = proofs.0;
+            labels = labels_of(&program);
             meanings.extend(proofs.1);
             (compiled.warnings, cost(&name, &program), BodyCosts::of(&name, &program), meanings)
         }
@@ -160,16 +169,18 @@ fn look_at(path: &Path) -> Result<Looked, String> {
     };
     let body_costs = body_costs.into_iter().collect();
     let text = Text { name, language: Language::Rules, source: source.into(), diagnostics, meanings };
-    Ok(Looked { texts: vec![text], is_configuration: false, rule_sets: 1, costs, body_costs, asserted })
+    let texts = vec![text];
+    Ok(Looked { texts, is_configuration: false, rule_sets: 1, costs, body_costs, asserted, labels })
 }
 
-fn look_at_configuration(path: &Path) -> Result<Looked, String> {
-    let mut asserted = Asserted::default();
+fn look_at_configuration(path: &Path, rules: &[String]) -> Result<Looked, String> {
+    let (mut asserted, mut labels) = (Asserted::default(), Vec::new());
     let (problems, rule_sets, costs, body_costs, meant) = match Plan::check_only(path) {
         Ok(loaded) => {
             let sets = loaded.rule_sets.iter();
             let body_costs = sets.filter_map(|set| BodyCosts::of(&set.name, &set.program)).collect();
-            let meant = meant(&loaded, &mut asserted);
+            let meant = meant(&loaded, rules, &mut asserted);
+            labels.extend(loaded.rule_sets.iter().flat_map(|set| labels_of(&set.program)));
             (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs, meant)
         }
         Err(problems) => (problems, 0, String::new(), Vec::new(), Vec::new()),
@@ -193,18 +204,18 @@ fn look_at_configuration(path: &Path) -> Result<Looked, String> {
             None => texts.push(text),
         }
     }
-    Ok(Looked { texts, is_configuration: true, rule_sets, costs, body_costs, asserted })
+    Ok(Looked { texts, is_configuration: true, rule_sets, costs, body_costs, asserted, labels })
 }
 
 /// The rules of a configuration of which the analyst has something to say; what is asserted of them is counted.
-fn meant(loaded: &Loaded, asserted: &mut Asserted) -> Vec<Text> {
+fn meant(loaded: &Loaded, rules: &[String], asserted: &mut Asserted) -> Vec<Text> {
     let mut of_set = |set: &RuleSet| {
         let uses = loaded.plan.listeners.iter().filter(|listener| {
             let program = listener.program.as_ref();
             listener.protocol == Protocol::Http && program.is_some_and(|used| Arc::ptr_eq(used, &set.program))
         });
         let settings: Vec<_> = uses.map(|listener| setting(listener, &loaded.plan)).collect();
-        let mut meanings = Meaning::of(&set.program, &settings);
+        let mut meanings = Meaning::of(&set.program, &settings, rules);
         let proofs = Asserted::of(&set.program, &set.tests.assertions, &settings);
         asserted.add(proofs.0);
         meanings.extend(proofs.1);
@@ -212,6 +223,10 @@ fn meant(loaded: &Loaded, asserted: &mut Asserted) -> Vec<Text> {
         Text { name: set.name.clone(), language: Language::Rules, source, diagnostics: Vec::new(), meanings }
     };
     loaded.rule_sets.iter().map(&mut of_set).filter(|text| !text.meanings.is_empty()).collect()
+}
+
+fn labels_of(program: &Program) -> Vec<Box<str>> {
+    program.rules.iter().map(|rule| rule.label.clone()).collect()
 }
 
 /// What the analyst is to know of a listener.
@@ -248,6 +263,7 @@ struct Report {
     costs: String,
     body_costs: Vec<BodyCosts>,
     asserted: Asserted,
+    labels: Vec<Box<str>>,
 }
 
 impl Report {
@@ -258,6 +274,22 @@ impl Report {
         self.costs.push_str(&looked.costs);
         self.body_costs.extend(looked.body_costs);
         self.asserted.add(looked.asserted);
+        self.labels.extend(looked.labels);
+    }
+
+    /// Complaints about labels that no rule has. With errors no rules are known.
+    fn unknown_rules(&self, rules: &[String]) -> Vec<String> {
+        if self.diagnostics().any(|finding| finding.severity == Severity::Error) {
+            return Vec::new();
+        }
+        let suggestions = Suggestions::default();
+        let unknown = rules.iter().filter(|rule| !self.labels.iter().any(|label| **label == ***rule));
+        let complaint = |rule: &String| {
+            let nearest = suggestions.nearest(rule, self.labels.iter().map(|label| &**label));
+            let advice = nearest.map(|label| format!("; did you mean `{label}`?")).unwrap_or_default();
+            format!("no rule `{rule}`{advice}")
+        };
+        unknown.map(complaint).collect()
     }
 
     fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {

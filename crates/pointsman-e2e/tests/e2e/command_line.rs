@@ -39,6 +39,33 @@ fn check_rules() {
     ends(folder.path(), &["check"], 2, &[]);
 }
 
+/// Of what rules mean, only what is about one of them.
+#[test]
+fn check_of_one_rule() {
+    let rules = "R1: if (path under \"/a\") { routeTo(a); }
+R2: if (method == \"PUT\") { routeTo(b); }
+R3: if (path under \"/a/b\") { routeTo(c); }
+R4: { routeTo(d); }\n";
+    let folder = folder(&[("a.rules", rules), ("bad.rules", BAD)]);
+    let (conflict, unreachable) = ("`R2` would do something else", "makes its condition true");
+    for (label, [conflicts, is_hidden]) in
+        [("R2", [true, false]), ("R3", [false, true]), ("R4", [false, false])]
+    {
+        let finished = pointsman(folder.path(), &["check", "--rule", label, "a.rules"]);
+        let told = [conflict, unreachable].map(|word| finished.stdout.contains(word));
+        assert_eq!(told, [conflicts, is_hidden], "{label}\n{}", finished.output());
+        assert_eq!(finished.code, i32::from(conflicts || is_hidden), "{label}\n{}", finished.output());
+    }
+    ends(folder.path(), &["check", "--rule", "R2", "--rule", "R3", "a.rules"], 1, &[conflict, unreachable]);
+    ends(
+        folder.path(),
+        &["check", "--rule", "R22", "a.rules"],
+        2,
+        &["error: no rule `R22`; did you mean `R2`?"],
+    );
+    ends(folder.path(), &["check", "--rule", "R2", "bad.rules"], 1, &["pth"]);
+}
+
 /// A warning is a finding, unless only errors count.
 #[test]
 fn check_warnings() {

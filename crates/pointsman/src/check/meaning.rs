@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Effort, Finding, Setting, Witness, findings};
+use pointsman_analysis::{Effort, Finding, Setting, Witness, findings, findings_about};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
@@ -32,18 +32,32 @@ pub(crate) struct Shown {
     is_cut: bool,
 }
 
+/// The rule with a label; `#3` is the third, if it has none.
+pub(super) fn labelled(program: &Program, label: &str) -> Option<RuleIndex> {
+    let position = program.rules.iter().position(|rule| &*rule.label == label)?;
+    u32::try_from(position).ok().map(RuleIndex)
+}
+
 impl Meaning {
-    /// What holds of a program wherever it is used.
-    pub(super) fn of(program: &Arc<Program>, settings: &[Setting]) -> Vec<Meaning> {
+    /// What holds of a program wherever it is used; where rules are named, only what is about them.
+    pub(super) fn of(program: &Arc<Program>, settings: &[Setting], named: &[String]) -> Vec<Meaning> {
+        let rules: Vec<_> = named.iter().filter_map(|label| labelled(program, label)).collect();
+        if rules.is_empty() && !named.is_empty() {
+            return Vec::new();
+        }
+        let found = |setting: &Setting| match named {
+            [] => findings(program, setting, Effort::new(STEPS)),
+            _ => findings_about(program, &rules, setting, Effort::new(STEPS)),
+        };
         let mut known = HashSet::new();
         // Where the rest goes makes no difference to what rules mean.
         let settings = settings.iter().map(|setting| Setting { default_pool: None, ..setting.clone() });
         let settings: Vec<_> = settings.collect();
         let mut different = settings.iter().filter(|setting| known.insert(format!("{setting:?}")));
         let Some(first) = different.next() else { return Vec::new() };
-        let mut common = findings(program, first, Effort::new(STEPS));
+        let mut common = found(first);
         for setting in different {
-            let found = findings(program, setting, Effort::new(STEPS));
+            let found = found(setting);
             common.retain(|one| found.iter().any(|other| (other.code, other.rule) == (one.code, one.rule)));
         }
         common.into_iter().map(|finding| Meaning::new(finding, program, first)).collect()
