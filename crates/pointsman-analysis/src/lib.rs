@@ -11,5 +11,5 @@ mod wanted;
 mod witness;
 
 pub use effort::Effort;
-pub use logic::{Barred, Broken, Code, Finding, Proof, findings, prove};
+pub use logic::{Barred, Broken, Code, Finding, Proof, findings, prove, rule_names};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -19,5 +19,5 @@ mod tests;
 mod walk;
 mod world;
 
-pub use findings::{Code, Finding, findings};
+pub use findings::{Code, Finding, findings, rule_names};
 pub use proofs::{Barred, Broken, Proof, prove};
