@@ -13,6 +13,6 @@ mod witness;
 pub use effort::Effort;
 pub use logic::{
     Barred, Broken, Code, Finding, Proof, Reach, Sample, Samples, Why, findings, findings_about, prove,
-    samples,
+    rule_names, samples,
 };
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

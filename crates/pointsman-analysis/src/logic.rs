@@ -22,6 +22,6 @@ mod walk;
 mod world;
 
 pub use about::findings_about;
-pub use findings::{Code, Finding, findings};
+pub use findings::{Code, Finding, findings, rule_names};
 pub use proofs::{Barred, Broken, Proof, prove};
 pub use samples::{Reach, Sample, Samples, Why, samples};

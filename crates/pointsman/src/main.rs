@@ -1,5 +1,6 @@
 //! The command line: which command, and its exit status.
 
+mod ask;
 mod check;
 mod demo;
 mod explain;
@@ -27,6 +28,7 @@ pointsman, a secure content switch
                                          findings in configurations (.toml) and rules
     pointsman fmt [--check] FILE...      the one form of rules
     pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
+    pointsman ask RULES QUESTION         whether a request gets somewhere: can <condition> reach <target>?
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
     pointsman demo                       five servers, a TLS switch, a few requests to watch
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Some("check") => check::check(rest),
         Some("fmt") => format::format(rest),
         Some("explain") => explain::explain(rest),
+        Some("ask") => ask::ask(rest),
         Some("test") => test::test(rest),
         Some("replay") => replay::replay(rest),
         Some("demo") => demo::demo(rest),

@@ -294,7 +294,8 @@ impl<'p> Report<'p> {
     }
 
     pub(super) fn names(&self, rules: &[u32]) -> String {
-        rule_names(self.program, rules)
+        let rules: Vec<_> = rules.iter().copied().map(RuleIndex).collect();
+        rule_names(self.program, &rules)
     }
 }
 
@@ -308,9 +309,11 @@ pub(super) fn rule_name(program: &Program, rule: u32) -> String {
     }
 }
 
-pub(super) fn rule_names(program: &Program, rules: &[u32]) -> String {
+/// The same of several, of which many are only counted: `R1`, `R2` and 7 more rules.
+#[must_use]
+pub fn rule_names(program: &Program, rules: &[RuleIndex]) -> String {
     let named = if rules.len() > NAMED_MAX + 1 { NAMED_MAX } else { rules.len() };
-    let mut names: Vec<_> = rules.iter().take(named).map(|rule| rule_name(program, *rule)).collect();
+    let mut names: Vec<_> = rules.iter().take(named).map(|rule| rule_name(program, rule.0)).collect();
     let last = match rules.len() - named {
         0 => names.pop().unwrap_or_default(),
         more => format!("{more} more rules"),

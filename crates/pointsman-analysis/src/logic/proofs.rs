@@ -23,6 +23,8 @@ use crate::witness::{Setting, Witness, with_subject};
 pub enum Proof {
     /// No request breaks it: each of these rules would, but none comes there for which the condition is true.
     Holds(Vec<Barred>),
+    /// No request breaks it, since none makes its condition true.
+    Empty,
     /// This request breaks it.
     Broken(Box<Broken>),
     /// It was not settled whether one of these rules breaks it. The one behind the last, the final `else:` among them,
@@ -51,7 +53,7 @@ pub struct Broken {
 }
 
 impl Proof {
-    /// What there is to say of an assertion; nothing where it holds.
+    /// What there is to say of an assertion; nothing where it holds and says something.
     #[must_use]
     pub fn finding(&self, assertion: &Assertion, program: &Program) -> Option<Finding> {
         let name = &assertion.name;
@@ -67,14 +69,18 @@ impl Proof {
         };
         match self {
             Proof::Holds(_) => None,
+            Proof::Empty => {
+                let message = format!("no request makes the condition of the assertion `{name}` true");
+                let help = Some("it says nothing of any request".to_owned());
+                Some(Finding { help, ..finding(Code::Contradiction, RuleIndex(u32::MAX), message) })
+            }
             Proof::Broken(broken) => {
                 let message = format!("the assertion `{name}` is refuted: {}", broken.decision);
                 let witness = Some(broken.witness.clone());
                 Some(Finding { witness, ..finding(Code::AssertionRefuted, broken.rule, message) })
             }
             Proof::Unknown(rules) => {
-                let numbers: Vec<_> = rules.iter().map(|rule| rule.0).collect();
-                let names = rule_names(program, &numbers);
+                let names = rule_names(program, rules);
                 let message = match rules.as_slice() {
                     [] => format!("it is unknown whether the assertion `{name}` holds"),
                     _ => format!("it is unknown whether the assertion `{name}` holds: {names} may break it"),
@@ -129,6 +135,11 @@ pub fn prove(
 }
 
 fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analyst<'p>) -> Proof {
+    let anywhere =
+        Question { rule: analyst.walk.len(), states: States::TRUE, removed: None, way: Way::Apart };
+    if matches!(analyst.ask(anywhere), Answer::No(_)) {
+        return Proof::Empty;
+    }
     let own = Rooms::of(&assertion.condition, Standing::True, analyst);
     let (suspects, mut barred) = suspects(assertion, &own, rooms, analyst);
     let mut unknown = Vec::new();

@@ -94,3 +94,46 @@ fn check_proves_assertions_of_each_listener() {
         ["warning: it is unknown whether the assertion `c` holds", "are not looked at", "0 of 1 assertion"];
     ends(folder.path(), &["check", "tcp.toml"], 1, &said);
 }
+
+#[test]
+fn questions_are_answered() {
+    let unsettled = "R1: if (json.a == 1) { routeTo(a); }\nelse: routeTo(b);\n";
+    let toml = format!("{}{POOLS}", listener("one", "fast"));
+    let folder = folder(&[
+        ("shop.rules", SHOP),
+        ("a.rules", unsettled),
+        ("wrong.rules", "R1: {"),
+        ("one.toml", &toml),
+    ]);
+    let ask = |words: &[&str], code: i32, said: &[&str]| {
+        ends(folder.path(), &[&["ask"], words].concat(), code, said)
+    };
+    let yes = ["yes: the final `else` sends this request to `cheap.one`", "GET / HTTP/1.1"];
+    ask(&["shop.rules", "can method == \"GET\" reach cheap?"], 0, &yes);
+    let no = ["no: no such request reaches `cheap`", "the final `else` leads there, and `R2` leaves none"];
+    ask(&["shop.rules", "can cookie[\"paid\"] == \"1\" && path == \"/a\" reach cheap"], 1, &no);
+    ask(
+        &["shop.rules", "can srcport == 1 && srcport == 2 reach cheap"],
+        1,
+        &["no request makes the condition true"],
+    );
+    ask(&["a.rules", "can xml.b == \"x\" reach reject?"], 3, &["unknown: ", "`R1`"]);
+    ask(
+        &["shop.rules", "can cokie[\"paid\"] == \"1\" reach cheap?"],
+        2,
+        &["the question:1:5", "^^^", "cookie"],
+    );
+    ask(&["wrong.rules", "can path == \"/\" reach cheap?"], 2, &["wrong.rules", "^"]);
+    ask(&["absent.rules", "can path == \"/\" reach cheap?"], 2, &["absent.rules"]);
+    ask(&["shop.rules"], 2, &["a question in quotes"]);
+    ask(
+        &["--listener", "one", "shop.rules", "can path == \"/\" reach cheap?"],
+        2,
+        &["needs a configuration"],
+    );
+    ask(&["one.toml", "can path == \"/\" reach fast?"], 2, &["unknown target `a`"]);
+    let json = ask(&["--json", "shop.rules", "can path == \"/\" reach cheap?"], 0, &[]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((&json["answer"], &json["rule"]), (&json!("yes"), &json!("else")), "{json}");
+    assert_eq!(json["witness"]["request"], "GET / HTTP/1.1\nHost: example.com\n\n");
+}

@@ -34,9 +34,9 @@ impl Asserted {
         for (place, assertion) in assertions.list.iter().enumerate() {
             let proofs = places.iter().filter_map(|(setting, proofs)| Some((*setting, proofs.get(place)?)));
             let (setting, proof) = match proofs.max_by_key(|(_, proof)| weight(proof)) {
-                Some((_, Proof::Holds(_))) => {
+                Some((setting, proof @ (Proof::Holds(_) | Proof::Empty))) => {
                     asserted.proved += 1;
-                    continue;
+                    (setting, proof)
                 }
                 Some(worst) => worst,
                 None => (&nowhere, &Proof::Unknown(Vec::new())),
@@ -67,9 +67,10 @@ impl Asserted {
 
 fn weight(proof: &Proof) -> u8 {
     match proof {
-        Proof::Holds(_) => 0,
-        Proof::Unknown(_) => 1,
-        Proof::Broken(_) => 2,
+        Proof::Empty => 0,
+        Proof::Holds(_) => 1,
+        Proof::Unknown(_) => 2,
+        Proof::Broken(_) => 3,
     }
 }
 
