@@ -11,5 +11,7 @@ mod wanted;
 mod witness;
 
 pub use effort::Effort;
-pub use logic::{Code, Finding, Reach, Sample, Samples, Why, findings, samples};
+pub use logic::{
+    Change, Code, Finding, Miss, Missed, Reach, Sample, Samples, Why, findings, misses, samples,
+};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -7,6 +7,7 @@
 mod findings;
 mod lemmas;
 mod meetings;
+mod misses;
 mod pairs;
 mod question;
 mod redundant;
@@ -19,4 +20,5 @@ mod walk;
 mod world;
 
 pub use findings::{Code, Finding, findings};
+pub use misses::{Change, Miss, Missed, misses};
 pub use samples::{Reach, Sample, Samples, Why, samples};
