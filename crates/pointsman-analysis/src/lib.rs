@@ -12,7 +12,7 @@ mod witness;
 
 pub use effort::Effort;
 pub use logic::{
-    Barred, Broken, Code, Finding, Proof, Reach, Sample, Samples, Why, findings, findings_about, prove,
-    rule_names, samples,
+    Barred, Broken, Change, Code, Finding, Miss, Missed, Proof, Reach, Sample, Samples, Why, findings,
+    findings_about, misses, prove, rule_names, samples,
 };
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -9,6 +9,7 @@ mod findings;
 mod given;
 mod lemmas;
 mod meetings;
+mod misses;
 mod pairs;
 mod proofs;
 mod question;
@@ -23,5 +24,6 @@ mod world;
 
 pub use about::findings_about;
 pub use findings::{Code, Finding, findings, rule_names};
+pub use misses::{Change, Miss, Missed, misses};
 pub use proofs::{Barred, Broken, Proof, prove};
 pub use samples::{Reach, Sample, Samples, Why, samples};

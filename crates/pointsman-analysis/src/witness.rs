@@ -58,6 +58,11 @@ impl Witness {
         self.is_cut
     }
 
+    /// Whether a proxy must be believed that the setting does not name.
+    pub(crate) fn needs_proxy(&self) -> bool {
+        self.proxy.is_some()
+    }
+
     fn trusted(&self, setting: &Setting) -> Vec<IpNet> {
         setting.trusted_proxies.iter().copied().chain(self.proxy.map(IpNet::from)).collect()
     }
@@ -89,6 +94,17 @@ fn checked(wishes: &[&Wish<'_>], setting: &Setting) -> Option<Witness> {
     let reading = Reading { program: &program, paths: &paths, values_max: usize::MAX };
     let shows = |view: &RequestView<'_>| sought.is_shown_by(view, &program);
     reading::read(&reading, &witness, setting, shows)?.then_some(witness)
+}
+
+/// The same with all values of the fields of its body, where [`with_subject`] shows the first alone.
+pub(crate) fn with_all_values<T>(
+    program: &Arc<Program>,
+    paths: &Arc<BodyPaths>,
+    witness: &Witness,
+    setting: &Setting,
+    see: impl FnOnce(&RequestView<'_>) -> T,
+) -> Option<T> {
+    reading::read(&Reading { program, paths, values_max: usize::MAX }, witness, setting, see)
 }
 
 /// Shows a witness, its body read to the end, as a program's rules see it. Nothing where the switch refuses it as no

@@ -2,6 +2,7 @@
 
 mod asked;
 mod body;
+mod near;
 mod options;
 mod outcome;
 pub(crate) mod place;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use pointsman_analysis::Missed;
 use pointsman_config::Protocol;
 use pointsman_http::Version;
 use pointsman_rules::{Colour, Subject, Truths, Validate};
@@ -27,6 +29,7 @@ use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
 use asked::{Asked, AskedConnection, AskedRequest};
 use body::{Content, Needed, Unread, Wrong};
+use near::Near;
 use options::Options;
 use outcome::Verdict;
 use place::Place;
@@ -48,6 +51,7 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
     --sni NAME             the server name it asked for; its host over TLS
     --alpn NAME            a protocol that its ClientHello offers, without a request; may be given several times
     --trusted-proxy NET    a network of proxies to believe; may be given several times
+    --miss LABEL           how the request misses this rule, instead of the three that are nearest
     --json                 all of it as JSON
 
 exit status: 0 decided, 1 the request is refused before or instead of a decision, 2 wrong use or unreadable input
@@ -74,8 +78,9 @@ pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
 /// The whole explanation; the error is a text for people about input that cannot be read.
 fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
     let place = Place::load(options, colour)?;
+    let missed = near::missed(options.miss.as_deref(), place.program.as_deref())?;
     match &options.request {
-        Some(file) => of_request(options, &place, file),
+        Some(file) => of_request(options, &place, file, missed),
         None => Ok(of_connection(options, &place)),
     }
 }
@@ -94,7 +99,7 @@ fn of_connection(options: &Options, place: &Place) -> Report {
     decided(place, asked, Vec::new(), &view, b"")
 }
 
-fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, String> {
+fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> Result<Report, String> {
     let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
     let mut notes = Vec::new();
     let mut request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
@@ -136,7 +141,7 @@ fn of_request(options: &Options, place: &Place, file: &Path) -> Result<Report, S
         };
     let view = RequestView::new(&request.head, &request.bytes, &connection, path, place.trusted_proxies());
     asked.sees(&view);
-    of_body(place, Asked::Request(asked), notes, &request, view)
+    of_body(place, Asked::Request(asked), notes, &request, view, missed)
         .map_err(|reason| format!("error: `{}` {reason}\n", input::name(file)))
 }
 
@@ -147,12 +152,14 @@ fn of_body(
     mut notes: Vec<String>,
     request: &Request,
     view: RequestView<'_>,
+    missed: Missed,
 ) -> Result<Report, String> {
     let content = Content::of(request, place.hold_bytes_max, &mut notes);
     let path = view.path();
     let Some(program) = place.program.as_ref().filter(|program| !program.payloads.is_empty()) else {
         return Ok(Report {
             needed: content.not_needed(),
+            near: Near::of(place, &view, missed),
             ..decided(place, asked, notes, &view, path.path())
         });
     };
@@ -174,6 +181,9 @@ fn of_body(
         (decided(place, asked, notes, &view, path.path()), outcome)
     };
     report.needed = needed;
+    if let Some(whole) = content.whole(program, &place.body_options, request) {
+        report.near = Near::of(place, &view.with_body(whole.evidence()), missed);
+    }
     match content.check_rest(reading, &outcome).map(|wrong| (program.validate, wrong)) {
         None => {}
         // Nothing was sent to a server yet.
@@ -191,12 +201,19 @@ fn decided(place: &Place, asked: Asked, notes: Vec<String>, subject: &dyn Subjec
     let asked = Some(asked);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool, place.protocol);
-        return Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict };
+        return Report {
+            asked,
+            notes,
+            steps: Vec::new(),
+            needed: Needed::default(),
+            verdict,
+            near: Near::default(),
+        };
     };
     let explanation = program.explain(subject);
     let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
     let verdict = Verdict::new(program, &explanation.decision, subject, path, place);
-    Report { asked, notes, steps, needed: Needed::default(), verdict }
+    Report { asked, notes, steps, needed: Needed::default(), verdict, near: Near::default() }
 }
 
 /// The connection that somebody came over: as the options say, as the listener is, or the usual.

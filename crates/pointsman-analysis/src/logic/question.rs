@@ -1,6 +1,7 @@
 //! One question: whether a request comes to a rule, and makes its condition come to something.
 
 mod around;
+mod near;
 mod of_field;
 mod sampled;
 
@@ -11,6 +12,7 @@ use batsat::Lit;
 use pointsman_rules::{Condition, Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
 use pointsman_view::BodyPaths;
 
+pub(super) use self::near::Original;
 use self::of_field::OfField;
 pub(super) use self::sampled::Seen;
 use super::given::Given;

@@ -81,14 +81,14 @@ fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
     })
 }
 
-fn sources() -> impl Strategy<Value = String> {
+pub(super) fn sources() -> impl Strategy<Value = String> {
     let policy = select(vec!["", "on_unknown reject;\n", "on_unknown skip;\n", "on_unknown routeTo(c);\n"]);
     let fallback = select(vec!["", "else: routeTo(d);\n"]);
     let all = (1_usize..7).prop_flat_map(|of| (0..of).map(|at| rules(at, of)).collect::<Vec<_>>());
     (policy, all, fallback).prop_map(|(policy, all, fallback)| format!("{policy}{}{fallback}", all.concat()))
 }
 
-fn program(source: &str) -> Arc<Program> {
+pub(super) fn program(source: &str) -> Arc<Program> {
     let compiled = compile(source, &Targets::Any).unwrap_or_else(|wrong| panic!("{source}{wrong:?}"));
     Arc::new(compiled.program)
 }

@@ -199,6 +199,16 @@ impl World {
         }
     }
 
+    /// Literals that hold where a test comes to one of [`States::EACH`]; none of a test that plays no part.
+    pub(super) fn stays(&self, test: &Test, state: States) -> Vec<Lit> {
+        match self.tests.get(&test.number()) {
+            None => Vec::new(),
+            Some(known) if state == States::TRUE => vec![known.is_true],
+            Some(known) if state == States::FALSE => vec![known.is_false],
+            Some(known) => vec![!known.is_true, !known.is_false],
+        }
+    }
+
     /// What a condition comes to in the model.
     pub(super) fn state_of(&self, condition: &Condition) -> States {
         let least = |parts: &[Condition], settles: States, otherwise: States| {

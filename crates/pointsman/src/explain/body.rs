@@ -163,6 +163,24 @@ impl Content {
         Ok(Reading { inspection, needed: Needed { to_its_end: true, ..needed }, passed_by })
     }
 
+    /// Reads all of it; nothing where the file does not hold it, or the switch would not.
+    pub(super) fn whole(
+        &self,
+        program: &Program,
+        options: &BodyOptions,
+        request: &Request,
+    ) -> Option<Inspection> {
+        if !matches!(self.end, End::Whole) || self.held_bytes < self.bytes.len() {
+            return None;
+        }
+        let evidence = Evidence::keeping(program, usize::MAX);
+        let paths = Arc::new(BodyPaths::new(program));
+        let mut inspection = Inspection::new(evidence, paths, &request.head, &request.bytes, options);
+        inspection.feed(&self.bytes);
+        inspection.finish();
+        Some(inspection)
+    }
+
     /// What is wrong with the body behind what was needed: nothing where no server gets it, or where the file does not
     /// hold it.
     pub(super) fn check_rest(&self, reading: Reading, outcome: &Outcome<'_>) -> Option<Wrong> {

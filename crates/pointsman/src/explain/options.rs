@@ -32,6 +32,8 @@ pub(super) struct Options {
     /// What a ClientHello offers, best first.
     pub(super) alpn: Vec<Vec<u8>>,
     pub(super) trusted_proxies: Vec<IpNet>,
+    /// The label of a rule that the request misses.
+    pub(super) miss: Option<String>,
     pub(super) json: bool,
 }
 
@@ -64,6 +66,7 @@ impl Options {
                         value(&mut parser, "--trusted-proxy", "a network such as `10.0.0.0/8`")?;
                     options.trusted_proxies.push(network.0);
                 }
+                Arg::Long("miss") => options.miss = Some(parser.value()?.string()?),
                 Arg::Long("json") => options.json = true,
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => files.push(PathBuf::from(file)),
@@ -85,6 +88,9 @@ impl Options {
         let Some(request) = &self.request else {
             if !self.has_configuration() {
                 return Err(TWO_FILES.into());
+            }
+            if self.miss.is_some() {
+                return Err("`--miss` is for a request, and a connection is explained without one".into());
             }
             return match self.sni.as_deref() {
                 Some(name) if !name.is_empty() && !is_dns_name(name.as_bytes()) => {
@@ -181,7 +187,7 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let words = "a.toml r --listener shop --srcip ::1 --srcport 1 --proxied 10.0.0.9 --dstip 10.0.0.1 --dstport 2 \
-                     --tls 1.2 --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --json";
+                     --tls 1.2 --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --miss R1 --json";
         let options = read(&words.split(' ').collect::<Vec<_>>()).expect("good").expect("no help");
         assert!(options.has_configuration() && options.json);
         assert_eq!((options.src_port, options.dst_port, options.tls), (Some(1), Some(2), Some("1.2")));
@@ -189,6 +195,7 @@ mod tests {
             (options.listener.as_deref(), options.sni.as_deref()),
             (Some("shop"), Some("shop.example"))
         );
+        assert_eq!(options.miss.as_deref(), Some("R1"));
         assert_eq!(options.proxied.map(|client| client.to_string()).as_deref(), Some("10.0.0.9"));
         let proxies: Vec<_> = options.trusted_proxies.iter().map(ToString::to_string).collect();
         assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.1/32"]);
@@ -205,6 +212,7 @@ mod tests {
             "a b --tls 1.1",
             "a b --alpn h2",
             "a.toml --tls 1.4",
+            "a.toml --miss R1",
             "a.toml --sni 10.0.0.1",
             "a b --srcip x",
             "a b --dstport 65536",

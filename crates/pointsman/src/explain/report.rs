@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::body::Needed;
+use super::near::Near;
 use super::outcome::{Action, End, Verdict};
 use super::spelling;
 use crate::check::terminal::{Style, cell};
@@ -19,6 +20,7 @@ pub(super) struct Report {
     /// Nothing where there is none, and none is spoken of.
     pub(super) needed: Needed,
     pub(super) verdict: Verdict,
+    pub(super) near: Near,
 }
 
 /// A rule that was asked.
@@ -134,7 +136,7 @@ impl Report {
     /// The switch refuses it before a rule is asked, or before one decides.
     pub(super) fn refused(asked: Option<Asked>, notes: Vec<String>, status: u16, reason: &str) -> Report {
         let verdict = Verdict::refused(status, reason.to_owned());
-        Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict }
+        Report { asked, notes, steps: Vec::new(), needed: Needed::default(), verdict, near: Near::default() }
     }
 
     /// The explanation for people.
@@ -171,6 +173,7 @@ impl Report {
             text.push('\n');
         }
         text.push_str(&self.ending(colour));
+        text.push_str(&self.near.text(colour));
         text
     }
 
@@ -213,6 +216,7 @@ impl Report {
             report["body_bytes_needed"] = json!(bytes);
             report["body_end_needed"] = json!(to_its_end);
             report["body_bytes"] = json!(of_bytes);
+            report["misses"] = self.near.to_json();
         }
         format!("{report:#}\n")
     }
@@ -275,6 +279,7 @@ mod tests {
                 steps: Vec::new(),
                 needed,
                 verdict: Verdict::refused(400, "why".to_owned()),
+                near: Near::default(),
             };
             let text = report.text(Colour::Never);
             assert_eq!(text.contains("body"), expected.is_some(), "{text}");

@@ -1,4 +1,4 @@
-//! Explanations of requests with bodies, against `testdata/explain/bodies.txt`.
+//! Explanations of requests with bodies, and of what requests miss, against `testdata/explain/*.txt`.
 //!
 //! `UPDATE_EXPECT=1` writes what is expected anew.
 
@@ -10,13 +10,14 @@ use pointsman_rules::Colour;
 
 use super::{Options, reported};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/explain/bodies.txt");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/explain");
 
-/// The lines of a case: rules behind `rules| `, the request behind `> ` and `| `, what is printed behind `= `.
+/// The lines of a case: rules behind `rules| `, the label of a rule that is missed behind `miss| `, the request behind `> ` and `| `, what is printed behind `= `.
 #[derive(Default)]
 struct Case<'a> {
     written: Vec<&'a str>,
     rules: String,
+    miss: Option<String>,
     head: String,
     body: Vec<u8>,
     expected: String,
@@ -24,7 +25,17 @@ struct Case<'a> {
 
 #[test]
 fn bodies_are_explained() {
-    let file = fs::read_to_string(FILE).expect("the vectors are there");
+    check("bodies.txt");
+}
+
+#[test]
+fn misses_are_found() {
+    check("misses.txt");
+}
+
+fn check(name: &str) {
+    let path = Path::new(FOLDER).join(name);
+    let file = fs::read_to_string(&path).expect("the vectors are there");
     let (top, rest) = file.split_at(file.find("== ").expect("a case"));
     let mut anew = top.to_owned();
     let mut wrong = Vec::new();
@@ -43,7 +54,7 @@ fn bodies_are_explained() {
         anew.push('\n');
     }
     if env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(FILE, anew.trim_end().to_owned() + "\n").expect("a writable file");
+        fs::write(&path, anew.trim_end().to_owned() + "\n").expect("a writable file");
         return;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -61,6 +72,7 @@ impl<'a> Case<'a> {
                 }
                 ("==", _) => {}
                 ("rules|", rule) => writeln!(case.rules, "{rule}").expect("memory"),
+                ("miss|", label) => case.miss = Some(label.to_owned()),
                 (">", field) => write!(case.head, "{field}\r\n").expect("memory"),
                 ("|", content) => case.body.extend(content.replace("\\r\\n", "\r\n").bytes()),
                 _ => panic!("`{line}` does not stand here"),
@@ -81,6 +93,7 @@ impl<'a> Case<'a> {
         let options = Options {
             rules: write("a.rules", self.rules.as_bytes()),
             request: Some(write("a.http", &[self.head.as_bytes(), b"\r\n", &self.body].concat())),
+            miss: self.miss.clone(),
             ..Options::default()
         };
         match reported(&options, Colour::Never) {

@@ -1,13 +1,12 @@
 //! Requests as the fields and values that they were made for.
 
-use std::ops::ControlFlow;
-
-use pointsman_rules::{Condition, Field, OwnedValue, Subject, Truth};
+use pointsman_rules::{Condition, Field, OwnedValue, Truth};
 
 use super::{Analyst, Answer, Question, Trial};
+use crate::logic::misses::values;
 use crate::logic::states::States;
 use crate::wanted::{Sketch, Values};
-use crate::witness::{Witness, realise, with_subject};
+use crate::witness::{Witness, realise, with_all_values, with_subject};
 
 /// What the rules saw of a request.
 #[derive(Debug, Default)]
@@ -74,20 +73,18 @@ impl<'p> Analyst<'p> {
             arrival: rule.map(|rule| rule.truth(subject)),
             values: fields
                 .iter()
-                .map(|field| ((*field).clone(), values_of(subject, field)))
+                .map(|field| ((*field).clone(), values(subject, field).known))
                 .filter(|(_, values)| !values.is_empty())
                 .collect(),
         });
         seen.unwrap_or_default()
     }
-}
 
-/// All values of a field.
-pub(crate) fn values_of<S: Subject + ?Sized>(subject: &S, field: &Field) -> Vec<OwnedValue> {
-    let mut values = Vec::new();
-    subject.each(field, &mut |value| {
-        values.push(value.into());
-        ControlFlow::Continue(())
-    });
-    values
+    /// All values of fields of a request.
+    pub(crate) fn shown(&mut self, witness: &Witness, fields: &[&'p Field]) -> Option<Vec<Values>> {
+        self.effort.take(REQUEST_STEPS + fields.len() as u64);
+        with_all_values(self.program, &self.paths, witness, self.setting, |subject| {
+            fields.iter().map(|field| values(subject, field)).collect()
+        })
+    }
 }

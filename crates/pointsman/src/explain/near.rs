@@ -1,0 +1,190 @@
+//! What a request would have to have to come to rules that it misses.
+
+use pointsman_analysis::{Change, Effort, Miss, Missed, Setting, misses};
+use pointsman_rules::{Cause, Colour, OwnedValue, Program, RuleIndex, Subject};
+use serde_json::{Value, json};
+
+use super::place::Place;
+use super::report::shown;
+use crate::check::terminal::{Style, cell};
+
+/// Steps of the analyst; it takes part of a second to use them up.
+const STEPS: u64 = 20_000_000;
+
+/// So many rules are shown where none is asked for.
+const SHOWN_MAX: usize = 3;
+
+/// Characters of a value, and values of a field, that are shown to people.
+const VALUE_CHARS_MAX: usize = 60;
+const VALUES_MAX: usize = 4;
+
+/// How a request misses rules.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    /// The label of the rule that was asked for.
+    asked: Option<String>,
+    rules: Vec<Rule>,
+}
+
+/// A rule, and what would have to be otherwise for it to be asked, and be true.
+#[derive(Debug)]
+struct Rule {
+    label: String,
+    changes: Vec<Change>,
+}
+
+/// The rules to look at; the error is a text for people.
+pub(super) fn missed(label: Option<&str>, program: Option<&Program>) -> Result<Missed, String> {
+    let Some(label) = label else { return Ok(Missed::Closest(SHOWN_MAX)) };
+    let rules = program.into_iter().flat_map(|program| program.rules.iter().chain(&program.fallback));
+    let mut named = (0..).map(RuleIndex).zip(rules).filter(|(_, rule)| &*rule.label == label);
+    match named.next() {
+        Some((index, _)) => Ok(Missed::Rule(index)),
+        None => {
+            let label = shown(label.as_bytes());
+            Err(format!(
+                "error: no rule has the label `{label}`\n\
+                 help: `--miss` takes the label of a rule, `else`, or `#3` for the third rule where it has none\n"
+            ))
+        }
+    }
+}
+
+impl Near {
+    /// What is missed by a subject whose body is read to its end.
+    pub(super) fn of(place: &Place, subject: &dyn Subject, missed: Missed) -> Near {
+        let Some(program) = &place.program else { return Near::default() };
+        let label = |index: RuleIndex| program.rule(index).map_or("?", |rule| &rule.label).to_owned();
+        let found = misses(program, &setting(place), subject, missed, Effort::new(STEPS));
+        let asked = match missed {
+            Missed::Rule(index) => Some(label(index)),
+            Missed::Closest(_) => None,
+        };
+        let rule = |miss: Miss| Rule { label: label(miss.rule), changes: miss.changes };
+        Near { asked, rules: found.into_iter().map(rule).collect() }
+    }
+
+    /// For people; empty where there is nothing to say.
+    pub(super) fn text(&self, colour: Colour) -> String {
+        let mut text = match (&self.asked, self.rules.as_slice()) {
+            (None, []) => return String::new(),
+            (Some(label), []) => {
+                return format!("\nno request near this one was found that takes `{label}`\n");
+            }
+            _ => "\nnearest misses\n".to_owned(),
+        };
+        let width = self.rules.iter().map(|rule| rule.label.chars().count()).max().unwrap_or(0);
+        for rule in &self.rules {
+            let mut label = rule.label.as_str();
+            if rule.changes.is_empty() {
+                let label = cell(label, width, Style::Cyan, colour);
+                text.push_str(&format!("  {label}  none: it is true for the request as it is\n"));
+            }
+            for Change { field, old, old_unsettled, new, new_unsettled } in &rule.changes {
+                let cell = cell(label, width, Style::Cyan, colour);
+                let (old, new) = (listed(old, *old_unsettled), listed(new, *new_unsettled));
+                text.push_str(&format!("  {cell}  {field}: {old} -> {new}\n"));
+                label = "";
+            }
+        }
+        text
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let rules = self.rules.iter().map(|Rule { label, changes }| {
+            let changes = changes.iter().map(|change| {
+                let values = |values: &[OwnedValue]| values.iter().map(value_to_json).collect::<Vec<_>>();
+                let (old, new) = (values(&change.old), values(&change.new));
+                let mut object = json!({ "field": change.field.to_string(), "old": old, "new": new });
+                for (name, cause) in
+                    [("old_unsettled", change.old_unsettled), ("new_unsettled", change.new_unsettled)]
+                {
+                    if let Some(cause) = cause {
+                        object[name] = json!(cause.to_string());
+                    }
+                }
+                object
+            });
+            json!({ "rule": label, "changes": changes.collect::<Vec<_>>() })
+        });
+        rules.collect()
+    }
+}
+
+/// What else could have come. Rules by themselves say nothing of TLS.
+fn setting(place: &Place) -> Setting {
+    let is_alone = place.listener.is_empty();
+    let setting = place.setting();
+    Setting { speaks_tls: setting.speaks_tls.filter(|_| !is_alone), ..setting }
+}
+
+fn listed(values: &[OwnedValue], unsettled: Option<Cause>) -> String {
+    let words = values.iter().take(VALUES_MAX).map(|value| match value {
+        OwnedValue::Nothing => "null, an object or an array".to_owned(),
+        OwnedValue::Unknown(cause) => format!("unknown ({cause})"),
+        value => format!("`{}`", cut(&text_of(value))),
+    });
+    let words: Vec<_> = words.collect();
+    let known = match values.len().checked_sub(VALUES_MAX) {
+        None | Some(0) => words.join(", "),
+        Some(more) => format!("{} and {more} more", words.join(", ")),
+    };
+    match (values.is_empty(), unsettled) {
+        (true, None) => "absent".to_owned(),
+        (true, Some(cause)) => format!("unknown ({cause})"),
+        (false, None) => known,
+        (false, Some(cause)) => format!("{known}, further ones unknown ({cause})"),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+fn text_of(value: &OwnedValue) -> String {
+    match value {
+        OwnedValue::Text(text) => shown(text),
+        OwnedValue::Integer(integer) => integer.to_string(),
+        OwnedValue::Ip(ip) => ip.to_canonical().to_string(),
+        OwnedValue::Boolean(boolean) => boolean.to_string(),
+        OwnedValue::Nothing | OwnedValue::Unknown(_) => String::new(),
+    }
+}
+
+fn value_to_json(value: &OwnedValue) -> Value {
+    match value {
+        OwnedValue::Nothing => Value::Null,
+        OwnedValue::Unknown(cause) => json!({ "unknown": cause.to_string() }),
+        value => json!(text_of(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_listed_and_cut() {
+        let text = |text: &str| OwnedValue::Text(text.as_bytes().into());
+        let long = "x".repeat(100);
+        for (values, expected) in [
+            (vec![], "absent".to_owned()),
+            (vec![OwnedValue::Integer(80)], "`80`".to_owned()),
+            (
+                vec![text("a\u{1b}"), OwnedValue::Nothing],
+                "`a\\u{1b}`, null, an object or an array".to_owned(),
+            ),
+            (vec![text("a"); 6], "`a`, `a`, `a`, `a` and 2 more".to_owned()),
+            (vec![text(&long)], format!("`{}…`", "x".repeat(VALUE_CHARS_MAX))),
+        ] {
+            assert_eq!(listed(&values, None), expected);
+        }
+        let malformed = Some(Cause::Malformed);
+        assert_eq!(listed(&[], malformed), "unknown (malformed)");
+        let expected = "`1`, further ones unknown (malformed)";
+        assert_eq!(listed(&[OwnedValue::Integer(1)], malformed), expected);
+    }
+}
