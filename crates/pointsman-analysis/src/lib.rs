@@ -1,5 +1,5 @@
-//! What the rules of a set mean together: which are never reached, which conflict, and what no rule decides. Whatever is
-//! said here is proved: by a request that the rules were asked about, or by the rules that leave none.
+//! What the rules of a set mean together: which are never reached, which conflict, what no rule decides, and what another
+//! set decides differently. Whatever is said here is proved: by a request that the rules were asked about, or by the rules that leave none.
 //!
 //! Invariant: nothing here reads a clock, a socket or a file. Work is counted in steps ([`Effort`]); where they are used
 //! up, nothing is said.
@@ -11,5 +11,7 @@ mod wanted;
 mod witness;
 
 pub use effort::Effort;
-pub use logic::{Code, Finding, findings};
+pub use logic::{
+    Code, Decider, Difference, Differences, Finding, Holds, RuleSide, Undecided, differences, findings,
+};
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

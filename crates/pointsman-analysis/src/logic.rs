@@ -4,6 +4,7 @@
 //! What the solver is told is never more than holds for every request; it may be less. So where it finds nothing there is
 //! nothing, and what it finds is made into a request, which the rules are asked about.
 
+mod difference;
 mod findings;
 mod lemmas;
 mod meetings;
@@ -17,4 +18,5 @@ mod tests;
 mod walk;
 mod world;
 
+pub use difference::{Decider, Difference, Differences, Holds, RuleSide, Undecided, differences};
 pub use findings::{Code, Finding, findings};

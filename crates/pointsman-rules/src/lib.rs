@@ -21,6 +21,7 @@ mod format;
 #[cfg(test)]
 mod generated;
 mod halt;
+mod joined;
 mod lexer;
 mod lines;
 mod mutation;

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod diff;
 mod explain;
 mod format;
 mod replay;
@@ -29,6 +30,7 @@ pointsman, a secure content switch
     pointsman explain RULES [REQUEST]    what the rules say of a raw request or a connection, rule by rule
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
+    pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Some("explain") => explain::explain(rest),
         Some("test") => test::test(rest),
         Some("replay") => replay::replay(rest),
+        Some("diff") => diff::diff(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {

@@ -1,7 +1,7 @@
 //! Findings against what a look at every request says that the tests can tell apart.
 
 mod examples;
-mod requests;
+pub(super) mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -66,7 +66,7 @@ fn blocks(at: usize, of: usize) -> impl Strategy<Value = String> {
     prop_oneof![5 => ends, 1 => next, 2 => jump].boxed()
 }
 
-fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
+pub(super) fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
     let otherwise = prop::option::weighted(0.4, blocks(at, of));
     let plain = prop_oneof![
         12 => (conditions(), otherwise).prop_map(|(condition, otherwise)| (Some(condition), otherwise)),
@@ -79,21 +79,21 @@ fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
     })
 }
 
-fn sources() -> impl Strategy<Value = String> {
+pub(super) fn sources() -> impl Strategy<Value = String> {
     let policy = select(vec!["", "on_unknown reject;\n", "on_unknown skip;\n", "on_unknown routeTo(c);\n"]);
     let fallback = select(vec!["", "else: routeTo(d);\n"]);
     let all = (1_usize..7).prop_flat_map(|of| (0..of).map(|at| rules(at, of)).collect::<Vec<_>>());
     (policy, all, fallback).prop_map(|(policy, all, fallback)| format!("{policy}{}{fallback}", all.concat()))
 }
 
-fn program(source: &str) -> Arc<Program> {
+pub(super) fn program(source: &str) -> Arc<Program> {
     let compiled = compile(source, &Targets::Any).unwrap_or_else(|wrong| panic!("{source}{wrong:?}"));
     Arc::new(compiled.program)
 }
 
 /// A subject of few fields.
 #[derive(Clone, Debug, Default)]
-struct MadeUp(BTreeMap<&'static str, (Vec<OwnedValue>, Vec<Truth>)>);
+pub(super) struct MadeUp(BTreeMap<&'static str, (Vec<OwnedValue>, Vec<Truth>)>);
 
 impl Subject for MadeUp {
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
@@ -118,7 +118,7 @@ fn name(field: &Field) -> &'static str {
 
 /// Where requests come from. On a Unix socket there are no ports, and no witness comes to one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sockets {
+pub(super) enum Sockets {
     Tcp,
     Unix,
 }
@@ -151,7 +151,7 @@ fn lists(field: &str, sockets: Sockets) -> Vec<Vec<OwnedValue>> {
 }
 
 /// One subject for each way in which the tests of a program can come out.
-fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
+pub(super) fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
     let mut tests: BTreeMap<&'static str, BTreeMap<u32, &Test>> = BTreeMap::new();
     for rule in &program.rules {
         rule.condition.each_test(&mut |test| {

@@ -99,7 +99,7 @@ fn commands(page: &str) -> usize {
 #[test]
 fn options_of_the_reference() {
     let page = read("docs/reference/commands.md");
-    for command in ["run", "check", "fmt", "explain", "test", "replay", "demo"] {
+    for command in ["run", "check", "fmt", "explain", "test", "replay", "diff", "demo"] {
         let help = pointsman(Path::new("."), &[command, "--help"]).stdout;
         let words = help.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
         for option in words.filter(|word| word.starts_with("--")) {
