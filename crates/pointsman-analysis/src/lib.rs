@@ -1,5 +1,6 @@
-//! What the rules of a set mean together: which are never reached, which conflict, what no rule decides, and whether what
-//! is asserted of them holds. Whatever is said here is proved: by a request that the rules were asked about, or by the rules that leave none.
+//! What the rules of a set mean together: which are never reached, which conflict, what no rule decides, whether what is
+//! asserted of them holds, and what another set decides differently. Whatever is said here is proved: by a request that the
+//! rules were asked about, or by the rules that leave none.
 //!
 //! Invariant: nothing here reads a clock, a socket or a file. Work is counted in steps ([`Effort`]); where they are used
 //! up, nothing is said.
@@ -12,7 +13,8 @@ mod witness;
 
 pub use effort::Effort;
 pub use logic::{
-    Barred, Broken, Change, Code, Finding, Miss, Missed, Proof, Reach, Sample, Samples, Why, findings,
-    findings_about, misses, prove, rule_names, samples,
+    Barred, Broken, Change, Code, Decider, Difference, Differences, Finding, Holds, Miss, Missed, Proof,
+    Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings, findings_about, misses, prove,
+    rule_names, samples,
 };
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

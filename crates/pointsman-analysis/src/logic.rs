@@ -5,6 +5,7 @@
 //! nothing, and what it finds is made into a request, which the rules are asked about.
 
 mod about;
+mod difference;
 mod findings;
 mod given;
 mod lemmas;
@@ -23,6 +24,7 @@ mod walk;
 mod world;
 
 pub use about::findings_about;
+pub use difference::{Decider, Difference, Differences, Holds, RuleSide, Undecided, differences};
 pub use findings::{Code, Finding, findings, rule_names};
 pub use misses::{Change, Miss, Missed, misses};
 pub use proofs::{Barred, Broken, Proof, prove};

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_rules::{Field, Program};
+use pointsman_rules::{Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
 use self::reading::Reading;
@@ -61,6 +61,19 @@ impl Witness {
     /// Whether a proxy must be believed that the setting does not name.
     pub(crate) fn needs_proxy(&self) -> bool {
         self.proxy.is_some()
+    }
+
+    /// Shows what rules decide of it, at a listener of this setting. Nothing where the switch refuses it as no request.
+    pub fn decided<T>(
+        &self,
+        program: &Arc<Program>,
+        setting: &Setting,
+        see: impl FnOnce(&Decision<'_>) -> T,
+    ) -> Option<T> {
+        let paths = Arc::new(BodyPaths::new(program));
+        with_subject(program, &paths, self, setting, |subject| {
+            see(&program.decide(subject, &mut Truths::default()))
+        })
     }
 
     fn trusted(&self, setting: &Setting) -> Vec<IpNet> {

@@ -22,6 +22,7 @@ mod format;
 #[cfg(test)]
 mod generated;
 mod halt;
+mod joined;
 mod lexer;
 mod lines;
 mod mutation;

@@ -105,7 +105,7 @@ impl fmt::Display for TargetName {
 ///
 /// What a decision needs of the rule that took it lies in one line of the cache, in front: the label and `then` down to
 /// what it awaits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Rule {
     /// The label, or `#3` (its position, from 1) where it has none, or `else`.
@@ -274,7 +274,7 @@ pub enum Order {
 }
 
 /// The actions of one branch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Block {
     /// Where the walk goes from here.
@@ -295,7 +295,7 @@ impl Block {
 }
 
 /// Where the walk goes after a block.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Exit {
     /// To the next rule.
     #[default]
@@ -307,7 +307,7 @@ pub enum Exit {
 }
 
 /// An action that decides.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// `routeTo(target, stickiness)`.
     RouteTo {
@@ -357,7 +357,7 @@ pub enum Stickiness {
 }
 
 /// An action that changes the request or the answer, committed with the terminal action.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// `setHeader`, `addHeader`, `removeHeader` and the same with `Response`.
     Header {
@@ -380,7 +380,7 @@ pub enum Effect {
 }
 
 /// Request or answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The request, on its way to the server.
     Request,
@@ -389,7 +389,7 @@ pub enum Side {
 }
 
 /// What is done with a header.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HeaderEdit {
     /// Replaces every line of that name by one.
     Set(Template),
@@ -400,11 +400,11 @@ pub enum HeaderEdit {
 }
 
 /// A text with fields in it: `https://${host}${path}`.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Template(pub Vec<Piece>);
 
 /// A piece of a template.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Piece {
     /// Literal bytes.
     Literal(Box<[u8]>),

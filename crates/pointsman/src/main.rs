@@ -3,6 +3,7 @@
 mod ask;
 mod check;
 mod demo;
+mod diff;
 mod explain;
 mod format;
 mod replay;
@@ -31,6 +32,7 @@ pointsman, a secure content switch
     pointsman ask RULES QUESTION         whether a request gets somewhere: can <condition> reach <target>?
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
+    pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Some("ask") => ask::ask(rest),
         Some("test") => test::test(rest),
         Some("replay") => replay::replay(rest),
+        Some("diff") => diff::diff(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {

@@ -8,7 +8,7 @@ mod progress;
 mod record;
 mod report;
 mod ruling;
-mod stand;
+pub(crate) mod stand;
 mod tally;
 
 use std::ffi::OsString;

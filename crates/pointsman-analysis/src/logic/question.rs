@@ -1,6 +1,8 @@
 //! One question: whether a request comes to a rule, and makes its condition come to something.
 
+pub(super) mod across;
 mod around;
+mod came;
 mod near;
 mod of_field;
 mod sampled;
@@ -9,16 +11,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
-use pointsman_rules::{Condition, Field, Op, Over, Program, Rule, RuleIndex, Subject, Test, Truths};
+use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Truths};
 use pointsman_view::BodyPaths;
 
+use self::across::Across;
+use self::came::{Came, came};
 pub(super) use self::near::Original;
-use self::of_field::OfField;
+use self::of_field::{OfField, needs_value};
 pub(super) use self::sampled::Seen;
 use super::given::Given;
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
-use super::walk::{Instead, Passage, Walk, truth};
+use super::walk::Walk;
 use super::world::{Matters, Said, World};
 use crate::Effort;
 use crate::space::{Automata, Solved, solve};
@@ -32,7 +36,7 @@ const REQUEST_STEPS: u64 = 200;
 /// So many answers about fields are kept.
 const SOLVED_MAX: usize = 100_000;
 /// Where no request can be made that shows which rules matter, all are taken into account, up to so many.
-const ALL_RULES_MAX: u32 = 64;
+const ALL_RULES_MAX: usize = 64;
 /// Of more rules than these it is not tried which of them could be left out of a proof.
 const SHRUNK_RULES_MAX: usize = 40;
 
@@ -56,7 +60,12 @@ pub(super) enum Way {
     Otherwise,
     /// Nothing: two conditions by themselves.
     Apart,
+    /// Those of an old program let the request pass to the removed rule, and those of a new one behind it to the rule.
+    Across,
 }
+
+/// Rules, each with what its condition comes to.
+pub(super) type Pattern = Vec<(u32, States)>;
 
 /// What there is to say.
 #[derive(Debug)]
@@ -82,13 +91,31 @@ pub(super) struct Analyst<'p> {
     solved: HashMap<Lemma, Values>,
     truths: Truths,
     effort: Effort,
+    /// The two programs that it is made of, where it is.
+    pub(super) across: Option<Across<'p>>,
 }
 
 impl<'p> Analyst<'p> {
     pub(super) fn new(program: &'p Arc<Program>, setting: &'p Setting, effort: Effort) -> Analyst<'p> {
+        Analyst::of_walk(program, Walk::new(program), setting, effort)
+    }
+
+    /// Of a program that is [`Program::joined`].
+    pub(super) fn of_two(
+        program: &'p Arc<Program>,
+        programs: [&'p Arc<Program>; 2],
+        setting: &'p Setting,
+        effort: Effort,
+    ) -> Analyst<'p> {
+        let walk = Walk::joined(program, programs.map(|program| &**program));
+        let across = Some(Across::new(programs));
+        Analyst { across, ..Analyst::of_walk(program, walk, setting, effort) }
+    }
+
+    fn of_walk(program: &'p Arc<Program>, walk: Walk, setting: &'p Setting, effort: Effort) -> Analyst<'p> {
         Analyst {
             program,
-            walk: Walk::new(program),
+            walk,
             given: None,
             setting,
             paths: Arc::new(BodyPaths::new(program)),
@@ -97,12 +124,18 @@ impl<'p> Analyst<'p> {
             solved: HashMap::new(),
             truths: Truths::default(),
             effort,
+            across: None,
         }
     }
 
     pub(super) fn ask(&mut self, question: Question) -> Answer {
+        self.ask_beside(question, &[])
+    }
+
+    /// The same of a request that fits none of these patterns.
+    pub(super) fn ask_beside(&mut self, question: Question, patterns: &[Pattern]) -> Answer {
         let mut effort = self.effort.part(QUESTION_STEPS);
-        let (answer, _) = Trial::of(self, question, &[]).run(&mut effort);
+        let (answer, _) = Trial::of(self, question, &[], patterns).run(&mut effort);
         self.effort.give_back(effort);
         answer
     }
@@ -120,6 +153,15 @@ impl<'p> Analyst<'p> {
         solved
     }
 
+    /// What becomes of a request that was made for a question about one program.
+    fn came(&mut self, question: Question, witness: &Witness) -> Option<Came> {
+        let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
+        let came = with_subject(program, &self.paths, witness, self.setting, |subject| {
+            came(question, program, walk, subject, truths)
+        });
+        came.flatten()
+    }
+
     /// Whether no steps are left.
     pub(super) fn is_used_up(&self) -> bool {
         self.effort.is_used_up()
@@ -133,6 +175,11 @@ impl<'p> Analyst<'p> {
     /// Takes steps for work beside the questions; false where there are not as many left.
     pub(super) fn take(&mut self, steps: usize) -> bool {
         self.effort.take(steps as u64)
+    }
+
+    /// What becomes of a request depends on it, too.
+    pub(super) fn setting(&self) -> &'p Setting {
+        self.setting
     }
 
     fn rule(&self, index: u32) -> Option<&'p Rule> {
@@ -166,6 +213,8 @@ struct Trial<'a, 'p> {
     visits: BTreeMap<u32, Lit>,
     /// An assumption for all that was not proved but only not found.
     unproved: Lit,
+    /// What the request does not fit.
+    patterns: &'a [Pattern],
 }
 
 /// What became of a choice of the solver.
@@ -182,6 +231,7 @@ impl<'a, 'p> Trial<'a, 'p> {
         analyst: &'a mut Analyst<'p>,
         question: Question,
         also: &[(&'p Condition, States)],
+        patterns: &'a [Pattern],
     ) -> Trial<'a, 'p> {
         let mut world = World::new();
         let unproved = world.variable();
@@ -194,6 +244,7 @@ impl<'a, 'p> Trial<'a, 'p> {
             jumps: BTreeMap::new(),
             visits: BTreeMap::new(),
             unproved,
+            patterns,
         };
         if let Some(given) = &trial.analyst.given {
             let literal = trial.world.require(given.condition, States::TRUE);
@@ -208,6 +259,7 @@ impl<'a, 'p> Trial<'a, 'p> {
             let literal = trial.world.require(condition, *states);
             trial.world.clause(vec![literal]);
         }
+        patterns.iter().for_each(|pattern| trial.forbid(pattern));
         trial
     }
 
@@ -316,11 +368,13 @@ impl<'a, 'p> Trial<'a, 'p> {
         effort.take(REQUEST_STEPS + one_by_one / 8);
         let analyst = &mut *self.analyst;
         let witness = realise(sketch, analyst.setting)?;
-        let (program, walk, truths) = (analyst.program, &analyst.walk, &mut analyst.truths);
-        let came = with_subject(program, &analyst.paths, &witness, analyst.setting, |subject| {
-            came(question, program, walk, subject, truths)
-        });
-        Ok(match came.flatten() {
+        let came = match (&analyst.across, question.way) {
+            (Some(across), Way::Across) => {
+                across.came(question, self.patterns, &witness, analyst.setting, &mut analyst.truths)
+            }
+            _ => analyst.came(question, &witness),
+        };
+        Ok(match came {
             Some(Came::There) => {
                 let given = analyst.given.as_ref();
                 let holds = given.is_none_or(|given| given.holds(&witness, analyst.setting));
@@ -385,17 +439,29 @@ impl<'a, 'p> Trial<'a, 'p> {
         if let Some(proof) = self.falls(&met, effort) {
             return Some(proof);
         }
-        let Question { rule, removed, way, .. } = self.question;
-        if way != Way::Walk || rule > ALL_RULES_MAX {
-            return None;
-        }
-        for other in (0..rule).filter(|other| removed.is_none_or(|(removed, _)| removed != *other)) {
+        for other in self.passed()? {
             if !self.active.contains_key(&other) {
                 self.activate(other, effort);
             }
         }
         let all: Vec<_> = self.active.values().copied().collect();
         self.falls(&all, effort)
+    }
+
+    /// All rules that the request has to pass; nothing where they are too many.
+    fn passed(&self) -> Option<Vec<u32>> {
+        let Question { rule, removed, way, .. } = self.question;
+        let removed = removed.map(|(removed, _)| removed);
+        let passed: Vec<u32> = match (way, &self.analyst.across, removed) {
+            (Way::Walk, ..) => {
+                (0..rule).filter(|other| removed != Some(*other)).take(ALL_RULES_MAX + 1).collect()
+            }
+            (Way::Across, Some(across), Some(removed)) => {
+                (0..removed).chain(across.middle()..rule).take(ALL_RULES_MAX + 1).collect()
+            }
+            _ => return None,
+        };
+        (passed.len() <= ALL_RULES_MAX).then_some(passed)
     }
 
     /// Whether these assumptions alone leave nothing, and which of them then.
@@ -427,52 +493,4 @@ impl<'a, 'p> Trial<'a, 'p> {
             }
         }
     }
-}
-
-/// Whether the field has a value where a test comes to one of these.
-fn needs_value(test: &Test, states: States) -> bool {
-    states == States::TRUE && test.over != Over::Count
-}
-
-/// What became of a request.
-enum Came {
-    There,
-    /// It was stopped, behind some rules that jumped.
-    Stopped {
-        by: u32,
-        jumped: Vec<u32>,
-    },
-}
-
-/// What becomes of a request that was made for a question; nothing where it is not what it was made to be.
-fn came<S: Subject + ?Sized>(
-    question: Question,
-    program: &Program,
-    walk: &Walk,
-    subject: &S,
-    truths: &mut Truths,
-) -> Option<Came> {
-    let Question { rule, states, removed, way } = question;
-    let is_so = |(rule, states): (u32, States)| states.covers(truth(program, rule, subject));
-    if way == Way::Apart {
-        return (is_so((rule, states)) && removed.is_none_or(is_so)).then_some(Came::There);
-    }
-    // Without it the way to it is the same.
-    let (target, without) = match (way, removed) {
-        (Way::Otherwise, Some((removed, _))) => (removed, None),
-        (_, removed) => (rule, removed.map(|(removed, _)| removed)),
-    };
-    match walk.follow(program, subject, target, without, truths)? {
-        Passage::Stopped { by, jumped } => return Some(Came::Stopped { by, jumped }),
-        Passage::Arrived(_) if !removed.is_none_or(is_so) => return None,
-        Passage::Arrived(state) if way == Way::Walk && !states.covers(state) => return None,
-        Passage::Arrived(_) => {}
-    }
-    if way == Way::Walk {
-        return Some(Came::There);
-    }
-    Some(match walk.otherwise(program, subject, target, truths) {
-        (Instead::Same(by), jumped) => Came::Stopped { by, jumped },
-        (Instead::Other, _) => Came::There,
-    })
 }

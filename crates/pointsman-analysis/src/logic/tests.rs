@@ -3,7 +3,7 @@
 mod about;
 mod examples;
 mod proofs;
-mod requests;
+pub(super) mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -68,7 +68,7 @@ fn blocks(at: usize, of: usize) -> impl Strategy<Value = String> {
     prop_oneof![5 => ends, 1 => next, 2 => jump].boxed()
 }
 
-fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
+pub(super) fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
     let otherwise = prop::option::weighted(0.4, blocks(at, of));
     let plain = prop_oneof![
         12 => (conditions(), otherwise).prop_map(|(condition, otherwise)| (Some(condition), otherwise)),
@@ -95,7 +95,7 @@ pub(super) fn program(source: &str) -> Arc<Program> {
 
 /// A subject of few fields.
 #[derive(Clone, Debug, Default)]
-struct MadeUp(BTreeMap<&'static str, (Vec<OwnedValue>, Vec<Truth>)>);
+pub(super) struct MadeUp(BTreeMap<&'static str, (Vec<OwnedValue>, Vec<Truth>)>);
 
 impl Subject for MadeUp {
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
@@ -120,7 +120,7 @@ fn name(field: &Field) -> &'static str {
 
 /// Where requests come from. On a Unix socket there are no ports, and no witness comes to one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sockets {
+pub(super) enum Sockets {
     Tcp,
     Unix,
 }
@@ -153,7 +153,7 @@ fn lists(field: &str, sockets: Sockets) -> Vec<Vec<OwnedValue>> {
 }
 
 /// One subject for each way in which the tests of a program can come out.
-fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
+pub(super) fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
     let mut tests: BTreeMap<&'static str, BTreeMap<u32, &Test>> = BTreeMap::new();
     for rule in &program.rules {
         rule.condition.each_test(&mut |test| {

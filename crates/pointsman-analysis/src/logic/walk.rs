@@ -53,8 +53,23 @@ pub(super) enum Instead {
 
 impl Walk {
     pub(super) fn new(program: &Program) -> Walk {
-        let steps: Vec<_> =
-            program.rules.iter().chain(&program.fallback).map(|rule| of(rule, program)).collect();
+        let all = program.rules.iter().chain(&program.fallback);
+        Walk::of_steps(all.map(|rule| of(rule, program.on_unknown)).collect())
+    }
+
+    /// Of programs that are [`Program::joined`]: each decides what is unknown as it says, and behind its rules all.
+    pub(super) fn joined(joint: &Program, programs: [&Program; 2]) -> Walk {
+        let mut rules = joint.rules.iter();
+        let mut steps = Vec::with_capacity(joint.rules.len());
+        for program in programs {
+            let len = program.rules.len() + program.fallback.iter().len();
+            steps.extend(rules.by_ref().take(len).map(|rule| of(rule, program.on_unknown)));
+            steps.extend(rules.next().map(|_| [Step::Decides; 3]));
+        }
+        Walk::of_steps(steps)
+    }
+
+    fn of_steps(steps: Vec<[Step; 3]>) -> Walk {
         let mut jumps = Vec::new();
         for (from, steps) in (0..).zip(&steps) {
             for (on, step) in States::EACH.into_iter().zip(steps) {
@@ -284,13 +299,13 @@ pub(super) fn truth<S: Subject + ?Sized>(program: &Program, rule: u32, subject: 
     program.rule(RuleIndex(rule)).map_or(States::TRUE, |rule| States::of(rule.truth(subject)))
 }
 
-fn of(rule: &Rule, program: &Program) -> [Step; 3] {
+fn of(rule: &Rule, on_unknown: OnUnknown) -> [Step; 3] {
     let exit = |block: &Block| match block.exit {
         Exit::Next => Step::Next,
         Exit::Goto(target) => Step::Goto(target.0),
         Exit::Terminal(_) => Step::Decides,
     };
-    let unknown = match program.on_unknown {
+    let unknown = match on_unknown {
         OnUnknown::Skip => Step::Next,
         OnUnknown::Reject | OnUnknown::RouteTo(_) => Step::Decides,
     };

@@ -87,8 +87,9 @@ impl Domain {
                 Domain::one(Kind::Text { pattern: METHOD, nice, never: &["CONNECT"] }, Never)
             }
             Field::Host => Domain::one(text(HOST, &["www.example.com"]), Odd),
-            Field::Url => Domain::one(text(TARGET, &["/"]), Never),
-            Field::Path => Domain::one(text(PATH, &["/"]), Never),
+            Field::Url => Domain::one(text(TARGET, &["/", "/a", "/b"]), Never),
+            // Few methods ask for `*`.
+            Field::Path => Domain::one(text(PATH, &["/", "/a", "/b"]), Never),
             Field::Query => Domain::one(text(QUERY, &["a=1"]), Usual),
             Field::QueryParam(_) => Domain::many(text(ANY, &["a", "1"])),
             Field::Header(_) => Domain::many(text(HEADER, &["a", "1"])),

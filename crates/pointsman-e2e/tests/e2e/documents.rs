@@ -130,7 +130,7 @@ fn pages_of_findings() {
 #[test]
 fn options_of_the_reference() {
     let page = read("docs/reference/commands.md");
-    for command in ["run", "check", "fmt", "explain", "ask", "test", "replay", "demo"] {
+    for command in ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "demo"] {
         let help = pointsman(Path::new("."), &[command, "--help"]).stdout;
         let words = help.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
         for option in words.filter(|word| word.starts_with("--")) {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_config::{Bind, Listener, Loaded, Plan, Protocol};
+use pointsman_config::{Bind, Listener, Loaded, Plan, Protocol, ProxyProtocol};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use super::Options;
@@ -12,15 +12,17 @@ use crate::check::input;
 use crate::explain::place::Place;
 
 /// A rule set by itself, or the listeners of a configuration.
-pub(super) struct Rules {
-    pub(super) stands: Vec<Stand>,
+pub(crate) struct Rules {
+    pub(crate) stands: Vec<Stand>,
     /// Whether no configuration says where they stand.
-    pub(super) are_alone: bool,
+    pub(crate) are_alone: bool,
 }
 
-/// A listener with its rules, as far as a replay asks for it.
-pub(super) struct Stand {
-    pub(super) place: Place,
+/// A listener with its rules, as far as it is asked for.
+pub(crate) struct Stand {
+    pub(crate) place: Place,
+    /// Whether a PROXY header may name another client.
+    pub(crate) may_be_proxied: bool,
     /// Where clients connect to, where there is one address.
     pub(super) dst_ip: Option<IpAddr>,
     /// Likewise.
@@ -37,30 +39,46 @@ impl Sides {
     /// Reads them; the error is a text for people. A rule set beside a configuration takes the place of the rules of
     /// one of its listeners.
     pub(super) fn load(options: &Options, colour: Colour) -> Result<Sides, String> {
+        let wanted = options.listener.as_deref();
         let Some(old) = &options.old else {
             let new = match input::is_configuration(&options.new) {
-                true => configured(&options.new, options, colour)?.0,
+                true => configured(&options.new, wanted, colour)?.0,
                 false => alone(&options.new, colour)?,
             };
             return Ok(Sides { new, old: None });
         };
-        let (new, old) = match (input::is_configuration(&options.new), input::is_configuration(old)) {
-            (false, false) => (alone(&options.new, colour)?, alone(old, colour)?),
-            (true, true) => {
-                (configured(&options.new, options, colour)?.0, configured(old, options, colour)?.0)
-            }
-            (true, false) => {
-                let (new, loaded) = configured(&options.new, options, colour)?;
-                let old = instead(old, &new, options, &loaded, colour)?;
-                (new, old)
-            }
-            (false, true) => {
-                let (old, loaded) = configured(old, options, colour)?;
-                (instead(&options.new, &old, options, &loaded, colour)?, old)
-            }
-        };
+        let (old, new) = both(old, &options.new, wanted, colour)?;
         Ok(Sides { new, old: Some(old) })
     }
+}
+
+/// Old rules and new ones, of one listener where one is wanted; the error is a text for people. A rule set beside a
+/// configuration takes the place of the rules of one of its listeners.
+pub(crate) fn both(
+    old: &Path,
+    new: &Path,
+    wanted: Option<&str>,
+    colour: Colour,
+) -> Result<(Rules, Rules), String> {
+    Ok(match (input::is_configuration(old), input::is_configuration(new)) {
+        (false, false) => {
+            let new = alone(new, colour)?;
+            (alone(old, colour)?, new)
+        }
+        (true, true) => {
+            let new = configured(new, wanted, colour)?.0;
+            (configured(old, wanted, colour)?.0, new)
+        }
+        (false, true) => {
+            let (new, loaded) = configured(new, wanted, colour)?;
+            (instead(old, &new, wanted, &loaded, colour)?, new)
+        }
+        (true, false) => {
+            let (old, loaded) = configured(old, wanted, colour)?;
+            let new = instead(new, &old, wanted, &loaded, colour)?;
+            (old, new)
+        }
+    })
 }
 
 impl Rules {
@@ -81,7 +99,8 @@ impl Rules {
 
 impl Stand {
     fn alone(program: Program) -> Stand {
-        Stand { place: Place::of_no_listener(Arc::new(program), Vec::new()), dst_ip: None, dst_port: None }
+        let place = Place::of_no_listener(Arc::new(program), Vec::new());
+        Stand { place, may_be_proxied: true, dst_ip: None, dst_port: None }
     }
 
     fn of(listener: &Listener, plan: &Plan) -> Stand {
@@ -93,7 +112,8 @@ impl Stand {
                 Some(first.ip()).filter(|ip| !ip.is_unspecified() && is_one(|bind| bind.ip().to_string()));
             dst_port = Some(first.port()).filter(|port| *port != 0 && is_one(|bind| bind.port().to_string()));
         }
-        Stand { place: Place::of_listener(listener, plan, &[]), dst_ip, dst_port }
+        let may_be_proxied = listener.proxy_protocol != ProxyProtocol::Off;
+        Stand { place: Place::of_listener(listener, plan, &[]), may_be_proxied, dst_ip, dst_port }
     }
 }
 
@@ -112,14 +132,13 @@ fn compiled(path: &Path, targets: &Targets, colour: Colour) -> Result<Program, S
 }
 
 /// The listeners of a configuration, or the one that is wanted.
-fn configured(path: &Path, options: &Options, colour: Colour) -> Result<(Rules, Loaded), String> {
+fn configured(path: &Path, wanted: Option<&str>, colour: Colour) -> Result<(Rules, Loaded), String> {
     let loaded = Plan::check_only(path).map_err(|problems| problems.render(colour))?;
     let plan = &loaded.plan;
-    let is_wanted =
-        |listener: &&Listener| options.listener.as_deref().is_none_or(|wanted| wanted == &*listener.name);
+    let is_wanted = |listener: &&Listener| wanted.is_none_or(|wanted| wanted == &*listener.name);
     let stands: Vec<_> =
         plan.listeners.iter().filter(is_wanted).map(|listener| Stand::of(listener, plan)).collect();
-    if let (true, Some(name)) = (stands.is_empty(), &options.listener) {
+    if let (true, Some(name)) = (stands.is_empty(), wanted) {
         let names: Vec<_> = plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
         return Err(format!(
             "error: there is no listener `{name}` in `{}`\nhelp: the listeners are {}\n",
@@ -134,13 +153,13 @@ fn configured(path: &Path, options: &Options, colour: Colour) -> Result<(Rules, 
 fn instead(
     path: &Path,
     beside: &Rules,
-    options: &Options,
+    wanted: Option<&str>,
     loaded: &Loaded,
     colour: Colour,
 ) -> Result<Rules, String> {
     let mut requests = beside.stands.iter().filter(|stand| stand.place.protocol == Protocol::Http);
     let (Some(only), None) = (requests.next(), requests.next()) else {
-        let hint = match options.listener {
+        let hint = match wanted {
             Some(_) => "it reads no requests, and rules that stand alone are about requests",
             None => "`--listener NAME` says whose rules these take the place of",
         };

@@ -33,6 +33,16 @@ impl<'p> Trial<'_, 'p> {
         }
     }
 
+    /// Tells the solver that some rule's condition comes to something else than the pattern says.
+    pub(super) fn forbid(&mut self, pattern: &[(u32, States)]) {
+        let differs = |(rule, states): &(u32, States)| {
+            let rule = self.analyst.rule(*rule)?;
+            Some(self.world.require(&rule.condition, condition_states(rule, states.others())))
+        };
+        let differs = pattern.iter().filter_map(differs).collect();
+        self.world.clause(differs);
+    }
+
     /// To which rule a request has to come that passes a rule.
     fn bound(&self, rule: u32) -> u32 {
         match self.question.removed {
@@ -134,6 +144,16 @@ impl<'p> Trial<'_, 'p> {
         choose(self.question.rule, self.question.states);
         if let Some((removed, states)) = self.question.removed {
             choose(removed, states);
+        }
+        for pattern in self.patterns {
+            let others = pattern.iter().map(|(rule, states)| (*rule, states.others()));
+            let stands = |(rule, states): &(u32, States)| {
+                let rule = self.analyst.rule(*rule);
+                rule.is_some_and(|rule| self.comes_to(&rule.condition, condition_states(rule, *states)))
+            };
+            if let Some((rule, states)) = others.into_iter().find(stands) {
+                choose(rule, states);
+            }
         }
         for rule in active.keys().copied() {
             let is_visited = self.visits.get(&rule).is_none_or(|visited| self.world.holds(*visited));

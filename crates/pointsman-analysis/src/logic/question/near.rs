@@ -2,9 +2,10 @@
 
 use pointsman_rules::{Condition, Field, Place, Subject, Test};
 
-use super::{Passage, Question, Trial, Way};
+use super::{Question, Trial, Way};
 use crate::Effort;
 use crate::logic::states::States;
+use crate::logic::walk::Passage;
 use crate::space::Solved;
 use crate::wanted::{Sketch, Values};
 use crate::witness::{Witness, realise, with_subject};
@@ -37,7 +38,7 @@ impl<'p> super::Analyst<'p> {
     pub(crate) fn nearest(&mut self, rule: u32, original: Original<'_, 'p>) -> Option<Witness> {
         let mut effort = self.effort.part(super::QUESTION_STEPS);
         let question = Question { rule, states: States::TRUE, removed: None, way: Way::Walk };
-        let found = Trial::of(self, question, &[]).nearest(original, &mut effort);
+        let found = Trial::of(self, question, &[], &[]).nearest(original, &mut effort);
         self.effort.give_back(effort);
         found
     }

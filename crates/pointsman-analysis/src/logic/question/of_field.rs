@@ -1,6 +1,6 @@
 //! What matters of a request, field by field.
 
-use pointsman_rules::{Field, Over};
+use pointsman_rules::{Field, Over, Test};
 
 use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
@@ -42,4 +42,9 @@ impl<'p> OfField<'p> {
         lemma.sort_unstable();
         lemma
     }
+}
+
+/// Whether the field has a value where a test comes to one of these.
+pub(super) fn needs_value(test: &Test, states: States) -> bool {
+    states == States::TRUE && test.over != Over::Count
 }

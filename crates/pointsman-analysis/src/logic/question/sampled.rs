@@ -5,6 +5,7 @@ use pointsman_rules::{Condition, Field, OwnedValue, Truth};
 use super::{Analyst, Answer, Question, Trial};
 use crate::logic::misses::values;
 use crate::logic::states::States;
+use crate::logic::walk::Passage;
 use crate::wanted::{Sketch, Values};
 use crate::witness::{Witness, realise, with_all_values, with_subject};
 
@@ -30,7 +31,7 @@ impl<'p> Analyst<'p> {
     ) -> (Answer, Sketch<'p>) {
         let mut effort = self.effort.part(super::QUESTION_STEPS);
         effort.take(also.len() as u64);
-        let sampled = Trial::of(self, question, also).run(&mut effort);
+        let sampled = Trial::of(self, question, also, &[]).run(&mut effort);
         self.effort.give_back(effort);
         sampled
     }
@@ -62,7 +63,7 @@ impl<'p> Analyst<'p> {
         let arrives = with_subject(program, &self.paths, &witness, self.setting, |subject| {
             walk.follow(program, subject, rule, None, truths)
         });
-        matches!(arrives, Some(Some(super::Passage::Arrived(_)))).then_some((changed, witness))
+        matches!(arrives, Some(Some(Passage::Arrived(_)))).then_some((changed, witness))
     }
 
     /// What the rules see of some fields of a request that came to a rule.

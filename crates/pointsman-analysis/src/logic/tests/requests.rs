@@ -56,7 +56,7 @@ static ALL: LazyLock<Arc<Program>> = LazyLock::new(|| {
 });
 
 /// Requests that have one or two of the values, or a body that breaks off behind one.
-static REQUESTS: LazyLock<Vec<Witness>> = LazyLock::new(|| {
+pub(in crate::logic) static REQUESTS: LazyLock<Vec<Witness>> = LazyLock::new(|| {
     let fields: Vec<&Field> = ALL
         .rules
         .iter()
@@ -116,7 +116,7 @@ fn conditions() -> impl Strategy<Value = String> {
     ]
 }
 
-fn sources() -> impl Strategy<Value = String> {
+pub(in crate::logic) fn sources() -> impl Strategy<Value = String> {
     let policy = select(vec!["", "on_unknown skip;\n", "on_unknown routeTo(c);\n"]);
     let blocks = select(vec!["routeTo(a);", "routeTo(b);", "routeTo(a, STICKY_ON(json.a));", "goto last;"]);
     let rule = (conditions(), blocks, prop::option::weighted(0.3, Just("else { reject(404); }")));

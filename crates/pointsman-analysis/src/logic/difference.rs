@@ -1,0 +1,235 @@
+//! Where two rule sets decide differently: every way in which they do, each with a request that shows it.
+//!
+//! Rules whose conditions ask the same, and which then go on or decide alike, are taken for each other, in their order. A
+//! request that such a rule decides in one set is decided by its counterpart in the other, unless a rule without one has a
+//! hand in it. So only these are asked about, and those that meet them.
+
+mod alignment;
+mod candidates;
+mod effects;
+mod ends;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use pointsman_rules::{Program, RuleIndex, Validate};
+
+use self::alignment::Alignment;
+use self::candidates::{Candidates, Pair};
+use self::ends::{End, Ends};
+use super::question::{Analyst, Answer, Question, Way};
+use super::states::States;
+use crate::Effort;
+use crate::witness::{Setting, Witness};
+
+/// So many groups are kept, and so many of what is unknown; more are counted.
+const KEPT_MAX: usize = 100;
+/// So many ways in which rules before come out are looked at for one pair of rules.
+const PATTERNS_MAX: usize = 64;
+
+/// Rules, and what takes a request that they do not decide.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleSide<'p> {
+    /// The rules.
+    pub program: &'p Arc<Program>,
+    /// The default pool, where it is known.
+    pub default_pool: Option<&'p str>,
+}
+
+/// What the condition of a rule comes to where it decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Holds {
+    /// Its first block decides.
+    True,
+    /// Its else block does.
+    False,
+    /// What is set for unknown conditions does.
+    Unknown,
+}
+
+/// Who decides a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decider {
+    /// The rule; the one behind the last, the final `else` among them, where none does.
+    pub rule: RuleIndex,
+    /// What its condition comes to.
+    pub holds: Holds,
+}
+
+/// Requests that a rule of the old set decides, and a rule of the new set otherwise.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// Who decides them in the old set.
+    pub old: Decider,
+    /// Who decides them in the new set.
+    pub new: Decider,
+    /// One of them.
+    pub witness: Witness,
+}
+
+/// What was not settled: whether a request is decided by this rule of the old set, and otherwise by that of the new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// Absent where it may be any.
+    pub old: Option<Decider>,
+    /// Likewise.
+    pub new: Option<Decider>,
+}
+
+/// All ways in which decisions differ.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    /// In the order of the old rules, then of the new ones; the first hundred that were found.
+    pub groups: Vec<Difference>,
+    /// How many there are.
+    pub groups_count: usize,
+    /// The first hundred.
+    pub undecided: Vec<Undecided>,
+    /// How many there are.
+    pub undecided_count: usize,
+    /// Where bodies are validated otherwise: before, and now.
+    pub validate: Option<(Validate, Validate)>,
+}
+
+impl Differences {
+    /// Whether it is proved that every request is decided alike.
+    #[must_use]
+    pub fn are_none(&self) -> bool {
+        self.groups_count == 0 && self.undecided_count == 0 && self.validate.is_none()
+    }
+
+    /// Whether something is decided otherwise.
+    #[must_use]
+    pub fn are_some(&self) -> bool {
+        self.groups_count > 0 || self.validate.is_some()
+    }
+}
+
+/// Where two rule sets decide differently at a listener of this setting.
+///
+/// A decision is the action with all that is collected on the way. That a condition ends unknown and is refused for that is
+/// one action, whatever the cause.
+#[must_use]
+pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effort: Effort) -> Differences {
+    let joint = Arc::new(Program::joined(&[old.program, new.program]));
+    let analyst = Analyst::of_two(&joint, [old.program, new.program], setting, effort);
+    let mut found = match Comparison::new(&joint, [old, new], analyst) {
+        Some(comparison) => comparison.compare(),
+        None => Differences::default(),
+    };
+    let [before, now] = [old, new].map(|side| side.program.validate);
+    let looks_into_bodies = [old, new].iter().any(|side| !side.program.payloads.is_empty());
+    found.validate = (before != now && looks_into_bodies).then_some((before, now));
+    found
+}
+
+/// Two programs, on their way to what differs.
+struct Comparison<'p> {
+    joint: &'p Program,
+    analyst: Analyst<'p>,
+    alignment: Alignment,
+    ends: Ends<'p>,
+    /// The first rule of the new program, and the one behind its last.
+    middle: u32,
+    end: u32,
+    /// Rules that do something and then let the request go on, in their order.
+    carriers: Vec<u32>,
+    found: Differences,
+}
+
+/// What became of a pair.
+enum Verdict {
+    Same,
+    Differs(Witness),
+    Unknown,
+}
+
+impl<'p> Comparison<'p> {
+    fn new(
+        joint: &'p Arc<Program>,
+        sides: [RuleSide<'p>; 2],
+        analyst: Analyst<'p>,
+    ) -> Option<Comparison<'p>> {
+        let middle = analyst.across.as_ref()?.middle();
+        let end = u32::try_from(joint.rules.len()).unwrap_or(u32::MAX);
+        let alignment = Alignment::new(joint, &analyst.walk, middle);
+        let carriers = effects::carriers(joint, &analyst.walk);
+        let ends = Ends::new(joint, sides, middle);
+        let found = Differences::default();
+        Some(Comparison { joint, analyst, alignment, ends, middle, end, carriers, found })
+    }
+
+    fn compare(mut self) -> Differences {
+        let Candidates { pairs, given_up } = self.candidates();
+        for pair in pairs {
+            match self.settle(pair) {
+                Verdict::Same => {}
+                Verdict::Differs(witness) => self.add(pair, witness),
+                Verdict::Unknown => self.own_up(Some(pair.old), Some(pair.new)),
+            }
+        }
+        for end in given_up {
+            let is_old = end.rule < self.middle;
+            self.own_up(is_old.then_some(end), (!is_old).then_some(end));
+        }
+        self.found.groups.sort_by_key(|group| (group.old, group.new));
+        self.found
+    }
+
+    fn add(&mut self, pair: Pair, witness: Witness) {
+        self.found.groups_count += 1;
+        if self.found.groups.len() < KEPT_MAX {
+            let (old, new) = (self.decider(pair.old), self.decider(pair.new));
+            self.found.groups.push(Difference { old, new, witness });
+        }
+    }
+
+    fn own_up(&mut self, old: Option<End>, new: Option<End>) {
+        self.found.undecided_count += 1;
+        if self.found.undecided.len() < KEPT_MAX {
+            let [old, new] = [old, new].map(|end| end.map(|end| self.decider(end)));
+            self.found.undecided.push(Undecided { old, new });
+        }
+    }
+
+    /// An end as the rules of its own program are counted.
+    fn decider(&self, end: End) -> Decider {
+        let first = if end.rule < self.middle { 0 } else { self.middle };
+        let holds = match end.on {
+            States::FALSE => Holds::False,
+            States::UNKNOWN => Holds::Unknown,
+            _ => Holds::True,
+        };
+        Decider { rule: RuleIndex(end.rule - first), holds }
+    }
+
+    /// Whether a request comes to both ends, and is decided otherwise.
+    fn settle(&mut self, pair: Pair) -> Verdict {
+        let Pair { old, new } = pair;
+        let removed = Some((old.rule, old.on));
+        let question = Question { rule: new.rule, states: new.on, removed, way: Way::Across };
+        let are_others = self.ends.outcome(old) != self.ends.outcome(new);
+        let mut patterns = Vec::new();
+        while patterns.len() < PATTERNS_MAX {
+            if self.analyst.is_used_up() {
+                break;
+            }
+            let witness = match self.analyst.ask_beside(question, &patterns) {
+                Answer::No(_) => return Verdict::Same,
+                Answer::Unknown => return Verdict::Unknown,
+                Answer::Yes(witness) => *witness,
+            };
+            if are_others {
+                return Verdict::Differs(witness);
+            }
+            match self.look_at_effects(pair, &witness) {
+                Some(effects::Seen::Other) => return Verdict::Differs(witness),
+                Some(effects::Seen::Same(pattern)) if pattern.is_empty() => return Verdict::Same,
+                Some(effects::Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),
+                _ => return Verdict::Unknown,
+            }
+        }
+        Verdict::Unknown
+    }
+}

@@ -1,0 +1,204 @@
+//! Differences against what a look at every request says that the tests can tell apart.
+
+mod examples;
+mod requests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pointsman_rules::{
+    DecidedBy, Outcome, Program, RuleIndex, Stickiness, Subject, Targets, Terminal, compile,
+};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::super::states::States;
+use super::super::tests::{MadeUp, Sockets, program, rules, sources, subjects};
+use super::{Decider, Differences, Holds, RuleSide, differences};
+use crate::{Effort, Setting};
+
+/// What is written in the place of something else where a rule set is changed.
+const EDITS: &[(&str, &str)] = &[
+    ("routeTo(a)", "routeTo(b)"),
+    ("routeTo(b)", "reject(403)"),
+    ("routeTo(a)", "routeTo(a, STICKY_ON_IP)"),
+    ("reject(403)", "reject(404)"),
+    ("routeTo(d)", "routeTo(a)"),
+    ("routeTo(c)", "routeTo(b)"),
+    ("tag(\"t\")", "tag(\"u\")"),
+    ("tag(\"t\");", ""),
+    ("{  }", "{ tag(\"t\"); }"),
+    ("reject;", "skip;"),
+    ("skip;", "reject;"),
+    ("goto R3", "goto R4"),
+    ("goto R2", "goto R3"),
+    ("\"x\"", "\"y\""),
+    ("> 5", "> 2"),
+    ("== 80", "== 81"),
+    ("dstport < 81", "dstport < 82"),
+    ("path == \"/a\"", "path == \"/b\""),
+    ("&&", "||"),
+    ("||", "&&"),
+    ("!(", "("),
+];
+
+fn side(program: &Arc<Program>) -> RuleSide<'_> {
+    RuleSide { program, default_pool: None }
+}
+
+/// What one program says of a request: who decides, and all that is decided.
+fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, String) {
+    let decision = program.decide_plainly(subject);
+    let outcome = match decision.outcome {
+        Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+            let sticky = match sticky {
+                Stickiness::Field(field) => field.to_string(),
+                sticky => format!("{sticky:?}"),
+            };
+            format!("{} {sticky}", program.targets[target.0 as usize])
+        }
+        Outcome::RouteUnknown { target, .. } => format!("{} None", program.targets[target.0 as usize]),
+        Outcome::Terminal(terminal) => format!("{terminal:?}"),
+        Outcome::Refused(_) => "refused".to_owned(),
+        Outcome::DefaultPool => "default pool".to_owned(),
+        Outcome::Waits => "waits".to_owned(),
+    };
+    let index = match decision.by {
+        DecidedBy::Rule { index, .. } => index,
+        DecidedBy::Nothing => RuleIndex((program.rules.len() + program.fallback.iter().len()) as u32),
+    };
+    let truth = program.rule(index).map_or(States::TRUE, |rule| States::of(rule.truth(subject)));
+    let holds = match truth {
+        States::TRUE => Holds::True,
+        States::FALSE => Holds::False,
+        _ => Holds::Unknown,
+    };
+    let effects = match decision.outcome {
+        Outcome::Refused(_) => String::new(),
+        _ => format!("{:?}", decision.effects),
+    };
+    (Decider { rule: index, holds }, format!("{effects} {outcome}"))
+}
+
+type Groups = BTreeSet<(Decider, Decider)>;
+
+/// All that should be found.
+fn expected(old: &Program, new: &Program, subjects: &[MadeUp]) -> Groups {
+    let groups = subjects.iter().filter_map(|subject| {
+        let (one, other) = (decided(old, subject), decided(new, subject));
+        (one.1 != other.1).then_some((one.0, other.0))
+    });
+    groups.collect()
+}
+
+fn found(differences: &Differences) -> Groups {
+    let groups = differences.groups.iter().map(|group| (group.old, group.new)).collect();
+    assert_eq!(differences.groups_count, differences.groups.len());
+    groups
+}
+
+/// Another version of a rule set: some lines edited, left out, doubled or moved.
+fn changed(source: &str, changes: &[(u8, Index, Index)], inserted: &str) -> String {
+    let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
+    for (kind, line, what) in changes {
+        if lines.is_empty() {
+            break;
+        }
+        let at = line.index(lines.len());
+        match kind {
+            0 => drop(lines.remove(at)),
+            1 => {
+                let line = lines.remove(at);
+                let to = what.index(lines.len() + 1);
+                lines.insert(to, line);
+            }
+            2 => lines.insert(at, inserted.trim_end().replacen("R0:", "", 1)),
+            _ => {
+                let fitting: Vec<_> = EDITS.iter().filter(|(from, _)| lines[at].contains(from)).collect();
+                if !fitting.is_empty() {
+                    let (from, to) = fitting[what.index(fitting.len())];
+                    lines[at] = lines[at].replacen(from, to, 1);
+                }
+            }
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn changes() -> impl Strategy<Value = Vec<(u8, Index, Index)>> {
+    prop::collection::vec((select(vec![0, 1, 2, 3, 3, 3, 3]), any::<Index>(), any::<Index>()), 0..3)
+}
+
+/// Two rule sets, often one an edit of the other.
+fn pairs() -> impl Strategy<Value = (String, String)> {
+    let edited = (sources(), changes(), rules(0, 1))
+        .prop_map(|(old, changes, inserted)| (old.clone(), changed(&old, &changes, &inserted)));
+    prop_oneof![5 => edited, 1 => (sources(), sources())]
+}
+
+fn compiled(sources: (&str, &str)) -> Option<[Arc<Program>; 2]> {
+    let [old, new] = [sources.0, sources.1].map(|source| compile(source, &Targets::Any).ok());
+    Some([old?.program.into(), new?.program.into()])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn differences_are_all_that_differs((old_text, new_text) in pairs()) {
+        let Some([old, new]) = compiled((&old_text, &new_text)) else {
+            return Err(TestCaseError::reject("a jump that leads nowhere"));
+        };
+        let joint = Program::joined(&[&old, &new]);
+        let [all, of_witnesses] = [Sockets::Unix, Sockets::Tcp]
+            .map(|sockets| expected(&old, &new, &subjects(&joint, sockets)));
+        let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(20_000_000));
+        let found = found(&differences);
+        prop_assert!(found.is_subset(&all), "{old_text}---\n{new_text}{all:#?} {differences:#?}");
+        if all == of_witnesses {
+            prop_assert_eq!(&found, &all, "{}---\n{}{:#?}", old_text, new_text, differences);
+            // Without a port some way may matter that no witness takes.
+            let may_be_unknown = old_text.contains("dstport") || new_text.contains("dstport");
+            let is_settled = differences.undecided_count == 0 || may_be_unknown;
+            prop_assert!(is_settled, "{old_text}---\n{new_text}{differences:#?}");
+        } else {
+            prop_assert!(of_witnesses.is_subset(&found));
+            let undecided: Groups =
+                differences.undecided.iter().filter_map(|one| Some((one.old?, one.new?))).collect();
+            let missed = all.difference(&found).find(|group| !undecided.contains(group));
+            prop_assert!(missed.is_none(), "{missed:?} {old_text}---\n{new_text}{differences:#?}");
+        }
+    }
+
+    /// With too few steps less is said, and nothing that is not so.
+    #[test]
+    fn nothing_false_is_said_in_few_steps((old_text, new_text) in pairs(), steps in 0_u64..4_000) {
+        let Some([old, new]) = compiled((&old_text, &new_text)) else {
+            return Err(TestCaseError::reject("a jump that leads nowhere"));
+        };
+        let joint = Program::joined(&[&old, &new]);
+        let all = expected(&old, &new, &subjects(&joint, Sockets::Unix));
+        let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(steps));
+        let found = found(&differences);
+        prop_assert!(found.is_subset(&all), "{old_text}---\n{new_text}{differences:#?}");
+        let owned_up = |(old, new): &(Decider, Decider)| {
+            differences.undecided.iter().any(|one| match (one.old, one.new) {
+                (Some(known), Some(other)) => (known, other) == (*old, *new),
+                // Of a rule that does something on the way all behind it may be meant.
+                (Some(known), None) => known.rule <= old.rule,
+                (None, Some(known)) => known.rule <= new.rule,
+                (None, None) => false,
+            })
+        };
+        let missed = all.difference(&found).find(|group| !owned_up(group));
+        prop_assert!(missed.is_none(), "{missed:?} {old_text}---\n{new_text}{differences:#?}");
+    }
+
+    /// A rule set is equal to itself, however little may be asked.
+    #[test]
+    fn what_is_written_alike_is_equal_without_asking(source in sources()) {
+        let [old, new] = [program(&source), program(&source)];
+        let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(0));
+        prop_assert!(differences.are_none(), "{source}{differences:#?}");
+    }
+}

@@ -1,0 +1,276 @@
+//! What a comparison has found, as text for people and as JSON for programs.
+
+use std::sync::Arc;
+
+use pointsman_analysis::{Decider, Differences, Holds, RuleSide, Setting, Undecided, Witness};
+use pointsman_rules::{Colour, Decision, Outcome, Program, Validate};
+use serde_json::{Value, json};
+
+use crate::check::plural;
+use crate::check::terminal::{Style, cell};
+use crate::explain::spelling;
+
+/// Not everything could be settled, and nothing that was differs.
+const UNSETTLED: u8 = 3;
+
+/// All listeners.
+#[derive(Default)]
+pub(super) struct Report {
+    pub(super) compared: Vec<Compared>,
+    /// Listeners that stand on one side alone.
+    pub(super) only_old: Vec<String>,
+    pub(super) only_new: Vec<String>,
+}
+
+/// The rules of one listener, or two rule sets by themselves.
+pub(super) struct Compared {
+    /// Empty where the rules stand alone.
+    listener: String,
+    groups: Vec<Group>,
+    groups_count: usize,
+    unknown: Vec<String>,
+    unknown_count: usize,
+    validate: Option<(Validate, Validate)>,
+    notes: Vec<&'static str>,
+    is_equal: bool,
+}
+
+/// Requests that are decided otherwise.
+struct Group {
+    old: Way,
+    new: Way,
+    request: String,
+    options: String,
+    is_cut: bool,
+}
+
+/// A rule, and what it does with the request that is shown.
+struct Way {
+    rule: String,
+    action: String,
+}
+
+impl Compared {
+    pub(super) fn new(
+        listener: String,
+        [old, new]: [RuleSide<'_>; 2],
+        setting: &Setting,
+        found: Differences,
+        reads_requests: bool,
+        reads_otherwise: bool,
+    ) -> Compared {
+        let mut notes = Vec::new();
+        if !reads_requests && !found.are_none() {
+            notes.push("its rules are about connections: what they change is not looked for");
+        }
+        if reads_otherwise {
+            notes.push("it reads requests otherwise than before; they are compared as it reads them now");
+        }
+        let is_equal = found.are_none() && !reads_otherwise;
+        let group = |difference: &pointsman_analysis::Difference| {
+            let witness = &difference.witness;
+            Group {
+                old: Way::new(&old, difference.old, witness, setting),
+                new: Way::new(&new, difference.new, witness, setting),
+                request: witness.to_string(),
+                options: witness.explain_options(setting).to_string(),
+                is_cut: witness.is_cut(),
+            }
+        };
+        let unknown = |Undecided { old: then, new: now }: &Undecided| {
+            let name = |program: &Program, decider: &Option<Decider>| match decider {
+                Some(decider) => name(program, *decider),
+                None => "any rule".to_owned(),
+            };
+            format!("{} -> {}", name(old.program, then), name(new.program, now))
+        };
+        Compared {
+            listener,
+            groups: found.groups.iter().map(group).collect(),
+            groups_count: found.groups_count,
+            unknown: found.undecided.iter().map(unknown).collect(),
+            unknown_count: found.undecided_count,
+            validate: found.validate,
+            notes,
+            is_equal,
+        }
+    }
+
+    fn differs(&self) -> bool {
+        self.groups_count > 0 || self.validate.is_some()
+    }
+
+    fn text(&self, text: &mut String, colour: Colour) {
+        if !self.listener.is_empty() && !self.is_equal {
+            text.push_str(&format!(
+                "{}\n\n",
+                cell(&format!("listener {}", self.listener), 0, Style::Bold, colour)
+            ));
+        }
+        for Group { old, new, request, options, is_cut } in &self.groups {
+            let arrow = |way: &Way| format!("{} -> {}", way.rule, way.action);
+            text.push_str(&format!("{}\n", cell(&arrow(old), 0, Style::Red, colour)));
+            text.push_str(&format!("  becomes {}\n", cell(&arrow(new), 0, Style::Green, colour)));
+            let with = if options.is_empty() { String::new() } else { format!(", with `{options}`") };
+            text.push_str(&format!("  for instance{with}:\n"));
+            for line in request.trim_end().lines() {
+                text.push_str(format!("    {line}").trim_end());
+                text.push('\n');
+            }
+            text.push_str(if *is_cut { "    …\n\n" } else { "\n" });
+        }
+        if let Some(more @ 1..) = self.groups_count.checked_sub(self.groups.len()) {
+            text.push_str(&format!("and {} more\n\n", plural(more, "group")));
+        }
+        if let Some((old, new)) = self.validate {
+            text.push_str(&format!("validate {} becomes validate {}\n\n", word(old), word(new)));
+        }
+        if self.unknown_count > 0 {
+            let title = cell("unknown", 0, Style::Yellow, colour);
+            text.push_str(&format!("{title}: whether these ever decide otherwise\n"));
+            for pair in &self.unknown {
+                text.push_str(&format!("  {pair}\n"));
+            }
+            if let Some(more @ 1..) = self.unknown_count.checked_sub(self.unknown.len()) {
+                text.push_str(&format!("  and {more} more\n"));
+            }
+            text.push('\n');
+        }
+        for note in &self.notes {
+            let listener = &self.listener;
+            text.push_str(&format!("note: of the listener `{listener}`: {note}\n"));
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let groups: Vec<_> = self.groups.iter().map(Group::to_json).collect();
+        let mut object = json!({
+            "equal": self.is_equal,
+            "groups_count": self.groups_count,
+            "groups": groups,
+            "unknown_count": self.unknown_count,
+            "unknown": self.unknown,
+            "notes": self.notes,
+        });
+        if !self.listener.is_empty() {
+            object["listener"] = json!(self.listener);
+        }
+        if let Some((old, new)) = self.validate {
+            object["validate"] = json!({ "old": word(old), "new": word(new) });
+        }
+        object
+    }
+}
+
+impl Report {
+    fn differs(&self) -> bool {
+        let is_alone = !self.only_old.is_empty() || !self.only_new.is_empty();
+        is_alone || self.compared.iter().any(Compared::differs)
+    }
+
+    fn is_equal(&self) -> bool {
+        !self.differs() && self.compared.iter().all(|compared| compared.is_equal)
+    }
+
+    /// A difference weighs more than what is not settled.
+    pub(super) fn status(&self) -> u8 {
+        match self.differs() {
+            true => 1,
+            false if self.is_equal() => 0,
+            false => UNSETTLED,
+        }
+    }
+
+    pub(super) fn text(&self, colour: Colour) -> String {
+        let mut text = String::new();
+        for compared in &self.compared {
+            compared.text(&mut text, colour);
+        }
+        for (names, side) in [(&self.only_old, "OLD"), (&self.only_new, "NEW")] {
+            for name in names {
+                text.push_str(&format!("the listener `{name}` is only in {side}\n"));
+            }
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> String {
+        let compared: Vec<_> = self.compared.iter().map(Compared::to_json).collect();
+        let report = json!({
+            "version": 1,
+            "equal": self.is_equal(),
+            "compared": compared,
+            "only_old": self.only_old,
+            "only_new": self.only_new,
+        });
+        format!("{report:#}\n")
+    }
+
+    /// `different: 2 groups, 1 unknown`
+    pub(super) fn summary(&self) -> String {
+        let groups: usize = self.compared.iter().map(|compared| compared.groups_count).sum();
+        let unknown: usize = self.compared.iter().map(|compared| compared.unknown_count).sum();
+        let verdict = match self.status() {
+            0 => return "equal: every request is decided alike".to_owned(),
+            1 => "different",
+            _ => "not settled",
+        };
+        let rest = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
+        format!("{verdict}: {}{rest}", plural(groups, "group"))
+    }
+}
+
+impl Group {
+    fn to_json(&self) -> Value {
+        let way = |way: &Way| json!({ "rule": way.rule, "action": way.action });
+        json!({
+            "old": way(&self.old),
+            "new": way(&self.new),
+            "witness": { "request": self.request, "options": self.options },
+        })
+    }
+}
+
+impl Way {
+    /// What the rules do with a request, as the production engine says.
+    fn new(side: &RuleSide<'_>, decider: Decider, witness: &Witness, setting: &Setting) -> Way {
+        let program: &Arc<Program> = side.program;
+        let action =
+            witness.decided(program, setting, |decision| action(program, decision, side.default_pool));
+        Way { rule: name(program, decider), action: action.unwrap_or_default() }
+    }
+}
+
+/// `R1`, or `R1 (else)`, or `R1 (unknown)`.
+fn name(program: &Program, decider: Decider) -> String {
+    let Some(rule) = program.rule(decider.rule) else { return "(default)".to_owned() };
+    match decider.holds {
+        Holds::True => rule.label.to_string(),
+        Holds::False => format!("{} (else)", rule.label),
+        Holds::Unknown => format!("{} (unknown)", rule.label),
+    }
+}
+
+/// All that is done, as rules spell it.
+fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>) -> String {
+    let end = match decision.outcome {
+        Outcome::Terminal(terminal) => spelling::terminal(program, terminal),
+        Outcome::RouteUnknown { target, cause } => {
+            let target = program.targets.get(target.0 as usize).map(ToString::to_string);
+            format!("on_unknown routeTo({}): {cause}", target.unwrap_or_default())
+        }
+        Outcome::Refused(cause) => return format!("on_unknown reject, {}: {cause}", cause.status()),
+        Outcome::DefaultPool => {
+            default_pool.map_or("the default pool".to_owned(), |pool| format!("the default pool {pool}"))
+        }
+        Outcome::Waits => "nothing yet".to_owned(),
+    };
+    decision.effects.iter().map(|effect| format!("{} ", spelling::effect(effect))).collect::<String>() + &end
+}
+
+fn word(validate: Validate) -> &'static str {
+    match validate {
+        Validate::Stream => "stream",
+        Validate::Full => "full",
+    }
+}

@@ -1,0 +1,54 @@
+//! What two texts are said to be.
+
+use std::ffi::OsString;
+
+use pointsman_rules::Colour;
+
+use super::{Options, compared};
+use crate::replay::stand::both;
+
+fn said(old: &str, new: &str) -> (u8, String, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a writable folder");
+        path
+    };
+    let (old, new) = (path("old.rules", old), path("new.rules", new));
+    let (old, new) = both(&old, &new, None, Colour::Never).expect("rules");
+    let report = compared(&old, &new);
+    (report.status(), report.text(Colour::Never), report.summary())
+}
+
+#[test]
+fn differences_are_shown_with_a_request() {
+    let old = "R1: if (path under \"/api\") { tag(api); routeTo(a); }\nelse: routeTo(b);\n";
+    let new = "R1: if (path under \"/api\") { tag(api); routeTo(c); }\nelse: routeTo(b);\n";
+    let (status, text, summary) = said(old, new);
+    assert_eq!((status, summary.as_str()), (1, "different: 1 group"), "{text}");
+    let expected = "R1 -> tag(api); routeTo(a);\n  becomes R1 -> tag(api); routeTo(c);\n  for instance:\n    \
+                    GET /api HTTP/1.1\n    Host: example.com\n\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn equal_is_what_is_proved() {
+    let rules = "R1: if (path under \"/api\") { routeTo(a); }\n";
+    assert_eq!(said(rules, rules), (0, String::new(), "equal: every request is decided alike".to_owned()));
+    let other = "X: if (!(!(path under \"/api\"))) { routeTo(a); }\n";
+    assert_eq!(said(rules, other).0, 0);
+}
+
+#[test]
+fn options_are_read() {
+    let read = |words: &[&str]| Options::read(words.iter().map(OsString::from).collect());
+    let options =
+        read(&["a.toml", "--json", "b.rules", "--listener", "shop"]).expect("good").expect("no help");
+    assert_eq!((options.json, options.listener.as_deref()), (true, Some("shop")));
+    assert!(read(&["--help"]).expect("good").is_none());
+    for bad in
+        [&[][..], &["a"], &["a", "b", "c"], &["-", "-"], &["a", "b", "--listener", "x"], &["--old", "a", "b"]]
+    {
+        assert!(read(bad).is_err(), "{bad:?}");
+    }
+}
