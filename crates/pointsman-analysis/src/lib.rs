@@ -1,5 +1,6 @@
 //! What the rules of a set mean together: which are never reached, which conflict, what no rule decides, and what another
-//! set decides differently. Whatever is said here is proved: by a request that the rules were asked about, or by the rules that leave none.
+//! set decides differently. Whatever is said here is proved: by a request that the rules were asked about, or by the rules
+//! that leave none.
 //!
 //! Invariant: nothing here reads a clock, a socket or a file. Work is counted in steps ([`Effort`]); where they are used
 //! up, nothing is said.

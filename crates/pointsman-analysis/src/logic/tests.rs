@@ -428,7 +428,7 @@ proptest! {
 }
 
 /// So many rules as switches have them.
-fn crowd(rules: usize) -> String {
+pub(super) fn crowd(rules: usize) -> String {
     let condition = |n: usize| match n % 10 {
         0..5 => format!(r#"host == "h{}.example" && path under "/p{n}""#, n / 20),
         5 => format!(r#"host == "h{}.example" && path matches "^/r{n}/[0-9]+$""#, n / 20),
