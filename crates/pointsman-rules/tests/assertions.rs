@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use pointsman_rules::{
     Cause, Claim, Colour, Exit, OnUnknown, Outcome, Program, RuleIndex, Targets, compile, draw,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
 
 const RULES: &str = r#"
 on_unknown routeTo(careful);
@@ -140,4 +143,62 @@ fn questions_are_read_as_people_write_them() {
     let named = "if (path == \"/\") { routeTo(fast); }";
     assert_eq!(asked("can path == \"/\" reach idle?", named, &known()), "idle");
     assert!(asked("can path == \"/\" reach idel?", named, &known()).contains("did you mean `idle`?"));
+}
+
+const WORDS: &[&str] = &[
+    "can",
+    "reach",
+    "path",
+    "==",
+    "\"/\"",
+    "fast",
+    "fast.one",
+    "reject",
+    "(",
+    ")",
+    "?",
+    "&&",
+    "||",
+    "!",
+    "json.a",
+    "exists",
+    "tls.resumed",
+    "in",
+    "[",
+    "10.0.0.0/8",
+    "]",
+    "header",
+    "[\"a\"]",
+    ";",
+    "assert \"x\":",
+    "never",
+    "always",
+    "->",
+    "#",
+    "\"",
+];
+
+proptest! {
+    /// Whatever is asked, there is an answer to it or an error, and never both.
+    #[test]
+    fn a_question_is_read_or_wrong(words in vec(select(WORDS), 0..12)) {
+        let (question, targets) = (words.join(" "), known());
+        let compiled = compile(RULES, &targets).expect("a rule set");
+        match compiled.tests.question(&question, &compiled.program, &targets) {
+            Ok((assertions, _)) => prop_assert_eq!(assertions.list.len(), 1),
+            Err(findings) => prop_assert!(
+                findings.iter().any(|finding| finding.severity == pointsman_rules::Severity::Error),
+                "{}", question
+            ),
+        }
+    }
+
+    /// What an assertion is formatted to is what it was.
+    #[test]
+    fn assertions_are_read_or_wrong(words in vec(select(WORDS), 0..12)) {
+        let source = format!("{RULES}assert \"x\": {};", words.join(" "));
+        if let Ok(once) = pointsman_rules::format(&source) {
+            prop_assert_eq!(pointsman_rules::format(&once), Ok(once.clone()));
+        }
+    }
 }

@@ -91,6 +91,9 @@ impl Answer {
                 };
                 format!("no: no such request reaches `{destination}`\n{lines}{rest}")
             }
+            Kind::Unknown { rules, .. } if rules.is_empty() => {
+                format!("unknown: it could not be settled whether such a request reaches `{destination}`\n")
+            }
             Kind::Unknown { names, .. } => format!(
                 "unknown: it could not be settled whether such a request reaches `{destination}` by {names}\n"
             ),

@@ -28,20 +28,19 @@ impl Asserted {
         let places: Vec<_> = different
             .map(|setting| (setting, prove(program, assertions, setting, Effort::new(STEPS))))
             .collect();
-        let nowhere = Setting::default();
+        let (nowhere, not_looked_at) = (Setting::default(), Proof::Unknown(Vec::new()));
         let mut asserted = Asserted { stated: assertions.list.len(), proved: 0 };
         let mut meanings = Vec::new();
         for (place, assertion) in assertions.list.iter().enumerate() {
             let proofs = places.iter().filter_map(|(setting, proofs)| Some((*setting, proofs.get(place)?)));
-            let (setting, proof) = match proofs.max_by_key(|(_, proof)| weight(proof)) {
-                Some((setting, proof @ (Proof::Holds(_) | Proof::Empty))) => {
-                    asserted.proved += 1;
-                    (setting, proof)
-                }
-                Some(worst) => worst,
-                None => (&nowhere, &Proof::Unknown(Vec::new())),
-            };
-            meanings.extend(meaning(assertion, proof, program, setting));
+            let worst = proofs.max_by_key(|(_, proof)| weight(proof));
+            let (setting, proof) = worst.unwrap_or((&nowhere, &not_looked_at));
+            asserted.proved += usize::from(matches!(proof, Proof::Holds(_) | Proof::Empty));
+            let mut meaning = meaning(assertion, proof, program, setting);
+            if let (true, Some(meaning)) = (settings.is_empty(), &mut meaning) {
+                meaning.add_help("rules of listeners that read no requests are not looked at");
+            }
+            meanings.extend(meaning);
         }
         (asserted, meanings)
     }
@@ -75,10 +74,7 @@ fn weight(proof: &Proof) -> u8 {
 }
 
 fn meaning(assertion: &Assertion, proof: &Proof, program: &Program, setting: &Setting) -> Option<Meaning> {
-    let mut finding = proof.finding(assertion, program)?;
-    if matches!(proof, Proof::Unknown(rules) if rules.is_empty()) {
-        finding.help = Some("rules of listeners that read no requests are not looked at".to_owned());
-    }
+    let finding = proof.finding(assertion, program)?;
     let mut meaning = Meaning::new(finding, program, setting);
     meaning.assertion = Some(assertion.name.to_string());
     Some(meaning)

@@ -85,6 +85,12 @@ impl Meaning {
         }
     }
 
+    /// Where it has no help so far.
+    pub(super) fn add_help(&mut self, help: &str) {
+        self.help = Some(help.to_owned());
+        self.diagnostic.help = self.help.clone();
+    }
+
     /// Adds to a finding what only these have.
     pub(super) fn complete(&self, object: &mut Value) {
         object["code"] = json!(self.code);

@@ -203,7 +203,7 @@ proptest! {
             Proof::Holds(_) => prop_assert!(!is_broken, "{source}{asserted}"),
             Proof::Empty => prop_assert!(!is_spoken_of(&unix, &assertions), "{source}{asserted}"),
             Proof::Broken(_) => prop_assert!(is_broken, "{source}{asserted}"),
-            Proof::Unknown(rules) => prop_assert!(!rules.is_empty()),
+            Proof::Unknown(rules) => prop_assert!(!rules.is_empty() || steps < 10),
         }
     }
 }
