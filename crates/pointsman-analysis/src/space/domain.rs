@@ -62,8 +62,8 @@ const PATH: &str = r#"(?x: \* | (?: / (?:
   )? )+ )"#;
 const QUERY: &str = r#"[!"$-~]*"#;
 const VISIBLE: &str = r"[!-~]+";
-/// Without capitals.
-const SERVER_NAME: &str = r"[!-@\[-~]+";
+/// Without capitals, and without empty labels.
+const SERVER_NAME: &str = r"[!-\-/-@\[-~]+(?:\.[!-\-/-@\[-~]+)*\.?";
 const FINGERPRINT: &str = r"[0-9a-f]{64}";
 /// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
 const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";

@@ -151,7 +151,7 @@ fn judged(suite: &Suite, sample: &Sample) -> Option<TestCase> {
 
 /// A test without what it expects; nothing where a value cannot be said.
 fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<TestCase> {
-    let mut given = Vec::new();
+    let (mut given, mut rest) = (Vec::new(), rest);
     for (field, values) in fields {
         for value in values {
             let value = match value {
@@ -160,6 +160,11 @@ fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<
                 OwnedValue::Ip(ip) => GivenValue::Ip(*ip),
                 OwnedValue::Boolean(boolean) => GivenValue::Boolean(*boolean),
                 OwnedValue::Nothing => GivenValue::Nothing,
+                // A test says no value that nobody knows, but that more of the body is not known.
+                OwnedValue::Unknown(cause @ Cause::Limit) => {
+                    rest = rest.or(Some(*cause));
+                    continue;
+                }
                 OwnedValue::Unknown(_) => return None,
             };
             given.push(Given { span: Span::default(), field: field.clone(), value });

@@ -59,6 +59,7 @@ const TESTS: &[&str] = &[
     r#"cookie["c"] like "a*""#,
     r#"header["d"] matches "^[0-9]+$""#,
     "content_length >= 100",
+    r#"tls.sni endsWith ".blogs.example""#,
 ];
 
 fn sources() -> impl Strategy<Value = String> {
