@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+use tempfile::TempDir;
+
 use crate::Lines;
 
 /// A command that ran to its end.
@@ -35,6 +37,33 @@ pub fn pointsman(folder: &Path, words: &[&str]) -> Finished {
     let mut command = Command::new(program());
     command.args(words).current_dir(folder);
     finish(command)
+}
+
+/// The same of a command that is to end with this status, and to say these words.
+///
+/// # Panics
+/// When it does otherwise.
+#[track_caller]
+pub fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) -> Finished {
+    let finished = pointsman(folder, words);
+    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
+    for word in said {
+        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
+    }
+    finished
+}
+
+/// A temporary folder with these files, each with what is in it.
+///
+/// # Panics
+/// When it cannot be written.
+#[must_use]
+pub fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, contents) in files {
+        std::fs::write(folder.path().join(name), contents).expect("a writable folder");
+    }
+    folder
 }
 
 /// Runs a program of the system in a folder, to its end; nothing when it is not installed, which is said.

@@ -34,7 +34,7 @@ mod wire;
 
 use std::time::{Duration, Instant};
 
-pub use binary::{Finished, installed, pointsman, program, skipped, tool, workspace};
+pub use binary::{Finished, ends, folder, installed, pointsman, program, skipped, tool, workspace};
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};
 pub use figures::{Bound, Unit, figure, scale};

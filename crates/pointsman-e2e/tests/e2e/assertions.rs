@@ -1,10 +1,7 @@
 //! What is asserted of rules, and what is asked of them: proved, or shown by a request.
 
-use std::path::Path;
-
-use pointsman_e2e::{Finished, pointsman};
+use pointsman_e2e::{ends, folder};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 const SHOP: &str = "R1: if (path under \"/admin\") { allow conflict(R2); reject(403); }
 R2: if (cookie[\"paid\"] == \"1\") { routeTo(fast); }
@@ -16,24 +13,6 @@ assert \"nobody sees the office\": always (path under \"/admin/x\") -> reject;
 ";
 
 const FALLS: &str = "assert \"the paying are served\": always (cookie[\"paid\"] == \"1\") -> fast;\n";
-
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, contents) in files {
-        std::fs::write(folder.path().join(name), contents).expect("a writable folder");
-    }
-    folder
-}
-
-#[track_caller]
-fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) -> Finished {
-    let finished = pointsman(folder, words);
-    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
-    for word in said {
-        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
-    }
-    finished
-}
 
 fn listener(name: &str, pool: &str) -> String {
     format!(

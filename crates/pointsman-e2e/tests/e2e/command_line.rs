@@ -3,30 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pointsman_e2e::{Finished, Lines, Origin, Setup, pointsman, program};
-use tempfile::TempDir;
+use pointsman_e2e::{Lines, Origin, Setup, ends, folder, pointsman, program};
 
 const GOOD: &str = "R1: if (path under \"/a\") { routeTo(fast); }\nelse: routeTo(standard);\n";
 const BAD: &str = "R1: if (pth == \"/\") { routeTo(fast); }\nR2: { goto R1; }\n";
 const OLD: &str = "If (match(url, “xmlprocess.pl”)) { return route_to(\"fast\", NONSTICKY); } # why\n";
-
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, contents) in files {
-        std::fs::write(folder.path().join(name), contents).expect("a writable folder");
-    }
-    folder
-}
-
-#[track_caller]
-fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) -> Finished {
-    let finished = pointsman(folder, words);
-    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
-    for word in said {
-        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
-    }
-    finished
-}
 
 /// Rules alone: targets are taken as given.
 #[test]

@@ -1,8 +1,6 @@
 //! `pointsman test`: what it says of tests, and how it ends.
 
-use std::path::Path;
-
-use pointsman_e2e::{Finished, Origin, Setup, pointsman, testdata};
+use pointsman_e2e::{Finished, Origin, Setup, ends, pointsman, testdata};
 
 /// What a run has said, as the vectors have it.
 fn shown(finished: &Finished) -> String {
@@ -120,15 +118,6 @@ fn as_json() {
         }],
     });
     assert_eq!(report, expected);
-}
-
-#[track_caller]
-fn ends(folder: &Path, words: &[&str], code: i32, said: &[&str]) {
-    let finished = pointsman(folder, words);
-    assert_eq!(finished.code, code, "{words:?}\n{}", finished.output());
-    for word in said {
-        assert!(finished.output().contains(word), "`{word}` is missing in:\n{}", finished.output());
-    }
 }
 
 /// Too little is taken, though all pass.
