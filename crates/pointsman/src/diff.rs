@@ -1,6 +1,6 @@
 //! `pointsman diff`: which requests new rules decide otherwise than old ones, whatever requests there are.
 
-mod report;
+pub(crate) mod report;
 #[cfg(test)]
 mod tests;
 

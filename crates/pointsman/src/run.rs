@@ -2,6 +2,7 @@
 
 mod control;
 mod descriptors;
+mod difference;
 mod memory;
 mod notice;
 mod shortage;

@@ -9,6 +9,7 @@ use pointsman_e2e::{Authority, Client, Origin, Setup, Then, TlsClient, ok};
 pointsman_e2e::for_threads!(
     rules_by_signal,
     rules_by_changed_file,
+    what_new_rules_decide_otherwise,
     bad_rules,
     bad_configuration,
     missing_file,
@@ -54,6 +55,20 @@ fn rules_by_changed_file(threads: usize) {
     switch.wait_for_line("reloaded generation=");
     // The rules and the configuration were renamed into place one after the other: both orders end here.
     assert_eq!(switch.get("/").server(), "sb");
+}
+
+/// What is decided otherwise is said behind the reload, with a request; where nothing is, nothing is said.
+fn what_new_rules_decide_otherwise(threads: usize) {
+    let (a, b) = (Origin::new("sa"), Origin::new("sb"));
+    let setup = two(threads, &a, &b);
+    let switch = setup.start();
+    switch.reload(&setup.clone().rules("R1: if (path != \"/a\") { routeTo(a); } else { routeTo(a); }"), 2);
+    switch.reload(&setup.rules("NEW: if (path == \"/b\") { routeTo(b); }\nR1: { routeTo(a); }"), 3);
+    switch.wait_for_line("  R1 -> routeTo(a) becomes NEW -> routeTo(b), for instance GET /b HTTP/1.1");
+    let said = switch.said();
+    let (before, behind) = said.split_once("reloaded generation=3").expect("it was reloaded");
+    assert!(behind.contains("rules differ listener=shop ways=1 unknown=0"), "{said}");
+    assert!(!before.contains("rules differ"), "{said}");
 }
 
 /// Rules that do not compile: everything goes on as before, and the place is shown.

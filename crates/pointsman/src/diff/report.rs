@@ -23,7 +23,7 @@ pub(super) struct Report {
 }
 
 /// The rules of one listener, or two rule sets by themselves.
-pub(super) struct Compared {
+pub(crate) struct Compared {
     /// Empty where the rules stand alone.
     listener: String,
     groups: Vec<Group>,
@@ -51,7 +51,7 @@ struct Way {
 }
 
 impl Compared {
-    pub(super) fn new(
+    pub(crate) fn new(
         listener: String,
         [old, new]: [RuleSide<'_>; 2],
         setting: &Setting,
@@ -98,6 +98,16 @@ impl Compared {
 
     fn differs(&self) -> bool {
         self.groups_count > 0 || self.validate.is_some()
+    }
+
+    /// The first ways in which decisions differ, each in a line with the first line of its request.
+    pub(crate) fn briefly(&self, ways_max: usize) -> impl Iterator<Item = String> {
+        self.groups.iter().take(ways_max).map(|Group { old, new, request, options, .. }| {
+            let request = request.lines().next().unwrap_or_default();
+            let with = if options.is_empty() { String::new() } else { format!(" with {options}") };
+            let ways = [old, new].map(|way| format!("{} -> {}", way.rule, way.action.trim_end_matches(';')));
+            format!("  {} becomes {}, for instance {request}{with}", ways[0], ways[1])
+        })
     }
 
     fn text(&self, text: &mut String, colour: Colour) {

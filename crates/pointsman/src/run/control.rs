@@ -17,7 +17,7 @@ use pointsman_telemetry::{AccessLog, BufferBytes, Metrics};
 
 use super::notice::{self, notice};
 use super::shortage::Watch;
-use super::{descriptors, memory};
+use super::{descriptors, difference, memory};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
@@ -260,11 +260,13 @@ impl Reloads<'_> {
         }
         notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
         notice::maybe(memory::warning(self.limits.memory, &plan));
+        let replaced = switch.with_plan(|old| difference::replaced(old, &plan));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);
                 notice::listening(&switch);
                 notice(&format!("reloaded generation={generation}"));
+                difference::say(replaced);
             }
             Err(fault) => {
                 self.metrics.reload_refused();

@@ -1,0 +1,102 @@
+//! What new rules decide otherwise than those that they replace, said behind a reload.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use pointsman_analysis::{Effort, RuleSide, Setting, differences};
+use pointsman_config::{Plan, Protocol};
+use pointsman_rules::Program;
+
+use super::notice::notice;
+use crate::check::setting;
+use crate::diff::report::Compared;
+
+/// Steps for the rules of one listener: a second of one core, or two.
+const STEPS: u64 = 100_000_000;
+/// So many ways are named of one listener; `pointsman diff` names all.
+const NAMED_MAX: usize = 5;
+
+/// One reload at a time is looked at, and the newest of the others waits.
+static WORK: Mutex<Work> = Mutex::new(Work { is_going_on: false, waiting: None });
+
+struct Work {
+    is_going_on: bool,
+    waiting: Option<Vec<Replaced>>,
+}
+
+/// The rules of a listener, before and after.
+pub(super) struct Replaced {
+    listener: String,
+    programs: [Arc<Program>; 2],
+    default_pools: [Option<String>; 2],
+    setting: Setting,
+}
+
+/// The listeners that stand in both plans and read requests by rules.
+pub(super) fn replaced(old: &Plan, new: &Plan) -> Vec<Replaced> {
+    let replaced = new.listeners.iter().filter_map(|listener| {
+        let then = old.listener_named(&listener.name)?;
+        let programs = [then.program.clone()?, listener.program.clone()?];
+        let settings = [setting(then, old), setting(listener, new)];
+        let default_pools = [0, 1].map(|side| settings[side].default_pool.as_deref().map(str::to_owned));
+        let [_, setting] = settings;
+        let are_of_requests = [then.protocol, listener.protocol] == [Protocol::Http; 2];
+        let listener = listener.name.to_string();
+        are_of_requests.then_some(Replaced { listener, programs, default_pools, setting })
+    });
+    replaced.collect()
+}
+
+/// Says what is decided otherwise, as soon as it is known; the reload and the requests wait for nothing.
+pub(super) fn say(replaced: Vec<Replaced>) {
+    if replaced.is_empty() {
+        return;
+    }
+    let mut work = work();
+    if work.waiting.replace(replaced).is_some() {
+        notice("rules not compared: another reload came before it was their turn");
+    }
+    if work.is_going_on {
+        return;
+    }
+    work.is_going_on = thread::Builder::new().name("differences".to_owned()).spawn(compare).is_ok();
+    if !work.is_going_on {
+        work.waiting = None;
+        notice("rules not compared: no thread for it");
+    }
+}
+
+/// Until nothing waits any more.
+fn compare() {
+    while let Some(replaced) = next() {
+        replaced.iter().for_each(Replaced::say);
+    }
+}
+
+fn next() -> Option<Vec<Replaced>> {
+    let mut work = work();
+    let next = work.waiting.take();
+    work.is_going_on = next.is_some();
+    next
+}
+
+/// Whoever held it left it whole.
+fn work() -> MutexGuard<'static, Work> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Replaced {
+    fn say(&self) {
+        let Replaced { listener, programs: [old, new], default_pools: [old_pool, new_pool], setting } = self;
+        let sides = [(old, old_pool), (new, new_pool)]
+            .map(|(program, pool)| RuleSide { program, default_pool: pool.as_deref() });
+        let found = differences(sides[0], sides[1], setting, Effort::new(STEPS));
+        if found.are_none() {
+            return;
+        }
+        let (ways, unknown) = (found.groups_count, found.undecided_count);
+        notice(&format!("rules differ listener={listener} ways={ways} unknown={unknown}"));
+        let compared = Compared::new(listener.clone(), sides, setting, found, true, false);
+        compared.briefly(NAMED_MAX).for_each(|line| notice(&line));
+    }
+}
