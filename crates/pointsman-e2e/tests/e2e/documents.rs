@@ -73,6 +73,11 @@ fn commands_of_the_guide_to_bodies() {
     assert!(commands("docs/guide/bodies.md") >= 5);
 }
 
+#[test]
+fn commands_of_the_guide_to_trust() {
+    assert!(commands("docs/guide/trust-your-rules.md") >= 8);
+}
+
 /// Every command of the page ends well and prints what stands below it. How many there are.
 fn commands(page: &str) -> usize {
     let folder = tempfile::tempdir().expect("a temporary folder");
