@@ -14,6 +14,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pointsman_rules::Suggestions;
+
 /// Fewer cycles and less fragmentation than the system's allocator, under every thread alike.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -60,7 +62,26 @@ fn main() -> ExitCode {
             say(&mut std::io::stdout(), version, 0)
         }
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
-        _ => wrong_use(&format!("no command `{}`", command.to_string_lossy())),
+        _ => wrong_use(&no_command(&command.to_string_lossy())),
+    }
+}
+
+fn no_command(word: &str) -> String {
+    const COMMANDS: [&str; 9] = ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "demo"];
+    const OTHER_NAMES: [(&str, &str); 8] = [
+        ("format", "fmt"),
+        ("validate", "check"),
+        ("lint", "check"),
+        ("start", "run"),
+        ("serve", "run"),
+        ("compare", "diff"),
+        ("trace", "explain"),
+        ("why", "explain"),
+    ];
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
+    match other.or_else(|| Suggestions::default().nearest(word, COMMANDS)) {
+        Some(command) => format!("no command `{word}`; did you mean `{command}`?"),
+        None => format!("no command `{word}`"),
     }
 }
 

@@ -414,7 +414,8 @@ fn explain_connections_as_json() {
 #[test]
 fn wrong_use() {
     let folder = folder(&[]);
-    ends(folder.path(), &["rnu"], 2, &["rnu", "--help"]);
+    ends(folder.path(), &["rnu"], 2, &["no command `rnu`; did you mean `run`?", "--help"]);
+    ends(folder.path(), &["format"], 2, &["did you mean `fmt`?"]);
     ends(folder.path(), &["run", "--confg", "x"], 2, &["--confg"]);
     ends(folder.path(), &[], 2, &["run", "check", "fmt", "explain", "demo"]);
     ends(folder.path(), &["--help"], 0, &["run", "check", "fmt", "explain", "demo"]);
