@@ -277,9 +277,10 @@ impl Report {
         self.labels.extend(looked.labels);
     }
 
-    /// Complaints about labels that no rule has. With errors no rules are known.
+    /// Complaints about labels that no rule has. Of rules that do not compile none are known.
     fn unknown_rules(&self, rules: &[String]) -> Vec<String> {
-        if self.diagnostics().any(|finding| finding.severity == Severity::Error) {
+        let mut compiled = self.texts.iter().flat_map(|text| &text.diagnostics);
+        if compiled.any(|finding| finding.severity == Severity::Error) {
             return Vec::new();
         }
         let suggestions = Suggestions::default();

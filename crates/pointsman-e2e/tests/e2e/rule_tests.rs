@@ -120,6 +120,25 @@ fn as_json() {
     assert_eq!(report, expected);
 }
 
+/// What no test could notice is no survivor.
+#[test]
+fn mutants_that_mean_the_same() {
+    let rules =
+        "R1: if (path == \"/a\") { routeTo(a); }\nR2: if (path == \"/b\") { routeTo(b); }\nelse: routeTo(c);
+test \"a\" { request path \"/a\" expect R1 -> a }\ntest \"b\" { request path \"/b\" expect R2 -> b }
+test \"c\" { request path \"/c\" expect else -> c }\n";
+    let folder = pointsman_e2e::folder(&[("a.rules", rules)]);
+    let said = ["1 more proved to decide as the rules do", "0 survived"];
+    ends(folder.path(), &["test", "--mutate", "a.rules"], 0, &said);
+    let json = ends(folder.path(), &["test", "--mutate", "--json", "a.rules"], 0, &[]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&report["mutants"]["same"], &report["mutants"]["survived"]),
+        (&1.into(), &0.into()),
+        "{json}"
+    );
+}
+
 /// Too little is taken, though all pass.
 #[test]
 fn a_share_is_wanted() {

@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::thread;
 
+use pointsman_analysis::{Effort, RuleSide, differences};
 use pointsman_rules::{Colour, Diagnostic, Lines, Mutant, MutantKind, Mutants, Program, TestCase, draw};
 use serde_json::{Value, json};
 
@@ -15,6 +16,10 @@ use crate::explain::report::shown;
 
 /// So many survivors of a rule set are shown to people; programs see all.
 const SHOWN_MAX: usize = 100;
+
+/// Of so many survivors of a rule set it is asked whether they mean the same as the rules, with so many steps each.
+const COMPARED_MAX: usize = 200;
+const COMPARED_STEPS: u64 = 5_000_000;
 
 /// Characters of what stands in the place of something.
 const BECOMES_CHARS_MAX: usize = 80;
@@ -33,6 +38,8 @@ struct Mutated {
     killed: usize,
     /// No rule sets: what they jump to would come before them, for instance.
     not_compiled: usize,
+    /// Proved to decide every request as the rules do: no test could notice.
+    same: usize,
     survivors: Vec<Survivor>,
 }
 
@@ -73,9 +80,13 @@ impl Mutation {
         self.sets.iter().map(|set| set.not_compiled).sum()
     }
 
+    fn same(&self) -> usize {
+        self.sets.iter().map(|set| set.same).sum()
+    }
+
     fn not_tried(&self) -> usize {
         let total: usize = self.sets.iter().map(|set| set.total).sum();
-        total - self.tried() - self.not_compiled()
+        total - self.tried() - self.not_compiled() - self.same()
     }
 
     fn percent(&self) -> usize {
@@ -100,9 +111,11 @@ impl Mutation {
         }
         let tried = plural(self.tried(), "mutant");
         text.push_str(&format!("{} of {tried} killed ({} %)\n", self.killed(), self.percent()));
-        for (count, what) in
-            [(self.not_tried(), "not tried"), (self.not_compiled(), "no rule sets, and not counted")]
-        {
+        for (count, what) in [
+            (self.same(), "proved to decide as the rules do, and not counted"),
+            (self.not_tried(), "not tried"),
+            (self.not_compiled(), "no rule sets, and not counted"),
+        ] {
             if count > 0 {
                 text.push_str(&format!("  {count} more {what}\n"));
             }
@@ -123,6 +136,7 @@ impl Mutation {
             "killed": self.killed(),
             "survived": self.survived(),
             "percent": self.percent(),
+            "same": self.same(),
             "not_tried": self.not_tried(),
             "not_compiled": self.not_compiled(),
             "survivors": survivors,
@@ -160,13 +174,31 @@ fn mutated(suite: &Suite, mutants_max: usize) -> Mutated {
     let (killed, not_compiled) = (count(Fate::Killed), count(Fate::NotCompiled));
     let label = |index| suite.program.rule(index).map(|rule| rule.label.to_string()).unwrap_or_default();
     let total = mutants.total;
-    let survivors = mutants.mutants.into_iter().zip(fates).filter(|(_, fate)| *fate == Fate::Survived);
-    let survivors = survivors.map(|(mutant, _)| Survivor {
+    let survived = mutants.mutants.iter().zip(fates).filter(|(_, fate)| *fate == Fate::Survived);
+    let survived: Vec<_> = survived.map(|(mutant, _)| mutant).collect();
+    let is_same: Vec<_> =
+        survived.iter().take(COMPARED_MAX).map(|mutant| decides_alike(suite, &mutants, mutant)).collect();
+    let same = is_same.iter().filter(|is_same| **is_same).count();
+    let different = survived.into_iter().zip(is_same.into_iter().chain(std::iter::repeat(false)));
+    let survivors = different.filter(|(_, is_same)| !is_same).map(|(mutant, _)| Survivor {
         rule: label(mutant.rule),
         next: label(pointsman_rules::RuleIndex(mutant.rule.0 + 1)),
-        mutant,
+        mutant: mutant.clone(),
     });
-    Mutated { name: suite.name.clone(), total, killed, not_compiled, survivors: survivors.collect(), source }
+    let survivors = survivors.collect();
+    Mutated { name: suite.name.clone(), total, killed, not_compiled, same, survivors, source }
+}
+
+/// Whether it is proved that a mutant decides every request as the rules do.
+fn decides_alike(suite: &Suite, mutants: &Mutants, mutant: &Mutant) -> bool {
+    let text = mutants.text(mutant);
+    let compiled = pointsman_rules::compile_for(&text, &suite.targets, suite.place.protocol.scope());
+    let Ok(compiled) = compiled else { return false };
+    let program = Arc::new(compiled.program);
+    let setting = suite.place.setting();
+    let [old, new] = [&suite.program, &program]
+        .map(|program| RuleSide { program, default_pool: setting.default_pool.as_deref() });
+    differences(old, new, &setting, Effort::new(COMPARED_STEPS)).are_none()
 }
 
 /// What becomes of each, on as many threads as there are processors.
