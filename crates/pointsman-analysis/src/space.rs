@@ -65,6 +65,15 @@ pub(crate) fn solve(
     }
 }
 
+/// The same of a field that has these values whatever the request.
+pub(crate) fn of_fixed(values: Values, asked: &[Asked<'_>]) -> Solved {
+    let mut claims = asked.iter().enumerate().map(|(index, asked)| Claim::new(index, asked));
+    match claims.find(|claim| !claim.takes_all(&values)) {
+        Some(claim) => Solved::Nothing { because: vec![claim.index] },
+        None => Solved::Values(values),
+    }
+}
+
 /// Without those that are not needed, if there are few.
 fn shrunk(
     domain: &Domain,

@@ -25,7 +25,7 @@ use super::states::States;
 use super::walk::Walk;
 use super::world::{Matters, Said, World};
 use crate::Effort;
-use crate::space::{Automata, Solved, solve};
+use crate::space::{Automata, Solved, of_fixed, solve};
 use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 
@@ -146,7 +146,10 @@ impl<'p> Analyst<'p> {
         if let Some(values) = self.solved.get(&field.states) {
             return Solved::Values(values.clone());
         }
-        let solved = solve(field.asked, &field.tests, &mut self.automata, effort);
+        let solved = match self.setting.fixed(field.asked) {
+            Some(values) => of_fixed(values, &field.tests),
+            None => solve(field.asked, &field.tests, &mut self.automata, effort),
+        };
         if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
             self.solved.insert(field.states.clone(), values.clone());
         }

@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 use pointsman_http::{HeadLimits, OddNames};
+use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
+
+use crate::wanted::Values;
 
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
 /// a configuration.
@@ -68,6 +71,38 @@ impl Setting {
     /// Those that are believed, as views take them. No witness comes to a Unix socket.
     pub(super) fn trusted<'n>(&self, networks: &'n [IpNet]) -> TrustedProxies<'n> {
         TrustedProxies { networks, unix: false }
+    }
+
+    /// The values of a field that are the same for every request that comes here.
+    pub(crate) fn fixed(&self, field: &Field) -> Option<Values> {
+        let one = |value| Values { known: vec![value], rest: None };
+        let bind = self.bind.filter(|_| !self.may_be_proxied);
+        match (field, self.speaks_tls) {
+            (Field::Proto | Field::Scheme, Some(speaks_tls)) => {
+                let scheme: &[u8] = if speaks_tls { b"https" } else { b"http" };
+                Some(one(OwnedValue::Text(scheme.into())))
+            }
+            (
+                Field::TlsSni
+                | Field::TlsVersion
+                | Field::TlsCipher
+                | Field::TlsAlpn
+                | Field::TlsResumed
+                | Field::TlsClientSubject
+                | Field::TlsClientSan
+                | Field::TlsClientFingerprint,
+                Some(false),
+            ) => Some(Values::default()),
+            (Field::DstPort, _) => {
+                let port = bind.map(|bind| bind.port()).filter(|port| *port != 0)?;
+                Some(one(OwnedValue::Integer(port.into())))
+            }
+            (Field::DstIp, _) => {
+                let address = bind.map(|bind| bind.ip()).filter(|address| !address.is_unspecified())?;
+                Some(one(OwnedValue::Ip(address.to_canonical())))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn odd_names(&self) -> OddNames<'_> {

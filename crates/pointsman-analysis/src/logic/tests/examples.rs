@@ -84,6 +84,30 @@ fn pairs_of_rules() {
     );
 }
 
+/// What is the same for every request of a listener is so for the rules, too.
+#[test]
+fn what_a_listener_fixes() {
+    let rules = r#"R1: if (scheme == "http" && path == "/a") { reject(); }
+        R2: if (tls.version == "1.3" && path == "/b") { reject(); }
+        R3: if (proto == "https" && path == "/c") { reject(); }
+        R4: if (dstport == 8443 && path == "/d") { reject(); }
+        R5: if (dstport != 8443 && path == "/e") { reject(); }
+        R6: if (dstip == 192.0.2.1 && path == "/f") { reject(); }
+        last: { routeTo(a); }"#;
+    let of = |speaks_tls, bind: &str, may_be_proxied| {
+        let bind = Some(bind.parse().expect("an address"));
+        let setting = Setting { speaks_tls: Some(speaks_tls), bind, may_be_proxied, ..Setting::default() };
+        let found = findings(&program(rules), &setting, Effort::new(50_000_000));
+        let told = found.iter().map(|finding| (finding.code.word(), finding.rule.0 + 1));
+        told.collect::<Vec<_>>()
+    };
+    let never = |rules: &[u32]| rules.iter().map(|rule| ("contradiction", *rule)).collect::<Vec<_>>();
+    assert_eq!(of(true, "192.0.2.1:8443", false), never(&[1, 5]));
+    assert_eq!(of(false, "192.0.2.2:80", false), never(&[2, 3, 4, 6]));
+    assert_eq!(of(false, "0.0.0.0:80", false), never(&[2, 3, 4]));
+    assert_eq!(of(true, "192.0.2.1:8443", true), never(&[1]));
+}
+
 /// Who answers itself before others is no warning, and who routes before a refusal is.
 #[test]
 fn guards() {
