@@ -100,6 +100,10 @@ pub(crate) fn realise(sketch: &Sketch<'_>, setting: &Setting) -> Result<Witness,
 
 /// A request for some wishes, if it shows them.
 fn checked(wishes: &[&Wish<'_>], setting: &Setting) -> Option<Witness> {
+    let depth_max = setting.body_options.limits.depth_max as usize;
+    if wishes.iter().any(|wish| wish.is_deeper_than(depth_max)) {
+        return None;
+    }
     let sought = Sought::new(wishes);
     let witness = draft::request(&sought, setting)?;
     let program = Program::of_places(sought.places());

@@ -11,9 +11,11 @@ mod ends;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use pointsman_rules::{Program, RuleIndex, Validate};
+use pointsman_rules::{Place, Program, RuleIndex, Validate};
 
 use self::alignment::Alignment;
 use self::candidates::{Candidates, Pair};
@@ -90,13 +92,17 @@ pub struct Differences {
     pub undecided_count: usize,
     /// Where bodies are validated otherwise: before, and now.
     pub validate: Option<(Validate, Validate)>,
+    /// Whether what stands in a body of no media type that is read is unknown in one of them, and absent in the other. Of
+    /// such requests nothing is said here, and nothing is proved to be equal.
+    pub reads_otherwise: bool,
 }
 
 impl Differences {
     /// Whether it is proved that every request is decided alike.
     #[must_use]
     pub fn are_none(&self) -> bool {
-        self.groups_count == 0 && self.undecided_count == 0 && self.validate.is_none()
+        let is_settled = self.undecided_count == 0 && !self.reads_otherwise;
+        is_settled && self.groups_count == 0 && self.validate.is_none()
     }
 
     /// Whether something is decided otherwise.
@@ -121,7 +127,23 @@ pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effo
     let [before, now] = [old, new].map(|side| side.program.validate);
     let looks_into_bodies = [old, new].iter().any(|side| !side.program.payloads.is_empty());
     found.validate = (before != now && looks_into_bodies).then_some((before, now));
+    found.reads_otherwise = reads_otherwise(old.program, new.program);
     found
+}
+
+/// Whether of one kind of body a rule refuses by a value in one program, and none does in the other: then a body that may
+/// be of that kind is no body without such values any more.
+fn reads_otherwise(old: &Program, new: &Program) -> bool {
+    let kinds = |program: &Program| {
+        let refused_by = program.rejecting_payloads();
+        let mut kinds: HashMap<Discriminant<Place>, bool> = HashMap::new();
+        for payload in program.payloads.iter().filter(|payload| payload.place != Place::Size) {
+            *kinds.entry(discriminant(&payload.place)).or_default() |= refused_by.contains(&payload.id);
+        }
+        kinds
+    };
+    let (old, new) = (kinds(old), kinds(new));
+    old.iter().any(|(kind, refuses)| new.get(kind).is_some_and(|other| other != refuses))
 }
 
 /// Two programs, on their way to what differs.

@@ -19,6 +19,16 @@ impl<'p> Wish<'p> {
         sketch.fields.iter().map(wish).collect()
     }
 
+    /// Whether no body that may be so deep has such a value.
+    pub(super) fn is_deeper_than(&self, depth_max: usize) -> bool {
+        let steps = match self.place() {
+            Some(Place::Xml(path)) => path.steps.len(),
+            Some(Place::Json(steps)) => steps.len(),
+            _ => 0,
+        };
+        steps > depth_max && !self.values.known.is_empty()
+    }
+
     pub(super) fn place(&self) -> Option<&'p Place> {
         match self.field {
             Field::Payload(payload) => Some(&payload.place),

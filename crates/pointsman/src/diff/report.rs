@@ -66,6 +66,11 @@ impl Compared {
         if reads_otherwise {
             notes.push("it reads requests otherwise than before; they are compared as it reads them now");
         }
+        if found.reads_otherwise {
+            notes.push(
+                "by values in a body one of them refuses, and the other does not: of bodies without a media type that is read nothing is said",
+            );
+        }
         let is_equal = found.are_none() && !reads_otherwise;
         let group = |difference: &pointsman_analysis::Difference| {
             let witness = &difference.witness;
@@ -147,8 +152,11 @@ impl Compared {
             text.push('\n');
         }
         for note in &self.notes {
-            let listener = &self.listener;
-            text.push_str(&format!("note: of the listener `{listener}`: {note}\n"));
+            let place = match self.listener.as_str() {
+                "" => String::new(),
+                listener => format!("of the listener `{listener}`: "),
+            };
+            text.push_str(&format!("note: {place}{note}\n"));
         }
     }
 

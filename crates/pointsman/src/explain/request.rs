@@ -138,8 +138,39 @@ fn with_crlf(bytes: &[u8]) -> Option<Vec<u8>> {
         }
         mended.push(*byte);
     }
-    mended.extend_from_slice(body);
+    let is_chunked = head.to_ascii_lowercase().windows(CHUNKED.len()).any(|window| window == CHUNKED);
+    match is_chunked.then(|| chunks_with_crlf(body)).flatten() {
+        Some(chunks) => mended.extend(chunks),
+        None => mended.extend_from_slice(body),
+    }
     Some(mended)
+}
+
+/// As a witness has it.
+const CHUNKED: &[u8] = b"\ntransfer-encoding: chunked\n";
+
+/// The same for the lines of a chunked body; nothing where it is not written so.
+fn chunks_with_crlf(body: &[u8]) -> Option<Vec<u8>> {
+    let mut mended = Vec::with_capacity(body.len() + 64);
+    let mut rest = body;
+    loop {
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let (line, behind) = (rest.get(..end)?, rest.get(end + 1..)?);
+        let size = usize::from_str_radix(std::str::from_utf8(line).ok()?, 16).ok()?;
+        mended.extend_from_slice(line);
+        mended.extend_from_slice(b"\r\n");
+        if size == 0 {
+            let trailers = behind.iter().flat_map(|byte| match byte {
+                b'\n' => b"\r\n".as_slice(),
+                byte => std::slice::from_ref(byte),
+            });
+            mended.extend(trailers);
+            return Some(mended);
+        }
+        mended.extend_from_slice(behind.get(..size)?);
+        mended.extend_from_slice(b"\r\n");
+        rest = behind.get(size..)?.strip_prefix(b"\n")?;
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +191,13 @@ mod tests {
         assert_eq!(read(wire), (Ok(wire.to_owned()), 0));
         let edited = "POST / HTTP/1.1\nHost: a\nContent-Length: 4\n\na\nb\n";
         assert_eq!(read(edited), (Ok(wire.to_owned()), 1));
+        let chunked =
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n0\r\nA: b\r\n\r\n";
+        let edited = "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n3\na\nb\n0\nA: b\n\n";
+        assert_eq!(read(edited), (Ok(chunked.to_owned()), 1));
+        let broken = edited.replace("\n3\n", "\n4\n");
+        let as_it_was = chunked.split_once("3\r").map(|(head, _)| format!("{head}4\na\nb\n0\nA: b\n\n"));
+        assert_eq!(read(&broken), (as_it_was.ok_or(NoRequest::Incomplete), 1));
         let bare = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         assert_eq!(read("GET / HTTP/1.1\nHost: a\n"), (Ok(bare.to_owned()), 2));
         assert_eq!(read("GET / HTTP/1.1\r\nHost: a"), (Ok(bare.to_owned()), 1));

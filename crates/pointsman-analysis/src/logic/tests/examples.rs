@@ -84,6 +84,16 @@ fn pairs_of_rules() {
     );
 }
 
+/// No body may be so deep as these paths lead: no request is made of them, however long that would take.
+#[test]
+fn paths_deeper_than_bodies() {
+    for path in [format!("xml.a{}", "//a".repeat(3_000)), format!("json{}", "[*]".repeat(3_000))] {
+        let rules = format!("R1: if ({path} == 5) {{ reject(); }} last: {{ routeTo(a); }}");
+        let found = findings(&program(&rules), &Setting::default(), Effort::new(50_000_000));
+        assert!(found.iter().any(|finding| finding.code == Code::Unknown), "{found:?}");
+    }
+}
+
 /// What is the same for every request of a listener is so for the rules, too.
 #[test]
 fn what_a_listener_fixes() {

@@ -143,3 +143,20 @@ fn what_was_not_asked_is_unknown() {
     let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(0));
     assert!(!found.are_none() && !found.are_some() && found.undecided_count > 0);
 }
+
+/// A rule that refuses by what a body says makes bodies unknown that say nothing of what they are, wherever it stands.
+#[test]
+fn bodies_without_a_media_type() {
+    let new = "validate stream;\nR1: if (xml.a == \"2\") { routeTo(a); }\nelse: routeTo(b);\n";
+    let rule = |condition: &str| new.replace("R1:", &format!("R0: if ({condition}) {{ reject(403); }}\nR1:"));
+    let of = |old: &str| {
+        let [old, new] = [program(old), program(new)];
+        let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
+        (found.reads_otherwise, found.are_none())
+    };
+    assert_eq!(of(new), (false, true));
+    let never = r#"path == "/x" && path == "/y""#;
+    assert_eq!(of(&rule(never)), (false, true));
+    assert_eq!(of(&rule(&format!(r#"xml.a == "1" && {never}"#))), (true, false));
+    assert_eq!(of(&rule(&format!(r#"json.a == "1" && {never}"#))), (false, true));
+}
