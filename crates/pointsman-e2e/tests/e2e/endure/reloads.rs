@@ -66,8 +66,11 @@ fn rules(threads: usize) {
         let traffic: Vec<_> =
             (0..TRAFFIC).map(|_| keeps_asking(scope, switch.client(), &stop, &asked)).collect();
         more_than(&asked, 300);
+        // What compares new rules with old ones is there from the first reload on.
+        switch.reload(&to_b, 2);
+        switch.wait_for_line("rules differ listener=shop");
         let before = switch.resident_bytes();
-        for generation in 2..2 + reloads {
+        for generation in 3..3 + reloads {
             switch.reload(if generation % 2 == 0 { &to_b } else { &to_a }, generation);
             // Each plan serves somebody before the next one comes.
             more_than(&asked, asked.load(Ordering::Relaxed) + 3);
