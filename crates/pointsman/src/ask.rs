@@ -17,6 +17,7 @@ use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, Tests, dra
 
 use crate::check::meaning::STEPS;
 use crate::check::{input, setting, terminal};
+use crate::explain::place::listener;
 use crate::{WRONG_USE, say, wrong_use};
 use answer::Answer;
 
@@ -130,14 +131,7 @@ fn errors(findings: &[Diagnostic], path: &Path, source: &str, colour: Colour) ->
 fn of_configuration(options: &Options, colour: Colour) -> Result<Subject, String> {
     let loaded = Plan::check_only(&options.rules).map_err(|problems| problems.render(colour))?;
     let plan = &loaded.plan;
-    let listener = match &options.listener {
-        None => plan.listeners.first().ok_or("error: the configuration has no listener\n".to_owned())?,
-        Some(name) => plan.listener_named(name).ok_or_else(|| {
-            let names: Vec<_> =
-                plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
-            format!("error: there is no listener `{name}`\nhelp: the listeners are {}\n", names.join(", "))
-        })?,
-    };
+    let listener = listener(plan, options.listener.as_deref())?;
     let name = &listener.name;
     if listener.protocol != Protocol::Http {
         return Err(format!(

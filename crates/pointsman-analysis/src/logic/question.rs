@@ -280,7 +280,8 @@ impl<'a, 'p> Trial<'a, 'p> {
                 return (Answer::Unknown, Sketch::default());
             }
             let matters = self.matters(&self.active);
-            let Some(sketch) = self.sketch(&matters, effort) else { continue };
+            let fields = self.fields(&matters);
+            let Some(sketch) = self.sketch(fields, effort) else { continue };
             match self.try_out(&sketch, effort) {
                 Try::Done(witness, sketch) => return (Answer::Yes(Box::new(witness)), sketch),
                 Try::Again => {}
@@ -289,11 +290,11 @@ impl<'a, 'p> Trial<'a, 'p> {
         }
     }
 
-    /// Values for the fields of what matters. Nothing where there are none, which the solver knows then.
-    fn sketch(&mut self, matters: &Matters<'p>, effort: &mut Effort) -> Option<Sketch<'p>> {
+    /// Values for these fields. Nothing where there are none, which the solver knows then.
+    fn sketch(&mut self, fields: Vec<OfField<'p>>, effort: &mut Effort) -> Option<Sketch<'p>> {
         let mut sketch = Sketch::default();
         let mut stands = true;
-        for field in self.fields(matters) {
+        for field in fields {
             match self.analyst.solve(&field, effort) {
                 Solved::Values(values) => {
                     sketch.fields.extend(field.named.into_iter().map(|name| (name, values.clone())));

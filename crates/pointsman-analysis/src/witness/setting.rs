@@ -82,17 +82,7 @@ impl Setting {
                 let scheme: &[u8] = if speaks_tls { b"https" } else { b"http" };
                 Some(one(OwnedValue::Text(scheme.into())))
             }
-            (
-                Field::TlsSni
-                | Field::TlsVersion
-                | Field::TlsCipher
-                | Field::TlsAlpn
-                | Field::TlsResumed
-                | Field::TlsClientSubject
-                | Field::TlsClientSan
-                | Field::TlsClientFingerprint,
-                Some(false),
-            ) => Some(Values::default()),
+            (field, Some(false)) if field.is_of_tls() => Some(Values::default()),
             (Field::DstPort, _) => {
                 let port = bind.map(|bind| bind.port()).filter(|port| *port != 0)?;
                 Some(one(OwnedValue::Integer(port.into())))

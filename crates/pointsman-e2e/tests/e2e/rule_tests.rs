@@ -139,6 +139,19 @@ test \"c\" { request path \"/c\" expect else -> c }\n";
     );
 }
 
+/// Rules by themselves may stand at a listener with TLS or without: what only the one or the other notices is not the same.
+#[test]
+fn mutants_of_rules_about_tls() {
+    let rules = "R1: if (tls.version == \"1.3\" && path == \"/a\") { routeTo(a); }\nelse: routeTo(b);
+test \"b\" { request path \"/b\" expect else -> b }\n";
+    let folder = pointsman_e2e::folder(&[("a.rules", rules)]);
+    let json = ends(folder.path(), &["test", "--mutate", "--json", "a.rules"], 0, &[]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let missing = |survivor: &serde_json::Value| survivor["kind"] == "rule" && survivor["rule"] == "R1";
+    let survivors = report["mutants"]["survivors"].as_array().expect("a list");
+    assert!(survivors.iter().any(missing) && report["mutants"]["same"] == 0, "{json}");
+}
+
 /// Too little is taken, though all pass.
 #[test]
 fn a_share_is_wanted() {

@@ -1,6 +1,6 @@
 //! What a request would have to have to come to rules that it misses.
 
-use pointsman_analysis::{Change, Effort, Miss, Missed, Setting, misses};
+use pointsman_analysis::{Change, Effort, Miss, Missed, misses};
 use pointsman_rules::{Cause, Colour, OwnedValue, Program, RuleIndex, Subject};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ impl Near {
     pub(super) fn of(place: &Place, subject: &dyn Subject, missed: Missed) -> Near {
         let Some(program) = &place.program else { return Near::default() };
         let label = |index: RuleIndex| program.rule(index).map_or("?", |rule| &rule.label).to_owned();
-        let found = misses(program, &setting(place), subject, missed, Effort::new(STEPS));
+        let found = misses(program, &place.setting(), subject, missed, Effort::new(STEPS));
         let asked = match missed {
             Missed::Rule(index) => Some(label(index)),
             Missed::Closest(_) => None,
@@ -109,13 +109,6 @@ impl Near {
         });
         rules.collect()
     }
-}
-
-/// What else could have come. Rules by themselves say nothing of TLS.
-fn setting(place: &Place) -> Setting {
-    let is_alone = place.listener.is_empty();
-    let setting = place.setting();
-    Setting { speaks_tls: setting.speaks_tls.filter(|_| !is_alone), ..setting }
 }
 
 fn listed(values: &[OwnedValue], unsettled: Option<Cause>) -> String {

@@ -106,17 +106,7 @@ impl Place {
             files.map(|file| drawn(&file.name, &file.source, &file.diagnostics, colour)).collect()
         })?;
         let plan = &loaded.plan;
-        let listener = match &options.listener {
-            None => plan.listeners.first().ok_or("error: the configuration has no listener\n".to_owned())?,
-            Some(name) => plan.listener_named(name).ok_or_else(|| {
-                let names: Vec<_> =
-                    plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
-                format!(
-                    "error: there is no listener `{name}`\nhelp: the listeners are {}\n",
-                    names.join(", ")
-                )
-            })?,
-        };
+        let listener = listener(plan, options.listener.as_deref())?;
         check_use(options, listener, plan)?;
         Ok(Place::of_listener(listener, plan, &options.trusted_proxies))
     }
@@ -188,7 +178,8 @@ impl Place {
             trusted_proxies: self.trusted_proxies.clone(),
             may_trust_others: false,
             may_be_proxied: true,
-            speaks_tls: Some(self.is_tls),
+            // Rules by themselves say nothing of it.
+            speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
             bind: self.bind,
             default_pool: match &self.default_pool {
                 DefaultPool::Named(pool) => Some(pool.as_str().into()),
@@ -205,6 +196,17 @@ impl Place {
             OddNames::Keep => pointsman_http::OddNames::Keep(&self.named_fields),
         }
     }
+}
+
+/// The listener of this name, or the first one.
+pub(crate) fn listener<'p>(plan: &'p Plan, name: Option<&str>) -> Result<&'p Listener, String> {
+    let Some(name) = name else {
+        return plan.listeners.first().ok_or("error: the configuration has no listener\n".to_owned());
+    };
+    plan.listener_named(name).ok_or_else(|| {
+        let names: Vec<_> = plan.listeners.iter().map(|listener| format!("`{}`", listener.name)).collect();
+        format!("error: there is no listener `{name}`\nhelp: the listeners are {}\n", names.join(", "))
+    })
 }
 
 /// Whether the options fit what the listener reads; the error is a text for people.

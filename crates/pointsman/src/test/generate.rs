@@ -102,7 +102,7 @@ impl Generated {
 }
 
 /// What is known of requests where tests are asked about.
-fn setting(place: &Place) -> Setting {
+pub(super) fn setting(place: &Place) -> Setting {
     let is_alone = place.listener.is_empty();
     match is_alone || place.protocol != Protocol::Http {
         true => Setting { path_options: place.path_options, ..Setting::default() },

@@ -9,6 +9,7 @@ use pointsman_rules::{Colour, Diagnostic, Lines, Mutant, MutantKind, Mutants, Pr
 use serde_json::{Value, json};
 
 use super::coverage::percent;
+use super::generate::setting;
 use super::suite::Suite;
 use super::trial;
 use crate::check::plural;
@@ -195,7 +196,7 @@ fn decides_alike(suite: &Suite, mutants: &Mutants, mutant: &Mutant) -> bool {
     let compiled = pointsman_rules::compile_for(&text, &suite.targets, suite.place.protocol.scope());
     let Ok(compiled) = compiled else { return false };
     let program = Arc::new(compiled.program);
-    let setting = suite.place.setting();
+    let setting = setting(&suite.place);
     let [old, new] = [&suite.program, &program]
         .map(|program| RuleSide { program, default_pool: setting.default_pool.as_deref() });
     differences(old, new, &setting, Effort::new(COMPARED_STEPS)).are_none()

@@ -6,7 +6,6 @@ use super::{Question, Trial, Way};
 use crate::Effort;
 use crate::logic::states::States;
 use crate::logic::walk::Passage;
-use crate::space::Solved;
 use crate::wanted::{Sketch, Values};
 use crate::witness::{Witness, realise, with_subject};
 
@@ -142,28 +141,9 @@ impl<'p> Trial<'_, 'p> {
                 return None;
             }
             let matters = self.matters(&self.active);
-            let (mut sketch, mut stands) = (Sketch::default(), true);
-            for field in self.fields(&matters) {
-                if !free.contains(&field.asked) {
-                    continue;
-                }
-                match self.analyst.solve(&field, effort) {
-                    Solved::Values(values) => {
-                        sketch.fields.extend(field.named.into_iter().map(|name| (name, values.clone())));
-                    }
-                    Solved::Nothing { because } => {
-                        stands = false;
-                        let lemma = field.lemma(&because);
-                        self.world.forbid(&lemma, None);
-                        self.analyst.lemmas.add(lemma);
-                    }
-                    Solved::Unknown => {
-                        stands = false;
-                        self.world.forbid(&field.lemma(&[]), Some(self.unproved));
-                    }
-                }
-            }
-            if stands {
+            let mut fields = self.fields(&matters);
+            fields.retain(|field| free.contains(&field.asked));
+            if let Some(sketch) = self.sketch(fields, effort) {
                 return Some(sketch);
             }
         }
