@@ -39,6 +39,7 @@ mod session;
 mod shard;
 mod shortage;
 mod sockets;
+mod standing;
 mod stream;
 mod switch;
 mod threads;
@@ -53,5 +54,6 @@ mod upload;
 mod verdict;
 
 pub use sockets::BindFault;
+pub use standing::{Admission, Health, Newcomer, Standing};
 pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

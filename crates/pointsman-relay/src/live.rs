@@ -14,6 +14,7 @@ use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
 use crate::load::{Places, ServerLoad};
+use crate::standing::Standing;
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
@@ -70,6 +71,7 @@ pub(crate) struct ListenerState {
 pub(crate) struct LiveServer {
     pub(crate) id: ServerId,
     pub(crate) load: Arc<ServerLoad>,
+    pub(crate) standing: Arc<Standing>,
     pub(crate) metrics: Arc<ServerMetrics>,
 }
 
@@ -147,11 +149,11 @@ impl Registry {
         }
     }
 
-    /// Joins a plan with its state.
-    pub(crate) fn attach(&mut self, plan: Plan) -> Live {
+    /// Joins a plan with its state. Servers that are new are up since `now_us`.
+    pub(crate) fn attach(&mut self, plan: Plan, now_us: u64) -> Live {
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
-        let pools = plan.pools.iter().map(|pool| self.pool(pool)).collect();
+        let pools = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
         let mut by_id = vec![None; self.listeners_numbered as usize + 1];
         for (index, listener) in listeners.iter().enumerate() {
             by_id[listener.id.0 as usize] = Some(index);
@@ -193,7 +195,7 @@ impl Registry {
         }
     }
 
-    fn pool(&mut self, pool: &Pool) -> Vec<LiveServer> {
+    fn pool(&mut self, pool: &Pool, now_us: u64) -> Vec<LiveServer> {
         let mut servers = Vec::with_capacity(pool.servers.len());
         for server in &pool.servers {
             let key = ServerKey {
@@ -209,6 +211,7 @@ impl Registry {
                 LiveServer {
                     id: ServerId(self.servers_numbered),
                     load: Arc::new(self.places.next()),
+                    standing: Arc::new(Standing::new(now_us)),
                     metrics: self.metrics.server(&pool.name, &server.name),
                 }
             });

@@ -14,6 +14,7 @@ use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
+use crate::standing::Standing;
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
 pub(crate) struct Local {
@@ -38,10 +39,11 @@ pub(crate) struct LocalServer {
     /// The PROXY header that its connections begin with.
     pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) protocol: ServerProtocol,
-    pub(crate) weight: u32,
+    weight: u32,
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
     pub(crate) load: OwnLoad,
+    pub(crate) standing: Arc<Standing>,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) limits: PoolLimits,
 }
@@ -106,6 +108,7 @@ impl LocalPool {
                     weight: server.weight,
                     identity: identity(live, plan, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),
+                    standing: state.standing.clone(),
                     metrics: state.metrics.clone(),
                     limits: plan.limits,
                 })
@@ -125,6 +128,11 @@ impl LocalPool {
 }
 
 impl LocalServer {
+    /// Its weight beside the others: as configured, or as set by hand.
+    pub(crate) fn weight(&self) -> u32 {
+        self.standing.weight(self.weight)
+    }
+
     /// Where connections to it are kept that serve this client.
     pub(crate) fn place(&self, client: Owner) -> Place {
         Place { server: self.id, owner: self.proxy_protocol.map(|_| client) }

@@ -12,9 +12,14 @@ use crate::commit::HeaderEdits;
 use crate::live::Live;
 use crate::local::{Local, LocalPool, LocalServer};
 use crate::shard::Shard;
+use crate::standing::{Admission, Newcomer};
 
 /// The switch's own cookie.
 pub(crate) const ROUTE_COOKIE: &str = "pm_route";
+
+/// How many ids are drawn for a new client while servers are draining: one of a hundred servers that takes new
+/// clients is missed once in 13.
+const IDS_DRAWN_MAX: usize = 256;
 
 /// The servers that may get a request, and how one of them is chosen.
 pub(crate) struct Choice {
@@ -49,10 +54,18 @@ impl Choice {
 
     /// The next server to try; none when all have failed.
     pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
-        let usable = |server: usize| !self.failed.contains(&server);
+        let now_us = shard.clock.round_us();
+        let who = match self.by {
+            By::Hash(_) => Newcomer::Sticky,
+            By::Name(_) | By::Turn => Newcomer::New,
+        };
+        let usable = |server: usize| {
+            let local = &self.pool.servers[server];
+            local.standing.admits(who, now_us) && local.weight() > 0 && !self.failed.contains(&server)
+        };
         let by_hash = |key| {
             let servers = self.pool.servers.iter().enumerate();
-            rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight, usable(at))))
+            rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight(), usable(at))))
         };
         let index = match self.by {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
@@ -75,17 +88,33 @@ impl Choice {
     }
 }
 
+/// Whether the server that a client of that hash stays with takes nobody who is new.
+fn stays_with_draining(pool: &LocalPool, hash: u64, now_us: u64) -> bool {
+    let is_draining = |server: &LocalServer| server.standing.admission() == Admission::Draining;
+    let takes_new = |server: &LocalServer| server.standing.is_usable(now_us);
+    // Where all of them are draining, no other id is better.
+    if !pool.servers.iter().any(|server| is_draining(server))
+        || !pool.servers.iter().any(|server| takes_new(server))
+    {
+        return false;
+    }
+    let admits = |server: &LocalServer| server.standing.admits(Newcomer::Sticky, now_us);
+    let servers = pool.servers.iter().map(|server| (server.identity, server.weight(), admits(server)));
+    rendezvous(hash, servers).is_some_and(|at| is_draining(&pool.servers[at]))
+}
+
 /// The hash that keeps a client with a server of `pool`, if the rule asks for it and the request
-/// carries what it asks for: the peer of a Unix socket has no address. A client without the switch's cookie is given one with the answer.
+/// carries what it asks for: the peer of a Unix socket has no address. A client without the switch's cookie is given one
+/// with the answer, which keeps it with no server that is draining.
 pub(crate) fn sticky_key(
     shard: &Shard,
     live: &Live,
-    pool: &str,
+    pool: &LocalPool,
     sticky: &Stickiness,
     view: &RequestView<'_>,
     response: &mut HeaderEdits<'_>,
 ) -> Option<u64> {
-    let hash = |key: &[u8]| live.sticky.hash(pool.as_bytes(), key);
+    let hash = |key: &[u8]| live.sticky.hash(pool.name().as_bytes(), key);
     match sticky {
         Stickiness::None => None,
         Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
@@ -94,7 +123,15 @@ pub(crate) fn sticky_key(
         Stickiness::Cookie => {
             let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
             let id = known.unwrap_or_else(|| {
-                let id = shard.client_ids.borrow_mut().next_id();
+                let mut ids = shard.client_ids.borrow_mut();
+                let now_us = shard.clock.round_us();
+                let mut id = ids.next_id();
+                for _ in 1..IDS_DRAWN_MAX {
+                    if !stays_with_draining(pool, hash(&id), now_us) {
+                        break;
+                    }
+                    id = ids.next_id();
+                }
                 response.add("set-cookie", set_cookie(&live.route_cookie.seal(id), view));
                 id
             });

@@ -15,6 +15,7 @@ use crate::live::{Live, Registry, SocketId};
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Sockets};
+use crate::standing::Standing;
 use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
@@ -41,6 +42,7 @@ pub struct Start {
 /// A running switch.
 pub struct Switch {
     shared: Arc<Shared>,
+    clock: Clock,
     /// The live generation. To look at it where it is shared would write to what requests read.
     live: Arc<Live>,
     registry: Registry,
@@ -110,7 +112,7 @@ impl Switch {
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
-        let mut live = registry.attach(plan);
+        let mut live = registry.attach(plan, 0);
         let mut sockets = Sockets::default();
         let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
@@ -120,6 +122,7 @@ impl Switch {
         let shared = Shared::new(live.clone(), start.connections_max, budget, start.threads.count());
         let mut switch = Switch {
             shared: Arc::new(shared),
+            clock: Clock::start(),
             live,
             registry,
             threads: Vec::new(),
@@ -134,7 +137,7 @@ impl Switch {
     }
 
     fn set_to_work(&mut self, start: Start) -> io::Result<()> {
-        let clock = Clock::start();
+        let clock = self.clock;
         let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
         let threads = start.threads.count();
         let idle_connections_max = self.with_plan(|plan| plan.upstream_idle_connections_max) / threads as u32;
@@ -168,7 +171,7 @@ impl Switch {
     /// # Errors
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
-        let mut live = self.registry.attach(plan);
+        let mut live = self.registry.attach(plan, self.now_us());
         let opened = self.sockets.open(&live, self.threads.len())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
@@ -246,6 +249,17 @@ impl Switch {
     /// How long a drain may take.
     pub fn drain_ms_max(&self) -> u64 {
         self.with_plan(|plan| plan.drain_ms_max)
+    }
+
+    /// How a server of the live plan stands, by pool and name: to look at, and to change.
+    pub fn server(&self, pool: &str, server: &str) -> Option<&Arc<Standing>> {
+        let (_, servers) = self.live.pools().find(|(plan, _)| *plan.name == *pool)?;
+        servers.iter().find(|live| live.metrics.name() == server).map(|live| &live.standing)
+    }
+
+    /// The time that standings speak of: microseconds since the switch began.
+    pub fn now_us(&self) -> u64 {
+        self.clock.now_us()
     }
 
     /// Requests on their way to a server, by pool and name.

@@ -138,7 +138,7 @@ impl<'a> Place<'a> {
         };
         let pool = self.local.pool(target.pool);
         let live = &self.local.live;
-        let key = sticky_key(self.shard, live, pool.name(), sticky, view, &mut committed.response);
+        let key = sticky_key(self.shard, live, pool, sticky, view, &mut committed.response);
         if !committed.response.is_empty() {
             exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));
         }

@@ -1,0 +1,247 @@
+//! How a server stands: what probes say of it, what was set by hand, and whether it is ejected for a while.
+//!
+//! Every request of every thread reads it, without a lock. It is written when something changes, which is seldom: by
+//! the control thread, and by whichever thread sees a server fail.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use pointsman_telemetry::OwnLines;
+
+/// Stands for a weight that nobody has set by hand.
+const AS_CONFIGURED: u32 = u32::MAX;
+
+/// What probes say of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Health {
+    /// Nobody probes it, or has yet: it is taken to be up.
+    #[default]
+    Unknown,
+    /// It gets nothing until the first probe has said that it is up.
+    Starting,
+    /// It answers as it should.
+    Up,
+    /// It does not.
+    Down,
+}
+
+/// What was set by hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// It takes whom it gets.
+    #[default]
+    Enabled,
+    /// Only clients that stay with it; those that are new go elsewhere.
+    Draining,
+    /// Nobody. What is open goes on.
+    Disabled,
+}
+
+/// Who asks for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newcomer {
+    /// Somebody whom any server of the pool may serve.
+    New,
+    /// A client that stays with this one.
+    Sticky,
+}
+
+/// One server's standing. It outlives reloads, as long as the server stays what it is.
+#[derive(Debug)]
+pub struct Standing(OwnLines<Record>);
+
+/// What is read together lies together.
+#[derive(Debug, Default)]
+struct Record {
+    health: AtomicU8,
+    admission: AtomicU8,
+    weight: AtomicU32,
+    ejected_until_us: AtomicU64,
+    up_since_us: AtomicU64,
+}
+
+impl Standing {
+    /// Of a server that is new. `up_since_us`: 0 for one that was there when the switch began.
+    pub(crate) fn new(up_since_us: u64) -> Standing {
+        let standing = Standing(OwnLines::default());
+        standing.0.weight.store(AS_CONFIGURED, Ordering::Relaxed);
+        standing.0.up_since_us.store(up_since_us, Ordering::Relaxed);
+        standing
+    }
+
+    /// Whether a client may get to it. All times are on the switch's clock.
+    #[inline]
+    pub fn admits(&self, who: Newcomer, now_us: u64) -> bool {
+        match self.admission() {
+            Admission::Enabled => self.is_healthy(now_us),
+            Admission::Draining => who == Newcomer::Sticky && self.is_healthy(now_us),
+            Admission::Disabled => false,
+        }
+    }
+
+    /// Whether it may get a client that is new to it.
+    #[inline]
+    pub fn is_usable(&self, now_us: u64) -> bool {
+        self.admits(Newcomer::New, now_us)
+    }
+
+    /// Whether nothing speaks against it but what was set by hand.
+    #[inline]
+    pub fn is_healthy(&self, now_us: u64) -> bool {
+        matches!(self.health(), Health::Unknown | Health::Up) && !self.is_ejected(now_us)
+    }
+
+    /// What probes say.
+    #[inline]
+    pub fn health(&self) -> Health {
+        match self.0.health.load(Ordering::Relaxed) {
+            1 => Health::Starting,
+            2 => Health::Up,
+            3 => Health::Down,
+            _ => Health::Unknown,
+        }
+    }
+
+    /// Notes what probes say.
+    pub fn set_health(&self, health: Health, now_us: u64) {
+        let was_healthy = self.is_healthy(now_us);
+        self.0.health.store(health as u8, Ordering::Relaxed);
+        self.came_up(was_healthy, now_us);
+    }
+
+    /// What was set by hand.
+    #[inline]
+    pub fn admission(&self) -> Admission {
+        match self.0.admission.load(Ordering::Relaxed) {
+            1 => Admission::Draining,
+            2 => Admission::Disabled,
+            _ => Admission::Enabled,
+        }
+    }
+
+    /// Sets it by hand.
+    pub fn set_admission(&self, admission: Admission, now_us: u64) {
+        let before = self.0.admission.swap(admission as u8, Ordering::Relaxed);
+        if before == Admission::Disabled as u8 && admission == Admission::Enabled {
+            self.0.up_since_us.store(now_us, Ordering::Relaxed);
+        }
+    }
+
+    /// Its weight: the configured one, unless another was set by hand.
+    #[inline]
+    pub fn weight(&self, configured: u32) -> u32 {
+        self.weight_by_hand().unwrap_or(configured)
+    }
+
+    /// The weight that was set by hand, if one was.
+    #[inline]
+    pub fn weight_by_hand(&self) -> Option<u32> {
+        Some(self.0.weight.load(Ordering::Relaxed)).filter(|&weight| weight != AS_CONFIGURED)
+    }
+
+    /// Sets its weight by hand; `None`: the configured one holds again.
+    pub fn set_weight(&self, weight: Option<u32>) {
+        self.0.weight.store(weight.unwrap_or(AS_CONFIGURED), Ordering::Relaxed);
+    }
+
+    /// Whether it gets nothing for a while, because requests failed there.
+    #[inline]
+    pub fn is_ejected(&self, now_us: u64) -> bool {
+        now_us < self.0.ejected_until_us.load(Ordering::Relaxed)
+    }
+
+    /// Keeps everybody from it until then.
+    pub fn eject_until(&self, until_us: u64) {
+        self.0.ejected_until_us.store(until_us, Ordering::Relaxed);
+        // Its weight, where that grows after a rest, grows from the end of this one.
+        self.0.up_since_us.store(until_us, Ordering::Relaxed);
+    }
+
+    /// Lets everybody to it that was kept from it for a while.
+    pub fn readmit(&self, now_us: u64) {
+        if self.is_ejected(now_us) {
+            self.eject_until(now_us);
+        }
+    }
+
+    /// Since when it has been up; 0: since the switch began.
+    #[inline]
+    pub fn up_since_us(&self) -> u64 {
+        self.0.up_since_us.load(Ordering::Relaxed)
+    }
+
+    fn came_up(&self, was_healthy: bool, now_us: u64) {
+        if !was_healthy && self.is_healthy(now_us) {
+            self.0.up_since_us.store(now_us, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_US: u64 = 1_000_000;
+
+    /// What a standing lets in of new and of sticky clients.
+    fn admitted(standing: &Standing, now_us: u64) -> (bool, bool) {
+        (standing.admits(Newcomer::New, now_us), standing.admits(Newcomer::Sticky, now_us))
+    }
+
+    #[test]
+    fn health_and_hand_decide_together() {
+        for (health, healthy) in
+            [(Health::Unknown, true), (Health::Starting, false), (Health::Up, true), (Health::Down, false)]
+        {
+            for (admission, new, sticky) in [
+                (Admission::Enabled, true, true),
+                (Admission::Draining, false, true),
+                (Admission::Disabled, false, false),
+            ] {
+                let standing = Standing::new(0);
+                standing.set_health(health, NOW_US);
+                standing.set_admission(admission, NOW_US);
+                assert_eq!((standing.health(), standing.admission()), (health, admission));
+                assert_eq!(admitted(&standing, NOW_US), (healthy && new, healthy && sticky), "{standing:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_ejection_ends_by_itself_or_by_hand() {
+        let standing = Standing::new(0);
+        standing.eject_until(NOW_US);
+        assert_eq!(admitted(&standing, NOW_US - 1), (false, false));
+        assert_eq!(admitted(&standing, NOW_US), (true, true));
+        standing.eject_until(NOW_US);
+        standing.readmit(NOW_US / 2);
+        assert_eq!(admitted(&standing, NOW_US / 2), (true, true));
+    }
+
+    #[test]
+    fn it_is_up_since_it_last_came_up() {
+        let standing = Standing::new(0);
+        standing.set_health(Health::Up, 1);
+        assert_eq!(standing.up_since_us(), 0, "it was taken to be up before");
+        standing.set_health(Health::Down, 2);
+        standing.set_health(Health::Up, 3);
+        assert_eq!(standing.up_since_us(), 3);
+        standing.set_admission(Admission::Draining, 4);
+        standing.set_admission(Admission::Enabled, 5);
+        assert_eq!(standing.up_since_us(), 3, "it served all the time");
+        standing.set_admission(Admission::Disabled, 6);
+        standing.set_admission(Admission::Enabled, 7);
+        assert_eq!(standing.up_since_us(), 7);
+        standing.eject_until(9);
+        assert_eq!(standing.up_since_us(), 9);
+    }
+
+    #[test]
+    fn a_weight_by_hand_holds_until_it_is_taken_back() {
+        let standing = Standing::new(0);
+        assert_eq!((standing.weight(3), standing.weight_by_hand()), (3, None));
+        standing.set_weight(Some(0));
+        assert_eq!((standing.weight(3), standing.weight_by_hand()), (0, Some(0)));
+        standing.set_weight(None);
+        assert_eq!(standing.weight(4), 4);
+    }
+}
