@@ -16,16 +16,19 @@ pub enum Algorithm {
     WeightedLeastConnections,
     /// The less busy of two servers drawn at random.
     RandomTwoChoices,
+    /// Of two servers drawn at random the one that likely answers first, for its weight.
+    LeastTime,
 }
 
 impl Algorithm {
     /// All of them, for suggestions and documentation.
-    pub const ALL: [Algorithm; 5] = [
+    pub const ALL: [Algorithm; 6] = [
         Algorithm::RoundRobin,
         Algorithm::WeightedRoundRobin,
         Algorithm::LeastConnections,
         Algorithm::WeightedLeastConnections,
         Algorithm::RandomTwoChoices,
+        Algorithm::LeastTime,
     ];
 
     /// The algorithm of that name.
@@ -43,6 +46,18 @@ impl Algorithm {
             Algorithm::LeastConnections => "least-connections",
             Algorithm::WeightedLeastConnections => "weighted-least-connections",
             Algorithm::RandomTwoChoices => "random-two-choices",
+            Algorithm::LeastTime => "least-time",
+        }
+    }
+
+    /// Whether the weights of servers are looked at, other than whether they are 0.
+    #[must_use]
+    pub const fn looks_at_weights(self) -> bool {
+        match self {
+            Algorithm::WeightedRoundRobin | Algorithm::WeightedLeastConnections | Algorithm::LeastTime => {
+                true
+            }
+            Algorithm::RoundRobin | Algorithm::LeastConnections | Algorithm::RandomTwoChoices => false,
         }
     }
 }

@@ -5,9 +5,11 @@
 mod algorithm;
 mod cookie;
 mod picker;
+mod response_time;
 mod sticky;
 
 pub use algorithm::Algorithm;
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
 pub use picker::Picker;
+pub use response_time::ResponseTime;
 pub use sticky::{StickyHash, rendezvous};

@@ -10,26 +10,26 @@ use crate::Algorithm;
 #[derive(Debug)]
 pub struct Picker {
     algorithm: Algorithm,
-    weights: Box<[u32]>,
-    /// What was in flight at the last pick by weight.
-    loads: Box<[u32]>,
+    count: usize,
+    /// What each server bore at the last pick by weight.
+    loads: Box<[u64]>,
     rotation: Rotation,
     shares: Shares,
 }
 
 impl Picker {
-    /// A picker for servers of these weights. `thread` numbers the threads from 0: each starts
+    /// A picker for servers of these weights, as long as nobody changes them. `thread` numbers the threads from 0: each starts
     /// at another place, so that few requests on many threads spread over all servers too.
     #[must_use]
     pub fn new(algorithm: Algorithm, weights: &[u32], thread: usize) -> Picker {
         let mut shares = Shares { credits: vec![0; weights.len()].into() };
         // The first picks of threads 0, 1, 2, … together are then the sequence itself.
         for _ in 0..position_in_cycle(weights, thread) {
-            shares.pick(weights, |index| weights[index] > 0);
+            shares.pick(|index| weights[index]);
         }
         Picker {
             algorithm,
-            weights: weights.into(),
+            count: weights.len(),
             loads: vec![0; weights.len()].into(),
             rotation: Rotation { next: thread.checked_rem(weights.len()).unwrap_or(0) },
             shares,
@@ -38,28 +38,33 @@ impl Picker {
 
     /// The server for one request, by its position; nothing if none is usable.
     ///
-    /// `in_flight` says how many requests a server has. It is asked where the algorithm compares servers, once
-    /// about each of those compared. `usable` may be asked about a server more than once. `random` serves
-    /// [`Algorithm::RandomTwoChoices`] only.
+    /// `load` says what a server bears: how many requests it has, and under [`Algorithm::LeastTime`] what one more
+    /// would cost ([`crate::ResponseTime::cost`]). It is asked where the algorithm compares servers, once about each
+    /// of those compared. `weight` is 0 for a server that may not be used now, and may be asked about one more than once. `random` serves those that draw.
     pub fn pick(
         &mut self,
-        in_flight: impl Fn(usize) -> u32,
-        usable: impl Fn(usize) -> bool,
+        load: impl Fn(usize) -> u64,
+        weight: impl Fn(usize) -> u32,
         random: u64,
     ) -> Option<usize> {
-        let Picker { algorithm, weights, loads, rotation, shares } = self;
-        let candidate = |index: usize| weights[index] > 0 && usable(index);
+        let Picker { algorithm, count, loads, rotation, shares } = self;
+        let count = *count;
+        let candidate = |index: usize| weight(index) > 0;
         match algorithm {
-            Algorithm::RoundRobin => rotation.pick_first(weights.len(), candidate),
-            Algorithm::WeightedRoundRobin => shares.pick(weights, candidate),
-            Algorithm::LeastConnections => rotation.pick_least(weights.len(), candidate, in_flight),
+            Algorithm::RoundRobin => rotation.pick_first(count, candidate),
+            Algorithm::WeightedRoundRobin => shares.pick(weight),
+            Algorithm::LeastConnections => rotation.pick_least(count, candidate, load),
             Algorithm::WeightedLeastConnections => {
-                (0..).zip(&mut *loads).filter(|(index, _)| candidate(*index)).for_each(|(index, load)| {
-                    *load = in_flight(index);
-                });
-                pick_least_for_weight(shares, weights, loads, candidate)
+                let known = (0..).zip(&mut *loads).filter(|(index, _)| candidate(*index));
+                known.for_each(|(index, known)| *known = load(index));
+                pick_least_for_weight(shares, loads, weight)
             }
-            Algorithm::RandomTwoChoices => pick_of_two(weights.len(), candidate, in_flight, random),
+            Algorithm::RandomTwoChoices => pick_of_two(count, candidate, load, random),
+            Algorithm::LeastTime => {
+                // Whoever changes the weight by hand may do so between two looks at it.
+                let ratio = |index: usize| Ratio { load: load(index), weight: weight(index).max(1) };
+                pick_of_two(count, candidate, ratio, random)
+            }
         }
     }
 }
@@ -82,7 +87,7 @@ impl Rotation {
         &mut self,
         count: usize,
         candidate: impl Fn(usize) -> bool,
-        load: impl Fn(usize) -> u32,
+        load: impl Fn(usize) -> u64,
     ) -> Option<usize> {
         let picked = self.turn(count).filter(|index| candidate(*index)).min_by_key(|index| load(*index));
         self.advance(picked)
@@ -110,11 +115,14 @@ struct Shares {
 }
 
 impl Shares {
-    fn pick(&mut self, weights: &[u32], candidate: impl Fn(usize) -> bool) -> Option<usize> {
+    fn pick(&mut self, weight: impl Fn(usize) -> u32) -> Option<usize> {
         let mut total = 0;
         let mut picked: Option<usize> = None;
-        for index in (0..weights.len()).filter(|index| candidate(*index)) {
-            let weight = i64::from(weights[index]);
+        for index in 0..self.credits.len() {
+            let weight = i64::from(weight(index));
+            if weight == 0 {
+                continue;
+            }
             self.credits[index] += weight;
             total += weight;
             if picked.is_none_or(|picked| self.credits[index] > self.credits[picked]) {
@@ -144,36 +152,46 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 
 /// The least requests in flight for its weight. Several servers that are equally busy, as all are
 /// in a pool that is idle, share by weight.
-fn pick_least_for_weight(
-    shares: &mut Shares,
-    weights: &[u32],
-    loads: &[u32],
-    candidate: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    let ratio = |index: usize| Ratio { load: loads[index], weight: weights[index] };
-    let candidates = (0..weights.len()).filter(|index| candidate(*index));
-    let least = candidates.map(ratio).min_by(Ratio::cmp)?;
-    shares.pick(weights, |index| candidate(index) && ratio(index).cmp(&least).is_eq())
+fn pick_least_for_weight(shares: &mut Shares, loads: &[u64], weight: impl Fn(usize) -> u32) -> Option<usize> {
+    let ratio =
+        |index: usize| Some(Ratio { load: loads[index], weight: weight(index) }).filter(|r| r.weight > 0);
+    let least = (0..loads.len()).filter_map(ratio).min()?;
+    let is_least = |index: usize| ratio(index).is_some_and(|ratio| ratio <= least);
+    shares.pick(|index| if is_least(index) { weight(index) } else { 0 })
 }
 
-/// Requests in flight for a weight that is not 0.
+/// What a server bears for its weight, which is not 0.
 struct Ratio {
-    load: u32,
+    load: u64,
     weight: u32,
 }
 
-impl Ratio {
+impl Ord for Ratio {
     fn cmp(&self, other: &Ratio) -> Ordering {
-        let product = |load, weight| u64::from(load) * u64::from(weight);
+        let product = |load, weight| u128::from(load) * u128::from(weight);
         product(self.load, other.weight).cmp(&product(other.load, self.weight))
     }
 }
 
-/// Two different candidates, each pair as likely as any other, and the less busy of them.
-fn pick_of_two(
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Ratio) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Ratio) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ratio {}
+
+/// Two different candidates, each pair as likely as any other, and the one of them that bears less.
+fn pick_of_two<L: Ord>(
     count: usize,
     candidate: impl Fn(usize) -> bool,
-    load: impl Fn(usize) -> u32,
+    load: impl Fn(usize) -> L,
     random: u64,
 ) -> Option<usize> {
     let candidates = || (0..count).filter(|index| candidate(*index));
@@ -200,14 +218,19 @@ mod tests {
 
     use super::*;
 
-    const IDLE: fn(usize) -> u32 = |_| 0;
+    const IDLE: fn(usize) -> u64 = |_| 0;
+    const EVEN: fn(usize) -> u32 = |_| 1;
 
-    fn busy(in_flight: &[u32]) -> impl Fn(usize) -> u32 {
-        move |index| in_flight[index]
+    fn busy(in_flight: &[u32]) -> impl Fn(usize) -> u64 {
+        move |index| u64::from(in_flight[index])
     }
 
-    fn sequence(picker: &mut Picker, picks: usize) -> Vec<usize> {
-        (0..picks).map(|_| picker.pick(IDLE, |_| true, 0).expect("all are usable")).collect()
+    fn of(weights: &[u32]) -> impl Fn(usize) -> u32 {
+        move |index| weights[index]
+    }
+
+    fn sequence(picker: &mut Picker, weights: &[u32], picks: usize) -> Vec<usize> {
+        (0..picks).map(|_| picker.pick(IDLE, of(weights), 0).expect("all are usable")).collect()
     }
 
     fn counts(picks: &[usize], servers: usize) -> Vec<u64> {
@@ -219,14 +242,14 @@ mod tests {
     #[test]
     fn smooth_as_in_the_textbook() {
         let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], 0);
-        assert_eq!(sequence(&mut picker, 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
+        assert_eq!(sequence(&mut picker, &[5, 1, 1], 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
     }
 
     #[test]
     fn the_first_picks_of_many_threads_are_the_sequence_itself() {
         let first = |thread| {
             let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[5, 1, 1], thread);
-            sequence(&mut picker, 1)[0]
+            sequence(&mut picker, &[5, 1, 1], 1)[0]
         };
         assert_eq!((0..7).map(first).collect::<Vec<_>>(), [0, 0, 1, 0, 2, 0, 0]);
     }
@@ -237,7 +260,7 @@ mod tests {
             [(Algorithm::LeastConnections, [4, 4, 4]), (Algorithm::WeightedLeastConnections, [6, 4, 2])]
         {
             let mut picker = Picker::new(algorithm, &[3, 2, 1], 0);
-            assert_eq!(counts(&sequence(&mut picker, 12), 3), expected, "{algorithm}");
+            assert_eq!(counts(&sequence(&mut picker, &[3, 2, 1], 12), 3), expected, "{algorithm}");
         }
     }
 
@@ -245,27 +268,26 @@ mod tests {
     fn a_pool_without_servers_picks_none() {
         for algorithm in Algorithm::ALL {
             let mut picker = Picker::new(algorithm, &[], 3);
-            assert_eq!(picker.pick(IDLE, |_| true, 7), None, "{algorithm}");
+            assert_eq!(picker.pick(IDLE, |_| 0, 7), None, "{algorithm}");
             let mut picker = Picker::new(algorithm, &[0, 0], 3);
-            assert_eq!(picker.pick(IDLE, |_| true, 7), None, "{algorithm}");
+            assert_eq!(picker.pick(IDLE, |_| 0, 7), None, "{algorithm}");
         }
     }
 
     #[test]
     fn huge_weights_do_not_overflow() {
         let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &[u32::MAX; 3], usize::MAX);
-        assert_eq!(counts(&sequence(&mut picker, 300), 3), [100; 3]);
+        assert_eq!(counts(&sequence(&mut picker, &[u32::MAX; 3], 300), 3), [100; 3]);
     }
 
     #[test]
     fn two_choices_reach_every_pair() {
         let mut picker = Picker::new(Algorithm::RandomTwoChoices, &[1; 4], 0);
-        let picks: Vec<_> = (0..4096u64)
-            .filter_map(|step| picker.pick(IDLE, |_| true, step << 52 | (step & 63) << 26))
-            .collect();
+        let picks: Vec<_> =
+            (0..4096u64).filter_map(|step| picker.pick(IDLE, EVEN, step << 52 | (step & 63) << 26)).collect();
         assert_eq!(counts(&picks, 4), [1024; 4]);
         let picks: Vec<_> = (0..4096u64)
-            .filter_map(|step| picker.pick(busy(&[5, 4, 3, 2]), |_| true, step << 52 | (step & 63) << 26))
+            .filter_map(|step| picker.pick(busy(&[5, 4, 3, 2]), EVEN, step << 52 | (step & 63) << 26))
             .collect();
         let counts = counts(&picks, 4);
         assert!(counts.is_sorted() && counts[0] == 0 && counts[3] > 2000, "{counts:?}");
@@ -286,9 +308,10 @@ mod tests {
             randoms in vec(any::<u64>(), 1..20),
         ) {
             let mut picker = Picker::new(algorithm, &weights, thread);
-            let candidate = |index: usize| usable[index] && weights[index] > 0;
+            let weight = |index: usize| if usable[index] { weights[index] } else { 0 };
+            let candidate = |index: usize| weight(index) > 0;
             for random in randoms {
-                match picker.pick(busy(&in_flight), |index| usable[index], random) {
+                match picker.pick(busy(&in_flight), weight, random) {
                     Some(picked) => prop_assert!(candidate(picked)),
                     None => prop_assert!(!(0..weights.len()).any(candidate)),
                 }
@@ -300,7 +323,7 @@ mod tests {
             let mut picker = Picker::new(Algorithm::RoundRobin, &vec![1; usable.len()], thread);
             let number = usable.iter().filter(|usable| **usable).count();
             let picks: Vec<_> =
-                (0..number * rounds).filter_map(|_| picker.pick(IDLE, |index| usable[index], 0)).collect();
+                (0..number * rounds).filter_map(|_| picker.pick(IDLE, |index| usable[index].into(), 0)).collect();
             let expected: Vec<_> = usable.iter().map(|usable| if *usable { rounds as u64 } else { 0 }).collect();
             prop_assert_eq!(counts(&picks, usable.len()), expected);
         }
@@ -312,13 +335,13 @@ mod tests {
         ) {
             let total = u64::from(weights.iter().sum::<u32>());
             let mut picker = Picker::new(Algorithm::WeightedRoundRobin, &weights, thread);
-            let picks = sequence(&mut picker, 2 * total as usize);
+            let picks = sequence(&mut picker, &weights, 2 * total as usize);
             for cycle in picks.windows(total as usize) {
                 let expected: Vec<_> = weights.iter().map(|weight| u64::from(*weight)).collect();
                 prop_assert_eq!(counts(cycle, weights.len()), expected);
             }
             let from_start = Picker::new(Algorithm::WeightedRoundRobin, &weights, 0);
-            let picks = sequence(&mut { from_start }, total as usize);
+            let picks = sequence(&mut { from_start }, &weights, total as usize);
             for length in 1..=picks.len() {
                 for (count, weight) in counts(&picks[..length], weights.len()).iter().zip(&weights) {
                     // Less than one whole pick above its share of the picks so far.
@@ -338,7 +361,8 @@ mod tests {
                 if weighted { Algorithm::WeightedLeastConnections } else { Algorithm::LeastConnections };
             let mut picker = Picker::new(algorithm, &weights, 0);
             for _ in 0..picks {
-                let Some(picked) = picker.pick(busy(&in_flight), |index| usable[index], 0) else {
+                let weight = |index: usize| if usable[index] { weights[index] } else { 0 };
+                let Some(picked) = picker.pick(busy(&in_flight), weight, 0) else {
                     break;
                 };
                 let load = |index: usize| {
@@ -354,13 +378,26 @@ mod tests {
         #[test]
         fn the_worse_of_two_is_never_picked(in_flight in vec(0u32..4, 2..8), random: u64) {
             let mut picker = Picker::new(Algorithm::RandomTwoChoices, &vec![1; in_flight.len()], 0);
-            let picked = picker.pick(busy(&in_flight), |_| true, random).expect("all are usable");
+            let picked = picker.pick(busy(&in_flight), EVEN, random).expect("all are usable");
             // One server is busier than the picked one, or as busy: the other choice.
             let others = (0..in_flight.len()).filter(|index| *index != picked);
             prop_assert!(others.clone().any(|index| in_flight[index] >= in_flight[picked]));
             let mut pair = Picker::new(Algorithm::RandomTwoChoices, &[1, 1], 0);
-            let picked = pair.pick(busy(&in_flight), |_| true, random).expect("both are usable");
+            let picked = pair.pick(busy(&in_flight), EVEN, random).expect("both are usable");
             prop_assert_eq!(in_flight[picked], in_flight[0].min(in_flight[1]));
+        }
+
+        #[test]
+        fn of_two_the_one_that_answers_first_for_its_weight_is_picked(
+            costs in vec(0u64..1 << 60, 2),
+            weights in vec(1u32..1000, 2),
+            random: u64,
+        ) {
+            let mut picker = Picker::new(Algorithm::LeastTime, &weights, 0);
+            let picked = picker.pick(|index| costs[index], of(&weights), random).expect("both are usable");
+            let other = 1 - picked;
+            let product = |cost: usize, weight: usize| u128::from(costs[cost]) * u128::from(weights[weight]);
+            prop_assert!(product(picked, other) <= product(other, picked));
         }
     }
 }

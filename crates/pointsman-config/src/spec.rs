@@ -294,11 +294,11 @@ impl PoolSpec {
         let algorithm = Algorithm::from_name(section.word("balance")).unwrap_or_default();
         let servers = section.texts_or_sections("servers");
         let servers: Vec<_> = servers.iter().map(|server| ServerSpec::read(&section, server)).collect();
-        for server in servers.iter().filter(|server| server.weight != 1 && !looks_at_weights(algorithm)) {
+        for server in servers.iter().filter(|server| server.weight != 1 && !algorithm.looks_at_weights()) {
             section.findings().warning(
                 server.weight_at.unwrap_or(section.at()),
                 format!("`weight` has no effect under `{algorithm}`"),
-                "set `balance` to `weighted-round-robin` or `weighted-least-connections`",
+                "set `balance` to `weighted-round-robin`, `weighted-least-connections` or `least-time`",
             );
         }
         let tls = section.section("tls").as_ref().map(PoolTlsSpec::read);
@@ -364,13 +364,6 @@ fn pipeline(word: &str) -> Pipeline {
         "concurrent" => Pipeline::Concurrent,
         "latest" => Pipeline::Latest,
         _ => Pipeline::Hold,
-    }
-}
-
-fn looks_at_weights(algorithm: Algorithm) -> bool {
-    match algorithm {
-        Algorithm::WeightedRoundRobin | Algorithm::WeightedLeastConnections => true,
-        Algorithm::RoundRobin | Algorithm::LeastConnections | Algorithm::RandomTwoChoices => false,
     }
 }
 

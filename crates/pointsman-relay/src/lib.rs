@@ -35,6 +35,7 @@ mod presence;
 mod proxy_header;
 mod pump;
 mod reach;
+mod response_time;
 mod session;
 mod shard;
 mod shortage;

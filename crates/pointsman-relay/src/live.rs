@@ -14,6 +14,7 @@ use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
 use crate::load::{Places, ServerLoad};
+use crate::response_time::SharedResponseTime;
 use crate::standing::Standing;
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
@@ -72,6 +73,7 @@ pub(crate) struct LiveServer {
     pub(crate) id: ServerId,
     pub(crate) load: Arc<ServerLoad>,
     pub(crate) standing: Arc<Standing>,
+    pub(crate) response_time: SharedResponseTime,
     pub(crate) metrics: Arc<ServerMetrics>,
 }
 
@@ -212,6 +214,7 @@ impl Registry {
                     id: ServerId(self.servers_numbered),
                     load: Arc::new(self.places.next()),
                     standing: Arc::new(Standing::new(now_us)),
+                    response_time: SharedResponseTime::default(),
                     metrics: self.metrics.server(&pool.name, &server.name),
                 }
             });

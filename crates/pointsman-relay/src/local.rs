@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_balance::Picker;
+use pointsman_balance::{Algorithm, Picker};
 use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
 use pointsman_h2::ServerLimits;
+use pointsman_net::Clock;
 use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
@@ -14,6 +15,7 @@ use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
+use crate::response_time::SharedResponseTime;
 use crate::standing::Standing;
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
@@ -44,6 +46,8 @@ pub(crate) struct LocalServer {
     pub(crate) identity: u64,
     pub(crate) load: OwnLoad,
     pub(crate) standing: Arc<Standing>,
+    /// Only where the pool balances by it.
+    pub(crate) response_time: Option<SharedResponseTime>,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) limits: PoolLimits,
 }
@@ -94,6 +98,7 @@ fn identity(live: &Live, pool: &Pool, server: &str) -> u64 {
 impl LocalPool {
     fn new(plan: &Pool, live: &Live, index: usize, thread: usize) -> LocalPool {
         let states = live.servers(PoolIndex(index as u32));
+        let by_time = plan.algorithm == Algorithm::LeastTime;
         let servers: Vec<_> = plan
             .servers
             .iter()
@@ -109,6 +114,7 @@ impl LocalPool {
                     identity: identity(live, plan, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),
                     standing: state.standing.clone(),
+                    response_time: by_time.then(|| state.response_time.clone()),
                     metrics: state.metrics.clone(),
                     limits: plan.limits,
                 })
@@ -131,6 +137,15 @@ impl LocalServer {
     /// Its weight beside the others: as configured, or as set by hand.
     pub(crate) fn weight(&self) -> u32 {
         self.standing.weight(self.weight)
+    }
+
+    /// What the picker compares: the requests in flight, or what one more would cost.
+    pub(crate) fn bears(&self, clock: Clock) -> u64 {
+        let in_flight = self.load.in_flight();
+        match &self.response_time {
+            None => u64::from(in_flight),
+            Some(time) => time.cost(in_flight, clock),
+        }
     }
 
     /// Where connections to it are kept that serve this client.

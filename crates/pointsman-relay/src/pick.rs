@@ -73,8 +73,10 @@ impl Choice {
             // A second try takes no turn: it would hand the next client the server that failed this one.
             By::Turn if !self.failed.is_empty() => by_hash(shard.random()),
             By::Turn => {
-                let in_flight = |server: usize| self.pool.servers[server].load.in_flight();
-                self.pool.picker.borrow_mut().pick(in_flight, usable, shard.random())
+                let load = |server: usize| self.pool.servers[server].bears(shard.clock);
+                let weight =
+                    |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
+                self.pool.picker.borrow_mut().pick(load, weight, shard.random())
             }
         }?;
         self.pool.servers.get(index).cloned()

@@ -163,9 +163,14 @@ impl<C: Transport> Session<C> {
         loop {
             let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
             self.begin_try(&server, exchange);
+            let time = server.response_time.as_ref().map(|time| (time, self.shard.clock.now_us()));
             let (tried, again) = match self.try_server(&server, forward, exchange).await {
                 Ok(reached) => {
                     exchange.is_reached = true;
+                    // An answer that comes while the request is still read says as much of the client.
+                    if let Some((time, since_us)) = time.filter(|_| !reached.answer.is_empty()) {
+                        time.answered(since_us, self.shard.clock);
+                    }
                     return Ok(reached);
                 }
                 Err(Tried::Failed { fault, again }) => (fault, again),
@@ -185,6 +190,9 @@ impl<C: Transport> Session<C> {
             if !says_nothing {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
                 forward.choice.exclude(&server);
+                if let Some((time, since_us)) = time {
+                    time.failed(since_us, self.shard.clock);
+                }
             }
             if is_last {
                 return Err(fault);

@@ -18,7 +18,7 @@ pub(super) static POOL: Table = Table {
                 name: "balance",
                 kind: Kind::Word(&ALGORITHM_NAMES),
                 default: Default::Word("round-robin"),
-                doc: "How a server is picked.",
+                doc: "How a server is picked. See the [guide](../guide/balancing.md).",
             },
             Key {
                 name: "servers",

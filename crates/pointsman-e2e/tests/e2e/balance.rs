@@ -10,7 +10,9 @@ pointsman_e2e::for_threads!(
     weighted_round_robin,
     least_connections,
     weighted_least_connections,
-    random_two_choices
+    random_two_choices,
+    least_time,
+    a_server_that_refuses_is_not_fast
 );
 
 fn origins(names: [&str; 3]) -> [Origin; 3] {
@@ -162,6 +164,36 @@ fn random_two_choices(threads: usize) {
         // Six standard deviations below and above a third of 300.
         assert!((51..150).contains(&(origin.count() - before)), "{}", origin.count() - before);
     }
+}
+
+/// Who was slow once gets next to nothing while another answers, whichever thread has seen it; and a server that nobody
+/// has heard yet gets one request at a time.
+fn least_time(threads: usize) {
+    let ((slow, let_slow), (fast, _hold_fast)) = (holding("slow"), holding("fast"));
+    let setup = Setup::new(threads).rules("if (path == \"/held\") { routeTo(standard.slow); }");
+    let switch = setup.pool_with("standard", "balance = \"least-time\"", &[&slow, &fast]).start();
+    let mut client = switch.client();
+    client.send("GET /held HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    slow.wait_for_requests(1);
+    ask(&switch, 100);
+    assert_eq!((slow.count(), fast.count()), (1, 100), "it has not answered yet");
+    // Its answer has taken as long as a hundred of the other.
+    let_slow.send(()).expect("the origin is there");
+    assert_eq!(client.response().server(), "slow");
+    ask(&switch, 100);
+    assert!(slow.count() <= 10, "{} of 100 went to the slow one", slow.count() - 1);
+}
+
+/// A server that refuses connections fails fast, and is tried again seldom all the same.
+fn a_server_that_refuses_is_not_fast(threads: usize) {
+    let origin = Origin::new("a");
+    let servers = [("a", origin.address()), ("dead", Origin::dead_address())];
+    let switch = Setup::new(threads).pool_at("standard", "balance = \"least-time\"", &servers).start();
+    ask(&switch, 100);
+    assert_eq!(origin.count(), 100);
+    let labels = [("pool", "standard"), ("server", "dead")];
+    let failures = switch.metric("pointsman_server_failures_total", &labels);
+    assert!((0.0..=10.0).contains(&failures), "{failures} of 100 requests tried it");
 }
 
 /// Waits until the servers together saw so many requests.
