@@ -107,7 +107,42 @@ mod tests {
         }
     }
 
+    /// Between two, what one loses is all that moves.
+    #[test]
+    fn a_share_that_moves_is_all_that_moves() {
+        const CLIENTS: usize = 20_000;
+        let hash = StickyHash::new([5; 16]);
+        let choose = |client: usize, stable: u32| {
+            let targets = [(server(0), stable, true), (server(1), 10_000 - stable, true)];
+            rendezvous(hash.hash(b"split", &client.to_le_bytes()), targets.into_iter())
+        };
+        let moves = (0..CLIENTS).map(|client| (choose(client, 9000), choose(client, 8000)));
+        let moved: Vec<_> = moves.filter(|(before, after)| before != after).collect();
+        assert!(moved.iter().all(|way| *way == (Some(0), Some(1))), "nobody comes back");
+        // Six standard deviations of a fair draw of this many clients.
+        assert!(moved.len().abs_diff(CLIENTS / 10) < 255, "{}", moved.len());
+    }
+
     proptest! {
+        /// Who moves goes to where there is relatively more than before, whatever else changes.
+        #[test]
+        fn clients_only_move_with_the_weights(
+            hash: u64,
+            before in vec(0u32..10_000, 2..6),
+            after in vec(0u32..10_000, 6),
+        ) {
+            let choose = |weights: &[u32]| {
+                let servers = weights.iter().enumerate().map(|(name, weight)| (server(name), *weight, true));
+                rendezvous(hash, servers)
+            };
+            let after = &after[..before.len()];
+            if let (Some(from), Some(to)) = (choose(&before), choose(after)) && from != to {
+                let gain = |at: usize| (u64::from(after[at]), u64::from(before[at]));
+                let ((to_now, to_then), (from_now, from_then)) = (gain(to), gain(from));
+                prop_assert!(to_now * from_then > from_now * to_then, "{from} to {to}");
+            }
+        }
+
         #[test]
         fn when_a_server_goes_only_its_clients_move(
             hash: u64,

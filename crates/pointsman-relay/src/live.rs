@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
-use pointsman_rules::{Block, DecidedBy, Evidence, Exit, Program, Rule, Stickiness, Terminal};
+use pointsman_rules::{Block, DecidedBy, Evidence, Exit, Program, Rule, Stickiness};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
@@ -242,8 +242,9 @@ fn all_rules(program: &Program) -> impl Iterator<Item = &Rule> {
 }
 
 fn uses_route_cookie(rule: &Rule) -> bool {
-    let by_cookie = |block: &Block| {
-        matches!(block.exit, Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Cookie, .. }))
+    let by_cookie = |block: &Block| match &block.exit {
+        Exit::Terminal(terminal) => terminal.stickiness() == Some(&Stickiness::Cookie),
+        Exit::Next | Exit::Goto(_) => false,
     };
     by_cookie(&rule.then) || by_cookie(&rule.otherwise)
 }

@@ -3,13 +3,12 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pointsman_balance::rendezvous;
-use pointsman_config::Target;
-use pointsman_rules::{Field, Stickiness, Subject, Value};
+use pointsman_balance::{ClientId, rendezvous};
+use pointsman_config::{Listener, Target};
+use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
 
 use crate::commit::HeaderEdits;
-use crate::live::Live;
 use crate::local::{Local, LocalPool, LocalServer};
 use crate::shard::Shard;
 use crate::standing::{Admission, Newcomer};
@@ -40,7 +39,7 @@ enum By {
 }
 
 impl Choice {
-    pub(crate) fn new(local: &Local, target: Target, sticky: Option<u64>) -> Choice {
+    fn new(local: &Local, target: Target, sticky: Option<u64>) -> Choice {
         Choice {
             pool: local.pool(target.pool).clone(),
             by: match (target.server, sticky) {
@@ -50,6 +49,11 @@ impl Choice {
             },
             failed: Vec::new(),
         }
+    }
+
+    /// The pool whose servers these are.
+    pub(crate) fn pool_name(&self) -> &str {
+        self.pool.name()
     }
 
     /// The next server to try; none when all have failed.
@@ -105,56 +109,135 @@ fn stays_with_draining(pool: &LocalPool, hash: u64, now_us: u64) -> bool {
     rendezvous(hash, servers).is_some_and(|at| is_draining(&pool.servers[at]))
 }
 
-/// The hash that keeps a client with a server of `pool`, if the rule asks for it and the request
-/// carries what it asks for: the peer of a Unix socket has no address. A client without the switch's cookie is given one
-/// with the answer, which keeps it with no server that is draining.
-pub(crate) fn sticky_key(
-    shard: &Shard,
-    live: &Live,
-    pool: &LocalPool,
-    sticky: &Stickiness,
-    view: &RequestView<'_>,
-    response: &mut HeaderEdits<'_>,
-) -> Option<u64> {
-    let hash = |key: &[u8]| live.sticky.hash(pool.name().as_bytes(), key);
-    match sticky {
-        Stickiness::None => None,
-        Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
-        Stickiness::IpPort => view.connection().src.map(|src| hash(&end_bytes(src))),
-        Stickiness::Field(field) => hash_field(&hash, field, view),
-        Stickiness::Cookie => {
-            let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
-            let id = known.unwrap_or_else(|| {
-                let mut ids = shard.client_ids.borrow_mut();
-                let now_us = shard.clock.round_us();
-                let mut id = ids.next_id();
-                for _ in 1..IDS_DRAWN_MAX {
-                    if !stays_with_draining(pool, hash(&id), now_us) {
-                        break;
-                    }
-                    id = ids.next_id();
-                }
-                response.add("set-cookie", set_cookie(&live.route_cookie.seal(id), view));
-                id
-            });
-            Some(hash(&id))
-        }
-    }
+/// Where a decision leads.
+#[derive(Clone, Copy)]
+pub(crate) enum Route<'r> {
+    To(Target),
+    /// To one of several, by their shares.
+    Split(&'r [Share]),
 }
 
-/// The same for a connection of which no request is read, and which has no cookies.
-pub(crate) fn connection_key(
-    live: &Live,
-    pool: &str,
-    sticky: &Stickiness,
-    view: &ConnectionView<'_>,
-) -> Option<u64> {
-    let hash = |key: &[u8]| live.sticky.hash(pool.as_bytes(), key);
-    match sticky {
-        Stickiness::None | Stickiness::Cookie => None,
-        Stickiness::Ip => view.client_ip().map(|client| hash(&address_bytes(client))),
-        Stickiness::IpPort => view.connection().src.map(|src| hash(&end_bytes(src))),
-        Stickiness::Field(field) => hash_field(&hash, field, view),
+/// A route, and what is needed to follow it.
+pub(crate) struct Fork<'a> {
+    pub(crate) shard: &'a Shard,
+    pub(crate) local: &'a Local,
+    pub(crate) listener: &'a Listener,
+    pub(crate) route: Route<'a>,
+}
+
+/// Sets what clients are hashed by for a split apart from what they are hashed by in a pool: no pool's name begins so.
+const SPLIT_SALT: &[u8] = b"\0split";
+
+impl Fork<'_> {
+    /// For a request: by what the client is known by, if the rule asks for it and the request carries what it asks
+    /// for: the peer of a Unix socket has no address. A client without the switch's cookie is given one with the
+    /// answer, which keeps it with no server that is draining.
+    pub(crate) fn of_request(
+        &self,
+        sticky: &Stickiness,
+        view: &RequestView<'_>,
+        response: &mut HeaderEdits<'_>,
+    ) -> Choice {
+        let live = &self.local.live;
+        match sticky {
+            Stickiness::None => self.by_chance(),
+            Stickiness::Ip => self.by(view.client_ip().map(address_bytes)),
+            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes)),
+            Stickiness::Field(field) => self.by_field(field, view),
+            Stickiness::Cookie => {
+                let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
+                known.map(|id| self.by_key(&id)).unwrap_or_else(|| {
+                    let (id, choice) = self.of_new_client();
+                    response.add("set-cookie", set_cookie(&live.route_cookie.seal(id), view));
+                    choice
+                })
+            }
+        }
+    }
+
+    /// The same for a connection of which no request is read, and which has no cookies.
+    pub(crate) fn of_connection(&self, sticky: &Stickiness, view: &ConnectionView<'_>) -> Choice {
+        match sticky {
+            Stickiness::None | Stickiness::Cookie => self.by_chance(),
+            Stickiness::Ip => self.by(view.client_ip().map(address_bytes)),
+            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes)),
+            Stickiness::Field(field) => self.by_field(field, view),
+        }
+    }
+
+    fn by_chance(&self) -> Choice {
+        let target = match self.route {
+            Route::To(target) => target,
+            Route::Split(shares) => self.share(shares, self.shard.random()),
+        };
+        Choice::new(self.local, target, None)
+    }
+
+    fn by(&self, key: Option<impl AsRef<[u8]>>) -> Choice {
+        key.map_or_else(|| self.by_chance(), |key| self.by_key(key.as_ref()))
+    }
+
+    fn by_key(&self, key: &[u8]) -> Choice {
+        let sticky = &self.local.live.sticky;
+        let target = match self.route {
+            Route::To(target) => target,
+            Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, key)),
+        };
+        let pool = self.local.pool(target.pool).name();
+        Choice::new(self.local, target, Some(sticky.hash(pool.as_bytes(), key)))
+    }
+
+    /// An id for a client that has none.
+    fn of_new_client(&self) -> (ClientId, Choice) {
+        let mut ids = self.shard.client_ids.borrow_mut();
+        let now_us = self.shard.clock.round_us();
+        let mut id = ids.next_id();
+        let mut choice = self.by_key(&id);
+        for _ in 1..IDS_DRAWN_MAX {
+            let By::Hash(hash) = choice.by else { break };
+            if !stays_with_draining(&choice.pool, hash, now_us) {
+                break;
+            }
+            let next = ids.next_id();
+            let other = self.by_key(&next);
+            // Shares are what they are, whoever drains.
+            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Hash(_)) {
+                (id, choice) = (next, other);
+            }
+        }
+        (id, choice)
+    }
+
+    /// By a field's first value.
+    fn by_field(&self, field: &Field, subject: &impl Subject) -> Choice {
+        let mut found = None;
+        subject.each(field, &mut |value| {
+            found = match value {
+                Value::Text(text) => Some(self.by_key(text)),
+                Value::Integer(number) => Some(self.by_key(&number.to_be_bytes())),
+                Value::Ip(address) => Some(self.by_key(&address_bytes(address))),
+                Value::Boolean(truth) => Some(self.by_key(&[u8::from(truth)])),
+                Value::Nothing | Value::Unknown(_) => None,
+            };
+            std::ops::ControlFlow::Break(())
+        });
+        found.unwrap_or_else(|| self.by_chance())
+    }
+
+    /// The target that a hash falls to. It hangs on the names alone, as a server of a pool does: on every node, after
+    /// every reload, in every rule that splits between them. Where shares change, nobody moves who need not.
+    fn share(&self, shares: &[Share], hash: u64) -> Target {
+        let sticky = &self.local.live.sticky;
+        let targets = shares.iter().map(|share| self.listener.target(share.target));
+        let identity = |target: Target| {
+            let pool = self.local.pool(target.pool);
+            let server = target.server.and_then(|server| pool.servers.get(server.0 as usize));
+            server.map_or_else(|| sticky.hash(SPLIT_SALT, pool.name().as_bytes()), |server| server.identity)
+        };
+        let weighed =
+            targets.clone().zip(shares).map(|(target, share)| (identity(target), share.parts, true));
+        let chosen = rendezvous(hash, weighed).unwrap_or_default();
+        self.listener.target(shares[chosen].target)
     }
 }
 
@@ -168,26 +251,6 @@ fn set_cookie(sealed: &[u8], view: &RequestView<'_>) -> Vec<u8> {
         cookie.extend_from_slice(b"; Secure");
     }
     cookie
-}
-
-/// The hash of a field's first value.
-fn hash_field(hash: &impl Fn(&[u8]) -> u64, field: &Field, subject: &impl Subject) -> Option<u64> {
-    let mut found = None;
-    subject.each(field, &mut |value| {
-        found = hash_value(hash, value);
-        std::ops::ControlFlow::Break(())
-    });
-    found
-}
-
-fn hash_value(hash: &impl Fn(&[u8]) -> u64, value: Value<'_>) -> Option<u64> {
-    match value {
-        Value::Text(text) => Some(hash(text)),
-        Value::Integer(number) => Some(hash(&number.to_be_bytes())),
-        Value::Ip(address) => Some(hash(&address_bytes(address))),
-        Value::Boolean(truth) => Some(hash(&[u8::from(truth)])),
-        Value::Nothing | Value::Unknown(_) => None,
-    }
 }
 
 /// An address and a port.

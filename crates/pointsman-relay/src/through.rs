@@ -19,7 +19,7 @@ use crate::facts::Text;
 use crate::failed_handshake::Shaking;
 use crate::fault::Fault;
 use crate::memory::is_out_of_memory;
-use crate::pick::{Choice, connection_key};
+use crate::pick::{Choice, Fork, Route};
 use crate::session::{After, Session};
 use crate::shard::{Scratch, Shard};
 use crate::transport::read_into;
@@ -134,12 +134,15 @@ impl Session<Tcp> {
             });
             facts.tags.extend(tags);
         }
-        let (target, sticky) = match decision.outcome {
+        let (route, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
-            Outcome::DefaultPool => (default_target(listener)?, &Stickiness::None),
-            Outcome::RouteUnknown { target, .. } => (listener.target(target), &Stickiness::None),
-            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => (listener.target(*target), sticky),
+            Outcome::DefaultPool => (Route::To(default_target(listener)?), &Stickiness::None),
+            Outcome::RouteUnknown { target, .. } => (Route::To(listener.target(target)), &Stickiness::None),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+                (Route::To(listener.target(*target)), sticky)
+            }
+            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky),
             Outcome::Terminal(Terminal::Discard) => {
                 shard.recorder.hear(&Event::Refused(&self.listener.metrics, Refusal::Rule));
                 return Ok(None);
@@ -149,12 +152,11 @@ impl Session<Tcp> {
                 Terminal::Reject { .. } | Terminal::Redirect { .. } | Terminal::Respond { .. },
             ) => return Err(Fault::Rejected),
         };
-        let pool = local.pool(target.pool);
+        let choice = Fork { shard, local: &local, listener, route }.of_connection(sticky, &view);
         if let Some(facts) = exchange.facts_mut() {
-            facts.note(Text::Pool, pool.name().as_bytes());
+            facts.note(Text::Pool, choice.pool_name().as_bytes());
         }
-        let key = connection_key(&local.live, pool.name(), sticky, &view);
-        Ok(Some(Choice::new(&local, target, key)))
+        Ok(Some(choice))
     }
 
     /// Tells a client of TLS by an alert why nothing comes of its connection, where none of its server's bytes may

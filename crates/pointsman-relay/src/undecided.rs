@@ -8,9 +8,7 @@ use std::sync::Arc;
 use pointsman_config::Listener;
 use pointsman_http::{BodyReader, Framing, HeaderKind, RequestHead};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{
-    self as rules, Cause, Decision, Evidence, Halt, Outcome, PayloadId, Terminal, Truths, Validate,
-};
+use pointsman_rules::{self as rules, Cause, Decision, Evidence, Halt, Outcome, PayloadId, Truths, Validate};
 use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 use pointsman_view::{Inspection, RequestView, normal_form};
 
@@ -371,7 +369,7 @@ enum Passes {
 fn goes_to_a_server(decision: &Decision<'_>) -> bool {
     match decision.outcome {
         Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
-        Outcome::Terminal(terminal) => matches!(terminal, Terminal::RouteTo { .. }),
+        Outcome::Terminal(terminal) => terminal.routes(),
         Outcome::Refused(_) | Outcome::Waits => false,
     }
 }

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::live::LiveListener;
 use crate::local::Local;
 use crate::onward::{Request, grow};
-use crate::pick::{Choice, sticky_key};
+use crate::pick::{Choice, Fork, Route};
 use crate::shard::Shard;
 use crate::undecided::Undecided;
 
@@ -116,14 +116,17 @@ impl<'a> Place<'a> {
         if let Some(facts) = exchange.facts_mut() {
             facts.tags.extend(committed.tags.iter().map(|&tag| Box::from(tag)));
         }
-        let (target, sticky) = match decision.outcome {
+        let (route, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
-            Outcome::DefaultPool => (default_target(self.listener)?, &Stickiness::None),
-            Outcome::RouteUnknown { target, .. } => (self.listener.target(target), &Stickiness::None),
-            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
-                (self.listener.target(*target), sticky)
+            Outcome::DefaultPool => (Route::To(default_target(self.listener)?), &Stickiness::None),
+            Outcome::RouteUnknown { target, .. } => {
+                (Route::To(self.listener.target(target)), &Stickiness::None)
             }
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+                (Route::To(self.listener.target(*target)), sticky)
+            }
+            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky),
             Outcome::Terminal(own) => {
                 if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
                     self.shard
@@ -136,16 +139,15 @@ impl<'a> Place<'a> {
                 };
             }
         };
-        let pool = self.local.pool(target.pool);
-        let live = &self.local.live;
-        let key = sticky_key(self.shard, live, pool, sticky, view, &mut committed.response);
+        let fork = Fork { shard: self.shard, local: self.local, listener: self.listener, route };
+        let choice = fork.of_request(sticky, view, &mut committed.response);
         if !committed.response.is_empty() {
             exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));
         }
         if let Some(facts) = exchange.facts_mut() {
-            facts.note(Text::Pool, pool.name().as_bytes());
+            facts.note(Text::Pool, choice.pool_name().as_bytes());
         }
-        Ok(Decided::Forward(committed, Choice::new(self.local, target, key)))
+        Ok(Decided::Forward(committed, choice))
     }
 
     /// Makes ready what is to be done. The body goes on with `body` behind `used` of the bytes that `buffer` holds,
@@ -262,7 +264,7 @@ fn own_answer(
             template.render(view, &mut body).map_err(Fault::Substitution)?;
             *status
         }
-        Terminal::RouteTo { .. } | Terminal::Discard => {
+        Terminal::RouteTo { .. } | Terminal::Split(_) | Terminal::Discard => {
             debug_assert!(false, "routed and discarded requests are not answered here");
             500
         }

@@ -123,19 +123,21 @@ impl Destination {
     fn arrival(&self, outcome: &Outcome<'_>, default_pool: Option<&str>) -> Arrival {
         let arrives = match (self, outcome) {
             (Destination::Target { surely, perhaps, .. }, outcome) => {
-                let target = match outcome {
-                    Outcome::Terminal(Terminal::RouteTo { target, .. })
-                    | Outcome::RouteUnknown { target, .. } => target,
-                    Outcome::DefaultPool => return self.arrival_by_default(default_pool),
-                    _ => return Arrival::Not,
-                };
-                if perhaps.contains(target) {
-                    return Arrival::Perhaps;
+                if matches!(outcome, Outcome::DefaultPool) {
+                    return self.arrival_by_default(default_pool);
                 }
-                surely.contains(target)
+                let arrivals = outcome.targets().map(|target| match () {
+                    () if surely.contains(&target) => Arrival::Surely,
+                    () if perhaps.contains(&target) => Arrival::Perhaps,
+                    () => Arrival::Not,
+                });
+                // Each request takes one of several ways.
+                return arrivals
+                    .reduce(|one, other| if one == other { one } else { Arrival::Perhaps })
+                    .unwrap_or(Arrival::Not);
             }
             (Destination::Ending(ending), Outcome::Terminal(terminal)) => match terminal {
-                Terminal::RouteTo { .. } => false,
+                Terminal::RouteTo { .. } | Terminal::Split(_) => false,
                 Terminal::Reject { .. } => *ending == Ending::Reject,
                 Terminal::Discard => *ending == Ending::Discard,
                 Terminal::Redirect { .. } => *ending == Ending::Redirect,

@@ -381,6 +381,8 @@ pub enum GivenValue {
 pub enum ExpectedOutcome {
     /// A pool, `pool.server`, or a server.
     Target(Name),
+    /// `split`
+    Split(Span),
     /// `reject`, `reject(403)`
     Reject(Option<Status>),
     /// `discard`

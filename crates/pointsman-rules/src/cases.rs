@@ -89,6 +89,8 @@ pub enum Expectation {
 pub enum ExpectedOutcome {
     /// A `routeTo` of this target, with whatever stickiness.
     Target(TargetId),
+    /// `split`: a `routeTo` of several targets, with whatever shares and stickiness.
+    Split,
     /// `reject`, with this status or any.
     Reject(Option<u16>),
     /// `discard`
@@ -139,7 +141,8 @@ impl ExpectedOutcome {
             | (ExpectedOutcome::Respond(expected), Outcome::Terminal(Terminal::Respond { status, .. })) => {
                 fits(expected, *status)
             }
-            (ExpectedOutcome::Discard, Outcome::Terminal(Terminal::Discard)) => true,
+            (ExpectedOutcome::Discard, Outcome::Terminal(Terminal::Discard))
+            | (ExpectedOutcome::Split, Outcome::Terminal(Terminal::Split(_))) => true,
             (
                 ExpectedOutcome::Unknown(expected),
                 Outcome::Refused(cause) | Outcome::RouteUnknown { cause, .. },
@@ -162,6 +165,7 @@ impl ExpectedOutcome {
             },
             ExpectedOutcome::Reject(status) => with("reject", status),
             ExpectedOutcome::Discard => "discard".to_owned(),
+            ExpectedOutcome::Split => "split".to_owned(),
             ExpectedOutcome::Redirect(status) => with("redirect", status),
             ExpectedOutcome::Respond(status) => with("respond", status),
             ExpectedOutcome::Unknown(None) => "unknown".to_owned(),
@@ -174,6 +178,7 @@ impl ExpectedOutcome {
     pub fn seen(outcome: &Outcome<'_>) -> Option<ExpectedOutcome> {
         Some(match outcome {
             Outcome::Terminal(Terminal::RouteTo { target, .. }) => ExpectedOutcome::Target(*target),
+            Outcome::Terminal(Terminal::Split(_)) => ExpectedOutcome::Split,
             Outcome::Terminal(Terminal::Reject { status, .. }) => ExpectedOutcome::Reject(Some(*status)),
             Outcome::Terminal(Terminal::Discard) => ExpectedOutcome::Discard,
             Outcome::Terminal(Terminal::Redirect { status, .. }) => ExpectedOutcome::Redirect(Some(*status)),

@@ -8,6 +8,7 @@ mod literals;
 mod paths;
 mod review;
 mod scope;
+mod shares;
 mod targets;
 mod texts;
 mod values;

@@ -14,8 +14,8 @@ use regex::bytes::RegexBuilder;
 use crate::subject::OwnedValue;
 use crate::{
     Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, NameKind, OnUnknown, Op, Order,
-    Over, Payload, PayloadId, Place, Program, Rule, RuleIndex, Span, Stickiness, Subject, TargetId, Terminal,
-    Test, Value,
+    Over, Payload, PayloadId, Place, Program, Rule, RuleIndex, Share, Span, Split, Stickiness, Subject,
+    TargetId, Terminal, Test, Value,
 };
 
 pub(crate) use self::crowds::{crowd_subjects, crowds};
@@ -345,9 +345,14 @@ pub(crate) fn conditions() -> impl Strategy<Value = Condition> {
 
 /// A block and how far forward its goto would go.
 fn blocks() -> impl Strategy<Value = (Block, u32)> {
-    let terminal = (0u32..3, any::<bool>()).prop_map(|(number, route)| match route {
-        true => Terminal::RouteTo { target: TargetId(number), sticky: Stickiness::None },
-        false => Terminal::Reject { status: 400, reason: None },
+    let terminal = (0u32..3, 0..5).prop_map(|(number, kind)| match kind {
+        0 | 1 => Terminal::RouteTo { target: TargetId(number), sticky: Stickiness::None },
+        2 => {
+            let share = |target| Share { target: TargetId(target), parts: Share::WHOLE / 2 };
+            let shares = [share(number), share(number + 1)].into();
+            Terminal::Split(Box::new(Split { shares, sticky: Stickiness::Ip }))
+        }
+        _ => Terminal::Reject { status: 400, reason: None },
     });
     let exit = prop_oneof![
         3 => (0..1).prop_map(|_| Exit::Next),

@@ -119,14 +119,26 @@ impl Names {
             Exit::Goto(RuleIndex(index)) => *index = index.saturating_add(self.before),
             Exit::Next | Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard) => {}
             Exit::Terminal(Terminal::RouteTo { target, sticky }) => {
-                *target = self.targets.get(target.0 as usize).copied().unwrap_or(*target);
-                if let Stickiness::Field(field) = sticky {
-                    self.give_field(field);
-                }
+                self.give_target(target);
+                self.give_stickiness(sticky);
+            }
+            Exit::Terminal(Terminal::Split(split)) => {
+                split.shares.iter_mut().for_each(|share| self.give_target(&mut share.target));
+                self.give_stickiness(&mut split.sticky);
             }
             Exit::Terminal(
                 Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. },
             ) => self.give_template(template),
+        }
+    }
+
+    fn give_target(&self, target: &mut TargetId) {
+        *target = self.targets.get(target.0 as usize).copied().unwrap_or(*target);
+    }
+
+    fn give_stickiness(&self, sticky: &mut Stickiness) {
+        if let Stickiness::Field(field) = sticky {
+            self.give_field(field);
         }
     }
 
@@ -188,6 +200,19 @@ mod tests {
         assert!(matches!(rule(1).then.exit, Exit::Goto(RuleIndex(2))));
         let ids: Vec<_> = joint.payloads.iter().map(|payload| payload.id.0).collect();
         assert_eq!(ids, [0, 1, 2]);
+    }
+
+    #[test]
+    fn shares_are_the_same_however_they_are_written() {
+        let end = |source: &str| {
+            let joint = Program::joined(&[&program("{ routeTo(split(50: b, 50: a)); }"), &program(source)]);
+            let same = format!("{:?}", joint.rules[0].then.exit) == format!("{:?}", joint.rules[2].then.exit);
+            same.then_some(joint.targets.len())
+        };
+        assert_eq!(end("{ routeTo(split(50.00: a, 0: c, 50: b)); }"), Some(2));
+        assert_eq!(end("{ routeTo(split(50: a, 50: b), STICKY_ON_IP); }"), None);
+        assert_eq!(end("{ routeTo(split(51: a, 49: b)); }"), None);
+        assert_eq!(end("{ routeTo(split(50: a, 50: c)); }"), None);
     }
 
     #[test]

@@ -52,12 +52,14 @@ impl Block {
                 template.each_field(see);
             }
         }
-        match &self.exit {
-            Exit::Terminal(Terminal::RouteTo { sticky: Stickiness::Field(field), .. }) => see(field),
-            Exit::Terminal(
-                Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. },
-            ) => template.each_field(see),
-            Exit::Terminal(_) | Exit::Next | Exit::Goto(_) => {}
+        let Exit::Terminal(terminal) = &self.exit else { return };
+        if let Some(Stickiness::Field(field)) = terminal.stickiness() {
+            see(field);
+        }
+        if let Terminal::Redirect { location: template, .. } | Terminal::Respond { body: template, .. } =
+            terminal
+        {
+            template.each_field(see);
         }
     }
 }

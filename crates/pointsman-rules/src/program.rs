@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span};
+use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span, Split};
 use ipnet::IpNet;
 use thin_vec::ThinVec;
 
@@ -316,6 +316,8 @@ pub enum Terminal {
         /// How a client stays with a server of it.
         sticky: Stickiness,
     },
+    /// `routeTo(split(90: stable, 10: canary), stickiness)`
+    Split(Box<Split>),
     /// `reject(status, reason)`; 403 where no status is given.
     Reject {
         /// HTTP status, 400 to 599.

@@ -75,7 +75,11 @@ impl Block {
 
     /// Whether it leads past the rules behind it: to a server, or over them.
     fn leaves(&self) -> bool {
-        matches!(self.exit, Exit::Terminal(Terminal::RouteTo { .. }) | Exit::Goto(_))
+        match &self.exit {
+            Exit::Terminal(terminal) => terminal.routes(),
+            Exit::Goto(_) => true,
+            Exit::Next => false,
+        }
     }
 }
 
@@ -114,6 +118,7 @@ mod tests {
         for (rules, expected) in [
             ("if (!(json.a > 1)) { routeTo(s); } R: { reject(); }", &["json.a"][..]),
             ("if (!(json.a > 1)) { routeTo(s); } else: discard();", &["json.a"]),
+            ("if (!(json.a > 1)) { routeTo(split(50: s, 50: t)); } else: discard();", &["json.a"]),
             ("if (!(json.a > 1)) { routeTo(s); } else: routeTo(t);", &[]),
             ("if (!(json.a > 1)) { routeTo(s); }", &[]),
             ("R: if (path == \"/\") { reject(); } if (!(json.a > 1)) { routeTo(s); }", &[]),

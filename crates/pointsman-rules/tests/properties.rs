@@ -93,6 +93,7 @@ const SOUP: &[&str] = &[
     "allow",
     "conflict(",
     "split(",
+    "routeTo(split(90: a, 9.5: b.c, 0.5: d), STICKY_ON_IP);",
     "STICKY_ON(",
     "STICKY_ON_IP",
     "on_unknown",

@@ -263,6 +263,9 @@ fn sentence(decision: &Decision<'_>, program: &Program) -> String {
         Outcome::Terminal(Terminal::RouteTo { target: to, .. }) => {
             format!("{name} sends this request to `{}`", target(to))
         }
+        Outcome::Terminal(Terminal::Split(split)) => {
+            format!("{name} sends this request to one of `{}`", program.spell_split(&split.shares))
+        }
         Outcome::Terminal(Terminal::Reject { status, .. }) => {
             format!("{name} rejects this request with {status}")
         }

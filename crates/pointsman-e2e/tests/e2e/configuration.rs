@@ -83,7 +83,6 @@ fn not_yet() {
     for action in ["bandwidth(gold)", "limitRate(gold)", "mirror(standard)"] {
         check(&good().rules(&format!("{{ {action}; }}")), &["yet", "^"]);
     }
-    check(&good().rules("{ routeTo(split(90: standard, 10: standard)); }"), &["split", "yet", "^"]);
 }
 
 /// Requests that no rule decides must have somewhere to go.

@@ -3,7 +3,7 @@
 use crate::ast::{self, Action, ActionKind, Name, Quoted, Status, Sticky, StickyKind, Target};
 use crate::parser::shorten;
 use crate::schema::is_token;
-use crate::{Block, Effect, Exit, Field, HeaderEdit, RuleIndex, Side, Stickiness, Template, Terminal};
+use crate::{Block, Effect, Exit, Field, HeaderEdit, RuleIndex, Side, Split, Stickiness, Template, Terminal};
 
 use super::Compiler;
 
@@ -100,18 +100,22 @@ impl Compiler<'_> {
     }
 
     fn route_to(&mut self, target: &Target, sticky: Option<&Sticky>) -> Option<Terminal> {
-        let target = match target {
-            Target::Named(name) => self.target(name),
-            Target::Split(span, _) => {
-                self.not_evaluated(*span, "`split` is");
-                None
-            }
+        let shares = match target {
+            Target::Named(name) => Err(self.target(name)),
+            Target::Split(span, shares) => Ok(self.split(*span, shares)),
         };
         let sticky = match sticky {
             Some(sticky) => self.stickiness(sticky),
             None => Some(Stickiness::None),
         };
-        Some(Terminal::RouteTo { target: target?, sticky: sticky? })
+        Some(match shares {
+            Err(target) => Terminal::RouteTo { target: target?, sticky: sticky? },
+            Ok(shares) => match &shares?[..] {
+                // The others have no share.
+                [only] => Terminal::RouteTo { target: only.target, sticky: sticky? },
+                shares => Terminal::Split(Box::new(Split { shares: shares.into(), sticky: sticky? })),
+            },
+        })
     }
 
     fn stickiness(&mut self, sticky: &Sticky) -> Option<Stickiness> {

@@ -252,6 +252,7 @@ impl<'a> Compiler<'a> {
                 )
             }
             ast::ExpectedOutcome::Discard(_) => ExpectedOutcome::Discard,
+            ast::ExpectedOutcome::Split(_) => ExpectedOutcome::Split,
             ast::ExpectedOutcome::Redirect(status) => {
                 let fits = |code| matches!(code, 301 | 302 | 303 | 307 | 308);
                 ExpectedOutcome::Redirect(self.expected_status(*status, "redirect", fits)?)

@@ -99,7 +99,7 @@ impl<'a> TargetTable<'a> {
         std::mem::take(&mut self.named)
     }
 
-    fn id(&mut self, target: TargetName) -> TargetId {
+    pub(super) fn id(&mut self, target: TargetName) -> TargetId {
         if let Some(id) = self.ids.get(&target) {
             return *id;
         }

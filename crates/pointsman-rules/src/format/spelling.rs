@@ -12,7 +12,7 @@ use super::INDENT;
 use super::layout::LINE_CHARS_MAX;
 
 /// Words that are no target behind the arrow of a test, unless they stand in quotes.
-const OUTCOME_WORDS: &[&str] = &["reject", "discard", "redirect", "respond", "unknown"];
+const OUTCOME_WORDS: &[&str] = &["reject", "discard", "redirect", "respond", "split", "unknown"];
 
 #[derive(Clone, Copy)]
 pub(super) struct Spelling<'a> {
@@ -68,6 +68,7 @@ impl Spelling<'_> {
             ExpectedOutcome::Target(target) => name(target),
             ExpectedOutcome::Reject(status) => with_status("reject", status),
             ExpectedOutcome::Discard(_) => "discard".to_owned(),
+            ExpectedOutcome::Split(_) => "split".to_owned(),
             ExpectedOutcome::Redirect(status) => with_status("redirect", status),
             ExpectedOutcome::Respond(status) => with_status("respond", status),
             ExpectedOutcome::Unknown(_, None) => "unknown".to_owned(),

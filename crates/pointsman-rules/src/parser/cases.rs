@@ -83,6 +83,7 @@ impl Parser<'_> {
                 }
                 Ok(ExpectedOutcome::Discard(self.since(start)))
             }
+            "split" => Ok(ExpectedOutcome::Split(self.bump())),
             "unknown" => {
                 self.bump();
                 let cause = self.cause()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pointsman_http::{BodyReader, Framing, HeaderKind};
-use pointsman_rules::{Cause, Evidence, Outcome, Program, SHOWN_VALUES_MAX, Terminal, Truths};
+use pointsman_rules::{Cause, Evidence, Outcome, Program, SHOWN_VALUES_MAX, Truths};
 use pointsman_view::{BodyFault, BodyOptions, BodyPaths, Inspection, RequestView};
 
 use super::report::shown;
@@ -185,7 +185,7 @@ impl Content {
     /// hold it.
     pub(super) fn check_rest(&self, reading: Reading, outcome: &Outcome<'_>) -> Option<Wrong> {
         let goes_on = match outcome {
-            Outcome::Terminal(terminal) => matches!(terminal, Terminal::RouteTo { .. }),
+            Outcome::Terminal(terminal) => terminal.routes(),
             Outcome::DefaultPool | Outcome::RouteUnknown { .. } => true,
             Outcome::Refused(_) | Outcome::Waits => false,
         };

@@ -4,7 +4,8 @@ use std::fmt;
 
 use pointsman_config::Protocol;
 use pointsman_rules::{
-    Decision, Effect, HeaderEdit, Outcome, Piece, Program, Subject, Template, Terminal, rewrite_path,
+    Decision, Effect, HeaderEdit, Outcome, Piece, Program, Share, Stickiness, Subject, Template, Terminal,
+    rewrite_path,
 };
 use serde_json::{Value, json};
 
@@ -30,9 +31,19 @@ pub(super) enum End {
         action: Action,
         /// The pool, or pool and server, that gets the request.
         target: Option<String>,
+        /// The shares of a split, one of whose targets gets it.
+        shares: Vec<Portion>,
     },
     /// The switch refuses it by itself.
     Refused { refusal: Refusal, reason: String },
+}
+
+/// What one target gets of a split.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Portion {
+    /// As a percentage.
+    pub(super) percent: String,
+    pub(super) target: String,
 }
 
 /// What a client that is refused gets.
@@ -100,7 +111,7 @@ impl Verdict {
                 return Verdict::refused_with(refusal, reason.to_owned());
             }
         };
-        let end = End::Decided { action: Action { text, value: None }, target };
+        let end = End::Decided { action: Action { text, value: None }, target, shares: Vec::new() };
         Verdict { rule: None, end, effects: Vec::new() }
     }
 
@@ -133,7 +144,7 @@ impl Verdict {
                 let target = spelling::target(program, target);
                 let text = format!("on_unknown routeTo({target});");
                 let value = Some(format!("the condition ended unknown: {cause}"));
-                End::Decided { action: Action { text, value }, target: Some(target) }
+                End::Decided { action: Action { text, value }, target: Some(target), shares: Vec::new() }
             }
             Outcome::Terminal(terminal) => match value_of(terminal, subject, place.protocol) {
                 Err(reason) => return Verdict { rule, ..Verdict::refused(400, reason) },
@@ -143,6 +154,7 @@ impl Verdict {
                         Terminal::RouteTo { target, .. } => Some(spelling::target(program, *target)),
                         _ => None,
                     },
+                    shares: portions(program, terminal),
                 },
             },
         };
@@ -156,8 +168,13 @@ impl Verdict {
 
     pub(super) fn to_json(&self) -> Value {
         let mut object = match &self.end {
-            End::Decided { action, target } => {
+            End::Decided { action, target, shares } => {
                 let mut object = action.to_json();
+                if !shares.is_empty() {
+                    let portion =
+                        |share: &Portion| json!({ "target": share.target, "percent": share.percent });
+                    object["split"] = shares.iter().map(portion).collect();
+                }
                 if let Some(target) = target {
                     object["target"] = json!(target);
                 }
@@ -211,6 +228,15 @@ fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<V
     Ok(actions)
 }
 
+fn portions(program: &Program, terminal: &Terminal) -> Vec<Portion> {
+    let Terminal::Split(split) = terminal else { return Vec::new() };
+    let portion = |share: &Share| Portion {
+        percent: share.percent().to_string(),
+        target: spelling::target(program, share.target),
+    };
+    split.shares.iter().map(portion).collect()
+}
+
 /// What has no status is not shown with one.
 fn spelled(program: &Program, terminal: &Terminal, protocol: Protocol) -> String {
     match terminal {
@@ -236,6 +262,10 @@ fn value_of(
             Refusal::Status(_) => Ok(None),
             refusal => Ok(Some(refusal.to_string())),
         },
+        Terminal::Split(split) => Ok(Some(match split.sticky {
+            Stickiness::None => "each request to one of them, by chance".to_owned(),
+            _ => "each client to one of them, by the hash of what it is known by".to_owned(),
+        })),
         Terminal::RouteTo { .. } | Terminal::Discard => Ok(None),
     }
 }

@@ -58,6 +58,10 @@ pub(crate) fn terminal(program: &Program, terminal: &Terminal) -> String {
             None => format!("routeTo({});", target(program, *id)),
             Some(sticky) => format!("routeTo({}, {sticky});", target(program, *id)),
         },
+        Terminal::Split(split) => match stickiness(&split.sticky) {
+            None => format!("routeTo({});", program.spell_split(&split.shares)),
+            Some(sticky) => format!("routeTo({}, {sticky});", program.spell_split(&split.shares)),
+        },
         Terminal::Reject { status, reason: None } => format!("reject({status});"),
         Terminal::Reject { status, reason: Some(reason) } => {
             format!("reject({status}, {});", quoted(reason.as_bytes()))
@@ -209,6 +213,7 @@ mod tests {
             "routeTo(fast);",
             "routeTo(fast.server3, STICKY_ON_IP_PORT);",
             "routeTo(fast, STICKY_ON(cookie[\"sid\"]));",
+            "routeTo(split(90: stable, 9.5: fast.server3, 0.5: canary), STICKY_ON_IP);",
             "reject(403);",
             "reject(451, \"no\");",
             "discard();",

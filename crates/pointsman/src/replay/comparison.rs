@@ -46,6 +46,9 @@ pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -
     let is_same_rule = label(decision) == then.rule;
     let is_same = match End::of(program, decision, stand) {
         End::Route(target) => is_there(then, target, !stand.place.listener.is_empty()),
+        End::OneOf(targets) => {
+            targets.iter().any(|target| is_there(then, target, !stand.place.listener.is_empty()))
+        }
         End::Pool(pool) => then.pool.as_deref() == Some(pool),
         End::SomePool if then.rule == NO_RULE => true,
         End::SomePool if then.pool.is_some() => {
@@ -118,6 +121,8 @@ fn label<'d>(decision: &'d Decision<'_>) -> &'d str {
 /// What comes of a decision, as far as a log can tell.
 enum End<'r> {
     Route(&'r TargetName),
+    /// Any of these, by its share.
+    OneOf(Vec<&'r TargetName>),
     Pool(&'r str),
     /// The default pool of a listener that nobody has named.
     SomePool,
@@ -130,10 +135,8 @@ const NO_SERVER: u16 = 503;
 
 impl<'r> End<'r> {
     fn of(program: Option<&'r Program>, decision: &Decision<'r>, stand: &'r Stand) -> End<'r> {
-        let route = |target: TargetId| {
-            let target = program.and_then(|program| program.targets.get(target.0 as usize));
-            target.map_or(End::SomePool, End::Route)
-        };
+        let named = |target: TargetId| program.and_then(|program| program.targets.get(target.0 as usize));
+        let route = |target: TargetId| named(target).map_or(End::SomePool, End::Route);
         match decision.outcome {
             Outcome::DefaultPool | Outcome::Waits => match &stand.place.default_pool {
                 DefaultPool::Unknown => End::SomePool,
@@ -144,6 +147,9 @@ impl<'r> End<'r> {
             Outcome::Refused(cause) => End::Answer(cause.status()),
             Outcome::Terminal(terminal) => match terminal {
                 Terminal::RouteTo { target, .. } => route(*target),
+                Terminal::Split(split) => {
+                    End::OneOf(split.shares.iter().filter_map(|share| named(share.target)).collect())
+                }
                 Terminal::Reject { status, .. }
                 | Terminal::Redirect { status, .. }
                 | Terminal::Respond { status, .. } => End::Answer(*status),

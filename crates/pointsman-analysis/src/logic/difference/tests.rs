@@ -21,6 +21,9 @@ use crate::{Effort, Setting};
 const EDITS: &[(&str, &str)] = &[
     ("routeTo(a)", "routeTo(b)"),
     ("routeTo(b)", "reject(403)"),
+    ("routeTo(a)", "routeTo(split(90: a, 10: b))"),
+    ("split(90: a, 10: b)", "split(80: a, 20: b)"),
+    ("split(90: a, 10: b)", "split(10: b, 90.0: a)"),
     ("routeTo(a)", "routeTo(a, STICKY_ON_IP)"),
     ("reject(403)", "reject(404)"),
     ("routeTo(d)", "routeTo(a)"),
@@ -58,6 +61,9 @@ fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, Str
             format!("{} {sticky}", program.targets[target.0 as usize])
         }
         Outcome::RouteUnknown { target, .. } => format!("{} None", program.targets[target.0 as usize]),
+        Outcome::Terminal(Terminal::Split(split)) => {
+            format!("{} {:?}", program.spell_split(&split.shares), split.sticky)
+        }
         Outcome::Terminal(terminal) => format!("{terminal:?}"),
         Outcome::Refused(_) => "refused".to_owned(),
         Outcome::DefaultPool => "default pool".to_owned(),

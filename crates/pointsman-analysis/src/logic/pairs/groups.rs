@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pointsman_rules::{Exit, Severity, Terminal};
+use pointsman_rules::{Exit, Severity};
 
 use super::kin::Kin;
 use super::{ALIKE_MAX, Overlap};
@@ -100,7 +100,7 @@ impl Report<'_> {
     /// Whether what a rule takes goes to a server.
     fn routes(&self, rule: u32) -> bool {
         let rule = self.program.rules.get(rule as usize);
-        rule.is_some_and(|rule| matches!(rule.then.exit, Exit::Terminal(Terminal::RouteTo { .. })))
+        rule.is_some_and(|rule| matches!(&rule.then.exit, Exit::Terminal(terminal) if terminal.routes()))
     }
 
     pub(super) fn report_exceptions(&mut self, exceptions: Vec<Overlap>) {

@@ -14,7 +14,7 @@ const TEXT_BYTES_MAX: usize = 4096;
 const DIGITS_MAX: usize = 18;
 
 /// Words that mean something else where a target may stand.
-const OUTCOMES: &[&str] = &["reject", "discard", "redirect", "respond", "unknown"];
+const OUTCOMES: &[&str] = &["reject", "discard", "redirect", "respond", "split", "unknown"];
 
 /// `test "R1" { request path "/a" expect R1 -> fast }`; nothing where some of it cannot be written.
 pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Option<String> {
