@@ -25,7 +25,11 @@ pub enum Refusal {
     TargetTooLong,
     /// A target of a form that does not fit the method (RFC 9112 section 3.2).
     Target,
-    /// No Host, several, or one that is no host and port (RFC 9112 section 3.2).
+    /// No Host, in HTTP/1.1 (RFC 9112 section 3.2).
+    NoHost,
+    /// Several of them (RFC 9112 section 3.2).
+    Hosts,
+    /// A Host that is no host and port (RFC 9112 section 3.2).
     Host,
     /// The absolute target names another host than Host (RFC 9112 section 3.2.2).
     HostConflict,
@@ -100,7 +104,9 @@ impl Refusal {
             Refusal::MethodTooLong => "method too long",
             Refusal::TargetTooLong => "request target too long",
             Refusal::Target => "malformed request target",
-            Refusal::Host => "missing, repeated or malformed Host",
+            Refusal::NoHost => "missing Host",
+            Refusal::Hosts => "repeated Host",
+            Refusal::Host => "malformed Host",
             Refusal::HostConflict => "request target and Host differ",
             Refusal::FieldWhiteSpace => "field value with white space at its ends",
             Refusal::Misdirected => "the host is not served on this connection",

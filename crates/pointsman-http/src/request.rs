@@ -108,7 +108,7 @@ impl RequestHead {
                 HeaderKind::Host => {
                     let start = line.value_start as usize;
                     if host.replace(start..start + line.value_bytes as usize).is_some() {
-                        return Err(Refusal::Host);
+                        return Err(Refusal::Hosts);
                     }
                 }
                 HeaderKind::ContentLength => announced.length(line.value(buffer))?,
@@ -154,7 +154,7 @@ impl RequestHead {
 
     fn settle_authority(&mut self, buffer: &[u8], host: Option<Range<usize>>) -> Result<(), Refusal> {
         match host {
-            None if self.version == Version::Http11 => Err(Refusal::Host),
+            None if self.version == Version::Http11 => Err(Refusal::NoHost),
             None => Ok(()),
             Some(host) => {
                 if !target::is_authority(&buffer[host.clone()]) {

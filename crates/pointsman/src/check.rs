@@ -226,7 +226,7 @@ fn meant(loaded: &Loaded, rules: &[String], asserted: &mut Asserted) -> Vec<Text
 }
 
 fn labels_of(program: &Program) -> Vec<Box<str>> {
-    program.rules.iter().map(|rule| rule.label.clone()).collect()
+    program.rules.iter().chain(&program.fallback).map(|rule| rule.label.clone()).collect()
 }
 
 /// What the analyst is to know of a listener.

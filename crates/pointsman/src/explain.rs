@@ -1,6 +1,7 @@
 //! `pointsman explain`: what rules say of one request, or of one connection that is passed on as it is, rule by rule.
 
 mod asked;
+mod blame;
 mod body;
 mod near;
 mod options;
@@ -28,6 +29,7 @@ use pointsman_view::{Connection, ConnectionView, HelloFacts, Proxied, RequestVie
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
 use asked::{Asked, AskedConnection, AskedRequest};
+use blame::line_at_fault;
 use body::{Content, Needed, Unread, Wrong};
 use near::Near;
 use options::Options;
@@ -102,13 +104,14 @@ fn of_connection(options: &Options, place: &Place) -> Report {
 fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> Result<Report, String> {
     let bytes = input::bytes(file).map_err(|message| format!("error: {message}\n"))?;
     let mut notes = Vec::new();
-    let mut request = match Request::read(bytes, &place.limits, place.odd_names(), &mut notes) {
+    let mut request = match Request::read(bytes.clone(), &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Incomplete) => {
             let name = input::name(file);
             return Err(format!("error: `{name}` holds no whole head of a request\n"));
         }
         Err(NoRequest::Refused(refusal)) => {
+            notes.extend(line_at_fault(&bytes, &place.limits, place.odd_names(), refusal));
             return Ok(Report::refused(None, notes, refusal.status(), refusal.sentence()));
         }
     };
@@ -181,9 +184,10 @@ fn of_body(
         (decided(place, asked, notes, &view, path.path()), outcome)
     };
     report.needed = needed;
-    if let Some(whole) = content.whole(program, &place.body_options, request) {
-        report.near = Near::of(place, &view.with_body(whole.evidence()), missed);
-    }
+    report.near = match content.whole(program, &place.body_options, request) {
+        Some(whole) => Near::of(place, &view.with_body(whole.evidence()), missed),
+        None => Near::not_looked_for(),
+    };
     match content.check_rest(reading, &outcome).map(|wrong| (program.validate, wrong)) {
         None => {}
         // Nothing was sent to a server yet.

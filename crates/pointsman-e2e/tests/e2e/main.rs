@@ -15,6 +15,7 @@ mod dialogues;
 mod documents;
 mod drain;
 mod endure;
+mod explain;
 mod gone_clients;
 mod h2_refusals;
 mod h2_tools;

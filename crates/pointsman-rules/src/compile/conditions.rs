@@ -1,5 +1,7 @@
 //! Conditions: every comparison gets the one meaning that its field and its value allow.
 
+use ipnet::IpNet;
+
 use crate::ast::{self, Comparison, Operand, Predicate, TextOperator};
 use crate::format::spell;
 use crate::parser::shorten;
@@ -121,6 +123,7 @@ impl Compiler<'_> {
             Predicate::Differs(literal) => Some(match self.typed(left, literal)? {
                 Typed::Text(text) => {
                     self.check_value(left, literal.span, &text, Share::Whole);
+                    self.check_network(left, literal.span, &text);
                     self.check_path(left, literal.span, &text, Part::Whole);
                     Op::TextDiffers(text)
                 }
@@ -255,7 +258,20 @@ impl Compiler<'_> {
         if !self.check_value(left, at, text, Share::Whole) {
             self.check_case(left, at, text);
         }
+        self.check_network(left, at, text);
         self.check_path(left, at, text, Part::Whole);
+    }
+
+    /// An address in a field of text lies in no network: the two are compared byte by byte.
+    fn check_network(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
+        let may_name_a_client = matches!(left.field, Field::Header(_) | Field::Host | Field::TlsSni);
+        let network = std::str::from_utf8(text).ok().and_then(|text| text.parse::<IpNet>().ok());
+        if let Some(network) = network.filter(|_| may_name_a_client) {
+            let shown = shorten(&spell(left.operand, self.source));
+            let message = format!("`{shown}` is a text, and equals only the text `{network}`");
+            let help = format!("networks are for addresses: `clientip in [{network}]`");
+            self.warn(at, message, help);
+        }
     }
 
     /// Folded and lower-case values never equal a text with capitals, nor a host one with a port.

@@ -37,7 +37,13 @@ impl Compiler<'_> {
                 return self.network(literal.span, *network);
             }
             (FieldType::Ip, LiteralKind::Text(text)) => match address_text(text) {
-                Some(network) => return self.network(literal.span, network),
+                Some(network) => {
+                    if text.contains('/') {
+                        let message = "a network in quotes is read as the network, and not as a text";
+                        self.warn(literal.span, message, format!("write `{}`, without quotes", text.trim()));
+                    }
+                    return self.network(literal.span, network);
+                }
                 None => "write an address or a network: `10.0.0.1`, `10.0.0.0/8`, `2001:db8::/32`".to_owned(),
             },
             (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(Typed::Boolean(*value)),

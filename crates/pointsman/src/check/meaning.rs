@@ -32,9 +32,10 @@ pub(crate) struct Shown {
     is_cut: bool,
 }
 
-/// The rule with a label; `#3` is the third, if it has none.
+/// The rule with a label; `#3` is the third, if it has none, and `else` the last block.
 pub(super) fn labelled(program: &Program, label: &str) -> Option<RuleIndex> {
-    let position = program.rules.iter().position(|rule| &*rule.label == label)?;
+    let mut rules = program.rules.iter().chain(&program.fallback);
+    let position = rules.position(|rule| &*rule.label == label)?;
     u32::try_from(position).ok().map(RuleIndex)
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Near {
     /// The label of the rule that was asked for.
     asked: Option<String>,
     rules: Vec<Rule>,
+    /// The body is not known to its end, and with it what another request would have.
+    is_left_out: bool,
 }
 
 /// A rule, and what would have to be otherwise for it to be asked, and be true.
@@ -61,11 +63,25 @@ impl Near {
             Missed::Closest(_) => None,
         };
         let rule = |miss: Miss| Rule { label: label(miss.rule), changes: miss.changes };
-        Near { asked, rules: found.into_iter().map(rule).collect() }
+        Near { asked, rules: found.into_iter().map(rule).collect(), is_left_out: false }
+    }
+
+    /// What is missed by a subject of whose body the end is not known.
+    pub(super) fn not_looked_for() -> Near {
+        Near { is_left_out: true, ..Near::default() }
+    }
+
+    /// Whether misses were looked for at all.
+    pub(super) fn are_looked_for(&self) -> bool {
+        !self.is_left_out
     }
 
     /// For people; empty where there is nothing to say.
     pub(super) fn text(&self, colour: Colour) -> String {
+        if self.is_left_out {
+            return "\nnearest misses are not looked for: the end of the body is not there, or not held\n"
+                .to_owned();
+        }
         let mut text = match (&self.asked, self.rules.as_slice()) {
             (None, []) => return String::new(),
             (Some(label), []) => {

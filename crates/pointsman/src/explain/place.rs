@@ -213,7 +213,7 @@ pub(crate) fn listener<'p>(plan: &'p Plan, name: Option<&str>) -> Result<&'p Lis
 fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), String> {
     let name = &listener.name;
     let (protocol, misfits, help) = match listener.protocol {
-        Protocol::Http if options.request.is_some() => return Ok(()),
+        Protocol::Http if options.request.is_some() => return check_tls(options, listener),
         Protocol::Http => return Err(no_request(name, plan)),
         Protocol::Tcp => {
             let misfits = [
@@ -243,6 +243,19 @@ fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), 
         Some((option, _)) => Err(format!(
             "error: `{option}` changes nothing at the listener `{name}`: its `protocol` is `{protocol}`\n\
              help: {help}\n"
+        )),
+    }
+}
+
+/// A listener that speaks no TLS gets no request over it.
+fn check_tls(options: &Options, listener: &Listener) -> Result<(), String> {
+    let said = [("--tls", options.tls.is_some()), ("--sni", options.sni.is_some())];
+    match said.into_iter().find(|(_, is_said)| *is_said && !listener.is_tls()) {
+        None => Ok(()),
+        Some((option, _)) => Err(format!(
+            "error: `{option}` says what never comes to the listener `{}`: it speaks no TLS\n\
+             help: leave it out, or name a listener with `tls` by `--listener`\n",
+            listener.name
         )),
     }
 }

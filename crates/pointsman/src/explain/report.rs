@@ -217,6 +217,7 @@ impl Report {
             report["body_end_needed"] = json!(to_its_end);
             report["body_bytes"] = json!(of_bytes);
             report["misses"] = self.near.to_json();
+            report["misses_looked_for"] = json!(self.near.are_looked_for());
         }
         format!("{report:#}\n")
     }

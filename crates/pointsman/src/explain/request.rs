@@ -87,7 +87,7 @@ impl Request {
         // A last line that is cut off may be wrong only for that; a request line alone lacks its host.
         let is_mended = match parsed {
             Ok(whole) => whole,
-            Err(refusal) => has_whole_lines || refusal == Refusal::Host,
+            Err(refusal) => has_whole_lines || refusal == Refusal::NoHost,
         };
         if !is_mended {
             return Err(NoRequest::Incomplete);
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn what_is_wrong_stays_wrong() {
         assert_eq!(read("GET / HTTP/1.1\r\nHost: a\n\r\n").0, Err(NoRequest::Refused(Refusal::BareLineFeed)));
-        assert_eq!(read("GET / HTTP/1.1\n\n").0, Err(NoRequest::Refused(Refusal::Host)));
-        let only_a_line = (Err(NoRequest::Refused(Refusal::Host)), 2);
+        assert_eq!(read("GET / HTTP/1.1\n\n").0, Err(NoRequest::Refused(Refusal::NoHost)));
+        let only_a_line = (Err(NoRequest::Refused(Refusal::NoHost)), 2);
         assert_eq!(read("GET / HTTP/1.1\n"), only_a_line);
-        assert_eq!(read("GET / HTTP/1.1\r\n"), (Err(NoRequest::Refused(Refusal::Host)), 1));
+        assert_eq!(read("GET / HTTP/1.1\r\n"), (Err(NoRequest::Refused(Refusal::NoHost)), 1));
         assert_eq!(read("").0, Err(NoRequest::Incomplete));
         assert_eq!(read("GET / HTTP/1.1\r\nHost").0, Err(NoRequest::Incomplete));
     }

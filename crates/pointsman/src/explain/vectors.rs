@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
             Err(error) => error.replace(&folder.path().join(Path::new("")).display().to_string(), ""),
             Ok(report) => {
                 let text = report.text(Colour::Never);
-                let (asked, decided) = text.split_once("\n\n").expect("a line between them");
+                let (asked, decided) = text.split_once("\n\n").unwrap_or(("", &text));
                 let notes = asked.lines().filter(|line| line.starts_with("  note"));
                 notes.map(|note| format!("{note}\n")).collect::<String>() + decided
             }

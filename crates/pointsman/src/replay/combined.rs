@@ -2,7 +2,7 @@
 
 use pointsman_http::{Version, is_field_value};
 
-use super::record::{Client, Host, Record, Request, Target, Tls};
+use super::record::{Client, Format, Host, Record, Request, Target, Tls};
 
 const NO_LINE: &str = "it is of no log format that is known";
 
@@ -18,13 +18,15 @@ pub(super) fn read(line: &[u8]) -> Result<Record, &'static str> {
     if !is_number(status) || !is_number(bytes) || !time.first().is_some_and(u8::is_ascii_digit) {
         return Err(NO_LINE);
     }
+    let two = two_headers(rest);
     let client = std::str::from_utf8(address).ok().and_then(|address| address.parse().ok());
     Ok(Record {
+        format: if two.is_some() { Format::Combined } else { Format::Common },
         listener: None,
         client: client.map_or(Client::Unknown, Client::Address),
         client_ip: None,
         tls: Tls::Unknown,
-        request: read_request(&request, headers(rest)),
+        request: read_request(&request, headers(two)),
         decided: None,
     })
 }
@@ -89,13 +91,14 @@ fn digit(digit: u8) -> u8 {
 }
 
 /// The two fields of the combined format, where both are there.
-fn headers(rest: &[u8]) -> Vec<(&'static str, Option<Vec<u8>>)> {
-    let two = || {
-        let (referer, rest) = quoted(rest.strip_prefix(b" \"")?).ok()?;
-        let (agent, _) = quoted(rest.strip_prefix(b" \"")?).ok()?;
-        Some([("referer", referer), ("user-agent", agent)])
-    };
-    let fields = two().into_iter().flatten();
+fn two_headers(rest: &[u8]) -> Option<[(&'static str, Vec<u8>); 2]> {
+    let (referer, rest) = quoted(rest.strip_prefix(b" \"")?).ok()?;
+    let (agent, _) = quoted(rest.strip_prefix(b" \"")?).ok()?;
+    Some([("referer", referer), ("user-agent", agent)])
+}
+
+fn headers(two: Option<[(&'static str, Vec<u8>); 2]>) -> Vec<(&'static str, Option<Vec<u8>>)> {
+    let fields = two.into_iter().flatten();
     // What no request can have in a field is not what this one had.
     let fields = fields.filter(|(_, value)| is_field_value(value));
     fields.map(|(name, value)| (name, (value != b"-").then_some(value))).collect()
@@ -139,12 +142,16 @@ mod tests {
             r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#;
         let record = read(common.as_bytes()).expect("a line");
         assert_eq!(record.client, Client::Address([127, 0, 0, 1].into()));
-        assert_eq!(record.summary(), "GET /apache_pb.gif from 127.0.0.1");
+        assert_eq!(
+            (record.format, &*record.summary()),
+            (Format::Common, "GET /apache_pb.gif from 127.0.0.1")
+        );
         let request = record.request.expect("it has one");
         assert_eq!((request.version, request.headers), (Some(Version::Http10), vec![]));
 
         let combined = format!(r#"{common} "http://a.example/" "Mozilla/4.08 \x22x\x22 \"y\"" "more" rt=1"#);
         let record = read(combined.as_bytes()).expect("a line");
+        assert_eq!(record.format, Format::Combined);
         let headers = record.request.expect("it has one").headers;
         let agent = b"Mozilla/4.08 \"x\" \"y\"".to_vec();
         assert_eq!(headers, [("referer", Some(b"http://a.example/".to_vec())), ("user-agent", Some(agent))]);

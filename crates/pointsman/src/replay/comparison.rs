@@ -44,7 +44,8 @@ pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -
         Ruling::Decided(program, decision) => (*program, decision),
     };
     let is_same_rule = label(decision) == then.rule;
-    let is_same = match End::of(program, decision, stand) {
+    let is_unknown = matches!(decision.outcome, Outcome::Refused(_) | Outcome::RouteUnknown { .. });
+    let is_same_end = match End::of(program, decision, stand) {
         End::Route(target) => is_there(then, target, !stand.place.listener.is_empty()),
         End::OneOf(targets) => {
             targets.iter().any(|target| is_there(then, target, !stand.place.listener.is_empty()))
@@ -63,9 +64,12 @@ pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -
         }
         End::Answer(_) | End::Discard => then.pool.is_none() && then.status.is_none(),
     };
+    // A rule that takes a request and one that nobody can tell of are two things, also where the status is one.
+    let is_same = is_same_end && is_unknown == then.unknown.is_some();
     if !is_same
         && is_same_rule
         && then.pool.is_none()
+        && then.unknown.is_none()
         && then.has_error
         && stand.place.protocol == Protocol::Http
     {
@@ -170,10 +174,12 @@ fn is_there(then: &Decided, target: &TargetName, knows_pools: bool) -> bool {
 
 impl Way {
     fn recorded(then: &Decided) -> Way {
-        let outcome = match (&then.pool, then.status) {
-            (Some(pool), _) => cut(pool),
-            (None, Some(status)) => format!("status {status}"),
-            (None, None) => "no answer".to_owned(),
+        let outcome = match (&then.unknown, &then.pool, then.status) {
+            (Some(cause), Some(pool), _) => format!("unknown({}), which goes to {}", cut(cause), cut(pool)),
+            (Some(cause), None, _) => format!("unknown({})", cut(cause)),
+            (None, Some(pool), _) => cut(pool),
+            (None, None, Some(status)) => format!("status {status}"),
+            (None, None, None) => "no answer".to_owned(),
         };
         Way { rule: cut(&then.rule), outcome }
     }

@@ -3,7 +3,7 @@
 use pointsman_http::Version;
 use serde_json::{Map, Value};
 
-use super::record::{Client, Decided, Host, Record, Request, Target, Tls};
+use super::record::{Client, Decided, Format, Host, Record, Request, Target, Tls};
 
 const NOT_OURS: &str = "it is JSON, but no line of an access log";
 
@@ -26,6 +26,7 @@ pub(super) fn read(line: &[u8]) -> Result<Record, &'static str> {
         (None, None) => Tls::Hello(sni),
     };
     Ok(Record {
+        format: Format::Ours,
         listener: Some(listener.to_owned()),
         client,
         client_ip: client_ip.map_err(|_| "its `client_ip` is no address")?,
@@ -75,6 +76,7 @@ fn decided(facts: &Map<String, Value>) -> Result<Option<Decided>, &'static str> 
         pool: text(facts, "pool")?.map(str::to_owned),
         server: text(facts, "server")?.map(str::to_owned),
         status: status.and_then(|status| u16::try_from(status).ok()),
+        unknown: text(facts, "unknown")?.map(str::to_owned),
         has_error: facts.contains_key("error"),
     }))
 }
@@ -87,10 +89,11 @@ mod tests {
     fn every_fact_that_rules_ask_for_is_read() {
         let line = r#"{"time":"2026-11-21T02:17:54.123Z","listener":"shop","client":"[2001:db8::7]:5555",
             "client_ip":"192.0.2.7","tls":"1.3","sni":"shop.example","method":"GET","host":"shop.example",
-            "path":"/x","version":"2","rule":"R1","pool":"standard","server":"big","status":200,
+            "path":"/x","version":"2","rule":"R1","unknown":"limit","pool":"standard","server":"big","status":200,
             "request_bytes":120,"response_bytes":1300,"total_us":1200,"tags":["gold"],"error":"…"}"#;
         let record = read(line.as_bytes()).expect("a line of ours");
         let expected = Record {
+            format: Format::Ours,
             listener: Some("shop".to_owned()),
             client: Client::Port("[2001:db8::7]:5555".parse().expect("an address")),
             client_ip: "192.0.2.7".parse().ok(),
@@ -107,6 +110,7 @@ mod tests {
                 pool: Some("standard".to_owned()),
                 server: Some("big".to_owned()),
                 status: Some(200),
+                unknown: Some("limit".to_owned()),
                 has_error: true,
             }),
         };

@@ -7,9 +7,29 @@ use pointsman_http::Version;
 use super::{combined, own_log};
 use crate::explain::report::shown;
 
+/// Which log a line is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Ours,
+    Common,
+    Combined,
+}
+
+impl Format {
+    /// What people call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Format::Ours => "the switch's own",
+            Format::Common => "the common log format",
+            Format::Combined => "the combined log format",
+        }
+    }
+}
+
 /// What a line says. What it does not say is not known.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
+    pub(super) format: Format,
     /// The listener, in a log of ours.
     pub(super) listener: Option<String>,
     pub(super) client: Client,
@@ -76,6 +96,8 @@ pub(super) struct Decided {
     pub(super) pool: Option<String>,
     pub(super) server: Option<String>,
     pub(super) status: Option<u16>,
+    /// The condition of the rule ended unknown for this cause, and the policy of the set took over.
+    pub(super) unknown: Option<String>,
     /// Something went wrong behind the decision, or because of it.
     pub(super) has_error: bool,
 }
@@ -91,7 +113,7 @@ impl Record {
 
     /// Whether it is of the switch's own log, which says what was decided.
     pub(super) fn is_ours(&self) -> bool {
-        self.listener.is_some()
+        self.format == Format::Ours
     }
 
     /// `GET shop.example/cart from 192.0.2.7`

@@ -4,7 +4,7 @@ use pointsman_rules::Colour;
 use serde_json::{Value, json};
 
 use super::comparison::Way;
-use super::tally::{Group, LISTENERS_MAX, Tally};
+use super::tally::{Group, LISTENERS_MAX, Sample, Tally};
 use crate::check::plural;
 use crate::check::terminal::{Style, cell};
 use crate::explain::report::shown;
@@ -29,6 +29,7 @@ impl Tally {
             for (name, count) in self.wanted() {
                 text.push_str(&format!("  {count:>8}  {}\n", shown(name.as_bytes())));
             }
+            samples(&mut text, &self.untold_samples);
             text.push('\n');
         }
         if self.unreadable > 0 {
@@ -67,9 +68,7 @@ impl Tally {
         for ((then, now), group) in groups.iter().take(GROUPS_SHOWN_MAX) {
             let count = group.count;
             text.push_str(&format!("  {count:>8}  {}  becomes  {}\n", then.text(), now.text()));
-            for sample in &group.samples {
-                text.push_str(&format!("            line {}: {}\n", sample.line, sample.request));
-            }
+            samples(text, &group.samples);
         }
         if let Some(more @ 1..) = groups.len().checked_sub(GROUPS_SHOWN_MAX) {
             text.push_str(&format!("            and {} more\n", plural(more, "kind")));
@@ -87,6 +86,10 @@ impl Tally {
         }
         if self.elsewhere > 0 {
             notes.push(format!("lines of other listeners: {}", self.elsewhere));
+        }
+        if self.is_empty() {
+            let what = if self.undecided + self.elsewhere == 0 { "is empty" } else { "has none of them" };
+            notes.push(format!("there was nothing to decide: the log {what}"));
         }
         if self.against_log > 0 {
             notes.push(format!(
@@ -145,6 +148,7 @@ impl Tally {
             "ungrouped": self.ungrouped,
             "groups": groups,
             "not_written_down": wanted,
+            "untold_samples": samples_json(&self.untold_samples),
             "unreadable_lines": lines,
         });
         format!("{report:#}\n")
@@ -153,19 +157,24 @@ impl Tally {
 
 impl Group {
     fn to_json(&self, (then, now): &(Way, Way)) -> Value {
-        let samples: Vec<_> = self
-            .samples
-            .iter()
-            .map(|sample| json!({ "line": sample.line, "request": sample.request }))
-            .collect();
         json!({
             "kind": if self.is_outcome { "changed" } else { "other_rule" },
             "old": then.to_json(),
             "new": now.to_json(),
             "count": self.count,
-            "samples": samples,
+            "samples": samples_json(&self.samples),
         })
     }
+}
+
+fn samples(text: &mut String, samples: &[Sample]) {
+    for sample in samples {
+        text.push_str(&format!("            line {}: {}\n", sample.line, sample.request));
+    }
+}
+
+fn samples_json(samples: &[Sample]) -> Value {
+    samples.iter().map(|sample| json!({ "line": sample.line, "request": sample.request })).collect()
 }
 
 impl Way {

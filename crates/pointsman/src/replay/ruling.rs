@@ -35,25 +35,35 @@ pub(super) struct Room {
     path: Vec<u8>,
 }
 
-/// What is asked of every record: the fields that somebody says are absent where they were not written down.
+/// What somebody says of every record where it was not written down.
 pub(super) struct Asking<'a> {
+    /// Fields that none had.
     pub(super) absent: &'a [String],
+    /// The host that all asked for.
+    pub(super) host: Option<&'a [u8]>,
+    /// Whether all came over TLS.
+    pub(super) is_tls: Option<bool>,
 }
 
 impl Asking<'_> {
     /// What the rules of a listener say of a record.
     pub(super) fn ruling<'r>(&self, stand: &'r Stand, record: &Record, room: &mut Room) -> Ruling<'r> {
-        let connection = connection(stand, record);
+        let tls = self.tls(stand, record);
+        let connection = connection(stand, record, &tls);
         let (request, protocol) = (record.request.as_ref(), stand.place.protocol);
         let Some(request) = request.filter(|_| protocol == Protocol::Http) else {
             return self.of_connection(stand, record, &connection);
         };
-        if let Err(refusal) = read(request, stand, room) {
+        let host = match (&request.host, self.host) {
+            (Host::Known(host), _) => host.as_deref(),
+            (Host::Unknown, said) => Some(said.unwrap_or(HOST.as_bytes())),
+        };
+        if let Err(refusal) = read(request, host, stand, room) {
             return Ruling::Refused(refusal);
         }
         let Room { head, bytes, path } = room;
-        if !matches!(record.tls, Tls::Unknown) || !stand.place.listener.is_empty() {
-            let scheme = if is_tls(stand, record) { "https" } else { "http" };
+        if tls != Spoken::Unknown {
+            let scheme = if tls == Spoken::No { "http" } else { "https" };
             if let Err(refusal) = head.check_scheme(bytes, scheme) {
                 return Ruling::Refused(refusal.sentence());
             }
@@ -68,13 +78,27 @@ impl Asking<'_> {
         let headers: Vec<&str> = request.headers.iter().map(|(name, _)| *name).collect();
         let known = Known {
             request: true,
-            host: matches!(request.host, Host::Known(_)) || head.form() == TargetForm::Absolute,
+            host: request.host != Host::Unknown || self.host.is_some() || head.form() == TargetForm::Absolute,
             target: matches!(request.target, Target::Whole(_)),
             version: request.version.is_some_and(|version| version == head.version()),
             headers: &headers,
-            ..known(stand, record)
+            ..known(stand, record, &tls)
         };
         self.decided(stand, &Recorded::new(&view, known))
+    }
+
+    /// Whether it came over TLS: as the log says, as the listener is, or as somebody says.
+    fn tls<'l>(&self, stand: &Stand, record: &'l Record) -> Spoken<'l> {
+        let said = match stand.place.listener.is_empty() {
+            true => self.is_tls,
+            false => Some(stand.place.is_tls),
+        };
+        match (&record.tls, said) {
+            (Tls::Spoken(version, sni), _) => Spoken::As(version, sni.as_deref()),
+            (Tls::Plain | Tls::Hello(_), _) | (Tls::Unknown, Some(false)) => Spoken::No,
+            (Tls::Unknown, Some(true)) => Spoken::Somehow,
+            (Tls::Unknown, None) => Spoken::Unknown,
+        }
     }
 
     fn of_connection<'r>(&self, stand: &'r Stand, record: &Record, connection: &Connection) -> Ruling<'r> {
@@ -91,7 +115,7 @@ impl Asking<'_> {
             // What else a hello offers is not written down.
             tls_version: stand.place.protocol == Protocol::Tcp,
             handshake: stand.place.protocol == Protocol::Tcp,
-            ..known(stand, record)
+            ..known(stand, record, &self.tls(stand, record))
         };
         let connection = Connection { tls: None, ..connection.clone() };
         let view = ConnectionView::new(&connection, hello.as_ref());
@@ -137,17 +161,19 @@ impl Subject for Supposed<'_> {
     }
 }
 
-/// Whether it came over TLS: as the log says, or as the listener is.
-fn is_tls(stand: &Stand, record: &Record) -> bool {
-    match record.tls {
-        Tls::Unknown => stand.place.is_tls,
-        Tls::Plain | Tls::Hello(_) => false,
-        Tls::Spoken(..) => true,
-    }
+/// What is known of the TLS of a connection that is read.
+#[derive(Debug, PartialEq, Eq)]
+enum Spoken<'l> {
+    Unknown,
+    No,
+    /// It was spoken, and nobody knows more of it.
+    Somehow,
+    /// The version and the server name.
+    As(&'static str, Option<&'l str>),
 }
 
 /// The connection, with something in the place of what is not known.
-fn connection(stand: &Stand, record: &Record) -> Connection {
+fn connection(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Connection {
     let src = match record.client {
         Client::Unix | Client::Unknown => None,
         Client::Port(end) => Some(end),
@@ -155,14 +181,14 @@ fn connection(stand: &Stand, record: &Record) -> Connection {
     };
     let dst_ip = stand.dst_ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let dst = SocketAddr::new(dst_ip, stand.dst_port.unwrap_or_default());
-    let tls = match &record.tls {
-        Tls::Spoken(version, sni) => {
-            Some(TlsFacts { sni: sni.clone(), version, cipher: "", alpn: None, resumed: false, client: None })
-        }
-        Tls::Unknown if stand.place.is_tls => {
-            Some(TlsFacts { sni: None, version: "", cipher: "", alpn: None, resumed: false, client: None })
-        }
-        Tls::Unknown | Tls::Plain | Tls::Hello(_) => None,
+    let facts = |version, sni: Option<&str>| {
+        let sni = sni.map(str::to_owned);
+        Some(TlsFacts { sni, version, cipher: "", alpn: None, resumed: false, client: None })
+    };
+    let tls = match *spoken {
+        Spoken::As(version, sni) => facts(version, sni),
+        Spoken::Somehow => facts("", None),
+        Spoken::Unknown | Spoken::No => None,
     };
     Connection {
         src,
@@ -173,15 +199,11 @@ fn connection(stand: &Stand, record: &Record) -> Connection {
 }
 
 /// What is known of a connection.
-fn known(stand: &Stand, record: &Record) -> Known<'static> {
+fn known(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Known<'static> {
     let is_unix = record.client == Client::Unix;
-    // Without a configuration nobody knows how a listener speaks that a log of another server does not name.
-    let is_plain = match record.tls {
-        Tls::Unknown => !stand.place.listener.is_empty() && !stand.place.is_tls,
-        Tls::Plain => true,
-        Tls::Spoken(..) | Tls::Hello(_) => false,
-    };
-    let is_spoken = matches!(record.tls, Tls::Spoken(..));
+    // Of a connection that is passed on as it is, the hello says what there is.
+    let is_plain = *spoken == Spoken::No && !matches!(record.tls, Tls::Hello(_));
+    let is_spoken = matches!(spoken, Spoken::As(..));
     let client_ip = match record.client {
         _ if record.client_ip.is_some() => true,
         Client::Unix => true,
@@ -195,7 +217,7 @@ fn known(stand: &Stand, record: &Record) -> Known<'static> {
         dst_ip: is_unix || stand.dst_ip.is_some(),
         dst_port: is_unix || stand.dst_port.is_some(),
         client_ip,
-        scheme: !matches!(record.tls, Tls::Unknown) || !stand.place.listener.is_empty(),
+        scheme: *spoken != Spoken::Unknown,
         sni: is_plain || is_spoken,
         tls_version: is_plain || is_spoken,
         handshake: is_plain,
@@ -204,11 +226,7 @@ fn known(stand: &Stand, record: &Record) -> Known<'static> {
 }
 
 /// Writes the head again and reads it as the switch does; the error is the sentence that refuses it.
-fn read(request: &Request, stand: &Stand, room: &mut Room) -> Result<(), &'static str> {
-    let host = match &request.host {
-        Host::Unknown => Some(HOST.as_bytes()),
-        Host::Known(host) => host.as_deref(),
-    };
+fn read(request: &Request, host: Option<&[u8]>, stand: &Stand, room: &mut Room) -> Result<(), &'static str> {
     let (Target::Whole(target) | Target::Path(target)) = &request.target;
     let texts = [&request.method[..], target, host.unwrap_or_default()];
     if texts.iter().any(|text| text.iter().any(|byte| matches!(byte, b'\r' | b'\n'))) {

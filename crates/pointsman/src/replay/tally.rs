@@ -44,6 +44,8 @@ pub(super) struct Tally {
     /// Changes beyond [`GROUPS_MAX`].
     pub(super) ungrouped: u64,
     wanted: HashMap<String, u64>,
+    /// The first of those that cannot be told.
+    pub(super) untold_samples: Vec<Sample>,
 }
 
 /// Records that have changed alike.
@@ -82,6 +84,7 @@ impl Tally {
             Comparison::Untold(wanted) => {
                 self.untold += 1;
                 wanted.into_iter().for_each(|name| self.want(name));
+                sample(&mut self.untold_samples, self.samples_max, line, summary);
                 return;
             }
             Comparison::OtherRule(then, now) => {
@@ -100,10 +103,12 @@ impl Tally {
         let new = || Group { is_outcome, count: 0, samples: Vec::new() };
         let group = self.groups.entry(ways).or_insert_with(new);
         group.count += 1;
-        if group.samples.len() < self.samples_max {
-            let request = summary().chars().take(SAMPLE_CHARS_MAX).collect();
-            group.samples.push(Sample { line, request });
-        }
+        sample(&mut group.samples, self.samples_max, line, summary);
+    }
+
+    /// Whether there was nothing that could have changed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.compared == 0 && self.unreadable == 0
     }
 
     fn want(&mut self, name: String) {
@@ -151,6 +156,14 @@ impl Tally {
     }
 }
 
+/// Keeps a line to show, if there is room.
+fn sample(samples: &mut Vec<Sample>, max: usize, line: u64, summary: impl FnOnce() -> String) {
+    if samples.len() < max {
+        let request = summary().chars().take(SAMPLE_CHARS_MAX).collect();
+        samples.push(Sample { line, request });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,13 +175,15 @@ mod tests {
         for line in 0..10_000_usize {
             let changed = Comparison::Changed(way(line % (2 * GROUPS_MAX)), way(0));
             tally.add(changed, line as u64, || "x".repeat(1_000));
-            tally.add(Comparison::Untold(vec![format!("f{line}"), "often".to_owned()]), 0, String::new);
+            let untold = Comparison::Untold(vec![format!("f{line}"), "often".to_owned()]);
+            tally.add(untold, 0, || "x".repeat(1_000));
             tally.hear_of(&line.to_string());
             tally.add_unreadable(line as u64, "why");
         }
         assert_eq!((tally.groups().len(), tally.ungrouped), (GROUPS_MAX, 5_000));
         assert!(tally.groups().iter().all(|(_, group)| group.count == 5 && group.samples.len() == 2));
         assert!(tally.groups().iter().all(|(_, group)| group.samples[0].request.len() == SAMPLE_CHARS_MAX));
+        assert_eq!(tally.untold_samples.len(), 2);
         assert_eq!(tally.wanted()[0], ("often", 10_000));
         assert_eq!(tally.wanted().iter().map(|(_, count)| count).sum::<u64>(), 20_000);
         assert_eq!(tally.wanted().len(), WANTED_MAX + 1);
