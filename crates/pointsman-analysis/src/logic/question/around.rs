@@ -188,10 +188,22 @@ impl<'p> Trial<'_, 'p> {
         let taken =
             over.filter(|(place, _)| self.jumps.get(place).is_some_and(|taken| self.world.holds(*taken)));
         let thought: Vec<_> = taken.map(|(_, jump)| jump.from).collect();
+        if self.activate_all(thought.into_iter().chain(jumped), effort) {
+            return true;
+        }
+        // Or one leads over a rule that jumped: it would not have been visited.
+        let taken = self.jumps.iter().filter(|(_, taken)| self.world.holds(**taken));
+        let jumps = taken.filter_map(|(place, _)| self.analyst.walk.jump(*place));
+        let thought: Vec<_> = jumps.map(|jump| jump.from).collect();
+        self.activate_all(thought, effort)
+    }
+
+    /// Says whether any of them was not taken into account yet.
+    fn activate_all(&mut self, rules: impl IntoIterator<Item = u32>, effort: &mut Effort) -> bool {
         let mut anything_new = false;
-        for jumper in thought.into_iter().chain(jumped) {
-            if !self.active.contains_key(&jumper) {
-                self.activate(jumper, effort);
+        for rule in rules {
+            if !self.active.contains_key(&rule) {
+                self.activate(rule, effort);
                 anything_new = true;
             }
         }

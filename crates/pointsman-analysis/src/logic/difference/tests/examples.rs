@@ -90,6 +90,22 @@ fn groups_are_these() {
             "J: if (method == \"GET\") { goto C; }\nA: { routeTo(a); }\nB: { routeTo(b); }\nC: { routeTo(c); }\n",
             &["B -> C"],
         ),
+        // A jump over one that leads over another.
+        (
+            "R0: if (header[\"a\"] == \"x\") { goto R2; }\n\
+             R1: if (header[\"a\"] == \"x\") { routeTo(a); } else { goto R3; }\n\
+             R2: if (header[\"a\"] != \"x\") { goto R4; }\n\
+             R3: if (header[\"a\"] > 5) { routeTo(a); }\n\
+             R4: if (!(count(header[\"a\"]) > 1)) { routeTo(b); }\n\
+             else: routeTo(d);\n",
+            "R0: if (header[\"a\"] == \"x\") { goto R2; }\n\
+             R1: if (header[\"a\"] == \"x\") { routeTo(a); } else { goto R3; }\n\
+             R2: if (header[\"a\"] != \"y\") { goto R4; }\n\
+             R3: if (header[\"a\"] > 5) { routeTo(a); }\n\
+             R4: if (!(count(header[\"a\"]) > 1)) { routeTo(b); }\n\
+             else: routeTo(d);\n",
+            &["R3 unknown -> R4", "R3 unknown -> else"],
+        ),
     ];
     for (old, new, expected) in rows {
         let mut expected: Vec<_> = expected.iter().map(|group| (*group).to_owned()).collect();
