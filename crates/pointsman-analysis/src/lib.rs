@@ -13,8 +13,8 @@ mod witness;
 
 pub use effort::Effort;
 pub use logic::{
-    Barred, Broken, Change, Code, Decider, Difference, Differences, Finding, Holds, Miss, Missed, Proof,
-    Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings, findings_about, misses, prove,
-    rule_names, samples,
+    Barred, Broken, Change, Code, Decider, Difference, Differences, Doubt, Doubted, Finding, Holds, InDoubt,
+    Miss, Missed, Proof, Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings,
+    findings_about, misses, prove, rule_names, rules_in, samples,
 };
 pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};

@@ -6,6 +6,7 @@
 
 mod about;
 mod difference;
+mod doubt;
 mod findings;
 mod given;
 mod lemmas;
@@ -25,7 +26,8 @@ mod world;
 
 pub use about::findings_about;
 pub use difference::{Decider, Difference, Differences, Holds, RuleSide, Undecided, differences};
+pub use doubt::{Doubt, Doubted, InDoubt};
 pub use findings::{Code, Finding, findings, rule_names};
 pub use misses::{Change, Miss, Missed, misses};
-pub use proofs::{Barred, Broken, Proof, prove};
+pub use proofs::{Barred, Broken, Proof, prove, rules_in};
 pub use samples::{Reach, Sample, Samples, Why, samples};

@@ -86,9 +86,9 @@ impl Witness {
 pub(crate) struct Unrealisable {
     /// None could be left out: for the values of the others there is a request.
     pub(crate) fields: Vec<Field>,
-    /// Whether no request has values in all of these fields, whatever they are. Otherwise it is only said that none was
-    /// found, and proves nothing.
-    pub(crate) whatever_values: bool,
+    /// Whether they stand in bodies of different kinds: no request has a value in one of them and anything in another.
+    /// Otherwise it is only said that none was found, and proves nothing.
+    pub(crate) are_of_two_kinds: bool,
 }
 
 /// The simplest request that shows these values in these fields, as it was seen to do when it was parsed again.

@@ -1,12 +1,13 @@
 //! Bodies that rules look into: what is decided, and what is wrong with a body, does not depend on how it was cut, and
 //! what was decided stays so, whatever comes behind it.
 
+use std::mem::discriminant;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
 use pointsman_http::{HeadLimits, RequestHead};
 use pointsman_rules::{
-    Cause, Evidence, Field, Halt, Outcome, Program, Subject, Targets, Truths, Value, compile,
+    Cause, Evidence, Field, Halt, Outcome, Place, Program, Subject, Targets, Truths, Value, compile,
 };
 use pointsman_view::{BodyKind, BodyOptions, BodyPaths, Inspection};
 
@@ -70,7 +71,8 @@ const RULES: &str = r#"
     R3: if (xml.order/@total exists && !(xml.order/p:item[2] startsWith "6")) { routeTo(named); }
     R4: if (all(json.order.items[*].price) < 6) { routeTo(cheap, STICKY_ON(json.order.name)); }
     R5: if (count(form["item"]) > 1 || count(xml.//p:item) == 2) { setHeader("x-item", "${form[\"item\"]}"); routeTo(many); }
-    R6: if (json[0] == true || json.order.note matches "6+" || body.size > 600) { reject(403); }
+    R6: if (xml.order/item[1] == "6" || json.order.items[1] == 6) { routeTo(first); }
+    R7: if (json[0] == true || json.order.note matches "6+" || body.size > 600) { reject(403); }
 "#;
 
 const KINDS: [BodyKind; 4] = [BodyKind::ByRules, BodyKind::Absent, BodyKind::Unknown, BodyKind::Sniff];
@@ -167,6 +169,7 @@ impl Reading<'_> {
         self.ask();
         assert!(self.inspection.evidence().has_all(), "at the end all is known");
         assert!(self.decided.is_some(), "at the end it is decided");
+        assert_settled(self.program, self.inspection.evidence());
         let fault = self.inspection.fault().map(ToString::to_string);
         self.end = fault.unwrap_or_else(|| WHOLE.to_owned());
         (self.decided, self.end)
@@ -196,6 +199,33 @@ impl Reading<'_> {
             Some(_) => assert_eq!(self.decided, said, "what was decided stays so ({has_news})"),
         }
     }
+}
+
+/// What proofs about rules rest on: a field that can have one value is settled by it, and where a body of one kind has a
+/// value, fields of other kinds have none.
+fn assert_settled(program: &Program, evidence: &Evidence) {
+    let mut with_values = Vec::new();
+    for payload in &program.payloads {
+        let field = Field::Payload(payload.clone());
+        let (mut begun, mut is_known) = (false, false);
+        let _seen_enough = evidence.each(&field, &mut |value| {
+            begun = true;
+            is_known |= !matches!(value, Value::Unknown(_));
+            ControlFlow::Continue(())
+        });
+        let unsettled = evidence.unsettled(&field);
+        assert!(field.is_many_valued() || !is_known || unsettled.is_none(), "{field} has its value");
+        if begun && payload.place != Place::Size {
+            with_values.push(discriminant(&payload.place));
+        }
+    }
+    let of_body = program.payloads.iter().filter(|payload| payload.place != Place::Size);
+    for payload in of_body.filter(|payload| !with_values.contains(&discriminant(&payload.place))) {
+        let field = Field::Payload(payload.clone());
+        let is_read = with_values.is_empty();
+        assert!(is_read || evidence.unsettled(&field).is_none(), "{field} stands in no such body");
+    }
+    assert!(with_values.windows(2).all(|pair| pair[0] == pair[1]), "a body is of one kind");
 }
 
 /// A request of which nothing is asked but its body.

@@ -2,6 +2,7 @@
 
 mod asserted;
 mod costs;
+pub(crate) mod doubt;
 mod finding;
 pub(crate) mod input;
 pub(crate) mod meaning;

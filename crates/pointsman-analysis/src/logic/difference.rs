@@ -20,6 +20,7 @@ use pointsman_rules::{Place, Program, RuleIndex, Validate};
 use self::alignment::Alignment;
 use self::candidates::{Candidates, Pair};
 use self::ends::{End, Ends};
+use super::doubt::Doubt;
 use super::question::{Analyst, Answer, Question, Way};
 use super::states::States;
 use crate::Effort;
@@ -71,12 +72,14 @@ pub struct Difference {
 }
 
 /// What was not settled: whether a request is decided by this rule of the old set, and otherwise by that of the new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// Absent where it may be any.
     pub old: Option<Decider>,
     /// Likewise.
     pub new: Option<Decider>,
+    /// Why it was not settled.
+    pub doubt: Doubt,
 }
 
 /// All ways in which decisions differ.
@@ -164,7 +167,7 @@ struct Comparison<'p> {
 enum Verdict {
     Same,
     Differs(Witness),
-    Unknown,
+    Unknown(Doubt),
 }
 
 impl<'p> Comparison<'p> {
@@ -188,12 +191,12 @@ impl<'p> Comparison<'p> {
             match self.settle(pair) {
                 Verdict::Same => {}
                 Verdict::Differs(witness) => self.add(pair, witness),
-                Verdict::Unknown => self.own_up(Some(pair.old), Some(pair.new)),
+                Verdict::Unknown(doubt) => self.own_up(Some(pair.old), Some(pair.new), doubt),
             }
         }
         for end in given_up {
             let is_old = end.rule < self.middle;
-            self.own_up(is_old.then_some(end), (!is_old).then_some(end));
+            self.own_up(is_old.then_some(end), (!is_old).then_some(end), Doubt::Many);
         }
         self.found.groups.sort_by_key(|group| (group.old, group.new));
         self.found
@@ -207,11 +210,11 @@ impl<'p> Comparison<'p> {
         }
     }
 
-    fn own_up(&mut self, old: Option<End>, new: Option<End>) {
+    fn own_up(&mut self, old: Option<End>, new: Option<End>, doubt: Doubt) {
         self.found.undecided_count += 1;
         if self.found.undecided.len() < KEPT_MAX {
             let [old, new] = [old, new].map(|end| end.map(|end| self.decider(end)));
-            self.found.undecided.push(Undecided { old, new });
+            self.found.undecided.push(Undecided { old, new, doubt });
         }
     }
 
@@ -235,11 +238,11 @@ impl<'p> Comparison<'p> {
         let mut patterns = Vec::new();
         while patterns.len() < PATTERNS_MAX {
             if self.analyst.is_used_up() {
-                break;
+                return Verdict::Unknown(Doubt::Steps);
             }
             let witness = match self.analyst.ask_beside(question, &patterns) {
                 Answer::No(_) => return Verdict::Same,
-                Answer::Unknown => return Verdict::Unknown,
+                Answer::Unknown(doubt) => return Verdict::Unknown(doubt),
                 Answer::Yes(witness) => *witness,
             };
             if are_others {
@@ -249,9 +252,10 @@ impl<'p> Comparison<'p> {
                 Some(effects::Seen::Other) => return Verdict::Differs(witness),
                 Some(effects::Seen::Same(pattern)) if pattern.is_empty() => return Verdict::Same,
                 Some(effects::Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),
-                _ => return Verdict::Unknown,
+                Some(effects::Seen::Same(_)) => return Verdict::Unknown(Doubt::Unconfirmed(Vec::new())),
+                None => return Verdict::Unknown(Doubt::Many),
             }
         }
-        Verdict::Unknown
+        Verdict::Unknown(Doubt::Many)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pointsman_rules::{Block, Condition, Exit, Program, Rule, RuleIndex, Severity, Span};
 
+use super::doubt::{Doubt, InDoubt, by_doubt};
 use super::question::{Analyst, Answer, Question, Way};
 use super::rooms::{Rooms, Standing};
 use super::states::States;
@@ -93,6 +94,8 @@ pub struct Finding {
     pub help: Option<String>,
     /// A request that shows it.
     pub witness: Option<Witness>,
+    /// Of what is unknown, why it is.
+    pub doubts: Vec<InDoubt>,
 }
 
 /// What there is to say of a program where a listener has this setting. With the steps used up, what is left is said to be
@@ -120,11 +123,11 @@ pub(super) struct Report<'p> {
     pub(super) analyst: Analyst<'p>,
     pub(super) findings: Vec<Finding>,
     /// Rules of which it was not settled whether they are ever reached.
-    unsettled: Vec<u32>,
+    unsettled: Vec<(u32, Doubt)>,
     /// The same of else blocks.
-    unsettled_else: Vec<u32>,
+    unsettled_else: Vec<(u32, Doubt)>,
     /// Rules of which it was not settled whether they change anything.
-    pub(super) unsettled_redundant: Vec<u32>,
+    pub(super) unsettled_redundant: Vec<(u32, Doubt)>,
 }
 
 impl<'p> Report<'p> {
@@ -151,7 +154,7 @@ impl<'p> Report<'p> {
         let is_live = matches!(answer, Answer::Yes(_));
         match answer {
             Answer::Yes(_) => {}
-            Answer::Unknown => self.unsettled.push(index),
+            Answer::Unknown(doubt) => self.unsettled.push((index, doubt)),
             Answer::No(others) if others.is_empty() => {
                 let message = format!("the condition of {} is never true", self.name(index));
                 self.add(Code::Contradiction, index, &[], message, None);
@@ -166,7 +169,7 @@ impl<'p> Report<'p> {
         }
         match self.ask(index, States::FALSE) {
             Answer::Yes(_) => {}
-            Answer::Unknown => self.unsettled_else.push(index),
+            Answer::Unknown(doubt) => self.unsettled_else.push((index, doubt)),
             Answer::No(others) => {
                 let message = format!("the else block of {} never runs", self.name(index));
                 let help = match others.as_slice() {
@@ -204,7 +207,7 @@ impl<'p> Report<'p> {
     pub(super) fn look_at_the_rest(&mut self) {
         let end = u32::try_from(self.program.rules.len()).unwrap_or(u32::MAX);
         match self.ask(end, States::TRUE) {
-            Answer::Unknown => self.unsettled.push(end),
+            Answer::Unknown(doubt) => self.unsettled.push((end, doubt)),
             Answer::Yes(witness) => {
                 let taker = match self.program.fallback {
                     Some(_) => "only the final `else` takes this request",
@@ -227,18 +230,23 @@ impl<'p> Report<'p> {
     /// What could not be settled.
     pub(super) fn own_up(&mut self) {
         let rules = std::mem::take(&mut self.unsettled);
-        self.own_up_to(&rules, "is ever reached", "are ever reached");
+        self.own_up_to(rules, "is ever reached", "are ever reached");
         let rules = std::mem::take(&mut self.unsettled_else);
-        self.own_up_to(&rules, "ever takes its else block", "ever take their else blocks");
+        self.own_up_to(rules, "ever takes its else block", "ever take their else blocks");
         let rules = std::mem::take(&mut self.unsettled_redundant);
-        self.own_up_to(&rules, "changes anything", "change anything");
+        self.own_up_to(rules, "changes anything", "change anything");
     }
 
-    fn own_up_to(&mut self, rules: &[u32], one: &str, many: &str) {
-        let Some((first, others)) = rules.split_first() else { return };
-        let what = if others.is_empty() { one } else { many };
-        let message = format!("it is unknown whether {} {what}", self.names(rules));
-        self.add(Code::Unknown, *first, others, message, None);
+    /// Those of one doubt together.
+    fn own_up_to(&mut self, rules: Vec<(u32, Doubt)>, one: &str, many: &str) {
+        for in_doubt in by_doubt(rules) {
+            let rules: Vec<u32> = in_doubt.rules.iter().map(|rule| rule.0).collect();
+            let Some((first, others)) = rules.split_first() else { continue };
+            let what = if others.is_empty() { one } else { many };
+            let message = format!("it is unknown whether {} {what}", self.names(&rules));
+            let finding = self.finding(Code::Unknown, *first, others, message, None);
+            self.findings.push(Finding { doubts: vec![in_doubt], ..finding });
+        }
     }
 
     pub(super) fn ask(&mut self, rule: u32, states: States) -> Answer {
@@ -273,6 +281,7 @@ impl<'p> Report<'p> {
             message,
             help,
             witness: None,
+            doubts: Vec::new(),
         }
     }
 

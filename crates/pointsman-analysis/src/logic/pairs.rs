@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use pointsman_rules::{Condition, Exit};
 
 use self::kin::Kin;
-use super::findings::{Code, Report};
+use super::doubt::{Doubt, InDoubt};
+use super::findings::{Code, Finding, Report};
 use super::meetings::Meetings;
 use super::question::{Answer, Question, Way};
 use super::rooms::Rooms;
@@ -21,6 +22,9 @@ const LOOKED_AT_MAX: usize = 2_000_000;
 /// Of so many rules that ask for the same fields, others than a further one, each is asked about; of more only until one
 /// conflicts with it.
 const ALIKE_MAX: usize = 8;
+
+/// So many doubts about pairs are told apart, and the kinds of more.
+const DOUBTS_MAX: usize = 16;
 
 /// Two rules that some request has both.
 struct Overlap {
@@ -35,7 +39,7 @@ enum Pair {
     Conflict(Box<crate::Witness>),
     Exception(Box<crate::Witness>),
     Nothing,
-    Unknown,
+    Unknown(Doubt),
 }
 
 /// All pairs so far.
@@ -43,10 +47,24 @@ enum Pair {
 struct Pairs {
     conflicts: Vec<Overlap>,
     exceptions: Vec<Overlap>,
-    unsettled: u64,
+    /// How many are not settled, and why.
+    unsettled: Vec<(u64, Doubt)>,
     asked: u64,
     /// Of a rule, and of fields that later ones ask for: how many of these were shown to conflict with it.
     shown_of_first: HashMap<(u32, usize), usize>,
+}
+
+impl Pairs {
+    fn own_up(&mut self, count: u64, doubt: Doubt) {
+        if count == 0 {
+            return;
+        }
+        let doubt = if self.unsettled.len() < DOUBTS_MAX { doubt } else { doubt.kind() };
+        match self.unsettled.iter_mut().find(|(_, known)| *known == doubt) {
+            Some((counted, _)) => *counted += count,
+            None => self.unsettled.push((count, doubt)),
+        }
+    }
 }
 
 impl Report<'_> {
@@ -82,7 +100,7 @@ impl Report<'_> {
                 }
             };
             let Some(before) = before else {
-                pairs.unsettled += place;
+                pairs.own_up(place, Doubt::Many);
                 continue;
             };
             self.analyst.take(before.len() / 8);
@@ -91,13 +109,15 @@ impl Report<'_> {
         let Pairs { conflicts, exceptions, unsettled, .. } = pairs;
         self.report_conflicts(conflicts, &kin);
         self.report_exceptions(exceptions);
-        if unsettled > 0 {
+        for (unsettled, doubt) in unsettled {
             let rules = deciding.len();
             let pairs = if unsettled == 1 { "pair" } else { "pairs" };
             let message = format!(
                 "{unsettled} {pairs} of {rules} rules could not be settled: whether they conflict is unknown"
             );
-            self.add(Code::Unknown, 0, &[], message, None);
+            let finding = self.finding(Code::Unknown, 0, &[], message, None);
+            let in_doubt = InDoubt { rules: Vec::new(), doubt };
+            self.findings.push(Finding { doubts: vec![in_doubt], ..finding });
         }
     }
 
@@ -120,7 +140,8 @@ impl Report<'_> {
                 continue;
             }
             if pairs.asked == PAIRS_MAX || self.analyst.is_used_up() {
-                pairs.unsettled += 1;
+                let doubt = if pairs.asked == PAIRS_MAX { Doubt::Many } else { Doubt::Steps };
+                pairs.own_up(1, doubt);
                 continue;
             }
             pairs.asked += 1;
@@ -136,7 +157,7 @@ impl Report<'_> {
                     pairs.exceptions.push(Overlap { first, second, witness: Some(witness) });
                 }
                 Pair::Nothing => {}
-                Pair::Unknown => pairs.unsettled += 1,
+                Pair::Unknown(doubt) => pairs.own_up(1, doubt),
             }
         }
     }
@@ -147,7 +168,7 @@ impl Report<'_> {
         let witness = match self.analyst.ask(both) {
             Answer::Yes(witness) => witness,
             Answer::No(_) => return Pair::Nothing,
-            Answer::Unknown => return Pair::Unknown,
+            Answer::Unknown(doubt) => return Pair::Unknown(doubt),
         };
         let mut without = |rule: u32, other: u32| {
             let removed = Some((other, States::NOT_TRUE));
@@ -156,7 +177,7 @@ impl Report<'_> {
         match (without(first, second), without(second, first)) {
             (Answer::Yes(_), Answer::Yes(_)) => Pair::Conflict(witness),
             (Answer::No(_), Answer::Yes(_)) => Pair::Exception(witness),
-            (Answer::Unknown, _) | (_, Answer::Unknown) => Pair::Unknown,
+            (Answer::Unknown(doubt), _) | (_, Answer::Unknown(doubt)) => Pair::Unknown(doubt),
             (_, Answer::No(_)) => Pair::Nothing,
         }
     }

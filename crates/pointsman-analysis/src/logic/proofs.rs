@@ -10,6 +10,7 @@ use pointsman_rules::{
     Terminal, Truths,
 };
 
+use super::doubt::{Doubt, InDoubt, by_doubt};
 use super::findings::{Code, Finding, rule_name, rule_names};
 use super::given::Conditions;
 use super::question::{Analyst, Answer, Question, Way};
@@ -31,8 +32,8 @@ pub enum Proof {
     /// This request breaks it.
     Broken(Box<Broken>),
     /// It was not settled whether one of these rules breaks it. The one behind the last, the final `else:` among them,
-    /// means that no rule decides. Without any, there were no steps to look.
-    Unknown(Vec<RuleIndex>),
+    /// means that no rule decides. Without any, none was looked at.
+    Unknown(Vec<InDoubt>),
 }
 
 /// A rule that would break an assertion.
@@ -69,6 +70,7 @@ impl Proof {
             message,
             help: None,
             witness: None,
+            doubts: Vec::new(),
         };
         match self {
             Proof::Holds(_) => None,
@@ -82,7 +84,8 @@ impl Proof {
                 let witness = Some(broken.witness.clone());
                 Some(Finding { witness, ..finding(Code::AssertionRefuted, broken.rule, message) })
             }
-            Proof::Unknown(rules) => {
+            Proof::Unknown(doubts) => {
+                let rules = &rules_in(doubts);
                 let names = rule_names(program, rules);
                 let message = match rules.as_slice() {
                     [] => format!("it is unknown whether the assertion `{name}` holds: it was not looked at"),
@@ -90,10 +93,19 @@ impl Proof {
                 };
                 let first = rules.first().copied().unwrap_or(RuleIndex(u32::MAX));
                 let others = rules.get(1..).unwrap_or_default().to_vec();
-                Some(Finding { others, ..finding(Code::AssertionUnknown, first, message) })
+                let doubts = doubts.clone();
+                Some(Finding { others, doubts, ..finding(Code::AssertionUnknown, first, message) })
             }
         }
     }
+}
+
+/// All rules in doubt, in their order.
+#[must_use]
+pub fn rules_in(doubts: &[InDoubt]) -> Vec<RuleIndex> {
+    let mut rules: Vec<_> = doubts.iter().flat_map(|in_doubt| in_doubt.rules.iter().copied()).collect();
+    rules.sort_unstable();
+    rules
 }
 
 /// A rule, and what its condition comes to where an assertion would be broken.
@@ -139,7 +151,7 @@ pub fn prove(
 
 fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analyst<'p>) -> Proof {
     if !analyst.take(1 + rooms.len() / RULES_A_STEP) {
-        return Proof::Unknown(Vec::new());
+        return Proof::Unknown(vec![InDoubt { rules: Vec::new(), doubt: Doubt::Steps }]);
     }
     let anywhere =
         Question { rule: analyst.walk.len(), states: States::TRUE, removed: None, way: Way::Apart };
@@ -151,23 +163,23 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
     let mut unknown = Vec::new();
     for Suspect { rule, states, .. } in suspects {
         if analyst.is_used_up() {
-            unknown.push(RuleIndex(rule));
+            unknown.push((rule, Doubt::Steps));
             continue;
         }
         match analyst.ask(Question { rule, states, removed: None, way: Way::Walk }) {
             Answer::No(by) => {
                 barred.push(Barred { rule: RuleIndex(rule), by: by.into_iter().map(RuleIndex).collect() });
             }
-            Answer::Unknown => unknown.push(RuleIndex(rule)),
+            Answer::Unknown(doubt) => unknown.push((rule, doubt)),
             Answer::Yes(witness) => match broken(assertion, *witness, analyst) {
                 Some(broken) => return Proof::Broken(Box::new(broken)),
-                None => unknown.push(RuleIndex(rule)),
+                None => unknown.push((rule, Doubt::Unconfirmed(Vec::new()))),
             },
         }
     }
-    unknown.sort_unstable();
+    unknown.sort_unstable_by_key(|(rule, _)| *rule);
     barred.sort_unstable_by_key(|barred| barred.rule);
-    if unknown.is_empty() { Proof::Holds(barred) } else { Proof::Unknown(unknown) }
+    if unknown.is_empty() { Proof::Holds(barred) } else { Proof::Unknown(by_doubt(unknown)) }
 }
 
 /// What would break an assertion, in the order in which it is asked, and beside it that of which it is plain that no request

@@ -3,6 +3,7 @@
 pub(super) mod across;
 mod around;
 mod came;
+mod giving_up;
 mod near;
 mod of_field;
 mod sampled;
@@ -17,8 +18,9 @@ use pointsman_view::BodyPaths;
 use self::across::Across;
 use self::came::{Came, came};
 pub(super) use self::near::Original;
-use self::of_field::{OfField, needs_value};
+use self::of_field::OfField;
 pub(super) use self::sampled::Seen;
+use super::doubt::{Doubt, doubted};
 use super::given::Given;
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
@@ -74,7 +76,7 @@ pub(super) enum Answer {
     Yes(Box<Witness>),
     /// None does: these rules let none pass that could. Without rules it is the condition itself that cannot.
     No(Vec<u32>),
-    Unknown,
+    Unknown(Doubt),
 }
 
 /// A program and all that was learnt about it.
@@ -214,8 +216,8 @@ struct Trial<'a, 'p> {
     jumps: BTreeMap<usize, Lit>,
     /// That a rule is visited which a `goto` may pass over.
     visits: BTreeMap<u32, Lit>,
-    /// An assumption for all that was not proved but only not found.
-    unproved: Lit,
+    /// Why something was not proved but only not found, each with an assumption.
+    doubts: Vec<(Doubt, Lit)>,
     /// What the request does not fit.
     patterns: &'a [Pattern],
 }
@@ -236,17 +238,15 @@ impl<'a, 'p> Trial<'a, 'p> {
         also: &[(&'p Condition, States)],
         patterns: &'a [Pattern],
     ) -> Trial<'a, 'p> {
-        let mut world = World::new();
-        let unproved = world.variable();
         let mut trial = Trial {
             analyst,
-            world,
+            world: World::new(),
             question,
             also: also.to_vec(),
             active: BTreeMap::new(),
             jumps: BTreeMap::new(),
             visits: BTreeMap::new(),
-            unproved,
+            doubts: Vec::new(),
             patterns,
         };
         if let Some(given) = &trial.analyst.given {
@@ -270,14 +270,14 @@ impl<'a, 'p> Trial<'a, 'p> {
     fn run(mut self, effort: &mut Effort) -> (Answer, Sketch<'p>) {
         loop {
             self.world.learn(&self.analyst.lemmas);
-            let assumptions: Vec<_> = self.active.values().copied().chain([self.unproved]).collect();
+            let assumptions: Vec<_> = self.active.values().copied().chain(self.unproved()).collect();
             match self.world.solve(&assumptions, effort) {
-                Said::GaveUp => return (Answer::Unknown, Sketch::default()),
+                Said::GaveUp => return (Answer::Unknown(Doubt::Steps), Sketch::default()),
                 Said::Falls(guilty) => return (self.prove(guilty, effort), Sketch::default()),
                 Said::Stands => {}
             }
             if !effort.take(self.active.len() as u64) || effort.is_used_up() {
-                return (Answer::Unknown, Sketch::default());
+                return (Answer::Unknown(Doubt::Steps), Sketch::default());
             }
             let matters = self.matters(&self.active);
             let fields = self.fields(&matters);
@@ -308,7 +308,12 @@ impl<'a, 'p> Trial<'a, 'p> {
                 Solved::Unknown if field.named.is_empty() => {}
                 Solved::Unknown => {
                     stands = false;
-                    self.world.forbid(&field.lemma(&[]), Some(self.unproved));
+                    let doubt = match effort.is_used_up() {
+                        true => Doubt::Steps,
+                        false => Doubt::Values(doubted(field.tests.iter().map(|asked| asked.test))),
+                    };
+                    let assumed = self.in_doubt(doubt);
+                    self.world.forbid(&field.lemma(&[]), Some(assumed));
                 }
             }
         }
@@ -345,9 +350,9 @@ impl<'a, 'p> Trial<'a, 'p> {
         let why = match self.realised(sketch, effort) {
             Err(why) => why,
             Ok(Some(tried)) => return tried,
-            Ok(None) => return Try::Nowhere(Unrealisable { fields: Vec::new(), whatever_values: false }),
+            Ok(None) => return Try::Nowhere(Unrealisable { fields: Vec::new(), are_of_two_kinds: false }),
         };
-        if why.whatever_values {
+        if why.are_of_two_kinds {
             return Try::Nowhere(why);
         }
         for left_out in &why.fields {
@@ -389,37 +394,13 @@ impl<'a, 'p> Trial<'a, 'p> {
         })
     }
 
-    /// What matters of some fields is not tried again. Nothing is proved by that, but where no request has values in all of
-    /// these fields.
-    fn give_up_on(&mut self, matters: &Matters<'p>, why: &Unrealisable) {
-        if why.whatever_values {
-            let with_value = |field: &Field| {
-                matters.each().find(|(test, states)| test.field == *field && needs_value(test, *states))
-            };
-            let found: Option<Vec<_>> = why.fields.iter().map(with_value).collect();
-            if let Some(found) = found.filter(|found| !found.is_empty()) {
-                let mut lemma: Lemma = found.iter().map(|(test, states)| (test.number(), *states)).collect();
-                lemma.sort_unstable();
-                self.world.forbid(&lemma, None);
-                self.analyst.lemmas.add(lemma);
-                return;
-            }
-        }
-        let tests = matters.each().filter(|(test, _)| why.fields.contains(&test.field));
-        let mut lemma: Lemma = tests.map(|(test, states)| (test.number(), states)).collect();
-        if lemma.is_empty() {
-            lemma = matters.lemma();
-        }
-        self.world.forbid(&lemma, Some(self.unproved));
-    }
-
     /// The rules that leave nothing, as few as can be found.
     fn prove(mut self, guilty: Vec<Lit>, effort: &mut Effort) -> Answer {
         let mut guilty = guilty;
-        if guilty.contains(&self.unproved) {
+        if let Some(doubt) = self.doubt_among(&guilty) {
             match self.prove_with_more(effort) {
                 Some(proof) => guilty = proof,
-                None => return Answer::Unknown,
+                None => return Answer::Unknown(doubt),
             }
         }
         let mut left_to_try = guilty.clone();

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use pointsman_rules::{Block, Exit, Rule, Terminal};
 
+use super::doubt::Doubt;
 use super::findings::{Code, Report};
 use super::meetings::Meetings;
 use super::question::{Answer, Question, Way};
@@ -30,7 +31,7 @@ enum Change {
     /// These do the same in its place.
     Nothing(Vec<u32>),
     Something,
-    Unknown,
+    Unknown(Doubt),
 }
 
 impl Report<'_> {
@@ -50,7 +51,7 @@ impl Report<'_> {
             let Some(own) = rooms.get(*index as usize) else { continue };
             match self.change(*index, own, &mut behind) {
                 Change::Something => {}
-                Change::Unknown => self.unsettled_redundant.push(*index),
+                Change::Unknown(doubt) => self.unsettled_redundant.push((*index, doubt)),
                 Change::Nothing(others) => {
                     let message = format!("without {} every request is decided alike", self.name(*index));
                     let help =
@@ -70,7 +71,7 @@ impl Report<'_> {
         let question = Question { rule: end, states: States::ALL, removed, way: Way::Otherwise };
         let mut takers = match self.analyst.ask(question) {
             Answer::Yes(_) => return Change::Something,
-            Answer::Unknown => return Change::Unknown,
+            Answer::Unknown(doubt) => return Change::Unknown(doubt),
             Answer::No(takers) => takers,
         };
         takers.retain(|taker| *taker > index);
@@ -78,28 +79,30 @@ impl Report<'_> {
         if self.analyst.walk.step(index, States::UNKNOWN) == Step::Decides {
             match self.ask(index, States::UNKNOWN) {
                 Answer::Yes(_) => return Change::Something,
-                Answer::Unknown => return Change::Unknown,
+                Answer::Unknown(doubt) => return Change::Unknown(doubt),
                 Answer::No(_) => {}
             }
         }
-        let Some(others) = behind.of(own, index + 1..last.saturating_add(1)) else { return Change::Unknown };
-        let (mut asked, mut is_unknown) = (0, false);
+        let Some(others) = behind.of(own, index + 1..last.saturating_add(1)) else {
+            return Change::Unknown(Doubt::Many);
+        };
+        let (mut asked, mut in_doubt) = (0, None);
         for other in others {
             let states = self.different(other, terminal);
             if states == States::NONE {
                 continue;
             }
             if asked == ASKED_BEHIND_MAX {
-                return Change::Unknown;
+                return Change::Unknown(Doubt::Many);
             }
             asked += 1;
             match self.analyst.ask(Question { rule: other, states, removed, way: Way::Walk }) {
                 Answer::Yes(_) => return Change::Something,
-                Answer::Unknown => is_unknown = true,
+                Answer::Unknown(doubt) => in_doubt = in_doubt.or(Some(doubt)),
                 Answer::No(_) => {}
             }
         }
-        if is_unknown { Change::Unknown } else { Change::Nothing(takers) }
+        in_doubt.map_or(Change::Nothing(takers), Change::Unknown)
     }
 
     /// Whether a rule does more than to let requests go on, where its condition comes to one of [`States::EACH`].

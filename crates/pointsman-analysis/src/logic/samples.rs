@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pointsman_rules::{Cause, Condition, Field, OwnedValue, Program, Rule, RuleIndex, Test, Truth};
 
+use super::doubt::Doubt;
 use super::question::{Analyst, Answer, Question, Seen, Way};
 use super::states::States;
 use crate::Effort;
@@ -65,7 +66,7 @@ pub enum Reach {
     /// None does: these rules leave none, or its own condition where there are none.
     Never(Vec<RuleIndex>),
     /// It is not known.
-    Unknown,
+    Unknown(Doubt),
 }
 
 /// What there is to show.
@@ -118,7 +119,7 @@ impl<'p> Sampler<'p> {
                 Reach::Reached
             }
             Answer::No(others) => Reach::Never(others.into_iter().map(RuleIndex).collect()),
-            Answer::Unknown => Reach::Unknown,
+            Answer::Unknown(doubt) => Reach::Unknown(doubt),
         };
         self.samples.reach.push(reach);
         if matches!(rule.condition, Condition::Always) {

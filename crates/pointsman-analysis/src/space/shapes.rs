@@ -195,6 +195,9 @@ impl<'p> Search<'_, 'p> {
         {
             return Shape::Nothing(vec![failed.index]);
         }
+        if let Some(cause) = rest.filter(|_| !self.domain.is_many) {
+            return self.broken_off(cause);
+        }
         let duties = match Duties::of(self.claims, true, rest) {
             Ok(duties) => duties,
             Err(index) => return Shape::Nothing(vec![index]),
@@ -203,6 +206,19 @@ impl<'p> Search<'_, 'p> {
             Single::Value(value) => Shape::Values(vec![value]),
             Single::Nothing(because) => Shape::Nothing(because),
             Single::Unknown => Shape::Unknown,
+        }
+    }
+
+    /// The only value of a field that can have no more, where a fault comes before the field is settled. Such a field is
+    /// settled by its value: so the fault stands in the value, of which it is known alone that it is there.
+    fn broken_off(&mut self, cause: Cause) -> Shape {
+        let values = Values { known: vec![OwnedValue::Unknown(cause)], rest: Some(cause) };
+        if !self.effort.take(self.claims.len() as u64) {
+            return Shape::Unknown;
+        }
+        match self.claims.iter().find(|claim| !claim.takes_all(&values)) {
+            Some(failed) => Shape::Nothing(vec![failed.index]),
+            None => Shape::Values(values.known),
         }
     }
 

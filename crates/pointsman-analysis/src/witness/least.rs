@@ -2,7 +2,7 @@
 
 use pointsman_rules::Place;
 
-use super::sought::Wish;
+use super::sought::{Wish, has_something};
 use super::{Setting, Unrealisable, checked};
 
 /// Of wishes for which there is no request, some for which there is none either, and none of which can be left out.
@@ -37,7 +37,7 @@ pub(super) fn unrealisable(wishes: &[&Wish<'_>], setting: &Setting) -> Unrealisa
     }
     Unrealisable {
         fields: found.iter().map(|wish| wish.field.clone()).collect(),
-        whatever_values: are_of_two_kinds(&found),
+        are_of_two_kinds: are_of_two_kinds(&found),
     }
 }
 
@@ -47,13 +47,17 @@ fn without<'w, 'p>(wishes: &[&'w Wish<'p>], left_out: usize) -> Vec<&'w Wish<'p>
     others.map(|(_, wish)| *wish).collect()
 }
 
-/// Whether fields with values stand in bodies of different kinds. A body has one.
+/// Whether one field has a value in a body of one kind, and another something in a body of another. A body has one: of
+/// other kinds it has no field, and it is known that it has none.
 fn are_of_two_kinds(wishes: &[&Wish<'_>]) -> bool {
     let kinds: Option<Vec<_>> = wishes.iter().map(|wish| kind(wish)).collect();
-    kinds.is_some_and(|kinds| kinds.windows(2).any(|pair| matches!(pair, [one, other] if one != other)))
+    let any_value = wishes.iter().any(|wish| !wish.values.known.is_empty());
+    any_value
+        && kinds
+            .is_some_and(|kinds| kinds.windows(2).any(|pair| matches!(pair, [one, other] if one != other)))
 }
 
 fn kind(wish: &Wish<'_>) -> Option<std::mem::Discriminant<Place>> {
     let place = wish.place().filter(|place| !matches!(place, Place::Size))?;
-    (!wish.values.known.is_empty()).then(|| std::mem::discriminant(place))
+    has_something(wish).then(|| std::mem::discriminant(place))
 }

@@ -110,7 +110,7 @@ fn outcome(sketch: &str) -> String {
                 |field| wishes.iter().position(|(other, _)| other == field).expect("a field of the sketch");
             let places: Vec<_> =
                 unrealisable.fields.iter().map(|field| (at(field) + 1).to_string()).collect();
-            let ever = if unrealisable.whatever_values { " whatever their values" } else { "" };
+            let ever = if unrealisable.are_of_two_kinds { " whatever their values" } else { "" };
             return format!("none for {}{ever}\n", places.join(", "));
         }
     };

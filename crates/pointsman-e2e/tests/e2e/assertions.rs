@@ -76,7 +76,7 @@ fn check_proves_assertions_of_each_listener() {
 
 #[test]
 fn questions_are_answered() {
-    let unsettled = "R1: if (json.a == 1) { routeTo(a); }\nelse: routeTo(b);\n";
+    let unsettled = "R1: if (cookie[\"c\"] == \"1\") { routeTo(a); }\nelse: routeTo(b);\n";
     let toml = format!("{}{POOLS}", listener("one", "fast"));
     let folder = folder(&[
         ("shop.rules", SHOP),
@@ -96,7 +96,14 @@ fn questions_are_answered() {
         1,
         &["no request makes the condition true"],
     );
-    ask(&["a.rules", "can xml.b == \"x\" reach reject?"], 3, &["unknown: ", "`R1`"]);
+    let question = "can header[\"cookie\"] == \"d=1\" reach a?";
+    let why = "what is asked of `cookie[\"c\"] == \"1\"` and `header[\"cookie\"] == \"d=1\"`";
+    ask(&["a.rules", question], 3, &["unknown: ", "`R1`", why]);
+    let json = ask(&["--json", "a.rules", question], 3, &[]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let reason = &json["reasons"][0];
+    assert_eq!((&reason["kind"], &reason["rules"]), (&json!("request"), &json!(["R1"])), "{json}");
+    assert_eq!(reason["fields"], json!(["cookie[\"c\"]", "header[\"cookie\"]"]), "{json}");
     ask(
         &["shop.rules", "can cokie[\"paid\"] == \"1\" reach cheap?"],
         2,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pointsman_analysis::{Barred, Proof, Setting, rule_names};
+use pointsman_analysis::{Barred, Proof, Setting, rule_names, rules_in};
 use pointsman_rules::{Destination, Program, RuleIndex};
 use serde_json::{Value, json};
 
+use crate::check::doubt;
 use crate::check::meaning::Shown;
 
 /// So many lines say why there is no such request.
@@ -31,8 +32,11 @@ enum Kind {
     /// The rules that lead there, together where the same keep requests from them.
     No(Vec<Reason>),
     Unknown {
-        rules: Vec<String>,
         names: String,
+        /// Why, line by line, and for programs.
+        lines: Vec<String>,
+        rules: Vec<String>,
+        reasons: Value,
     },
 }
 
@@ -57,10 +61,15 @@ impl Answer {
                 decision: broken.decision.clone(),
                 witness: Shown::new(&broken.witness, setting),
             },
-            Proof::Unknown(rules) => Kind::Unknown {
-                rules: rules.iter().map(|rule| label(program, *rule)).collect(),
-                names: rule_names(program, rules),
-            },
+            Proof::Unknown(doubts) => {
+                let rules = rules_in(doubts);
+                Kind::Unknown {
+                    names: rule_names(program, &rules),
+                    lines: doubt::lines(doubts, program),
+                    rules: rules.iter().map(|rule| label(program, *rule)).collect(),
+                    reasons: doubt::all_to_json(doubts, program),
+                }
+            }
             Proof::Empty => Kind::Never,
             Proof::Holds(barred) => Kind::No(Reason::of(barred, program)),
         };
@@ -91,12 +100,13 @@ impl Answer {
                 };
                 format!("no: no such request reaches `{destination}`\n{lines}{rest}")
             }
-            Kind::Unknown { rules, .. } if rules.is_empty() => {
-                format!("unknown: it could not be settled whether such a request reaches `{destination}`\n")
+            Kind::Unknown { names, lines, .. } => {
+                let by = if names.is_empty() { String::new() } else { format!(" by {names}") };
+                let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+                format!(
+                    "unknown: it could not be settled whether such a request reaches `{destination}`{by}\n{lines}"
+                )
             }
-            Kind::Unknown { names, .. } => format!(
-                "unknown: it could not be settled whether such a request reaches `{destination}` by {names}\n"
-            ),
         }
     }
 
@@ -113,7 +123,9 @@ impl Answer {
                 let reasons: Vec<Value> = reasons.iter().map(Reason::to_json).collect();
                 json!({ "answer": "no", "reasons": reasons })
             }
-            Kind::Unknown { rules, .. } => json!({ "answer": "unknown", "rules": rules }),
+            Kind::Unknown { rules, reasons, .. } => {
+                json!({ "answer": "unknown", "rules": rules, "reasons": reasons })
+            }
         };
         object["version"] = json!(1);
         object["destination"] = json!(self.destination);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Effort, Proof, Setting, prove};
+use pointsman_analysis::{Doubt, Effort, InDoubt, Proof, Setting, prove};
 use pointsman_rules::{Assertion, Assertions, Program};
 
 use super::meaning::{Meaning, STEPS};
@@ -28,7 +28,7 @@ impl Asserted {
         let places: Vec<_> = different
             .map(|setting| (setting, prove(program, assertions, setting, Effort::new(STEPS))))
             .collect();
-        let (nowhere, not_looked_at) = (Setting::default(), Proof::Unknown(Vec::new()));
+        let (nowhere, not_looked_at) = (Setting::default(), not_looked_at());
         let mut asserted = Asserted { stated: assertions.list.len(), proved: 0 };
         let mut meanings = Vec::new();
         for (place, assertion) in assertions.list.iter().enumerate() {
@@ -36,11 +36,7 @@ impl Asserted {
             let worst = proofs.max_by_key(|(_, proof)| weight(proof));
             let (setting, proof) = worst.unwrap_or((&nowhere, &not_looked_at));
             asserted.proved += usize::from(matches!(proof, Proof::Holds(_) | Proof::Empty));
-            let mut meaning = meaning(assertion, proof, program, setting);
-            if let (true, Some(meaning)) = (settings.is_empty(), &mut meaning) {
-                meaning.add_help("rules of listeners that read no requests are not looked at");
-            }
-            meanings.extend(meaning);
+            meanings.extend(meaning(assertion, proof, program, setting));
         }
         (asserted, meanings)
     }
@@ -62,6 +58,11 @@ impl Asserted {
             }
         }
     }
+}
+
+/// Where no listener that the rules belong to reads requests.
+fn not_looked_at() -> Proof {
+    Proof::Unknown(vec![InDoubt { rules: Vec::new(), doubt: Doubt::NoRequests }])
 }
 
 fn weight(proof: &Proof) -> u8 {

@@ -7,6 +7,8 @@ use pointsman_analysis::{Effort, Finding, Setting, Witness, findings, findings_a
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
+use super::doubt;
+
 /// Steps for one rule set where one setting is asked about; it takes seconds to use them up.
 pub(crate) const STEPS: u64 = 400_000_000;
 
@@ -20,6 +22,8 @@ pub(super) struct Meaning {
     others: Vec<String>,
     help: Option<String>,
     witness: Option<Shown>,
+    /// Of what is unknown, why it is.
+    reasons: Option<Value>,
     /// The name of the assertion that it is about.
     pub(super) assertion: Option<String>,
 }
@@ -67,7 +71,9 @@ impl Meaning {
     pub(super) fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
         let name = |index: &RuleIndex| program.rule(*index).map(|rule| rule.label.to_string());
         let witness = finding.witness.map(|witness| Shown::new(&witness, setting));
-        let lines = finding.help.iter().cloned().chain(witness.as_ref().map(Shown::text));
+        let reasons = (!finding.doubts.is_empty()).then(|| doubt::all_to_json(&finding.doubts, program));
+        let why = doubt::lines(&finding.doubts, program);
+        let lines = finding.help.iter().cloned().chain(why).chain(witness.as_ref().map(Shown::text));
         let lines: Vec<_> = lines.collect();
         let diagnostic = Diagnostic {
             severity: finding.severity,
@@ -82,14 +88,9 @@ impl Meaning {
             others: finding.others.iter().filter_map(name).collect(),
             help: finding.help,
             witness,
+            reasons,
             assertion: None,
         }
-    }
-
-    /// Where it has no help so far.
-    pub(super) fn add_help(&mut self, help: &str) {
-        self.help = Some(help.to_owned());
-        self.diagnostic.help = self.help.clone();
     }
 
     /// Adds to a finding what only these have.
@@ -104,6 +105,9 @@ impl Meaning {
         }
         if let Some(help) = &self.help {
             object["help"] = json!(help);
+        }
+        if let Some(reasons) = &self.reasons {
+            object["reasons"] = reasons.clone();
         }
         if let Some(assertion) = &self.assertion {
             object["assertion"] = json!(assertion);

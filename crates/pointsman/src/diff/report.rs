@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pointsman_analysis::{Decider, Differences, Holds, RuleSide, Setting, Undecided, Witness};
+use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
 use pointsman_rules::{Colour, Decision, Outcome, Program, Validate};
 use serde_json::{Value, json};
 
-use crate::check::plural;
 use crate::check::terminal::{Style, cell};
+use crate::check::{doubt, plural};
 use crate::explain::spelling;
 
 /// Not everything could be settled, and nothing that was differs.
@@ -28,7 +28,7 @@ pub(crate) struct Compared {
     listener: String,
     groups: Vec<Group>,
     groups_count: usize,
-    unknown: Vec<String>,
+    unknown: Vec<Open>,
     unknown_count: usize,
     validate: Option<(Validate, Validate)>,
     notes: Vec<&'static str>,
@@ -42,6 +42,13 @@ struct Group {
     request: String,
     options: String,
     is_cut: bool,
+}
+
+/// What was not settled.
+struct Open {
+    /// `R1 -> R2 (else)`
+    rules: String,
+    doubt: Doubt,
 }
 
 /// A rule, and what it does with the request that is shown.
@@ -82,12 +89,13 @@ impl Compared {
                 is_cut: witness.is_cut(),
             }
         };
-        let unknown = |Undecided { old: then, new: now }: &Undecided| {
+        let unknown = |Undecided { old: then, new: now, doubt }: &Undecided| {
             let name = |program: &Program, decider: &Option<Decider>| match decider {
                 Some(decider) => name(program, *decider),
                 None => "any rule".to_owned(),
             };
-            format!("{} -> {}", name(old.program, then), name(new.program, now))
+            let rules = format!("{} -> {}", name(old.program, then), name(new.program, now));
+            Open { rules, doubt: doubt.clone() }
         };
         Compared {
             listener,
@@ -135,7 +143,7 @@ impl Compared {
             text.push_str(if *is_cut { "    …\n\n" } else { "\n" });
         }
         if let Some(more @ 1..) = self.groups_count.checked_sub(self.groups.len()) {
-            text.push_str(&format!("and {} more\n\n", plural(more, "group")));
+            text.push_str(&format!("and {} more\n\n", plural(more, "way")));
         }
         if let Some((old, new)) = self.validate {
             text.push_str(&format!("validate {} becomes validate {}\n\n", word(old), word(new)));
@@ -143,8 +151,8 @@ impl Compared {
         if self.unknown_count > 0 {
             let title = cell("unknown", 0, Style::Yellow, colour);
             text.push_str(&format!("{title}: whether these ever decide otherwise\n"));
-            for pair in &self.unknown {
-                text.push_str(&format!("  {pair}\n"));
+            for Open { rules, doubt } in &self.unknown {
+                text.push_str(&format!("  {rules}: {}\n", doubt::sentence(doubt)));
             }
             if let Some(more @ 1..) = self.unknown_count.checked_sub(self.unknown.len()) {
                 text.push_str(&format!("  and {more} more\n"));
@@ -162,12 +170,14 @@ impl Compared {
 
     fn to_json(&self) -> Value {
         let groups: Vec<_> = self.groups.iter().map(Group::to_json).collect();
+        let open = |Open { rules, doubt }: &Open| json!({ "rules": rules, "reason": doubt::to_json(doubt) });
+        let unknown: Vec<_> = self.unknown.iter().map(open).collect();
         let mut object = json!({
             "equal": self.is_equal,
-            "groups_count": self.groups_count,
-            "groups": groups,
+            "ways_count": self.groups_count,
+            "ways": groups,
             "unknown_count": self.unknown_count,
-            "unknown": self.unknown,
+            "unknown": unknown,
             "notes": self.notes,
         });
         if !self.listener.is_empty() {
@@ -224,7 +234,7 @@ impl Report {
         format!("{report:#}\n")
     }
 
-    /// `different: 2 groups, 1 unknown`
+    /// `different: 2 ways, 1 unknown`
     pub(super) fn summary(&self) -> String {
         let groups: usize = self.compared.iter().map(|compared| compared.groups_count).sum();
         let unknown: usize = self.compared.iter().map(|compared| compared.unknown_count).sum();
@@ -234,7 +244,7 @@ impl Report {
             _ => "not settled",
         };
         let rest = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
-        format!("{verdict}: {}{rest}", plural(groups, "group"))
+        format!("{verdict}: {}{rest}", plural(groups, "way"))
     }
 }
 

@@ -25,7 +25,7 @@ fn differences_are_shown_with_a_request() {
     let old = "R1: if (path under \"/api\") { tag(api); routeTo(a); }\nelse: routeTo(b);\n";
     let new = "R1: if (path under \"/api\") { tag(api); routeTo(c); }\nelse: routeTo(b);\n";
     let (status, text, summary) = said(old, new);
-    assert_eq!((status, summary.as_str()), (1, "different: 1 group"), "{text}");
+    assert_eq!((status, summary.as_str()), (1, "different: 1 way"), "{text}");
     let expected = "R1 -> tag(api); routeTo(a);\n  becomes R1 -> tag(api); routeTo(c);\n  for instance:\n    \
                     GET /api HTTP/1.1\n    Host: example.com\n\n";
     assert_eq!(text, expected);
@@ -51,4 +51,17 @@ fn options_are_read() {
     {
         assert!(read(bad).is_err(), "{bad:?}");
     }
+}
+
+/// What is not settled says why, in both forms.
+#[test]
+fn what_is_unknown_says_why() {
+    let old = "R1: if (cookie[\"c\"] == \"1\") { routeTo(a); }\nelse: routeTo(b);\n";
+    let new =
+        "R1: if (cookie[\"c\"] == \"1\" && header[\"cookie\"] exists) { routeTo(a); }\nelse: routeTo(b);\n";
+    let (status, text, summary) = said(old, new);
+    assert_eq!((status, summary.as_str()), (3, "not settled: 0 ways, 1 unknown"), "{text}");
+    let line = "  R1 -> else: no request was found whose fields fit what is asked of `cookie[\"c\"] == \"1\"` and \
+                `header[\"cookie\"] exists`, nor that there is none\n";
+    assert!(text.contains(line), "{text}");
 }

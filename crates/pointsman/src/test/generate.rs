@@ -14,7 +14,7 @@ use pointsman_rules::{
 use super::coverage::Coverage;
 use super::suite::Suite;
 use super::trial::{self, Decided, Verdict};
-use crate::check::plural;
+use crate::check::{doubt, plural};
 use crate::explain::place::Place;
 use crate::explain::spelling;
 
@@ -246,7 +246,9 @@ fn notes(program: &Program, reach: &[Reach]) -> String {
         let why = match reach {
             Reach::Reached if !label(program, index).starts_with('#') => continue,
             Reach::Reached => "it has no label, and no test can expect it".to_owned(),
-            Reach::Unknown => "it is unknown whether it is ever true".to_owned(),
+            Reach::Unknown(doubt) => {
+                format!("it is unknown whether it is ever true: {}", doubt::sentence(doubt))
+            }
             Reach::Never(others) if others.is_empty() => "its condition is never true".to_owned(),
             Reach::Never(others) => {
                 let others: Vec<_> =

@@ -16,7 +16,7 @@ fn request(program: &Arc<Program>, setting: &Setting, rule: u32, states: States)
     let mut analyst = Analyst::new(program, setting, Effort::new(100_000_000));
     match analyst.ask(Question { rule, states, removed: None, way: Way::Walk }) {
         Answer::Yes(witness) => Some(*witness),
-        Answer::No(_) | Answer::Unknown => None,
+        Answer::No(_) | Answer::Unknown(_) => None,
     }
 }
 

@@ -10,6 +10,7 @@ use pointsman_rules::{Condition, Rule};
 
 use super::Trial;
 use crate::Effort;
+use crate::logic::doubt::Doubt;
 use crate::logic::states::States;
 use crate::logic::walk::Jump;
 use crate::logic::world::Matters;
@@ -28,8 +29,10 @@ impl<'p> Trial<'_, 'p> {
         self.world.clause(given.iter().copied().chain([literal]).collect());
         if wide != states {
             // What a block needs is known, as long as nothing is found otherwise.
+            let needed = [&rule.then, &rule.otherwise].into_iter().flat_map(|block| &block.awaits);
+            let assumed = self.in_doubt(Doubt::Needs(needed.cloned().collect()));
             let literal = self.world.require(&rule.condition, states);
-            self.world.clause(given.into_iter().chain([!self.unproved, literal]).collect());
+            self.world.clause(given.into_iter().chain([!assumed, literal]).collect());
         }
     }
 

@@ -126,10 +126,10 @@ impl<'p> Trial<'_, 'p> {
         original: Original<'_, 'p>,
         effort: &mut Effort,
     ) -> Option<Sketch<'p>> {
-        let mut assumptions: Vec<_> = self.active.values().copied().chain([self.unproved]).collect();
+        let mut kept: Vec<_> = self.active.values().copied().collect();
         for test in tests {
             if !free.contains(&self.analyst.same(&test.field)) {
-                assumptions.extend(self.world.stays(test, States::of(test.eval(original.subject))));
+                kept.extend(self.world.stays(test, States::of(test.eval(original.subject))));
             }
         }
         loop {
@@ -137,6 +137,7 @@ impl<'p> Trial<'_, 'p> {
                 return None;
             }
             self.world.learn(&self.analyst.lemmas);
+            let assumptions: Vec<_> = kept.iter().copied().chain(self.unproved()).collect();
             if !matches!(self.world.solve(&assumptions, effort), super::Said::Stands) {
                 return None;
             }

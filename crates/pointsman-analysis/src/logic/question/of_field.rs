@@ -4,7 +4,8 @@ use pointsman_rules::{Field, Over, Test};
 
 use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
-use crate::wanted::{Asked, Wanted};
+use crate::space::{Solved, of_fixed};
+use crate::wanted::{Asked, Values, Wanted};
 
 /// What matters of one field.
 #[derive(Clone)]
@@ -47,4 +48,10 @@ impl<'p> OfField<'p> {
 /// Whether the field has a value where a test comes to one of these.
 pub(super) fn needs_value(test: &Test, states: States) -> bool {
     states == States::TRUE && test.over != Over::Count
+}
+
+/// Whether a test does not come to one of these where its field is known to have no value.
+pub(super) fn fails_without_value(test: &Test, states: States) -> bool {
+    let absent = |wanted| of_fixed(Values::default(), &[Asked { test, wanted }]);
+    states.wanted().is_some_and(|wanted| matches!(absent(wanted), Solved::Nothing { .. }))
 }

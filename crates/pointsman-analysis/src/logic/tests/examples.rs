@@ -1,9 +1,11 @@
 //! What is said of small rule sets, one by one.
 
-use super::super::{Code, Finding, findings};
+use super::super::{Code, Doubt, Finding, findings};
 use super::program;
 use crate::{Effort, Setting};
 use pointsman_rules::Severity;
+
+const EFFORT: u64 = 50_000_000;
 
 /// `unreachable R2 by R1`; of what takes the rest, only where it is asked for.
 fn said(source: &str) -> Vec<String> {
@@ -208,4 +210,26 @@ fn what_is_left() {
         said(r#"R1: if (method == "GET") { routeTo(a); } else { routeTo(c); } else: routeTo(b);"#),
         ["unreachable else by R1"]
     );
+}
+
+/// What is not settled says why, and which tests it is about.
+#[test]
+fn doubts_have_their_reasons() {
+    let of = |source: &str, steps: u64| {
+        let program = program(source);
+        let found = findings(&program, &Setting::default(), Effort::new(steps));
+        let doubts = found.into_iter().flat_map(|finding| finding.doubts);
+        doubts.map(|in_doubt| in_doubt.doubt).collect::<Vec<_>>()
+    };
+    let fields = |doubt: &Doubt| doubt.fields().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let made_of_each_other =
+        of(r#"if (cookie["c"] == "1" && header["cookie"] == "d=1") { discard(); }"#, EFFORT);
+    assert!(matches!(made_of_each_other[..], [Doubt::Request(_), ..]), "{made_of_each_other:?}");
+    assert_eq!(fields(&made_of_each_other[0]), [r#"cookie["c"]"#, r#"header["cookie"]"#]);
+    let too_large = of(r#"if (header["x"] matches "a.{18}$") { discard(); }"#, EFFORT);
+    assert!(matches!(too_large[..], [Doubt::Values(_), ..]), "{too_large:?}");
+    assert_eq!(fields(&too_large[0]), [r#"header["x"]"#]);
+    let no_steps = of(r#"if (path == "/") { discard(); }"#, 0);
+    assert!(no_steps.iter().all(|doubt| *doubt == Doubt::Steps) && !no_steps.is_empty(), "{no_steps:?}");
+    assert!(of(r#"if (path == "/") { discard(); }"#, EFFORT).is_empty());
 }

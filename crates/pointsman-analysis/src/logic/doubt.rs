@@ -1,0 +1,103 @@
+//! Why something was not settled.
+
+use pointsman_rules::{Field, RuleIndex, Test};
+
+/// Why something was not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The steps were used up.
+    Steps,
+    /// There was more of it than is looked at.
+    Many,
+    /// Values of one field were not found with which these tests come to what is asked of them, nor was it proved that there
+    /// are none.
+    Values(Vec<Doubted>),
+    /// Values were found with which these tests come to what is asked of them, and no request that has all of them.
+    Request(Vec<Doubted>),
+    /// A request was made, and the rules say something else of it than was found.
+    Unconfirmed(Vec<Doubted>),
+    /// An action of a rule needs these fields of the body, and it was not settled whether they are known.
+    Needs(Vec<Field>),
+    /// The rules are about connections and not about requests.
+    NoRequests,
+}
+
+/// What is not settled for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InDoubt {
+    /// The rules that it is about; without any it is about all, or about pairs of them.
+    pub rules: Vec<RuleIndex>,
+    /// Why.
+    pub doubt: Doubt,
+}
+
+/// A test that a doubt is about; two of a set of rules are one where they ask the same.
+#[derive(Clone, Debug)]
+pub struct Doubted(pub Test);
+
+/// A doubt is about so many tests at most.
+const TESTS_MAX: usize = 8;
+/// So many doubts are told apart, and the kinds of more.
+const GROUPS_MAX: usize = 32;
+
+impl Doubt {
+    /// The tests that it is about.
+    #[must_use]
+    pub fn tests(&self) -> &[Doubted] {
+        match self {
+            Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => tests,
+            Doubt::Steps | Doubt::Many | Doubt::Needs(_) | Doubt::NoRequests => &[],
+        }
+    }
+
+    /// The fields that it is about, each once.
+    #[must_use]
+    pub fn fields(&self) -> Vec<&Field> {
+        let needed = if let Doubt::Needs(fields) = self { fields.as_slice() } else { &[] };
+        let mut fields: Vec<&Field> = Vec::new();
+        for field in self.tests().iter().map(|doubted| &doubted.0.field).chain(needed) {
+            if !fields.contains(&field) {
+                fields.push(field);
+            }
+        }
+        fields
+    }
+
+    /// Its kind alone.
+    pub(super) fn kind(&self) -> Doubt {
+        match self {
+            Doubt::Values(_) => Doubt::Values(Vec::new()),
+            Doubt::Request(_) => Doubt::Request(Vec::new()),
+            Doubt::Unconfirmed(_) => Doubt::Unconfirmed(Vec::new()),
+            Doubt::Needs(_) => Doubt::Needs(Vec::new()),
+            plain => plain.clone(),
+        }
+    }
+}
+
+/// Rules in doubt, those of the same doubt together. Of more doubts than are told apart only the kinds are.
+pub(super) fn by_doubt(all: impl IntoIterator<Item = (u32, Doubt)>) -> Vec<InDoubt> {
+    let mut groups: Vec<InDoubt> = Vec::new();
+    for (rule, doubt) in all {
+        let is_known = groups.iter().any(|group| group.doubt == doubt);
+        let doubt = if is_known || groups.len() < GROUPS_MAX { doubt } else { doubt.kind() };
+        match groups.iter_mut().find(|group| group.doubt == doubt) {
+            Some(group) => group.rules.push(RuleIndex(rule)),
+            None => groups.push(InDoubt { rules: vec![RuleIndex(rule)], doubt }),
+        }
+    }
+    groups
+}
+
+/// The first of some tests, as a doubt has them.
+pub(super) fn doubted<'p>(tests: impl IntoIterator<Item = &'p Test>) -> Vec<Doubted> {
+    tests.into_iter().take(TESTS_MAX).map(|test| Doubted(test.clone())).collect()
+}
+
+impl PartialEq for Doubted {
+    fn eq(&self, other: &Doubted) -> bool {
+        self.0.number() == other.0.number()
+    }
+}
+
+impl Eq for Doubted {}
