@@ -1,29 +1,65 @@
-//! Shows the running switch: metrics and health, on a listener of its own.
+//! Shows the running switch and takes changes, on a listener of its own.
 //!
-//! It runs on the control thread: a scrape never stands between a request and its server. Nothing
-//! can be changed here yet; reading is free on loopback, and nobody else is listened to.
+//! It runs on the control thread: a scrape never stands between a request and its server. What can be asked is one
+//! table (`route.rs`), who may ask it is decided in one place (`access.rs`), and what is done then is for the
+//! [`Pages`] that the binary gives.
 
+mod access;
+mod audit;
+mod conversation;
+mod openapi;
 mod page;
 mod places;
+mod route;
 
+use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use pointsman_http::{AnswerTo, HeadLimits, Method, RequestHead, Unfinished, Version};
-use pointsman_net::{
-    Acceptor, Account, BufferPool, Clock, Ipv6, Tcp, Timers, bind, is_free, spawn, write_all,
-};
-use pointsman_telemetry::DateLine;
+use pointsman_config::Admin;
+use pointsman_net::{Acceptor, Account, BufferPool, Ipv6, Timers, bind, is_free, spawn};
 
-use crate::places::{Place, Places};
+use crate::conversation::converse;
+use crate::places::Places;
 
-pub use page::{Page, Pages};
+pub use audit::Audit;
+pub use page::Page;
+pub use route::Call;
 
-/// How long a client may take for its request and the answer together.
-const CLIENT_MS_MAX: u32 = 10_000;
 /// Connections served at a time. For one more, that which has been silent longest is closed.
 const CONNECTIONS_MAX: usize = 64;
+
+/// What the admin listener shows and does.
+pub trait Pages {
+    /// What the configuration says of the listener now; absent where the last reload took its table away: then nothing
+    /// can be changed.
+    fn settings(&self) -> Option<Arc<Admin>>;
+
+    /// Does what is asked, by somebody who may.
+    fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>>;
+
+    /// Keeps what was changed, or was to be.
+    fn audit(&self, audit: &Audit<'_>);
+}
+
+/// What is asked of the switch.
+#[derive(Debug)]
+pub struct Request {
+    /// Which of the routes.
+    pub call: Call,
+    /// Those parameters that were given; the route knows all of them.
+    pub query: Vec<(&'static str, String)>,
+}
+
+impl Request {
+    /// Whether a parameter says `true`.
+    pub fn says(&self, name: &str) -> bool {
+        self.query.iter().any(|(given, value)| *given == name && value == "true")
+    }
+}
 
 /// Serves `pages` on `address` from now on. Returns the address with its port resolved.
 ///
@@ -52,99 +88,13 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
             debug_assert!(elapsed.is_err());
             continue;
         };
-        // A stranger is not even listened to: it could hold the places of those who may read.
-        if !matches!(tcp.peer(), Ok(Some(peer)) if peer.ip().is_loopback()) {
+        let Ok(Some(peer)) = tcp.peer() else { continue };
+        // Where nobody has a token a stranger is not even listened to: it could hold the places of those who may read.
+        let knows_strangers = || pages.settings().is_some_and(|admin| !admin.tokens.are_none());
+        if !peer.ip().is_loopback() && !knows_strangers() {
             continue;
         }
         let place = places.take().await;
-        let (mut deadline, pages, buffers) = (timers.deadline(), pages.clone(), buffers.clone());
-        spawn(async move {
-            let conversation = converse(tcp, &place, &*pages, &buffers);
-            // Whoever asked has what it asked for, is gone, was too slow or gave way: the connection ends.
-            let (Ok(_) | Err(_)) = deadline.within(CLIENT_MS_MAX, conversation).await;
-        });
-    }
-}
-
-/// One request and its answer; then the connection closes.
-async fn converse(mut tcp: Tcp, place: &Place, pages: &dyn Pages, buffers: &BufferPool) -> io::Result<()> {
-    let mut received = buffers.take_later();
-    let mut head = RequestHead::default();
-    let mut unfinished = Unfinished::default();
-    let page = loop {
-        match head.parse_on(&received, &mut unfinished, &HeadLimits::default()) {
-            Ok(true) => break page_for(&head, &received, pages),
-            Ok(false) => {}
-            Err(refusal) => break Page::plain(refusal.status(), refusal.sentence()),
-        }
-        if place.read(&mut tcp, &mut received).await? == 0 {
-            return Ok(());
-        }
-    };
-    place.is_answered();
-    let date = DateLine::at(Clock::start().unix_us());
-    let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    write_all(&mut tcp, &page.write(to, &date), &mut 0).await
-}
-
-fn page_for(head: &RequestHead, received: &[u8], pages: &dyn Pages) -> Page {
-    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
-    if head.version() == Version::Http11 && !names_this_host(head.authority(received)) {
-        return Page::plain(403, "Host must be `localhost` or an address");
-    }
-    let named = |name: &str| {
-        let mut lines = head.lines().iter();
-        lines.any(|line| line.name(received).eq_ignore_ascii_case(name.as_bytes()))
-    };
-    if named("origin") {
-        return Page::plain(403, "requests from web pages are refused");
-    }
-    if !matches!(head.method(), Method::Get | Method::Head) {
-        return Page::plain(405, "only GET and HEAD").with_line("Allow: GET, HEAD");
-    }
-    let path = head.path_and_query(received).split(|&byte| byte == b'?').next().unwrap_or_default();
-    pages.page(path).unwrap_or_else(|| Page::plain(404, "no such page: try /metrics or /health"))
-}
-
-fn names_this_host(authority: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(authority) else { return false };
-    let host = match text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => text,
-    };
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Only(&'static str);
-
-    impl Pages for Only {
-        fn page(&self, path: &[u8]) -> Option<Page> {
-            (path == self.0.as_bytes()).then(|| Page::metrics("up 1\n".to_owned()))
-        }
-    }
-
-    fn check(request: &str, status: u16) {
-        let mut head = RequestHead::default();
-        let whole = head.parse(request.as_bytes(), &HeadLimits::default());
-        assert_eq!(whole, Ok(true), "{request}");
-        let page = page_for(&head, request.as_bytes(), &Only("/metrics"));
-        assert_eq!(page.status(), status, "{request}");
-    }
-
-    #[test]
-    fn pages_are_read_under_the_hosts_own_name() {
-        check("GET /metrics HTTP/1.1\r\nHost: localhost:9090\r\n\r\n", 200);
-        check("GET /metrics?x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 200);
-        check("GET /metrics HTTP/1.1\r\nHost: [::1]:9090\r\n\r\n", 200);
-        check("GET /metrics HTTP/1.0\r\n\r\n", 200);
-        check("GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n", 404);
-        check("POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 405);
-        check("GET /metrics HTTP/1.1\r\nHost: rebound.example\r\n\r\n", 403);
-        check("GET /metrics HTTP/1.1\r\nHost: localhost\r\nOrigin: http://a\r\n\r\n", 403);
+        spawn(converse(tcp, peer, place, timers.clone(), pages.clone(), buffers.clone()));
     }
 }

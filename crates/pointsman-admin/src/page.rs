@@ -2,52 +2,77 @@
 
 use pointsman_http::{AnswerTo, reason_phrase};
 use pointsman_telemetry::DateLine;
-
-/// What the admin listener can show.
-pub trait Pages {
-    /// The page at `path`, made now; `None` where there is none.
-    fn page(&self, path: &[u8]) -> Option<Page>;
-}
+use serde_json::{Map, Value, json};
 
 /// An answer of the admin listener.
 #[derive(Debug)]
 pub struct Page {
     status: u16,
     media_type: &'static str,
-    line: &'static str,
+    lines: String,
     body: String,
+    /// What went wrong, in a sentence.
+    detail: Option<String>,
 }
 
 impl Page {
     /// A sentence for people.
     pub fn plain(status: u16, sentence: &str) -> Page {
-        Page { status, media_type: "text/plain; charset=utf-8", line: "", body: format!("{sentence}\n") }
+        Page::of(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
     }
 
     /// Metrics in Prometheus' text format.
     pub fn metrics(body: String) -> Page {
-        Page { status: 200, media_type: "text/plain; version=0.0.4; charset=utf-8", line: "", body }
+        Page::of(200, "text/plain; version=0.0.4; charset=utf-8", body)
+    }
+
+    /// What programs read.
+    pub fn json(value: &Value) -> Page {
+        Page::of(200, "application/json", format!("{value:#}\n"))
+    }
+
+    /// What went wrong (RFC 9457).
+    pub fn problem(status: u16, detail: impl Into<String>) -> Page {
+        Page::problem_with(status, detail, Map::new())
+    }
+
+    /// The same with members of its own beside the usual ones.
+    pub fn problem_with(status: u16, detail: impl Into<String>, members: Map<String, Value>) -> Page {
+        let detail = detail.into();
+        let usual = json!({ "type": "about:blank", "title": reason_phrase(status), "status": status, "detail": detail });
+        let mut problem = members;
+        problem.extend(usual.as_object().cloned().unwrap_or_default());
+        let body = format!("{:#}\n", Value::Object(problem));
+        Page { detail: Some(detail), ..Page::of(status, "application/problem+json", body) }
+    }
+
+    fn of(status: u16, media_type: &'static str, body: String) -> Page {
+        Page { status, media_type, lines: String::new(), body, detail: None }
     }
 
     /// With one more header line.
-    pub(crate) fn with_line(self, line: &'static str) -> Page {
-        Page { line, ..self }
+    pub(crate) fn with_line(mut self, line: &str) -> Page {
+        self.lines.push_str(line);
+        self.lines.push_str("\r\n");
+        self
     }
 
-    #[cfg(test)]
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
     pub(crate) fn write(&self, to: AnswerTo, date: &DateLine) -> Vec<u8> {
-        let Page { status, media_type, line, body } = self;
-        let line_end = if line.is_empty() { "" } else { "\r\n" };
+        let Page { status, media_type, lines, body, .. } = self;
         let date = date.line();
         let date = String::from_utf8_lossy(&date);
         let body_sent = if to == AnswerTo::Head { "" } else { body };
         format!(
             "HTTP/1.1 {status} {}\r\n{date}Content-Type: {media_type}\r\nContent-Length: {}\r\n\
-             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{line}{line_end}\
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{lines}\
              Connection: close\r\n\r\n{body_sent}",
             reason_phrase(*status),
             body.len(),

@@ -196,14 +196,31 @@ static ACCESS_LOG: Table = Table {
 
 static ADMIN: Table = Table {
     header: "[admin]",
-    doc: "Serves `/metrics` and `/health`, to peers on the loopback alone, whatever the address: other connections \
-          close without an answer. Without this table there is no admin listener.",
-    groups: &[&[Key {
-        name: "bind",
-        kind: Kind::Text(ADDRESS),
-        default: Default::Required,
-        doc: "The address to listen on, on the loopback (another gives a warning). Port 0 takes any free one.",
-    }]],
+    doc: "Serves `/metrics`, `/health` and the [admin API](admin-api.md). On the loopback everybody may read; changes, \
+          and whatever is asked from elsewhere, need a token. Without this table there is no admin listener.",
+    groups: &[&[
+        Key {
+            name: "bind",
+            kind: Kind::Text(ADDRESS),
+            default: Default::Required,
+            doc: "The address to listen on. One that is not on the loopback needs `token_file`, and gives a warning: \
+                  tokens come there in the clear. Port 0 takes any free one, which commands cannot find.",
+        },
+        Key {
+            name: "token_file",
+            kind: Kind::Text("a path"),
+            default: Default::Words("none: nothing can be changed"),
+            doc: "Tokens that changes need, one a line, each with at least 128 random bits, a name before it where \
+                  it has one; `#` begins a comment. 64 at most. It is read again at each reload.",
+        },
+        Key {
+            name: "allowed_origins",
+            kind: Kind::Texts("origins such as `https://console.example`"),
+            default: Default::Words("`[]`"),
+            doc: "Web pages that may ask, besides those from the admin listener itself, and names of hosts that it may \
+                  be called by, besides `localhost` and addresses.",
+        },
+    ]],
 };
 
 static LISTENER: Table = Table {

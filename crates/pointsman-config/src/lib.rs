@@ -6,6 +6,7 @@
 //! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
 //! at for changes, never on the way of a request.
 
+mod admin;
 mod binds;
 mod findings;
 mod idle_keys;
@@ -25,8 +26,10 @@ mod section;
 mod spec;
 mod syntax;
 mod tls;
+mod tokens;
 mod watch;
 
+pub use admin::{Admin, AdminClient};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{
@@ -38,6 +41,7 @@ pub use protocol::Protocol;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use rules::RuleSet;
+pub use tokens::Tokens;
 pub use watch::{WatchedFile, changed};
 // Whoever shows problems says whether they may have colours.
 pub use pointsman_rules::Colour;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Diagnostic, Span, Targets};
+use pointsman_rules::Targets;
 
 use crate::findings::Findings;
 use crate::lower::{Lowered, Lowering, Outside};
-use crate::reading::{reason, text};
+use crate::reading::text;
 use crate::spec::Spec;
 use crate::{Plan, Problems, RuleSet, WatchedFile, syntax};
 
@@ -37,9 +37,7 @@ impl Plan {
         let source = match content.and_then(text) {
             Ok(source) => source,
             Err(error) => {
-                let message = format!("cannot read `{}`: {}", path.display(), reason(&error));
-                let diagnostic = Diagnostic::error(Span::default(), message);
-                return Err(Problems::unreadable(path, diagnostic).watching(files));
+                return Err(Problems::cannot_read(path, &error).watching(files));
             }
         };
         Self::read(path, &source, Outside::System, previous, files)

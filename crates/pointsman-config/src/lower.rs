@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use pointsman_rules::{Exit, Program, Span, Targets};
@@ -88,13 +88,15 @@ impl<'a> Lowering<'a> {
         let spec = self.spec;
         self.check_names();
         self.check_binds();
-        self.check_admin();
         let pools = spec.pools.iter().map(|pool| self.pool(pool)).collect();
         let listeners: Vec<Listener> =
             spec.listeners.iter().map(|listener| self.listener(listener)).collect();
         if !self.findings.has_errors() && !self.rules.problems().has_errors() {
             self.note_idle_pools(&listeners);
         }
+        let lower_admin =
+            |admin| crate::admin::lower(admin, self.folder, self.outside, &mut self.files, self.findings);
+        let admin = spec.admin.as_ref().and_then(lower_admin);
         let plan = Plan {
             threads: spec.threads,
             drain_ms_max: spec.drain_ms_max,
@@ -108,7 +110,7 @@ impl<'a> Lowering<'a> {
             own_descriptor_tables: spec.own_descriptor_tables,
             sticky_key: spec.sticky_key,
             access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
-            admin: spec.admin.as_ref().map(|bind| bind.value),
+            admin,
             listeners,
             pools,
         };
@@ -140,7 +142,7 @@ impl<'a> Lowering<'a> {
                 BindAddress::Unix(path) => self.check_path(&mut paths, path, bind.span),
             }
         }
-        if let Some(admin) = &self.spec.admin {
+        if let Some(admin) = self.spec.admin.as_ref().and_then(|admin| admin.bind.as_ref()) {
             self.check_address(&mut bound, admin.value, admin.span, Ipv6::Dual);
         }
     }
@@ -174,17 +176,6 @@ impl<'a> Lowering<'a> {
             let help = format!("the first one is on line {}", self.findings.line(first));
             self.findings.error(span, format!("`unix:{written}` is bound twice"), help);
         }
-    }
-
-    fn check_admin(&self) {
-        let Some(admin) = self.spec.admin.as_ref().filter(|admin| !admin.value.ip().is_loopback()) else {
-            return;
-        };
-        let local = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let message =
-            format!("the admin listener answers only the loopback, and `{}` is not on it", admin.value);
-        let help = format!("set `bind` to `{}`", SocketAddr::new(local, admin.value.port()));
-        self.findings.warning(admin.span, message, help);
     }
 
     fn check_unique<'s, T: Eq + std::hash::Hash + 's>(

@@ -112,6 +112,23 @@ pub(crate) fn bind_address(text: &str) -> Result<SocketAddr, Refusal> {
     text.parse().or_else(|_| refuse(text, "an address to listen on", HELP))
 }
 
+/// Where a web page comes from, as browsers write it (RFC 6454 section 6.2).
+pub(crate) fn origin(text: &str) -> Result<Box<str>, Refusal> {
+    const HELP: &str =
+        "write a scheme, a host and a port unless it is the usual one, as in `https://console.example`";
+    let lower = text.to_ascii_lowercase();
+    let host = ["http://", "https://"].iter().find_map(|scheme| lower.strip_prefix(scheme));
+    let is_origin = host.is_some_and(|host| {
+        let port = host.rsplit_once(':').filter(|_| !host.ends_with(']'));
+        let name = port.map_or(host, |(name, _)| name);
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        let is_host = is_host_name(name) || name.parse::<std::net::Ipv4Addr>().is_ok();
+        let is_address = address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok());
+        (is_host || is_address) && port.is_none_or(|(_, port)| port.parse::<u16>().is_ok())
+    });
+    if is_origin { Ok(lower.into()) } else { refuse(text, "the origin of a web page", HELP) }
+}
+
 /// An address to connect to.
 pub(crate) fn server_address(text: &str) -> Result<ServerAddress, Refusal> {
     const HELP: &str = "write an address and a port, as in `127.0.0.1:9001`, `[::1]:9001` or `host:9001`";
@@ -283,6 +300,25 @@ mod tests {
         }
         // 31 digits make 16 bytes too, the last of one digit.
         assert!(sticky_key(&"1".repeat(31)).is_err());
+    }
+
+    #[test]
+    fn origins() {
+        for (text, expected) in [
+            ("https://Console.example", Some("https://console.example")),
+            ("http://127.0.0.1:9090", Some("http://127.0.0.1:9090")),
+            ("http://[::1]:9090", Some("http://[::1]:9090")),
+            ("http://[::1]", Some("http://[::1]")),
+            ("console.example", None),
+            ("https://console.example/", None),
+            ("https://console.example:x", None),
+            ("https://*.example", None),
+            ("https://", None),
+            ("null", None),
+            ("*", None),
+        ] {
+            assert_eq!(origin(text).ok().as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

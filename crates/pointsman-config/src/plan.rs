@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{BodyLimits, ListenerLimits, PoolLimits, Protocol};
+use crate::{Admin, BodyLimits, ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ pub struct Plan {
     pub sticky_key: Option<[u8; 16]>,
     /// Where the access log goes; nowhere when absent.
     pub access_log: Option<LogDestination>,
-    /// Where metrics and health are served; nowhere when absent.
-    pub admin: Option<SocketAddr>,
+    /// Where the switch shows itself and takes changes; nowhere when absent.
+    pub admin: Option<Arc<Admin>>,
     /// In the order of the file.
     pub listeners: Vec<Listener>,
     /// In the order of the file; [`PoolIndex`] is a position here.

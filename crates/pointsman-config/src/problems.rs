@@ -1,10 +1,13 @@
 //! What is wrong with a configuration, file by file, and how it is shown.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Colour, Diagnostic, Severity, draw};
+use pointsman_rules::{Colour, Diagnostic, Severity, Span, draw};
 
+use crate::findings::Findings;
+use crate::reading::reason;
 use crate::watch::WatchedFile;
 
 /// Findings about the files of one configuration.
@@ -83,8 +86,21 @@ impl Problems {
         self.files.extend(other.files);
     }
 
+    /// The findings about one file.
+    pub(crate) fn of(path: &Path, source: &str, findings: Findings<'_>) -> Self {
+        let mut problems = Self::default();
+        problems.add(path, Arc::from(source), findings.into_sorted());
+        problems
+    }
+
+    /// That a configuration file cannot be read.
+    pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Self {
+        let message = format!("cannot read `{}`: {}", path.display(), reason(error));
+        Self::unreadable(path, Diagnostic::error(Span::default(), message))
+    }
+
     /// The one finding of a configuration file that cannot be read.
-    pub(crate) fn unreadable(path: &Path, diagnostic: Diagnostic) -> Self {
+    fn unreadable(path: &Path, diagnostic: Diagnostic) -> Self {
         let mut problems = Self { unreadable: true, ..Self::default() };
         problems.add(path, Arc::from(""), vec![diagnostic]);
         problems

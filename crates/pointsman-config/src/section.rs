@@ -36,6 +36,15 @@ impl<'t> Section<'t> {
         Self { schema: &ROOT, table, at: Span::default(), name: None, findings }.looked_at()
     }
 
+    /// Takes one table of a configuration alone; what is wrong with the others is not looked for.
+    pub(crate) fn part(
+        table: &'t DeTable<'t>,
+        findings: &'t Findings<'t>,
+        name: &'static str,
+    ) -> Option<Self> {
+        Self { schema: &ROOT, table, at: Span::default(), name: None, findings }.section(name)
+    }
+
     /// Reports the keys in the table that are unknown and those that are missing.
     fn looked_at(self) -> Self {
         let Self { schema, table, findings, .. } = self;

@@ -35,9 +35,18 @@ pub(crate) struct Spec {
     pub(crate) sticky_key: Option<[u8; 16]>,
     /// `-` is standard output.
     pub(crate) access_log: Option<Spanned<String>>,
-    pub(crate) admin: Option<Spanned<SocketAddr>>,
+    pub(crate) admin: Option<AdminSpec>,
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) pools: Vec<PoolSpec>,
+}
+
+/// The admin listener as written.
+pub(crate) struct AdminSpec {
+    /// Absent only where that was reported.
+    pub(crate) bind: Option<Spanned<SocketAddr>>,
+    /// Relative to the configuration file.
+    pub(crate) token_file: Option<Spanned<String>>,
+    pub(crate) allowed_origins: Vec<Spanned<Box<str>>>,
 }
 
 /// A listener as written.
@@ -132,9 +141,19 @@ impl Spec {
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
-            admin: root.section("admin").and_then(|admin| admin.parsed("bind", notation::bind_address)),
+            admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),
+        }
+    }
+}
+
+impl AdminSpec {
+    pub(crate) fn read(section: &Section<'_>) -> Self {
+        Self {
+            bind: section.parsed("bind", notation::bind_address),
+            token_file: section.parsed("token_file", notation::path),
+            allowed_origins: section.parsed_list("allowed_origins", notation::origin),
         }
     }
 }

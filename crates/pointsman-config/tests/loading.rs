@@ -46,7 +46,8 @@ fn check_process(plan: &Plan) {
     assert_eq!(plan.hold_total_bytes_max, 2_000_000);
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
-    assert_eq!(plan.admin, "127.0.0.1:0".parse().ok());
+    let admin = plan.admin.as_ref().map(|admin| admin.bind);
+    assert_eq!(admin, "127.0.0.1:0".parse().ok());
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((plan.buffer_bytes_max, plan.hold_total_bytes_max), (None, 256 * 1024 * 1024));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
     assert_eq!(plan.tunnel_drain_ms_max, 20_000);
-    assert_eq!((plan.access_log, plan.admin), (None, None));
+    assert!(plan.access_log.is_none() && plan.admin.is_none());
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));
@@ -175,6 +176,36 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     Ok(())
 }
 
+/// Tokens that others on the machine can read or change are theirs, too.
+#[test]
+fn tokens_are_for_their_owner() -> TestResult {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir()?;
+    let (path, tokens) = (folder.path().join("pointsman.toml"), folder.path().join("tokens"));
+    fs::write(
+        &path,
+        "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"p\"\n\
+         [pool.p]\nservers = [\"127.0.0.1:9001\"]\n\
+         [admin]\nbind = \"127.0.0.1:0\"\ntoken_file = \"tokens\"\n",
+    )?;
+    fs::write(&tokens, "000102030405060708090a0b0c0d0e0f\n")?;
+    let modes = [
+        (0o600, None),
+        (0o640, None),
+        (0o604, Some("read `")),
+        (0o602, Some("write `")),
+        (0o666, Some("read and write `")),
+    ];
+    for (mode, expected) in modes {
+        fs::set_permissions(&tokens, fs::Permissions::from_mode(mode))?;
+        let said = shown(Plan::check_only(&path))?.warnings.render(Colour::Never);
+        let is_expected =
+            expected.map_or(said.is_empty(), |what| said.contains(&format!("can {what}tokens`")));
+        assert!(is_expected, "{mode:o}: {said}");
+    }
+    Ok(())
+}
+
 #[test]
 fn every_file_is_watched() -> TestResult {
     let folder = tempfile::tempdir()?;
@@ -186,18 +217,21 @@ fn every_file_is_watched() -> TestResult {
     fs::write(&ca, issued.cert.pem())?;
     fs::write(&key, issued.signing_key.serialize_pem())?;
     fs::write(&rules, "else: routeTo(standard);\n")?;
+    let tokens = folder.path().join("tokens");
+    fs::write(&tokens, "000102030405060708090a0b0c0d0e0f\n")?;
     fs::write(
         &path,
         "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\n\
          tls = { certificate = \"a.crt\", key = \"a.key\" }\n\
-         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\ntls = { ca = \"ca.crt\" }\n",
+         [pool.standard]\nservers = [\"127.0.0.1:9001\"]\ntls = { ca = \"ca.crt\" }\n\
+         [admin]\nbind = \"127.0.0.1:0\"\ntoken_file = \"tokens\"\n",
     )?;
     let first = shown(Plan::load(&path, None))?;
     assert!(first.plan.listeners[0].is_tls());
     assert!(first.plan.pools[0].servers[0].tls.is_some());
     let second = shown(Plan::load(&path, Some(&first.plan)))?;
     assert_eq!(first.plan.pools, second.plan.pools, "an equal connector takes the place of the first");
-    for file in [&path, &certificate, &key, &ca, &rules] {
+    for file in [&path, &certificate, &key, &ca, &rules, &tokens] {
         assert!(!changed(&second.files));
         let content = fs::read(file)?;
         fs::write(file, "something else")?;

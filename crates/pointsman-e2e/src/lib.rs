@@ -49,7 +49,7 @@ pub use pattern::Pattern;
 pub use peer::{Peer, peers_installed, run_peer, without_netlink};
 pub use process::{descriptors_of, descriptors_of_this_process};
 pub use raw_origin::{RawOrigin, read_head};
-pub use setup::Setup;
+pub use setup::{ADMIN_TOKEN, Setup};
 pub use switch::Switch;
 pub use tls::TlsClient;
 pub use tls_server::{Shaken, TlsServer};

@@ -1,10 +1,15 @@
 //! What the operator writes: a configuration, rules and certificates in a folder.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::{Origin, Pair, Switch, binary};
+
+/// A token that may change the switch.
+pub const ADMIN_TOKEN: &str = "8f1d5b0c2e7a49630f1e2d3c4b5a6978";
 
 /// A configuration to be. It starts with one plain listener called `shop` on a free port of loopback,
 /// an access log on standard output and an admin listener, and looks at its files only on SIGHUP.
@@ -49,6 +54,14 @@ impl Setup {
     pub fn top(mut self, keys: &str) -> Self {
         writeln!(self.top, "{keys}").expect("memory");
         self
+    }
+
+    /// The admin listener has this token, `ADMIN_TOKEN`, and an address that commands find.
+    #[must_use]
+    pub fn with_token(self) -> Self {
+        let address = Origin::free_address();
+        let admin = format!("[admin]\nbind = \"{address}\"\ntoken_file = \"admin.token\"");
+        self.top(&admin).file("admin.token", &format!("deploy {ADMIN_TOKEN}\n"))
     }
 
     /// The rules of the current listener.
@@ -198,7 +211,9 @@ impl Setup {
         if !self.top.contains("[access_log]") {
             text.push_str("\n[access_log]\npath = \"-\"\n");
         }
-        text.push_str("\n[admin]\nbind = \"127.0.0.1:0\"\n");
+        if !self.top.contains("[admin]") {
+            text.push_str("\n[admin]\nbind = \"127.0.0.1:0\"\n");
+        }
         for listener in &self.listeners {
             listener.write(&mut text, self.first_pool());
         }
@@ -215,6 +230,9 @@ impl Setup {
             // By rename, so that a switch that looks at its files never sees half of one.
             let (next, path) = (folder.join(format!(".{name}")), folder.join(name));
             std::fs::write(&next, contents).expect("a writable folder");
+            if name.ends_with(".token") {
+                std::fs::set_permissions(&next, Permissions::from_mode(0o600)).expect("it is ours");
+            }
             std::fs::rename(next, path).expect("a writable folder");
         };
         for (name, contents) in &self.files {

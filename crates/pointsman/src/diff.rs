@@ -91,7 +91,7 @@ impl Options {
 }
 
 /// Each listener that stands in both, beside those that stand in one alone.
-fn compared(old: &Rules, new: &Rules) -> Report {
+pub(crate) fn compared(old: &Rules, new: &Rules) -> Report {
     let mut report = Report::default();
     if old.are_alone {
         let stands = old.stands.first().zip(new.stands.first());

@@ -6,6 +6,7 @@ mod demo;
 mod diff;
 mod explain;
 mod format;
+mod reload;
 mod replay;
 mod run;
 mod test;
@@ -35,6 +36,7 @@ pointsman, a secure content switch
     pointsman test RULES [TESTS...]      the tests of rules, and which rules they take
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
     pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
+    pointsman reload [--dry-run]         the running switch reads its files again, or what that would change
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Some("test") => test::test(rest),
         Some("replay") => replay::replay(rest),
         Some("diff") => diff::diff(rest),
+        Some("reload") => reload::reload(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {
@@ -67,7 +70,8 @@ fn main() -> ExitCode {
 }
 
 fn no_command(word: &str) -> String {
-    const COMMANDS: [&str; 9] = ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "demo"];
+    const COMMANDS: [&str; 10] =
+        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "demo"];
     const OTHER_NAMES: [(&str, &str); 8] = [
         ("format", "fmt"),
         ("validate", "check"),

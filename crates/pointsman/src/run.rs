@@ -1,10 +1,13 @@
 //! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM.
 
+mod aside;
 mod control;
 mod descriptors;
 mod difference;
 mod memory;
 mod notice;
+mod pages;
+mod reloads;
 mod shortage;
 
 use std::ffi::OsString;
@@ -90,13 +93,13 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
-    let admin = plan.admin;
+    let admin = plan.admin.as_ref().map(|admin| admin.bind);
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
     let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
     let memory = memory::for_clients(threads);
     notice::maybe(memory::warning(memory, &plan));
     let random = random_keys()?;
-    let fixed = control::Fixed::of(&plan);
+    let fixed = reloads::Fixed::of(&plan);
     let switch = Switch::start(
         plan,
         Start {

@@ -1,5 +1,6 @@
 //! The real binary, seen from outside. One test binary for all subjects, so that it links once.
 
+mod admin;
 mod assertions;
 mod balance;
 mod bodies;
@@ -38,6 +39,7 @@ mod pipelining;
 mod proxy_protocol;
 mod refusals;
 mod reload;
+mod reload_command;
 mod replay;
 mod rule_tests;
 mod sandboxes;

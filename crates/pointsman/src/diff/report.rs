@@ -15,7 +15,7 @@ const UNSETTLED: u8 = 3;
 
 /// All listeners.
 #[derive(Default)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) compared: Vec<Compared>,
     /// Listeners that stand on one side alone.
     pub(super) only_old: Vec<String>,
@@ -200,6 +200,15 @@ impl Report {
         !self.differs() && self.compared.iter().all(|compared| compared.is_equal)
     }
 
+    /// What came of it, in a word.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match self.status() {
+            0 => "equal",
+            1 => "different",
+            _ => "not settled",
+        }
+    }
+
     /// A difference weighs more than what is not settled.
     pub(super) fn status(&self) -> u8 {
         match self.differs() {
@@ -209,7 +218,7 @@ impl Report {
         }
     }
 
-    pub(super) fn text(&self, colour: Colour) -> String {
+    pub(crate) fn text(&self, colour: Colour) -> String {
         let mut text = String::new();
         for compared in &self.compared {
             compared.text(&mut text, colour);
@@ -223,25 +232,27 @@ impl Report {
     }
 
     pub(super) fn json(&self) -> String {
+        format!("{:#}\n", self.to_json())
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
         let compared: Vec<_> = self.compared.iter().map(Compared::to_json).collect();
-        let report = json!({
+        json!({
             "version": 1,
             "equal": self.is_equal(),
             "compared": compared,
             "only_old": self.only_old,
             "only_new": self.only_new,
-        });
-        format!("{report:#}\n")
+        })
     }
 
     /// `different: 2 ways, 1 unknown`
-    pub(super) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let groups: usize = self.compared.iter().map(|compared| compared.groups_count).sum();
         let unknown: usize = self.compared.iter().map(|compared| compared.unknown_count).sum();
-        let verdict = match self.status() {
-            0 => return "equal: every request is decided alike".to_owned(),
-            1 => "different",
-            _ => "not settled",
+        let verdict = match self.verdict() {
+            "equal" => return "equal: every request is decided alike".to_owned(),
+            verdict => verdict,
         };
         let rest = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
         format!("{verdict}: {}{rest}", plural(groups, "way"))

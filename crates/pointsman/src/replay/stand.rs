@@ -82,6 +82,12 @@ pub(crate) fn both(
 }
 
 impl Rules {
+    /// The listeners of a plan.
+    pub(crate) fn of(plan: &Plan) -> Rules {
+        let stands = plan.listeners.iter().map(|listener| Stand::of(listener, plan));
+        Rules { stands: stands.collect(), are_alone: false }
+    }
+
     /// The listener of this name, or the only one that reads requests; of rules by themselves the only place there is.
     pub(super) fn stand(&self, listener: Option<&str>) -> Option<&Stand> {
         let mut stands = self.stands.iter();

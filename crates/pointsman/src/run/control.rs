@@ -9,15 +9,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointsman_admin::{Page, Pages};
-use pointsman_config::{Loaded, LogDestination, Plan, WatchedFile, changed};
+use pointsman_config::{WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
-use pointsman_telemetry::{AccessLog, BufferBytes, Metrics};
+use pointsman_telemetry::{AccessLog, Metrics};
 
+use super::aside::Aside;
 use super::notice::{self, notice};
+use super::pages::SwitchPages;
+use super::reloads::{Fixed, Reloads};
 use super::shortage::Watch;
-use super::{descriptors, difference, memory};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
@@ -58,71 +59,6 @@ pub(super) struct Limits {
     pub(super) memory: u64,
 }
 
-/// What only a restart can change.
-#[derive(PartialEq)]
-pub(super) struct Fixed {
-    threads: Option<usize>,
-    access_log: Option<LogDestination>,
-    admin: Option<SocketAddr>,
-    upstream_idle_connections_max: u32,
-    splice_pipes_max: u32,
-    own_descriptor_tables: bool,
-}
-
-impl Fixed {
-    pub(super) fn of(plan: &Plan) -> Fixed {
-        Fixed {
-            threads: plan.threads,
-            access_log: plan.access_log.clone(),
-            admin: plan.admin,
-            upstream_idle_connections_max: plan.upstream_idle_connections_max,
-            splice_pipes_max: plan.splice_pipes_max,
-            own_descriptor_tables: plan.own_descriptor_tables,
-        }
-    }
-
-    /// The keys whose change waits for a restart.
-    fn differing(&self, other: &Fixed) -> Vec<&'static str> {
-        let pairs = [
-            ("threads", self.threads != other.threads),
-            ("access_log", self.access_log != other.access_log),
-            ("admin", self.admin != other.admin),
-            (
-                "upstream_idle_connections_max",
-                self.upstream_idle_connections_max != other.upstream_idle_connections_max,
-            ),
-            ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
-            ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
-        ];
-        pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
-    }
-}
-
-/// The pages of the admin listener.
-struct SwitchPages {
-    switch: Rc<RefCell<Switch>>,
-    metrics: Arc<Metrics>,
-    draining: Rc<Cell<bool>>,
-}
-
-impl Pages for SwitchPages {
-    fn page(&self, path: &[u8]) -> Option<Page> {
-        match path {
-            b"/metrics" => {
-                let mut text = String::new();
-                let switch = self.switch.borrow();
-                let budget = switch.budget();
-                let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
-                self.metrics.render(buffers, &|pool, server| switch.in_flight(pool, server), &mut text);
-                Some(Page::metrics(text))
-            }
-            b"/health" if self.draining.get() => Some(Page::plain(503, "draining")),
-            b"/health" => Some(Page::plain(200, "ok")),
-            _ => None,
-        }
-    }
-}
-
 impl Control {
     pub(super) fn run(self) -> ExitCode {
         let (signals, log) = (self.signals.clone(), self.log.clone());
@@ -158,17 +94,26 @@ impl Control {
             let timers = Timers::default();
             let ticking = timers.clone();
             spawn(async move { ticking.run(|| ControlFlow::Continue(())).await });
+            let reloads = Rc::new(Reloads {
+                switch: switch.clone(),
+                metrics: metrics.clone(),
+                log,
+                config,
+                files: RefCell::new(files),
+                fixed,
+                threads,
+                limits,
+            });
             if let Some(address) = admin {
-                let (switch, metrics, draining) = (switch.clone(), metrics.clone(), draining.clone());
-                serve_admin(address, &timers, SwitchPages { switch, metrics, draining })?;
+                let (switch, reloads, draining) = (switch.clone(), reloads.clone(), draining.clone());
+                let pages = SwitchPages { switch, metrics, reloads, draining, aside: Aside::default() };
+                serve_admin(address, &timers, pages)?;
             }
             notice(&format!("ready threads={threads}"));
             let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
-            let (switch, metrics) = (&switch, &metrics);
-            let reloads = Reloads { switch, metrics, config, files, fixed, threads, limits };
-            reloads.until_told_to_end(&mut waits, log.as_ref()).await;
+            until_told_to_end(&reloads, &mut waits).await;
             draining.set(true);
-            Ok(drain(switch, &mut waits).await)
+            Ok(drain(&switch, &mut waits).await)
         })
     }
 }
@@ -202,75 +147,24 @@ impl Waits<'_> {
     }
 }
 
-/// Reloads the configuration when something says so.
-struct Reloads<'a> {
-    switch: &'a RefCell<Switch>,
-    metrics: &'a Metrics,
-    config: PathBuf,
-    files: Vec<WatchedFile>,
-    fixed: Fixed,
-    threads: usize,
-    limits: Limits,
-}
-
-impl Reloads<'_> {
-    async fn until_told_to_end(mut self, waits: &mut Waits<'_>, log: Option<&AccessLog>) {
-        let mut looked = Instant::now();
-        let mut shortages = Watch::new();
-        loop {
-            match waits.signal_within(HOUSEKEEPING_MS).await {
-                Some(Signal::Terminate | Signal::Interrupt) => return,
-                Some(Signal::HangUp) => {
-                    log.inspect(|log| log.reopen());
-                    self.reload();
-                }
-                None => {}
-            }
-            self.switch.borrow_mut().clear_up();
-            shortages.look(self.switch.borrow().shortages()).for_each(|line| notice(&line));
-            let watch_ms = self.switch.borrow().watch_ms();
-            if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
-                looked = Instant::now();
-                if changed(&self.files) {
-                    self.reload();
-                }
-            }
+async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
+    let switch = &reloads.switch;
+    let mut looked = Instant::now();
+    let mut shortages = Watch::new();
+    loop {
+        // Why one is refused has been said.
+        match waits.signal_within(HOUSEKEEPING_MS).await {
+            Some(Signal::Terminate | Signal::Interrupt) => return,
+            Some(Signal::HangUp) => drop(reloads.begin_anew()),
+            None => {}
         }
-    }
-
-    /// Loads the configuration again. A bad one changes nothing and says why.
-    fn reload(&mut self) {
-        let mut switch = self.switch.borrow_mut();
-        // Reloads that come thick and fast would pile up the plans of all of them until the next look.
-        switch.clear_up();
-        let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
-            Ok(loaded) => loaded,
-            Err(problems) => {
-                self.metrics.reload_refused();
-                // Until one of these files changes again there is nothing to try again.
-                self.files = problems.watched().to_vec();
-                return notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
-            }
-        };
-        notice::warnings(&loaded);
-        let Loaded { plan, files, .. } = loaded;
-        self.files = files;
-        for key in self.fixed.differing(&Fixed::of(&plan)) {
-            notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
-        }
-        notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
-        notice::maybe(memory::warning(self.limits.memory, &plan));
-        let replaced = switch.with_plan(|old| difference::replaced(old, &plan));
-        match switch.publish(plan) {
-            Ok(generation) => {
-                self.metrics.reloaded(generation);
-                notice::listening(&switch);
-                notice(&format!("reloaded generation={generation}"));
-                difference::say(replaced);
-            }
-            Err(fault) => {
-                self.metrics.reload_refused();
-                notice(&format!("reload refused: {fault}"));
+        switch.borrow_mut().clear_up();
+        shortages.look(switch.borrow().shortages()).for_each(|line| notice(&line));
+        let watch_ms = switch.borrow().watch_ms();
+        if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
+            looked = Instant::now();
+            if changed(&reloads.files.borrow()) {
+                drop(reloads.reload());
             }
         }
     }

@@ -1,0 +1,196 @@
+//! Who may ask what.
+
+use std::net::IpAddr;
+
+use pointsman_config::Admin;
+
+use crate::page::Page;
+use crate::route::{Found, Needs, Route, find};
+
+/// What is known of a request before its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    /// Absent in HTTP/1.0.
+    pub(crate) host: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) authorization: Option<&'a str>,
+    /// Whether it comes from the loopback.
+    pub(crate) is_local: bool,
+}
+
+/// What whoever asks may do, or the answer that they may not.
+pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static Route, Page> {
+    // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
+    if asked.host.is_some_and(|host| !is_ours(host, admin)) {
+        let detail = "Host must be `localhost`, an address, or the host of an origin in `allowed_origins`";
+        return Err(Page::problem(403, detail));
+    }
+    if asked.origin.is_some_and(|origin| !may_ask(origin, asked.host, admin)) {
+        return Err(Page::problem(
+            403,
+            "web pages of that origin may not ask: `allowed_origins` names those that may",
+        ));
+    }
+    match find(asked.method, asked.path) {
+        Found::Route(route) => check_token(route.needs, asked, admin).map(|()| route),
+        Found::Methods(methods) => {
+            Err(Page::problem(405, format!("there is {methods} alone"))
+                .with_line(&format!("Allow: {methods}")))
+        }
+        Found::Nothing => {
+            Err(Page::problem(404, "nothing is there: `/api/v1/openapi.json` says what is where"))
+        }
+    }
+}
+
+/// Who shows a token, if somebody does.
+pub(crate) fn holder<'a>(authorization: Option<&str>, admin: Option<&'a Admin>) -> Option<&'a str> {
+    let (scheme, token) = authorization?.split_once(' ')?;
+    let token = token.trim_matches(' ');
+    admin?.tokens.holder(token.as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("bearer"))
+}
+
+fn check_token(needs: Needs, asked: &Asked<'_>, admin: Option<&Admin>) -> Result<(), Page> {
+    let is_free = needs == Needs::Read && asked.is_local;
+    if is_free || holder(asked.authorization, admin).is_some() {
+        return Ok(());
+    }
+    if admin.is_none_or(|admin| admin.tokens.are_none()) {
+        let detail = "it needs a token, and nobody has one: `token_file` of `[admin]` is not set";
+        return Err(Page::problem(403, detail));
+    }
+    let detail = match asked.authorization {
+        None => "it needs a token: `Authorization: Bearer TOKEN`",
+        Some(_) => "the token is not known",
+    };
+    Err(Page::problem(401, detail).with_line("WWW-Authenticate: Bearer realm=\"pointsman\""))
+}
+
+fn is_ours(authority: &str, admin: Option<&Admin>) -> bool {
+    let host = host_of(authority);
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_allowed = |origin: &str| {
+        origin.split_once("://").is_some_and(|(_, authority)| host_of(authority).eq_ignore_ascii_case(host))
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok()
+        || admin.is_some_and(|admin| admin.allowed_origins.iter().any(|origin| is_allowed(origin)))
+}
+
+/// Without the port.
+fn host_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// The listener's own pages, and those that the operator names.
+fn may_ask(origin: &str, host: Option<&str>, admin: Option<&Admin>) -> bool {
+    let own = |host: &str| origin.strip_prefix("http://").is_some_and(|own| own.eq_ignore_ascii_case(host));
+    host.is_some_and(own)
+        || admin
+            .is_some_and(|admin| admin.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin)))
+}
+
+#[cfg(test)]
+mod tests {
+    use pointsman_config::{AdminClient, Plan};
+
+    use super::*;
+    use crate::route::ROUTES;
+
+    const TOKEN: &str = "000102030405060708090a0b0c0d0e0f";
+
+    /// What a configuration with a token, or without one, says of the admin listener.
+    fn admin(keys: &str) -> std::sync::Arc<Admin> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("pointsman.toml");
+        let text = format!(
+            "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"p\"\n[pool.p]\n\
+             servers = [\"127.0.0.1:1\"]\n[admin]\nbind = \"127.0.0.1:9090\"\n{keys}\n"
+        );
+        std::fs::write(&path, text).expect("a writable folder");
+        std::fs::write(folder.path().join("tokens"), format!("deploy {TOKEN}\n")).expect("a writable folder");
+        let client = AdminClient::of(&path).unwrap_or_else(|_| panic!("it is good: {keys}"));
+        let has_token = client.expect("there is an admin listener").token.is_some();
+        assert_eq!(has_token, keys.contains("token_file"), "{keys}");
+        let loaded = Plan::load(&path, None).unwrap_or_else(|_| panic!("it is good: {keys}"));
+        loaded.plan.admin.expect("there is an admin listener")
+    }
+
+    fn status(asked: &Asked<'_>, admin: Option<&Admin>) -> u16 {
+        admit(asked, admin).map_or_else(|page| page.status(), |_| 200)
+    }
+
+    const READ: Asked<'_> = Asked {
+        method: "GET",
+        path: "/metrics",
+        host: Some("localhost:9090"),
+        origin: None,
+        authorization: None,
+        is_local: true,
+    };
+
+    #[test]
+    fn pages_are_read_under_the_hosts_own_name() {
+        let admin = admin("allowed_origins = [\"https://Console.example:8443\"]");
+        let check =
+            |asked: Asked<'_>, expected| assert_eq!(status(&asked, Some(&admin)), expected, "{asked:?}");
+        for host in ["localhost", "127.0.0.1", "[::1]:9090", "LOCALHOST:1", "console.example:9090"] {
+            check(Asked { host: Some(host), ..READ }, 200);
+        }
+        for host in ["rebound.example", "", "localhost.rebound.example", "console.example.rebound.example"] {
+            check(Asked { host: Some(host), ..READ }, 403);
+        }
+        check(Asked { host: None, ..READ }, 200);
+        for origin in ["http://localhost:9090", "https://console.example:8443"] {
+            check(Asked { origin: Some(origin), ..READ }, 200);
+        }
+        for origin in
+            ["http://a", "null", "https://localhost:9090", "http://localhost", "http://console.example:8443"]
+        {
+            check(Asked { origin: Some(origin), ..READ }, 403);
+        }
+        check(Asked { path: "/other", ..READ }, 404);
+        check(Asked { method: "POST", ..READ }, 405);
+    }
+
+    #[test]
+    fn every_route_asks_who_it_is() {
+        let (with, without) = (admin("token_file = \"tokens\""), admin(""));
+        let good = format!("Bearer {TOKEN}");
+        let wrong = [
+            "",
+            "Bearer",
+            "Bearer ",
+            &good[..good.len() - 1],
+            &good.replace("Bearer", "Basic"),
+            TOKEN,
+            "Bearer x",
+        ];
+        for route in ROUTES {
+            let asked = Asked { method: route.method, path: route.path, ..READ };
+            let changes = route.needs == Needs::Change;
+            for is_local in [true, false] {
+                let asked = Asked { is_local, ..asked };
+                let is_free = is_local && !changes;
+                for given in wrong.iter().copied().map(Some).chain([None]) {
+                    let asked = Asked { authorization: given, ..asked };
+                    assert_eq!(status(&asked, Some(&with)), if is_free { 200 } else { 401 }, "{asked:?}");
+                }
+                let asked = Asked { authorization: Some(&good), ..asked };
+                assert_eq!(status(&asked, Some(&with)), 200, "{asked:?}");
+                for nobody in [Some(&*without), None] {
+                    assert_eq!(status(&asked, nobody), if is_free { 200 } else { 403 }, "{asked:?}");
+                }
+                let asked = Asked { origin: Some("https://page.example"), ..asked };
+                assert_eq!(status(&asked, Some(&with)), 403, "{asked:?}");
+            }
+        }
+        assert_eq!(holder(Some(&good), Some(&with)), Some("deploy"));
+        assert_eq!(holder(Some(&good.replace("Bearer", "bearer")), Some(&with)), Some("deploy"));
+    }
+}

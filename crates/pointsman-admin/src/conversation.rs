@@ -1,0 +1,210 @@
+//! One request and its answer; then the connection closes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, Method, RequestHead, Unfinished, Version};
+use pointsman_net::{BufferPool, Clock, PooledBuffer, Tcp, Timers, write_all};
+use pointsman_telemetry::DateLine;
+use tokio::io::AsyncWrite;
+
+use crate::access::{Asked, admit, holder};
+use crate::audit::Audit;
+use crate::page::Page;
+use crate::places::Place;
+use crate::route::{Call, Route};
+use crate::{Pages, Request, openapi};
+
+/// How long a client may take for its request, and for its answer.
+const CLIENT_MS_MAX: u32 = 10_000;
+/// How long the switch may take in between.
+const WORK_MS_MAX: u32 = 120_000;
+/// How long what a refused client still sends is read, so that it gets to read its answer.
+const LINGER_MS_MAX: u32 = 1000;
+/// The longest body. No route reads one yet; what is sent is read and counts for nothing.
+const BODY_BYTES_MAX: u64 = 64 * 1024;
+
+/// A request that was read, with what is known of who asks.
+struct Heard {
+    method: String,
+    target: String,
+    who: Option<String>,
+    /// What is to be done, or the answer that it is not.
+    asked: Result<Request, Page>,
+    to: AnswerTo,
+    /// Whether its body was left unread.
+    is_left: bool,
+}
+
+pub(crate) async fn converse(
+    mut tcp: Tcp,
+    peer: SocketAddr,
+    place: Place,
+    timers: Timers,
+    pages: Rc<dyn Pages>,
+    buffers: BufferPool,
+) {
+    let mut deadline = timers.deadline();
+    let reading = hear(&mut tcp, peer, &place, &*pages, &buffers);
+    // Who is gone, was too slow or gave way has no answer.
+    let Ok(Ok(Some(heard))) = deadline.within(CLIENT_MS_MAX, reading).await else { return };
+    place.is_answered();
+    let Heard { method, target, who, asked, to, is_left } = heard;
+    let page = match asked {
+        Ok(Request { call: Call::OpenApi, .. }) => Page::json(&openapi::document()),
+        Ok(request) => {
+            let work = pages.clone().answer(request);
+            let late = |_| Page::problem(504, format!("it takes longer than {} s", WORK_MS_MAX / 1000));
+            deadline.within(WORK_MS_MAX, work).await.unwrap_or_else(late)
+        }
+        Err(page) => page,
+    };
+    if !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
+        let (who, status, refusal) = (who.as_deref(), page.status(), page.detail());
+        pages.audit(&Audit { who, from: peer, method: &method, target: &target, status, refusal });
+    }
+    let answer = page.write(to, &DateLine::at(Clock::start().unix_us()));
+    let written = deadline.within(CLIENT_MS_MAX, write_all(&mut tcp, &answer, &mut 0)).await;
+    if is_left && matches!(written, Ok(Ok(()))) {
+        let mut rest = buffers.take_later();
+        // However that ends, nothing more is done for it.
+        let (Ok(_) | Err(_)) = deadline.within(LINGER_MS_MAX, linger(&mut tcp, &place, &mut rest)).await;
+    }
+}
+
+/// Reads a request as far as it is allowed; nothing where the client says nothing.
+async fn hear(
+    tcp: &mut Tcp,
+    peer: SocketAddr,
+    place: &Place,
+    pages: &dyn Pages,
+    buffers: &BufferPool,
+) -> io::Result<Option<Heard>> {
+    let mut received = buffers.take_later();
+    let mut head = RequestHead::default();
+    let mut unfinished = Unfinished::default();
+    loop {
+        match head.parse_on(&received, &mut unfinished, &HeadLimits::default()) {
+            Ok(true) => break,
+            Ok(false) => {}
+            Err(refusal) => {
+                let page = Page::problem(refusal.status(), refusal.sentence());
+                return Ok(Some(Heard::refused(page)));
+            }
+        }
+        if place.read(tcp, &mut received).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let mut heard = judge(&head, &received, peer, pages);
+    if heard.asked.is_ok() {
+        if head.expects_continue() {
+            write_all(tcp, b"HTTP/1.1 100 Continue\r\n\r\n", &mut 0).await?;
+        }
+        if let Err(page) = skip_body(tcp, place, &head, &mut received).await? {
+            heard.asked = Err(page);
+        }
+    }
+    heard.is_left = heard.asked.is_err() && head.framing() != Framing::None;
+    Ok(Some(heard))
+}
+
+/// What is asked and by whom; nothing of the body is looked at before that.
+fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Pages) -> Heard {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let field = |name: &str| {
+        let mut lines =
+            head.lines().iter().filter(|line| line.name(received).eq_ignore_ascii_case(name.as_bytes()));
+        let value = lines.next().map(|line| text(line.value(received)));
+        if lines.next().is_some() {
+            Err(Page::problem(400, format!("`{name}` is there twice")))
+        } else {
+            Ok(value)
+        }
+    };
+    let method = text(head.method_name(received));
+    let target = text(head.path_and_query(received));
+    let admin = pages.settings();
+    let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
+    let mut heard =
+        Heard { method, target, who: None, asked: Err(Page::problem(400, "")), to, is_left: false };
+    let (origin, authorization) = match (field("origin"), field("authorization")) {
+        (Ok(origin), Ok(authorization)) => (origin, authorization),
+        (Err(page), _) | (_, Err(page)) => return Heard { asked: Err(page), ..heard },
+    };
+    let authority = text(head.authority(received));
+    let (path, query) = heard.target.split_once('?').unwrap_or((&heard.target, ""));
+    let asked = Asked {
+        method: &heard.method,
+        path,
+        host: Some(&*authority).filter(|_| head.version() != Version::Http10 || !authority.is_empty()),
+        origin: origin.as_deref(),
+        authorization: authorization.as_deref(),
+        is_local: peer.ip().is_loopback(),
+    };
+    let route = admit(&asked, admin.as_deref());
+    let asked = route.and_then(|route| request(route, query));
+    heard.who = holder(authorization.as_deref(), admin.as_deref()).map(str::to_owned);
+    heard.asked = asked;
+    heard
+}
+
+fn request(route: &Route, query: &str) -> Result<Request, Page> {
+    let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
+    Ok(Request { call: route.call, query })
+}
+
+/// Reads the body to its end.
+async fn skip_body(
+    tcp: &mut Tcp,
+    place: &Place,
+    head: &RequestHead,
+    received: &mut PooledBuffer,
+) -> io::Result<Result<(), Page>> {
+    let mut body = BodyReader::new(head.framing());
+    let mut at = head.head_bytes();
+    let mut read_bytes = 0;
+    let too_large = || Ok(Err(Page::problem(413, format!("a body has up to {BODY_BYTES_MAX} bytes"))));
+    if matches!(head.framing(), Framing::Length(bytes) if bytes > BODY_BYTES_MAX) {
+        return too_large();
+    }
+    while !body.is_done() {
+        if at == received.len() {
+            received.clear();
+            at = 0;
+            if place.read(tcp, received).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        match body.feed(&received[at..]) {
+            Ok(fed) => {
+                at += fed.used;
+                read_bytes += fed.used as u64;
+            }
+            Err(fault) => return Ok(Err(Page::problem(400, fault.sentence()))),
+        }
+        if read_bytes > BODY_BYTES_MAX {
+            return too_large();
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Reads on until the client closes: closed before that, the connection would be reset, and the answer with it.
+async fn linger(tcp: &mut Tcp, place: &Place, rest: &mut PooledBuffer) -> io::Result<()> {
+    std::future::poll_fn(|context| Pin::new(&mut *tcp).poll_shutdown(context)).await?;
+    while place.read(tcp, rest).await? > 0 {
+        rest.clear();
+    }
+    Ok(())
+}
+
+impl Heard {
+    /// What could not even be read.
+    fn refused(page: Page) -> Heard {
+        let (method, target) = ("GET".to_owned(), String::new());
+        Heard { method, target, who: None, asked: Err(page), to: AnswerTo::Other, is_left: false }
+    }
+}

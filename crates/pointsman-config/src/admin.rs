@@ -1,0 +1,184 @@
+//! The admin listener: where it listens, who may change something there, and how a command finds it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use pointsman_rules::Span;
+
+use crate::findings::{Findings, Spanned};
+use crate::lower::Outside;
+use crate::reading::{reason, text};
+use crate::section::Section;
+use crate::spec::AdminSpec;
+use crate::tokens::{self, Tokens};
+use crate::{Problems, WatchedFile, syntax};
+
+/// Where the switch shows itself, and takes changes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Where it listens.
+    pub bind: SocketAddr,
+    /// Who may change something; none without a file of tokens.
+    pub tokens: Tokens,
+    /// Web pages that may ask, besides those of the listener itself: `https://console.example`, in lower case.
+    pub allowed_origins: Vec<Box<str>>,
+}
+
+/// What a command needs that speaks to a running switch.
+#[derive(Debug)]
+pub struct AdminClient {
+    /// Where the switch listens for it.
+    pub address: SocketAddr,
+    /// The first token of the file; absent where no file is named.
+    pub token: Option<String>,
+}
+
+impl AdminClient {
+    /// Reads what a configuration says of its admin listener, whatever else is wrong with the file: a command must
+    /// find the switch also to be told so. `None` where it has no admin listener.
+    ///
+    /// # Errors
+    /// What is wrong with this part of the file, or that the file cannot be read.
+    pub fn of(path: &Path) -> Result<Option<AdminClient>, Problems> {
+        let (_, content) = WatchedFile::read(path);
+        let source = content.and_then(text).map_err(|error| Problems::cannot_read(path, &error))?;
+        let (table, errors) = syntax::parse(&source);
+        let is_torn = !errors.is_empty();
+        let findings = Findings::around(&source, errors);
+        let Some(section) = Section::part(table.get_ref(), &findings, "admin") else {
+            let is_wrong = is_torn || findings.has_errors();
+            return if is_wrong { Err(Problems::of(path, &source, findings)) } else { Ok(None) };
+        };
+        // What is wrong elsewhere in the file is for the switch to say.
+        let spec = AdminSpec::read(&section);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let token = spec.token_file.as_ref().and_then(|file| first_token(file, folder, &findings));
+        if let Some(bind) = spec.bind.as_ref().filter(|bind| bind.value.port() == 0) {
+            let message = "port 0 is any free port, and no command can find it";
+            findings.error(bind.span, message, "name a port, as in `127.0.0.1:9090`");
+        }
+        match &spec.bind {
+            Some(bind) if bind.value.port() != 0 && spec.token_file.is_some() == token.is_some() => {
+                Ok(Some(AdminClient { address: reached_at(bind.value), token }))
+            }
+            _ => Err(Problems::of(path, &source, findings)),
+        }
+    }
+}
+
+/// Where a client on this machine connects to.
+fn reached_at(bind: SocketAddr) -> SocketAddr {
+    let ip = match bind.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bind.port())
+}
+
+fn first_token(written: &Spanned<String>, folder: &Path, findings: &Findings<'_>) -> Option<String> {
+    let path = folder.join(&written.value);
+    let (_, content) = WatchedFile::read(&path);
+    let source =
+        content.and_then(text).map_err(|error| unreadable(&path, &error, written.span, findings)).ok()?;
+    let (_, first) = tokens::read(&source).map_err(|faults| say(&faults, written, findings)).ok()?;
+    Some(first)
+}
+
+/// Lowers what was written. `files` gets the file of tokens: when it changes, the plan is out of date.
+pub(crate) fn lower(
+    spec: &AdminSpec,
+    folder: &Path,
+    outside: Outside<'_>,
+    files: &mut Vec<WatchedFile>,
+    findings: &Findings<'_>,
+) -> Option<Arc<Admin>> {
+    let tokens = spec.token_file.as_ref().map(|file| match outside {
+        Outside::Texts { .. } => {
+            findings.error(file.span, "tokens need a file", "and there are none");
+            Tokens::default()
+        }
+        Outside::System => tokens_of(file, &folder.join(&file.value), files, findings),
+    });
+    let bind = spec.bind.as_ref()?;
+    if !bind.value.ip().is_loopback() {
+        check_distant(bind, spec.token_file.is_some(), findings);
+    }
+    let allowed_origins = spec.allowed_origins.iter().map(|origin| origin.value.clone()).collect();
+    Some(Arc::new(Admin { bind: bind.value, tokens: tokens.unwrap_or_default(), allowed_origins }))
+}
+
+/// Whoever is not on this machine must say who they are.
+fn check_distant(bind: &Spanned<SocketAddr>, has_tokens: bool, findings: &Findings<'_>) {
+    let local = SocketAddr::new(IpAddr::from(Ipv4Addr::LOCALHOST), bind.value.port());
+    if has_tokens {
+        let message =
+            format!("tokens come to `{}` in the clear: whoever can listen on the way has them", bind.value);
+        let help =
+            format!("set `bind` to `{local}`, and end TLS before it, or keep to a network of your own");
+        findings.warning(bind.span, message, help);
+    } else {
+        let message =
+            format!("`{}` is not on the loopback, and whoever asks there needs a token", bind.value);
+        findings.error(bind.span, message, format!("set `token_file`, or `bind` to `{local}`"));
+    }
+}
+
+fn tokens_of(
+    written: &Spanned<String>,
+    path: &Path,
+    files: &mut Vec<WatchedFile>,
+    findings: &Findings<'_>,
+) -> Tokens {
+    let (file, content) = WatchedFile::read(path);
+    files.push(file);
+    let source = match content.and_then(text) {
+        Ok(source) => source,
+        Err(error) => {
+            unreadable(path, &error, written.span, findings);
+            return Tokens::default();
+        }
+    };
+    match tokens::read(&source) {
+        Ok((tokens, _)) => {
+            warn_of_readers(written, path, findings);
+            tokens
+        }
+        Err(faults) => {
+            say(&faults, written, findings);
+            Tokens::default()
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error, span: Span, findings: &Findings<'_>) {
+    let message = format!("cannot read `{}`: {}", path.display(), reason(error));
+    findings.error(span, message, "make it with `(umask 077; openssl rand -hex 32 > FILE)`");
+}
+
+/// The text of a file of secrets is never shown.
+fn say(faults: &[String], written: &Spanned<String>, findings: &Findings<'_>) {
+    for fault in faults {
+        let message = format!("`{}`: {fault}", written.value);
+        findings.error(written.span, message, "make a token with `openssl rand -hex 32`");
+    }
+}
+
+fn warn_of_readers(written: &Spanned<String>, path: &Path, findings: &Findings<'_>) {
+    use std::os::unix::fs::PermissionsExt;
+    const OTHERS_READ: u32 = 0o004;
+    const OTHERS_WRITE: u32 = 0o002;
+    // It was read a moment ago; where it is gone since, the next look finds that.
+    let Ok(metadata) = std::fs::metadata(path) else { return };
+    let mode = metadata.permissions().mode();
+    let what = match (mode & OTHERS_READ != 0, mode & OTHERS_WRITE != 0) {
+        (false, false) => return,
+        (true, false) => "read",
+        (false, true) => "write",
+        (true, true) => "read and write",
+    };
+    let message =
+        format!("everybody on this machine can {what} `{}`, and with it change the switch", written.value);
+    findings.warning(written.span, message, format!("chmod 600 {}", path.display()));
+}

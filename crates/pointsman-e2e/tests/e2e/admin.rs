@@ -1,0 +1,116 @@
+//! The admin API: who may ask what.
+
+use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, Response, Setup, Switch};
+use serde_json::Value;
+
+pointsman_e2e::for_threads!(every_route, browsers, bodies, tokens_are_read_again);
+
+fn start(threads: usize) -> (Origin, Setup, Switch) {
+    let origin = Origin::new("origin");
+    let setup = Setup::new(threads).pool("standard", &[&origin]).with_token();
+    let switch = setup.start();
+    (origin, setup, switch)
+}
+
+/// A request with these header lines, each with its line end.
+fn ask(switch: &Switch, method: &str, path: &str, lines: &str) -> Response {
+    let mut client = Client::plain(switch.admin());
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{lines}\r\n", switch.admin()));
+    client.response()
+}
+
+fn authorization(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
+/// What went wrong, as every refusal says it.
+#[track_caller]
+fn problem(answer: &Response, status: u16) -> Value {
+    assert_eq!(answer.status(), status, "{answer:?}");
+    assert_eq!(answer.head.field("content-type"), Some("application/problem+json"));
+    let problem: Value = serde_json::from_str(&answer.text()).expect("JSON");
+    assert_eq!(problem["status"], status);
+    assert!(problem["title"].is_string() && problem["detail"].is_string(), "{problem}");
+    problem
+}
+
+/// Every route that is described keeps out who has no token, unless it reads; and each refused change is kept.
+fn every_route(threads: usize) {
+    let (_origin, _, switch) = start(threads);
+    let answer = ask(&switch, "GET", "/api/v1/openapi.json", "");
+    assert_eq!((answer.status(), answer.head.field("content-type")), (200, Some("application/json")));
+    let document: Value = serde_json::from_str(&answer.text()).expect("JSON");
+    let mut changes = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in methods.as_object().expect("methods") {
+            let method = method.to_ascii_uppercase();
+            let needs_token = operation["security"].as_array().expect("a list").len() == 1;
+            assert_eq!(needs_token, method != "GET", "{method} {path}");
+            if !needs_token {
+                assert_eq!(ask(&switch, &method, path, "").status(), 200, "{method} {path}");
+                let mut client = Client::plain(switch.admin());
+                client.send(format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+                assert_eq!(client.head().word(1), "200", "HEAD {path}");
+                assert!(client.closes(), "HEAD {path}");
+                continue;
+            }
+            changes += 1;
+            for given in ["".to_owned(), authorization(&ADMIN_TOKEN.replace('8', "9")), authorization("")] {
+                let answer = ask(&switch, &method, path, &given);
+                problem(&answer, 401);
+                assert_eq!(answer.head.field("www-authenticate"), Some("Bearer realm=\"pointsman\""));
+            }
+            let line = format!("method={method} target=\"{path}\" status=401");
+            switch.errors().wait_for(&line, |said| {
+                (said.starts_with("audit who=- ") && said.contains(&line)).then_some(())
+            });
+            let answer = ask(&switch, "PATCH", path, &authorization(ADMIN_TOKEN));
+            problem(&answer, 405);
+            assert!(answer.head.field("allow").is_some_and(|allow| allow.contains(&method)), "{answer:?}");
+        }
+    }
+    assert!(changes > 0);
+    problem(&ask(&switch, "GET", "/nothing", ""), 404);
+    problem(&ask(&switch, "POST", "/api/v1/reload?dry=true", &authorization(ADMIN_TOKEN)), 400);
+    assert_eq!(switch.get("/").status(), 200);
+}
+
+/// Web pages of others get nothing, under whatever name they come.
+fn browsers(threads: usize) {
+    let (_origin, _, switch) = start(threads);
+    let token = authorization(ADMIN_TOKEN);
+    let own = format!("{token}Origin: http://{}\r\n", switch.admin());
+    assert_eq!(ask(&switch, "POST", "/api/v1/reload", &own).status(), 200);
+    problem(&ask(&switch, "POST", "/api/v1/reload", &format!("{token}Origin: http://page.example\r\n")), 403);
+    problem(&ask(&switch, "GET", "/metrics", "Origin: null\r\n"), 403);
+    let mut client = Client::plain(switch.admin());
+    client.send(format!("POST /api/v1/reload HTTP/1.1\r\nHost: rebound.example\r\n{token}\r\n"));
+    problem(&client.response(), 403);
+    switch.wait_for_line("audit who=deploy ");
+}
+
+/// What is too long is refused, and the answer is read although nobody reads the body; a short one is awaited.
+fn bodies(threads: usize) {
+    let (_origin, _, switch) = start(threads);
+    let token = authorization(ADMIN_TOKEN);
+    let long = format!("Content-Length: 1000000\r\n\r\n{}", "x".repeat(1_000_000));
+    problem(&ask(&switch, "POST", "/api/v1/reload", &format!("{token}{long}")), 413);
+    problem(&ask(&switch, "POST", "/api/v1/reload", &long), 401);
+    let short = format!("{token}Content-Length: 2\r\nExpect: 100-continue\r\n");
+    let mut client = Client::plain(switch.admin());
+    client.send(format!("POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\n{short}\r\n"));
+    client.send("{}");
+    let answer = client.response();
+    assert_eq!((answer.status(), answer.interim.len()), (200, 1), "{answer:?}");
+}
+
+/// A token that stands in the file no more is known no more, from the reload on.
+fn tokens_are_read_again(threads: usize) {
+    let (_origin, setup, switch) = start(threads);
+    let new = ADMIN_TOKEN.replace('8', "9");
+    let reload = |token: &str| ask(&switch, "POST", "/api/v1/reload", &authorization(token)).status();
+    assert_eq!((reload(&new), reload(ADMIN_TOKEN)), (401, 200));
+    setup.file("admin.token", &new).write(switch.folder());
+    assert_eq!(reload(ADMIN_TOKEN), 200, "the last that it is good for");
+    assert_eq!((reload(ADMIN_TOKEN), reload(&new)), (401, 200));
+}

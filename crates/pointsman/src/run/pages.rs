@@ -1,0 +1,165 @@
+//! What the admin listener shows and does.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_admin::{Audit, Call, Page, Pages, Request};
+use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
+use pointsman_relay::Switch;
+use pointsman_rules::{Lines, Severity};
+use pointsman_telemetry::{BufferBytes, Metrics};
+use serde_json::{Map, Value, json};
+
+use super::aside::{Aside, Undone};
+use super::notice::notice;
+use super::reloads::{Fixed, Refused, Reloads};
+use crate::diff;
+use crate::replay::stand::Rules;
+
+/// The pages of the admin listener.
+pub(super) struct SwitchPages {
+    pub(super) switch: Rc<RefCell<Switch>>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) reloads: Rc<Reloads>,
+    pub(super) draining: Rc<Cell<bool>>,
+    pub(super) aside: Aside,
+}
+
+impl Pages for SwitchPages {
+    fn settings(&self) -> Option<Arc<Admin>> {
+        self.switch.borrow().with_plan(|plan| plan.admin.clone())
+    }
+
+    fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>> {
+        Box::pin(async move {
+            match request.call {
+                Call::Metrics => self.metrics(),
+                Call::Health if self.draining.get() => Page::plain(503, "draining"),
+                Call::Health => Page::plain(200, "ok"),
+                Call::Reload if self.draining.get() => Page::problem(503, "the switch drains"),
+                Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
+                Call::Reload => self.reload(colour(&request)),
+                // The listener has answered it.
+                Call::OpenApi => Page::problem(404, "nothing is there"),
+            }
+        })
+    }
+
+    fn audit(&self, audit: &Audit<'_>) {
+        notice(&audit.to_string());
+    }
+}
+
+impl SwitchPages {
+    fn metrics(&self) -> Page {
+        let mut text = String::new();
+        let switch = self.switch.borrow();
+        let budget = switch.budget();
+        let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
+        self.metrics.render(buffers, &|pool, server| switch.in_flight(pool, server), &mut text);
+        Page::metrics(text)
+    }
+
+    fn reload(&self, colour: Colour) -> Page {
+        match self.reloads.begin_anew() {
+            Ok(reloaded) => Page::json(&json!({
+                "version": 1,
+                "generation": reloaded.generation,
+                "configuration": self.configuration(),
+                "waits_for_restart": reloaded.waiting,
+                "findings": findings(&reloaded.warnings),
+                "text": reloaded.warnings.render(colour),
+            })),
+            Err(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
+            Err(Refused::System(fault)) => {
+                let members =
+                    members(json!({ "configuration": self.configuration(), "findings": [], "text": "" }));
+                Page::problem_with(422, fault, members)
+            }
+        }
+    }
+
+    /// What the rules on disk decide otherwise.
+    async fn dry_run(&self, colour: Colour) -> Page {
+        let running = self.switch.borrow().with_plan(Rules::of);
+        let (config, fixed) = (self.reloads.config().to_owned(), self.reloads.fixed.clone());
+        let configuration = self.configuration();
+        let compared = self.aside.run(move || {
+            let Loaded { plan, warnings, .. } = match Plan::check_only(&config) {
+                Ok(loaded) => loaded,
+                Err(problems) => return wrong(&problems, colour, &configuration),
+            };
+            let report = diff::compared(&running, &Rules::of(&plan));
+            Page::json(&json!({
+                "version": 1,
+                "dry_run": true,
+                "configuration": configuration,
+                "verdict": report.verdict(),
+                "summary": report.summary(),
+                "difference": report.to_json(),
+                "difference_text": report.text(colour),
+                "waits_for_restart": fixed.differing(&Fixed::of(&plan)),
+                "findings": findings(&warnings),
+                "text": warnings.render(colour),
+            }))
+        });
+        compared.await.unwrap_or_else(|undone| match undone {
+            Undone::Busy => Page::problem(409, "another comparison is going on: ask again when it has ended"),
+            Undone::NoThread(error) => Page::problem(503, format!("no thread for a comparison: {error}")),
+            Undone::BrokeOff => {
+                Page::problem(500, "the comparison broke off, which is an error of the switch")
+            }
+        })
+    }
+
+    /// The path of what is read, from wherever one asks.
+    fn configuration(&self) -> String {
+        let config = self.reloads.config();
+        config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
+    }
+}
+
+fn colour(request: &Request) -> Colour {
+    if request.says("colour") { Colour::Ansi } else { Colour::Never }
+}
+
+/// A configuration that cannot be used.
+fn wrong(problems: &Problems, colour: Colour, configuration: &str) -> Page {
+    let found = json!({
+        "configuration": configuration,
+        "findings": findings(problems),
+        "text": problems.render(colour),
+    });
+    Page::problem_with(422, "the configuration cannot be used, and nothing has changed", members(found))
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+/// Everything that is wrong or odd, each with its place.
+fn findings(problems: &Problems) -> Vec<Value> {
+    let files = problems.files().iter().flat_map(|file| {
+        let lines = Lines::of(&file.source);
+        file.diagnostics.iter().map(move |finding| {
+            let (line, column) = lines.position(finding.span.start);
+            let severity = match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Note => "note",
+            };
+            json!({
+                "severity": severity,
+                "file": file.name,
+                "line": line,
+                "column": column,
+                "message": finding.message,
+                "help": finding.help,
+            })
+        })
+    });
+    files.collect()
+}

@@ -1,0 +1,136 @@
+//! Reloads: the files are read again, and the plan that they make takes the place of the one that serves.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pointsman_config::{Loaded, LogDestination, Plan, Problems, WatchedFile};
+use pointsman_relay::Switch;
+use pointsman_telemetry::{AccessLog, Metrics};
+
+use super::notice::{self, notice};
+use super::{control::Limits, descriptors, difference, memory};
+
+/// Reloads the configuration when something says so.
+pub(super) struct Reloads {
+    pub(super) switch: Rc<RefCell<Switch>>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) log: Option<AccessLog>,
+    pub(super) config: PathBuf,
+    pub(super) files: RefCell<Vec<WatchedFile>>,
+    pub(super) fixed: Fixed,
+    pub(super) threads: usize,
+    pub(super) limits: Limits,
+}
+
+/// A reload that took place.
+pub(super) struct Reloaded {
+    pub(super) generation: u64,
+    /// What is odd about the new plan.
+    pub(super) warnings: Problems,
+    /// Keys whose new values wait for a restart.
+    pub(super) waiting: Vec<&'static str>,
+}
+
+/// Why nothing changed.
+pub(super) enum Refused {
+    /// The files are wrong.
+    Files(Problems),
+    /// The system refuses what they say.
+    System(String),
+}
+
+/// What only a restart can change.
+#[derive(Clone, PartialEq)]
+pub(super) struct Fixed {
+    threads: Option<usize>,
+    access_log: Option<LogDestination>,
+    admin: Option<std::net::SocketAddr>,
+    upstream_idle_connections_max: u32,
+    splice_pipes_max: u32,
+    own_descriptor_tables: bool,
+}
+
+impl Fixed {
+    pub(super) fn of(plan: &Plan) -> Fixed {
+        Fixed {
+            threads: plan.threads,
+            access_log: plan.access_log.clone(),
+            admin: plan.admin.as_ref().map(|admin| admin.bind),
+            upstream_idle_connections_max: plan.upstream_idle_connections_max,
+            splice_pipes_max: plan.splice_pipes_max,
+            own_descriptor_tables: plan.own_descriptor_tables,
+        }
+    }
+
+    /// The keys whose change waits for a restart.
+    pub(super) fn differing(&self, other: &Fixed) -> Vec<&'static str> {
+        let pairs = [
+            ("threads", self.threads != other.threads),
+            ("access_log", self.access_log != other.access_log),
+            ("admin", self.admin != other.admin),
+            (
+                "upstream_idle_connections_max",
+                self.upstream_idle_connections_max != other.upstream_idle_connections_max,
+            ),
+            ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
+            ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
+        ];
+        pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
+    }
+}
+
+impl Reloads {
+    /// What is read again.
+    pub(super) fn config(&self) -> &Path {
+        &self.config
+    }
+
+    /// Opens the access log anew, for whoever rotates it, and reloads: what SIGHUP asks for.
+    pub(super) fn begin_anew(&self) -> Result<Reloaded, Refused> {
+        self.log.as_ref().inspect(|log| log.reopen());
+        self.reload()
+    }
+
+    /// Loads the configuration again. A bad one changes nothing and says why.
+    pub(super) fn reload(&self) -> Result<Reloaded, Refused> {
+        let mut switch = self.switch.borrow_mut();
+        // Reloads that come thick and fast would pile up the plans of all of them until the next look.
+        switch.clear_up();
+        let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
+            Ok(loaded) => loaded,
+            Err(problems) => {
+                self.metrics.reload_refused();
+                // Until one of these files changes again there is nothing to try again.
+                *self.files.borrow_mut() = problems.watched().to_vec();
+                notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
+                return Err(Refused::Files(problems));
+            }
+        };
+        notice::warnings(&loaded);
+        let Loaded { plan, files, warnings, .. } = loaded;
+        *self.files.borrow_mut() = files;
+        let waiting = self.fixed.differing(&Fixed::of(&plan));
+        for key in &waiting {
+            notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
+        }
+        notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
+        notice::maybe(memory::warning(self.limits.memory, &plan));
+        let replaced = switch.with_plan(|old| difference::replaced(old, &plan));
+        match switch.publish(plan) {
+            Ok(generation) => {
+                self.metrics.reloaded(generation);
+                notice::listening(&switch);
+                notice(&format!("reloaded generation={generation}"));
+                difference::say(replaced);
+                Ok(Reloaded { generation, warnings, waiting })
+            }
+            Err(fault) => {
+                self.metrics.reload_refused();
+                notice(&format!("reload refused: {fault}"));
+                Err(Refused::System(fault.to_string()))
+            }
+        }
+    }
+}
