@@ -356,6 +356,17 @@ pub struct TestCase {
     pub decider: Name,
     /// What it decides; nothing only behind `default`.
     pub outcome: Option<ExpectedOutcome>,
+    /// All that is done besides; nothing where the test does not say.
+    pub effects: Option<Vec<ExpectedEffect>>,
+}
+
+/// An effect that a test expects, with its values as they come out.
+#[derive(Clone, Debug)]
+pub enum ExpectedEffect {
+    /// Of a header, or a tag.
+    Action(Action),
+    /// `rewritePath("/new")`: the path that comes of it.
+    Path(Quoted),
 }
 
 /// A field of a test's request, with one value.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use crate::{
-    Assertions, Cause, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope, Span,
-    TargetId, Terminal, Value,
+    Assertions, Cause, Committed, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope,
+    Span, Subject, TargetId, Terminal, Value,
 };
 
 /// The tests and assertions that stand beside rules, and what another file of tests needs to know.
@@ -33,6 +33,8 @@ pub struct TestCase {
     pub rest: Option<Cause>,
     /// What is to become of it.
     pub expected: Expectation,
+    /// All that is to be done besides, in order; nothing where the test does not say.
+    pub effects: Option<Vec<Committed>>,
 }
 
 /// A field with one of its values.
@@ -112,6 +114,12 @@ impl TestCase {
             }
         }
         evidence.end_all(self.rest);
+    }
+
+    /// Whether what is done besides is what the test says of it, if it says anything.
+    pub fn has_effects<S: Subject + ?Sized>(&self, decision: &Decision<'_>, subject: &S) -> bool {
+        let Some(expected) = &self.effects else { return true };
+        decision.committed(subject).is_ok_and(|committed| committed == *expected)
     }
 }
 

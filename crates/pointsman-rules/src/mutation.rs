@@ -42,6 +42,8 @@ pub enum MutantKind {
     Target,
     /// The rule, and the one behind it.
     Order,
+    /// An effect is left out.
+    Effect,
     /// The rule does nothing.
     Rule,
 }
@@ -57,8 +59,7 @@ pub struct Mutants {
     rules: String,
 }
 
-/// The mutants of a rule set, at most so many: of more, some that are evenly spread over it. None of what cannot be read,
-/// and none of rules that have nothing but effects, which no test sees.
+/// The mutants of a rule set, at most so many: of more, some that are evenly spread over it. None of what cannot be read.
 #[must_use]
 pub fn mutants(source: &str, mutants_max: usize) -> Mutants {
     let (file, findings) = crate::parse(source);
@@ -137,6 +138,7 @@ impl MutantKind {
             MutantKind::Blocks => "blocks",
             MutantKind::Target => "target",
             MutantKind::Order => "order",
+            MutantKind::Effect => "effect",
             MutantKind::Rule => "rule",
         }
     }
@@ -175,7 +177,7 @@ impl<'a, F: FnMut(Mutant)> Maker<'a, F> {
             match item {
                 Item::Rule(rule) => {
                     if let Some(before) = before.replace(rule) {
-                        if leads_somewhere(before) && leads_somewhere(rule) {
+                        if does_something(before) && does_something(rule) {
                             self.swap(before, rule);
                         }
                         self.rule.0 += 1;
@@ -195,7 +197,7 @@ impl<'a, F: FnMut(Mutant)> Maker<'a, F> {
 
     /// The mutants of a rule; the last one has `nothing` in its place.
     fn rule(&mut self, rule: &'a Rule, nothing: String) {
-        if !leads_somewhere(rule) {
+        if !does_something(rule) {
             return;
         }
         if let Some(condition) = &rule.condition {
@@ -208,6 +210,13 @@ impl<'a, F: FnMut(Mutant)> Maker<'a, F> {
             if let Some(other) = other.filter(|other| other.text != target.text) {
                 let becomes = spell_name(other);
                 self.show(MutantKind::Target, target.span, becomes);
+            }
+        }
+        for block in blocks(rule) {
+            for action in block.actions.iter().filter(|action| is_effect(action)) {
+                // A block without braces is its action.
+                let is_braced = block.span.of(self.source).starts_with('{');
+                self.show(MutantKind::Effect, action.span, if is_braced { "" } else { "{}" }.to_owned());
             }
         }
         if let Some(otherwise) = &rule.otherwise {
@@ -241,26 +250,30 @@ fn blocks(rule: &Rule) -> impl Iterator<Item = &Block> {
     std::iter::once(&rule.then).chain(&rule.otherwise)
 }
 
-/// Whether a test can see anything of a rule: effects alone it cannot.
-fn leads_somewhere(rule: &Rule) -> bool {
+/// Whether a test can see anything of a rule.
+fn does_something(rule: &Rule) -> bool {
     let mut actions = blocks(rule).flat_map(|block| &block.actions);
-    actions.any(|action| match action.kind {
+    actions.any(|action| !matches!(action.kind, ActionKind::AllowConflict(_)))
+}
+
+fn is_effect(action: &Action) -> bool {
+    match action.kind {
+        ActionKind::SetHeader(..)
+        | ActionKind::AddHeader(..)
+        | ActionKind::RemoveHeader(..)
+        | ActionKind::RewritePath(..)
+        | ActionKind::Tag(_) => true,
         ActionKind::RouteTo(..)
         | ActionKind::Reject(..)
         | ActionKind::Discard
         | ActionKind::Redirect(..)
         | ActionKind::Respond(..)
-        | ActionKind::Goto(_) => true,
-        ActionKind::SetHeader(..)
-        | ActionKind::AddHeader(..)
-        | ActionKind::RemoveHeader(..)
-        | ActionKind::RewritePath(..)
+        | ActionKind::Goto(_)
         | ActionKind::Bandwidth(_)
         | ActionKind::LimitRate(_)
         | ActionKind::Mirror(_)
-        | ActionKind::Tag(_)
         | ActionKind::AllowConflict(_) => false,
-    })
+    }
 }
 
 fn target_of(action: &Action) -> Option<&Name> {

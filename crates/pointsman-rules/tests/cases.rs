@@ -33,7 +33,8 @@ fn is_met(program: &Arc<Program>, test: &TestCase) -> bool {
     let mut evidence = Evidence::new(program);
     test.show_body(&mut evidence);
     let subject = Listed { test, evidence };
-    test.expected.is_met(&program.decide(&subject, &mut Truths::default()))
+    let decision = program.decide(&subject, &mut Truths::default());
+    test.expected.is_met(&decision) && test.has_effects(&decision, &subject)
 }
 
 const RULES: &str = "
@@ -78,6 +79,58 @@ fn what_is_expected_is_held_against_what_is_decided() {
         assert!(is_met(&program, &met), "{met:?}");
         for other in others.split('|') {
             assert!(!is_met(&program, &case(other)), "{request}: {other}");
+        }
+    }
+}
+
+/// All of them, in order, with their fields filled in; what a test does not say it does not see.
+#[test]
+fn effects_are_held_against_what_is_committed() {
+    let rules = r#"
+R1: if (method == "PUT") { setHeader("X-Class", "${query["c"]}"); tag(put); }
+R2: if (path under "/old") { rewritePath("^/old", "/new"); rewritePath("w$", "x"); routeTo(fast); }
+R3: if (path == "/r") { removeHeader("a"); addResponseHeader("b", "c"); reject(404); }
+R4: if (path > 5) { routeTo(fast); }
+else: routeTo(slow);
+"#;
+    let compiled = compile(rules, &Targets::Any).expect("a rule set");
+    let program = Arc::new(compiled.program);
+    for (request, expected, others) in [
+        (
+            r#"method "PUT" query["c"] "gold" path "5""#,
+            r#"else -> slow with setHeader("x-class", "gold") tag(put)"#,
+            r#"tag(put) setHeader("x-class", "gold")|setHeader("x-class", "gold")|nothing|tag(put)"#,
+        ),
+        (
+            r#"method "PUT" query["c"] "a\nb" path "5""#,
+            r#"else -> slow with setHeader("x-class", "a\nb") tag(put)"#,
+            "nothing",
+        ),
+        (
+            r#"path "/old/w""#,
+            r#"R2 -> fast with rewritePath("/new/w") rewritePath("/new/x")"#,
+            r#"rewritePath("/new/x")|nothing|rewritePath("/new/w") rewritePath("/new/w")"#,
+        ),
+        (
+            r#"path "/r""#,
+            r#"R3 -> reject with removeHeader("A") addResponseHeader("b", "c")"#,
+            r#"removeHeader("b") addResponseHeader("b", "c")|removeHeader("a") addHeader("b", "c")|removeHeader("a") setResponseHeader("b", "c")"#,
+        ),
+        (r#"path "x" method "PUT""#, "R4 -> unknown with nothing", "tag(put)"),
+        (r#"path "5""#, "else -> slow with nothing", "tag(put)"),
+    ] {
+        let case = |expected: &str| {
+            let source = format!("test \"a\" {{ request {request} expect {expected} }}");
+            let (cases, warnings) = compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
+            assert_eq!(warnings, [], "{source}");
+            cases.into_iter().next().expect("one")
+        };
+        let (outcome, _) = expected.split_once(" with ").expect("effects");
+        for met in [expected, outcome] {
+            assert!(is_met(&program, &case(met)), "{request}: {met}");
+        }
+        for other in others.split('|') {
+            assert!(!is_met(&program, &case(&format!("{outcome} with {other}"))), "{request}: {other}");
         }
     }
 }

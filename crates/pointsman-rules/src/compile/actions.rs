@@ -180,29 +180,35 @@ impl Compiler<'_> {
         value: Option<&Quoted>,
         edit: impl Fn(Template) -> HeaderEdit,
     ) -> Option<Step> {
-        let lower = name.text.to_ascii_lowercase();
         let shown = shorten(&name.text);
         let value = match value {
             Some(value) => self.template(value),
             None => Some(Template::default()),
         };
         let sets = matches!(edit(Template::default()), HeaderEdit::Set(_));
-        if !is_token(&lower) {
-            let help = "header names are letters, digits and a few signs such as `-`, without white space";
-            self.error(name.span, format!("`{shown}` cannot be the name of a header"), help);
-            return None;
-        }
-        if OWN_HEADERS.contains(&lower.as_str()) {
+        let lower = self.header_name(name)?;
+        if OWN_HEADERS.contains(&&*lower) {
             let help = "it says how a message or a connection is framed";
             self.error(name.span, format!("the header `{shown}` is written by the switch alone"), help);
             return None;
         }
-        if side == Side::Request && lower == "host" && !sets {
+        if side == Side::Request && &*lower == "host" && !sets {
             let help = "write `setHeader(\"host\", …)` to send another one";
             self.error(name.span, "a request has exactly one `host`", help);
             return None;
         }
-        Some(Step::Effect(Effect::Header { side, name: lower.into(), edit: edit(value?) }))
+        Some(Step::Effect(Effect::Header { side, name: lower, edit: edit(value?) }))
+    }
+
+    /// In lower case, as headers are compared.
+    pub(super) fn header_name(&mut self, name: &Quoted) -> Option<Box<str>> {
+        let lower = name.text.to_ascii_lowercase();
+        if is_token(&lower) {
+            return Some(lower.into());
+        }
+        let help = "header names are letters, digits and a few signs such as `-`, without white space";
+        self.error(name.span, format!("`{}` cannot be the name of a header", shorten(&name.text)), help);
+        None
     }
 
     fn rewrite(&mut self, regex: &Quoted, replacement: &Quoted) -> Option<Effect> {

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::ast::{self, FieldRef, Item, Literal, LiteralKind, Name, Status};
+use crate::ast::{self, ActionKind, FieldRef, Item, Literal, LiteralKind, Name, Quoted, Status};
 use crate::parser::{parse_into, shorten};
 use crate::schema::Resolved;
 use crate::{
-    Cause, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings, Given, GivenValue,
-    OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase, Tests,
+    Cause, Committed, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings, Given,
+    GivenValue, OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase,
+    Tests,
 };
 
 use super::conditions::type_name;
@@ -117,6 +118,7 @@ impl<'a> Compiler<'a> {
         let rest = test.rest.as_ref().map(|cause| self.cause(cause, BODY_CAUSES));
         let decider = self.decider(&test.decider, test.outcome.as_ref(), rules);
         let outcome = test.outcome.as_ref().map(|outcome| self.expected(outcome));
+        let effects = test.effects.as_ref().map(|effects| self.expected_effects(effects));
         let given = given.into_iter().collect::<Option<Vec<_>>>()?;
         let expected = match (decider?, outcome) {
             (Some(rule), Some(outcome)) => Expectation::Decides(rule, outcome?),
@@ -126,7 +128,11 @@ impl<'a> Compiler<'a> {
             Some(cause) => Some(cause?),
             None => None,
         };
-        Some(TestCase { name: test.name.text.clone(), span: test.span, given, rest, expected })
+        let effects = match effects {
+            Some(effects) => Some(effects?),
+            None => None,
+        };
+        Some(TestCase { name: test.name.text.clone(), span: test.span, given, rest, expected, effects })
     }
 
     /// The rule that is to decide; nothing for `default`.
@@ -274,6 +280,40 @@ impl<'a> Compiler<'a> {
                 }
             }
         })
+    }
+
+    fn expected_effects(&mut self, effects: &[ast::ExpectedEffect]) -> Option<Vec<Committed>> {
+        let effects: Vec<_> = effects.iter().map(|effect| self.expected_effect(effect)).collect();
+        effects.into_iter().collect()
+    }
+
+    /// Its texts are taken as they are: fields are filled in already.
+    fn expected_effect(&mut self, effect: &ast::ExpectedEffect) -> Option<Committed> {
+        let action = match effect {
+            ast::ExpectedEffect::Action(action) => action,
+            ast::ExpectedEffect::Path(path) if path.text.starts_with('/') => {
+                return Some(Committed::Path(path.text.as_bytes().into()));
+            }
+            ast::ExpectedEffect::Path(path) => {
+                let message = format!("`{}` is no path", shorten(&path.text));
+                let help = "a test says the path that comes of the rewrite: `rewritePath(\"/new\")`";
+                self.error(path.span, message, help);
+                return None;
+            }
+        };
+        let bytes = |value: &Quoted| value.text.as_bytes().into();
+        match &action.kind {
+            ActionKind::SetHeader(side, name, value) => {
+                Some(Committed::Set(*side, self.header_name(name)?, bytes(value)))
+            }
+            ActionKind::AddHeader(side, name, value) => {
+                Some(Committed::Add(*side, self.header_name(name)?, bytes(value)))
+            }
+            ActionKind::RemoveHeader(side, name) => Some(Committed::Remove(*side, self.header_name(name)?)),
+            ActionKind::Tag(name) => Some(Committed::Tag(name.text.clone())),
+            // Invariant: the parser lets nothing else stand here.
+            _ => None,
+        }
     }
 
     /// A target that some rule names: nothing is ever sent to another one.

@@ -1,9 +1,9 @@
 //! Every part of the language in its modern spelling, on one line.
 
 use crate::ast::{
-    Action, ActionKind, Assertion, Block, Comparison, Condition, Destination, Entry, ExpectedOutcome,
-    FieldRef, GivenValue, Literal, LiteralKind, Name, Operand, Predicate, Quoted, SettingKind, Status,
-    Sticky, StickyKind, Target, TestCase, TextOperator,
+    Action, ActionKind, Assertion, Block, Comparison, Condition, Destination, Entry, ExpectedEffect,
+    ExpectedOutcome, FieldRef, GivenValue, Literal, LiteralKind, Name, Operand, Predicate, Quoted,
+    SettingKind, Status, Sticky, StickyKind, Target, TestCase, TextOperator,
 };
 use crate::lexer::{Kind, Lexer};
 use crate::{Ending, Order, Over, Side};
@@ -54,8 +54,28 @@ impl Spelling<'_> {
         let decider =
             if test.decider.text.eq_ignore_ascii_case("else") { "else" } else { &test.decider.text };
         let outcome = test.outcome.as_ref().map(|outcome| format!(" -> {}", self.expected(outcome)));
-        let outcome = outcome.unwrap_or_default();
-        format!("test {} {{\n{request}\n{INDENT}expect {decider}{outcome}\n}}", self.quoted(&test.name))
+        let mut expect = format!("{INDENT}expect {decider}{}", outcome.unwrap_or_default());
+        if let Some(effects) = &test.effects {
+            expect.push_str(&self.expected_effects(effects, expect.chars().count()));
+        }
+        format!("test {} {{\n{request}\n{expect}\n}}", self.quoted(&test.name))
+    }
+
+    /// Behind so many characters of a line; each on a line of its own where they have no room there.
+    fn expected_effects(&self, effects: &[ExpectedEffect], before_chars: usize) -> String {
+        let spelled = effects.iter().map(|effect| match effect {
+            ExpectedEffect::Action(action) => self.action(action).trim_end_matches(';').to_owned(),
+            ExpectedEffect::Path(path) => format!("rewritePath({})", self.quoted(path)),
+        });
+        let spelled: Vec<_> = spelled.collect();
+        if spelled.is_empty() {
+            return " with nothing".to_owned();
+        }
+        let line = format!(" with {}", spelled.join(" "));
+        match before_chars + line.chars().count() > LINE_CHARS_MAX {
+            true => format!(" with\n{INDENT}{INDENT}{}", spelled.join(&format!("\n{INDENT}{INDENT}"))),
+            false => line,
+        }
     }
 
     fn expected(&self, outcome: &ExpectedOutcome) -> String {

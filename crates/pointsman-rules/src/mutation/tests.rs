@@ -120,15 +120,19 @@ fn rules_and_their_actions_have_neighbours() {
     assert!(!mutants.text(order).contains("test"));
 }
 
-/// No test could kill them.
 #[test]
-fn effects_have_no_mutants() {
-    let source = "R1: { routeTo(a); }\nR2: if (host exists) { tag(x); }\nR3: { routeTo(a); }\n";
-    assert_eq!(
-        listed(source),
-        ["rule: R1: { routeTo(a); } => R1: {}", "rule: R3: { routeTo(a); } => R3: {}"]
-    );
-    assert_eq!(mutants(source, 2).mutants[1].rule, RuleIndex(2));
+fn effects_are_left_out_one_by_one() {
+    let source = "R1: if (host exists) { setHeader(\"a\", \"b\"); tag(x); }\nR2: { allow conflict(R1); }\nelse: routeTo(a);\n";
+    let expected = [
+        "comparison: host exists => !(host exists)",
+        "effect: setHeader(\"a\", \"b\"); => ",
+        "effect: tag(x); => ",
+        "rule: R1: if (host exists) { setHeader(\"a\", \"b\"); tag(x); } => R1: {}",
+        "rule: else: routeTo(a); => ",
+    ];
+    assert_eq!(listed(source), expected);
+    assert_eq!(mutants(source, 2).mutants[1].rule, RuleIndex(0));
+    assert_eq!(listed("if (host exists) tag(x);")[1], "effect: tag(x); => {}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    fn action_kind(&mut self) -> Parsed<ActionKind> {
+    pub(super) fn action_kind(&mut self) -> Parsed<ActionKind> {
         if self.at_word("if") {
             self.error(
                 self.token.span,

@@ -2,11 +2,16 @@
 
 use super::{Broken, Parsed, Parser};
 use crate::Span;
-use crate::ast::{ExpectedOutcome, FieldRef, Given, GivenValue, Name, Status, TestCase};
+use crate::ast::{
+    Action, ExpectedEffect, ExpectedOutcome, FieldRef, Given, GivenValue, Name, Status, TestCase,
+};
 use crate::lexer::Kind;
 
 const FORM: &str = "it is written `test \"name\" { request path \"/a.gif\" expect R3 -> images }`";
 const REST_FORM: &str = "it is written `body unknown(malformed)`";
+const EFFECTS_FORM: &str =
+    "it is written `with setHeader(\"x-class\", \"gold\") tag(gold)`, or `with nothing`";
+const PATH_FORM: &str = "the path that comes of it stands alone: `rewritePath(\"/new\")`";
 const CAUSE_FORM: &str = "it is written `unknown(not a number)`";
 
 impl Parser<'_> {
@@ -38,8 +43,9 @@ impl Parser<'_> {
         }
         self.keyword("expect", FORM)?;
         let (decider, outcome) = self.expectation()?;
+        let effects = self.expected_effects()?;
         self.expect(Kind::RightCurly, "`}`")?;
-        Ok(TestCase { span: self.since(start), name, request, rest, decider, outcome })
+        Ok(TestCase { span: self.since(start), name, request, rest, decider, outcome, effects })
     }
 
     fn given(&mut self, field: &FieldRef) -> Parsed<GivenValue> {
@@ -66,6 +72,52 @@ impl Parser<'_> {
         }
         self.expect(Kind::Arrow, "`->`")?;
         Ok((decider, Some(self.expected_outcome()?)))
+    }
+
+    /// `with tag(gold)`, or nothing.
+    fn expected_effects(&mut self) -> Parsed<Option<Vec<ExpectedEffect>>> {
+        if !self.at(Kind::Word) || self.text() != "with" {
+            return Ok(None);
+        }
+        self.bump();
+        let mut effects = Vec::new();
+        if self.at(Kind::Word) && self.text() == "nothing" {
+            self.bump();
+            return Ok(Some(effects));
+        }
+        loop {
+            effects.push(self.expected_effect()?);
+            if self.at(Kind::RightCurly) {
+                return Ok(Some(effects));
+            }
+        }
+    }
+
+    fn expected_effect(&mut self) -> Parsed<ExpectedEffect> {
+        let word = self.token.span;
+        match if self.at(Kind::Word) { self.text() } else { "" } {
+            "rewritePath" => {
+                self.bump();
+                self.expect(Kind::LeftRound, "`(`")?;
+                let path = self.quoted(PATH_FORM)?;
+                if self.at(Kind::Comma) {
+                    return Err(self.unexpected_so("`)`", PATH_FORM));
+                }
+                self.expect(Kind::RightRound, "`)`")?;
+                Ok(ExpectedEffect::Path(path))
+            }
+            "setHeader"
+            | "addHeader"
+            | "removeHeader"
+            | "setResponseHeader"
+            | "addResponseHeader"
+            | "removeResponseHeader"
+            | "tag" => {
+                let kind = self.action_kind()?;
+                Ok(ExpectedEffect::Action(Action { span: self.since(word), word, kind }))
+            }
+            _ => Err(self.unexpected_so("an effect", EFFECTS_FORM)),
+        }
     }
 
     /// The words of actions mean the actions. A pool of such a name stands in quotes.

@@ -137,9 +137,11 @@ fn values_of(case: &TestCase) -> Vec<(&Field, &GivenValue)> {
 fn judged(suite: &Suite, sample: &Sample) -> Option<TestCase> {
     let judged = |fields: &[(Field, Vec<OwnedValue>)]| {
         let case = unjudged(fields, sample.rest)?;
-        let Decided { expectation, arrival } =
+        let Decided { expectation, effects, arrival } =
             trial::decided(&case, sample.rule, &suite.place, &suite.program)?;
-        Some((TestCase { expected: expectation, ..case }, arrival == sample.arrival))
+        // Where no rule has any, nobody wants to read of each request that there is none.
+        let effects = effects.filter(|_| has_effects(&suite.program));
+        Some((TestCase { expected: expectation, effects, ..case }, arrival == sample.arrival))
     };
     let plain = judged(&sample.values);
     if let Some((case, true)) = plain {
@@ -171,7 +173,12 @@ fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<
         }
     }
     let expected = Expectation::Nothing;
-    Some(TestCase { name: "".into(), span: Span::default(), given, rest, expected })
+    Some(TestCase { name: "".into(), span: Span::default(), given, rest, expected, effects: None })
+}
+
+fn has_effects(program: &Program) -> bool {
+    let mut rules = program.rules.iter().chain(&program.fallback);
+    rules.any(|rule| [&rule.then, &rule.otherwise].iter().any(|block| !block.effects.is_empty()))
 }
 
 /// What a test shows, in words.

@@ -238,6 +238,7 @@ impl Survivor {
         match self.mutant.kind {
             MutantKind::Rule => format!("no test notices that {rule} is missing"),
             MutantKind::Entry => format!("no test of {rule} notices that this entry is missing"),
+            MutantKind::Effect => format!("no test of {rule} notices that this effect is missing"),
             MutantKind::Order => format!("no test notices that {rule} and {} change places", self.next),
             MutantKind::Blocks => format!("no test notices that the two blocks of {rule} change places"),
             MutantKind::Comparison

@@ -9,8 +9,9 @@ use ipnet::IpNet;
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
-    Cause, DecidedBy, Decision, Evidence, Exit, Expectation, ExpectedOutcome, Explanation, Field, NameKind,
-    Outcome, Program, Rule, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth, Truths, Value,
+    Cause, Committed, DecidedBy, Decision, Evidence, Exit, Expectation, ExpectedOutcome, Explanation, Field,
+    NameKind, Outcome, Program, Rule, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth,
+    Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -79,8 +80,10 @@ pub(super) fn still_passes(
         }
         Expectation::Decides(rule, outcome) => Expectation::Decides(place_of(rule), outcome),
     };
-    let is_met =
-        |_: Said<'_>, subject: &Asked<'_>| expected.is_met(&other.decide(subject, &mut Truths::default()));
+    let is_met = |_: Said<'_>, subject: &Asked<'_>| {
+        let decision = other.decide(subject, &mut Truths::default());
+        expected.is_met(&decision) && test.has_effects(&decision, subject)
+    };
     asked(test, place, evidence, is_met).unwrap_or(false)
 }
 
@@ -88,6 +91,8 @@ pub(super) fn still_passes(
 pub(super) struct Decided {
     /// As a test would expect it.
     pub(super) expectation: Expectation,
+    /// What is done besides; nothing where a value cannot be filled in.
+    pub(super) effects: Option<Vec<Committed>>,
     /// What the condition of a rule came to; nothing where the rule was not asked.
     pub(super) arrival: Option<Truth>,
 }
@@ -111,7 +116,8 @@ pub(super) fn decided(
             (DecidedBy::Nothing, None) => Expectation::Nothing,
             _ => return None,
         };
-        Some(Decided { expectation, arrival: arrival(program, expectation, rule, subject) })
+        let effects = decision.committed(subject).ok();
+        Some(Decided { expectation, effects, arrival: arrival(program, expectation, rule, subject) })
     };
     asked(test, place, evidence, decide).ok().flatten()
 }
@@ -236,14 +242,19 @@ fn judged(said: Said<'_>, subject: &Asked<'_>, program: &Program, coverage: &mut
     let explanation = program.explain(subject);
     coverage.add(&explanation);
     let expectation = said.0.expected;
-    if expectation.is_met(&decision) {
+    if expectation.is_met(&decision) && said.0.has_effects(&decision, subject) {
         return Verdict::Passed;
     }
-    Verdict::Failed {
-        expected: expected_text(program, expectation),
-        seen: seen_text(program, &decision),
-        why: why(program, expectation, &explanation),
+    let effects = said.0.effects.as_deref();
+    let (mut expected, mut seen) = (expected_text(program, expectation), seen_text(program, &decision));
+    if let Some(effects) = effects {
+        expected.push_str(&effects_text(effects));
+        seen.push_str(&match decision.committed(subject) {
+            Ok(effects) => effects_text(&effects),
+            Err(why) => format!(", refused with 400: {why}"),
+        });
     }
+    Verdict::Failed { expected, seen, why: why(program, expectation, &explanation) }
 }
 
 /// The first field that such a request has other values of than the test says: nothing could ever come like that.
@@ -289,6 +300,13 @@ fn expected_text(program: &Program, expectation: Expectation) -> String {
             format!("{} -> {}", label(program, rule), outcome.shown(program))
         }
     }
+}
+
+fn effects_text(effects: &[Committed]) -> String {
+    if effects.is_empty() {
+        return " with nothing".to_owned();
+    }
+    effects.iter().fold(" with".to_owned(), |text, effect| text + " " + &shown(effect.to_string().as_bytes()))
 }
 
 /// As a test that expects it would say it.

@@ -1,7 +1,7 @@
 //! Tests as the language writes them.
 
 use pointsman_rules::{
-    Expectation, ExpectedOutcome, Field, GivenValue, OwnedValue, Program, RuleIndex, TestCase,
+    Committed, Expectation, ExpectedOutcome, Field, GivenValue, OwnedValue, Program, RuleIndex, TestCase,
 };
 
 /// Characters of a test's name.
@@ -32,8 +32,27 @@ pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Option<Str
             format!("{} -> {}", label(program, rule)?, self::outcome(program, outcome))
         }
     };
-    text.push_str(&format!("\n    expect {expected}\n}}\n"));
+    // What cannot be written is not expected.
+    let effects = case.effects.as_deref().and_then(effects).unwrap_or_default();
+    text.push_str(&format!("\n    expect {expected}{effects}\n}}\n"));
     Some(text)
+}
+
+/// ` with tag(gold)`; nothing where a value cannot be written.
+fn effects(effects: &[Committed]) -> Option<String> {
+    if effects.is_empty() {
+        return Some(" with nothing".to_owned());
+    }
+    effects.iter().try_fold(" with".to_owned(), |written, effect| {
+        let values: &[&[u8]] = match effect {
+            Committed::Set(_, _, value) | Committed::Add(_, _, value) | Committed::Path(value) => &[value],
+            Committed::Remove(..) => &[],
+            Committed::Tag(tag) => &[tag.as_bytes()],
+        };
+        let are_texts =
+            values.iter().all(|value| std::str::from_utf8(value).is_ok_and(|value| text(value).is_some()));
+        are_texts.then(|| format!("{written} {effect}"))
+    })
 }
 
 /// A name without what cannot stand in one.
