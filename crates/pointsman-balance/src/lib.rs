@@ -4,12 +4,14 @@
 
 mod algorithm;
 mod cookie;
+mod health;
 mod picker;
 mod response_time;
 mod sticky;
 
 pub use algorithm::Algorithm;
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
+pub use health::{ProbeRow, Probed, Thresholds, probe_wait_ms};
 pub use picker::Picker;
 pub use response_time::ResponseTime;
 pub use sticky::{StickyHash, rendezvous};

@@ -1,6 +1,7 @@
 //! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
 //! reference prints are read from these tables and from nowhere else.
 
+mod health;
 mod pool;
 mod table;
 

@@ -9,6 +9,7 @@
 mod admin;
 mod binds;
 mod findings;
+mod health;
 mod idle_keys;
 mod keys;
 mod limits;
@@ -30,6 +31,7 @@ mod tokens;
 mod watch;
 
 pub use admin::{Admin, AdminClient};
+pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use plan::{

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pointsman_rules::{Exit, Program, Span, Targets};
 use pointsman_tls::SystemAuthorities;
@@ -231,6 +232,7 @@ impl<'a> Lowering<'a> {
             servers: spec.servers.iter().filter_map(server).collect(),
             proxy_protocol: spec.proxy_protocol,
             protocol: spec.protocol,
+            health: spec.health.clone().map(Arc::new),
             limits: spec.limits,
         }
     }

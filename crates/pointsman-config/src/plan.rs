@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{Admin, BodyLimits, ListenerLimits, PoolLimits, Protocol};
+use crate::{Admin, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -125,6 +125,8 @@ pub struct Pool {
     pub proxy_protocol: Option<ProxyVersion>,
     /// What the servers speak.
     pub protocol: ServerProtocol,
+    /// How its servers are probed, if they are.
+    pub health: Option<Arc<HealthCheck>>,
     /// What a server may take.
     pub limits: PoolLimits,
 }

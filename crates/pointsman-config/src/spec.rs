@@ -11,6 +11,7 @@ use pointsman_view::BodyKind;
 use toml::de::DeTable;
 
 use crate::findings::{Findings, Spanned};
+use crate::health::{self, HealthCheck, PoolSpeaks};
 use crate::idle_keys;
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
@@ -107,6 +108,7 @@ pub(crate) struct PoolSpec {
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) protocol: ServerProtocol,
+    pub(crate) health: Option<HealthCheck>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -337,8 +339,12 @@ impl PoolSpec {
             _ => ServerProtocol::Http1,
         };
         idle_keys::of_pool(&section, protocol);
+        let health = section
+            .section("health")
+            .as_ref()
+            .map(|health| health::read(health, PoolSpeaks { tls: section.has("tls"), protocol }));
         let limits = PoolLimits::read(&section);
-        Self { name, algorithm, servers, tls, proxy_protocol, protocol, limits }
+        Self { name, algorithm, servers, tls, proxy_protocol, protocol, health, limits }
     }
 }
 

@@ -28,7 +28,7 @@ pub use listen::{
     Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, bind, bind_path, is_free, is_path_free,
 };
 pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
-pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2};
+pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};
 pub use reactor::Presence;
 pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};

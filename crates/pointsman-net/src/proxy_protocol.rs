@@ -4,4 +4,4 @@ mod read;
 mod write;
 
 pub use read::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
-pub use write::{TlsClaim, TlsSession, write_header_v1, write_header_v2};
+pub use write::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};

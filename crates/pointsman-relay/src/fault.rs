@@ -272,7 +272,7 @@ impl Fault {
     }
 }
 
-fn tls_sentence(fault: TlsFault) -> &'static str {
+pub(crate) fn tls_sentence(fault: TlsFault) -> &'static str {
     match fault {
         TlsFault::Untrusted => "TLS with the server: its certificate is from no trusted authority",
         TlsFault::WrongName => "TLS with the server: its certificate is for another name",

@@ -32,6 +32,8 @@ mod onward;
 mod pick;
 mod pipeline;
 mod presence;
+mod probe;
+mod prober;
 mod proxy_header;
 mod pump;
 mod reach;
@@ -54,7 +56,8 @@ mod upgrade;
 mod upload;
 mod verdict;
 
+pub use prober::HealthChange;
 pub use sockets::BindFault;
-pub use standing::{Admission, Health, Newcomer, Standing};
+pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
 pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

@@ -15,7 +15,7 @@ use pointsman_upstream::ServerId;
 use crate::admission::AddressCounts;
 use crate::load::{Places, ServerLoad};
 use crate::response_time::SharedResponseTime;
-use crate::standing::Standing;
+use crate::standing::{Health, Standing};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
@@ -210,14 +210,25 @@ impl Registry {
             };
             let live = self.servers.entry(key).or_insert_with(|| {
                 self.servers_numbered += 1;
+                let standing = Standing::new(now_us);
+                if pool.health.as_ref().is_some_and(|check| check.starts_down) {
+                    standing.set_health(Health::Starting, now_us);
+                }
                 LiveServer {
                     id: ServerId(self.servers_numbered),
                     load: Arc::new(self.places.next()),
-                    standing: Arc::new(Standing::new(now_us)),
+                    standing: Arc::new(standing),
                     response_time: SharedResponseTime::default(),
                     metrics: self.metrics.server(&pool.name, &server.name),
                 }
             });
+            match &pool.health {
+                // Nobody would ever say that it is up.
+                None if live.standing.health() == Health::Starting => {
+                    live.standing.set_health(Health::Unknown, now_us);
+                }
+                _ => {}
+            }
             servers.push(live.clone());
         }
         servers

@@ -36,6 +36,17 @@ pub enum Admission {
     Disabled,
 }
 
+impl Admission {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Admission::Enabled => "enabled",
+            Admission::Draining => "draining",
+            Admission::Disabled => "disabled",
+        }
+    }
+}
+
 /// Who asks for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newcomer {
@@ -45,9 +56,65 @@ pub enum Newcomer {
     Sticky,
 }
 
+/// What became of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// The server answered as it should.
+    Passed,
+    /// There was no connection.
+    Connect,
+    /// The TLS handshake failed, or agreed on another protocol.
+    Tls,
+    /// It took too long.
+    Timeout,
+    /// The answer was torn, or is none.
+    Protocol,
+    /// It has another status.
+    Status,
+    /// A field or the body is not as it should be.
+    Content,
+    /// There was no descriptor or no memory for it: nothing was learned.
+    Shortage,
+}
+
+/// Probes of a server by what became of them.
+#[derive(Debug, Default)]
+pub struct ProbeCounts([AtomicU64; ProbeOutcome::ALL.len()]);
+
+impl ProbeOutcome {
+    /// All of them, with what they are called in metrics.
+    pub const ALL: [(ProbeOutcome, &str); 8] = [
+        (ProbeOutcome::Passed, "passed"),
+        (ProbeOutcome::Connect, "connect"),
+        (ProbeOutcome::Tls, "tls"),
+        (ProbeOutcome::Timeout, "timeout"),
+        (ProbeOutcome::Protocol, "protocol"),
+        (ProbeOutcome::Status, "status"),
+        (ProbeOutcome::Content, "content"),
+        (ProbeOutcome::Shortage, "shortage"),
+    ];
+}
+
+impl ProbeCounts {
+    pub(crate) fn add(&self, outcome: ProbeOutcome) {
+        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many there were, by what they are called; of those that have never been none is told.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = ProbeOutcome::ALL.iter().zip(&self.0);
+        counts
+            .map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)))
+            .filter(|(_, count)| *count > 0)
+    }
+}
+
 /// One server's standing. It outlives reloads, as long as the server stays what it is.
 #[derive(Debug)]
-pub struct Standing(OwnLines<Record>);
+pub struct Standing {
+    record: OwnLines<Record>,
+    probes: ProbeCounts,
+}
 
 /// What is read together lies together.
 #[derive(Debug, Default)]
@@ -62,9 +129,9 @@ struct Record {
 impl Standing {
     /// Of a server that is new. `up_since_us`: 0 for one that was there when the switch began.
     pub(crate) fn new(up_since_us: u64) -> Standing {
-        let standing = Standing(OwnLines::default());
-        standing.0.weight.store(AS_CONFIGURED, Ordering::Relaxed);
-        standing.0.up_since_us.store(up_since_us, Ordering::Relaxed);
+        let standing = Standing { record: OwnLines::default(), probes: ProbeCounts::default() };
+        standing.record.weight.store(AS_CONFIGURED, Ordering::Relaxed);
+        standing.record.up_since_us.store(up_since_us, Ordering::Relaxed);
         standing
     }
 
@@ -93,7 +160,7 @@ impl Standing {
     /// What probes say.
     #[inline]
     pub fn health(&self) -> Health {
-        match self.0.health.load(Ordering::Relaxed) {
+        match self.record.health.load(Ordering::Relaxed) {
             1 => Health::Starting,
             2 => Health::Up,
             3 => Health::Down,
@@ -104,14 +171,14 @@ impl Standing {
     /// Notes what probes say.
     pub fn set_health(&self, health: Health, now_us: u64) {
         let was_healthy = self.is_healthy(now_us);
-        self.0.health.store(health as u8, Ordering::Relaxed);
+        self.record.health.store(health as u8, Ordering::Relaxed);
         self.came_up(was_healthy, now_us);
     }
 
     /// What was set by hand.
     #[inline]
     pub fn admission(&self) -> Admission {
-        match self.0.admission.load(Ordering::Relaxed) {
+        match self.record.admission.load(Ordering::Relaxed) {
             1 => Admission::Draining,
             2 => Admission::Disabled,
             _ => Admission::Enabled,
@@ -120,9 +187,9 @@ impl Standing {
 
     /// Sets it by hand.
     pub fn set_admission(&self, admission: Admission, now_us: u64) {
-        let before = self.0.admission.swap(admission as u8, Ordering::Relaxed);
+        let before = self.record.admission.swap(admission as u8, Ordering::Relaxed);
         if before == Admission::Disabled as u8 && admission == Admission::Enabled {
-            self.0.up_since_us.store(now_us, Ordering::Relaxed);
+            self.record.up_since_us.store(now_us, Ordering::Relaxed);
         }
     }
 
@@ -135,25 +202,25 @@ impl Standing {
     /// The weight that was set by hand, if one was.
     #[inline]
     pub fn weight_by_hand(&self) -> Option<u32> {
-        Some(self.0.weight.load(Ordering::Relaxed)).filter(|&weight| weight != AS_CONFIGURED)
+        Some(self.record.weight.load(Ordering::Relaxed)).filter(|&weight| weight != AS_CONFIGURED)
     }
 
     /// Sets its weight by hand; `None`: the configured one holds again.
     pub fn set_weight(&self, weight: Option<u32>) {
-        self.0.weight.store(weight.unwrap_or(AS_CONFIGURED), Ordering::Relaxed);
+        self.record.weight.store(weight.unwrap_or(AS_CONFIGURED), Ordering::Relaxed);
     }
 
     /// Whether it gets nothing for a while, because requests failed there.
     #[inline]
     pub fn is_ejected(&self, now_us: u64) -> bool {
-        now_us < self.0.ejected_until_us.load(Ordering::Relaxed)
+        now_us < self.record.ejected_until_us.load(Ordering::Relaxed)
     }
 
     /// Keeps everybody from it until then.
     pub fn eject_until(&self, until_us: u64) {
-        self.0.ejected_until_us.store(until_us, Ordering::Relaxed);
+        self.record.ejected_until_us.store(until_us, Ordering::Relaxed);
         // Its weight, where that grows after a rest, grows from the end of this one.
-        self.0.up_since_us.store(until_us, Ordering::Relaxed);
+        self.record.up_since_us.store(until_us, Ordering::Relaxed);
     }
 
     /// Lets everybody to it that was kept from it for a while.
@@ -166,12 +233,17 @@ impl Standing {
     /// Since when it has been up; 0: since the switch began.
     #[inline]
     pub fn up_since_us(&self) -> u64 {
-        self.0.up_since_us.load(Ordering::Relaxed)
+        self.record.up_since_us.load(Ordering::Relaxed)
+    }
+
+    /// Probes of it so far.
+    pub fn probes(&self) -> &ProbeCounts {
+        &self.probes
     }
 
     fn came_up(&self, was_healthy: bool, now_us: u64) {
         if !was_healthy && self.is_healthy(now_us) {
-            self.0.up_since_us.store(now_us, Ordering::Relaxed);
+            self.record.up_since_us.store(now_us, Ordering::Relaxed);
         }
     }
 }

@@ -9,13 +9,14 @@ use std::thread::JoinHandle;
 use pointsman_balance::ClientIds;
 use pointsman_config::{Bind, Plan};
 use pointsman_net::{Budget, Clock, SocketSender};
-use pointsman_telemetry::{AccessLog, Metrics, WallBase};
+use pointsman_telemetry::{AccessLog, Metrics, ServerNow, StandingNow, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
+use crate::prober::{HealthChange, Prober};
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Sockets};
-use crate::standing::Standing;
+use crate::standing::{Health, Standing};
 use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
@@ -43,6 +44,7 @@ pub struct Start {
 pub struct Switch {
     shared: Arc<Shared>,
     clock: Clock,
+    prober: Prober,
     /// The live generation. To look at it where it is shared would write to what requests read.
     live: Arc<Live>,
     registry: Registry,
@@ -111,6 +113,7 @@ impl Switch {
     /// # Errors
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
+        let clock = Clock::start();
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
         let mut live = registry.attach(plan, 0);
         let mut sockets = Sockets::default();
@@ -122,7 +125,8 @@ impl Switch {
         let shared = Shared::new(live.clone(), start.connections_max, budget, start.threads.count());
         let mut switch = Switch {
             shared: Arc::new(shared),
-            clock: Clock::start(),
+            clock,
+            prober: Prober::new(clock, seed(start.client_id_key, u64::MAX - 1)),
             live,
             registry,
             threads: Vec::new(),
@@ -133,6 +137,8 @@ impl Switch {
         };
         switch.set_to_work(start).map_err(StartFault::Thread)?;
         switch.accept_on(&opened);
+        switch.prober.watch(&switch.live);
+        switch.prober.begin().map_err(StartFault::Thread)?;
         Ok(switch)
     }
 
@@ -179,6 +185,7 @@ impl Switch {
         self.shared.holds.set_bytes_max(live.plan.hold_total_bytes_max);
         self.live = Arc::new(live);
         self.retired.push(self.shared.publish(self.live.clone()));
+        self.prober.watch(&self.live);
         self.accept_on(&opened);
         for socket in gone {
             self.threads.iter().for_each(|thread| thread.inbox.close(socket));
@@ -215,6 +222,8 @@ impl Switch {
     /// and then.
     pub fn clear_up(&mut self) {
         self.send_sockets();
+        // What cannot begin now may at the next call.
+        let (Ok(()) | Err(_)) = self.prober.begin();
         let before = self.retired.len();
         self.retired.retain(|live| Arc::strong_count(live) > 1);
         if self.retired.len() < before {
@@ -257,9 +266,26 @@ impl Switch {
         servers.iter().find(|live| live.metrics.name() == server).map(|live| &live.standing)
     }
 
+    /// What probes have changed since this was last asked.
+    pub fn take_health_changes(&self) -> Vec<HealthChange> {
+        self.prober.take_changes()
+    }
+
     /// The time that standings speak of: microseconds since the switch began.
     pub fn now_us(&self) -> u64 {
         self.clock.now_us()
+    }
+
+    /// What the metrics show of a server beside what was counted, by pool and name.
+    pub fn server_now(&self, pool: &str, server: &str) -> Option<ServerNow> {
+        let in_flight = self.in_flight(pool, server)?;
+        let standing = self.server(pool, server).map(|standing| StandingNow {
+            is_up: matches!(standing.health(), Health::Unknown | Health::Up),
+            is_ejected: standing.is_ejected(self.now_us()),
+            admission: standing.admission().name(),
+            probes: standing.probes().all().collect(),
+        });
+        Some(ServerNow { in_flight, standing })
     }
 
     /// Requests on their way to a server, by pool and name.

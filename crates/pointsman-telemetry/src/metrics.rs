@@ -39,6 +39,28 @@ pub struct BufferBytes {
     pub max: u64,
 }
 
+/// What is so of a server now.
+#[derive(Clone, Debug)]
+pub struct ServerNow {
+    /// Requests on their way to it.
+    pub in_flight: u64,
+    /// How it stands; absent where the live plan does not name it.
+    pub standing: Option<StandingNow>,
+}
+
+/// How a server stands.
+#[derive(Clone, Debug)]
+pub struct StandingNow {
+    /// As far as probes say.
+    pub is_up: bool,
+    /// Whether it gets nothing for a while because requests failed there.
+    pub is_ejected: bool,
+    /// What was set by hand.
+    pub admission: &'static str,
+    /// How many probes came to what.
+    pub probes: Vec<(&'static str, u64)>,
+}
+
 impl Metrics {
     /// A registry for this many event-loop threads and the control thread.
     pub fn new(event_loops: usize, version: &str, started: SystemTime) -> Arc<Metrics> {
@@ -105,12 +127,12 @@ impl Metrics {
         self.reloads_refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends all figures in Prometheus' text form. `in_flight` says how many requests a server (pool and
+    /// Appends all figures in Prometheus' text form. `now` says what else is so of a server (pool and
     /// name) has at this moment; a server it does not know is left out.
     pub fn render(
         &self,
         buffers: BufferBytes,
-        in_flight: &dyn Fn(&str, &str) -> Option<u64>,
+        now: &dyn Fn(&str, &str) -> Option<ServerNow>,
         out: &mut String,
     ) {
         let mut page = Exposition::new(out);
@@ -118,7 +140,7 @@ impl Metrics {
         render_buffers(&mut page, buffers);
         render_listeners(&mut page, &self.listeners.all());
         render_rules(&mut page, &self.rules.all());
-        render_servers(&mut page, &self.servers.all(), in_flight);
+        render_servers(&mut page, &self.servers.all(), now);
     }
 
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
@@ -287,7 +309,7 @@ fn render_rules(page: &mut Exposition<'_>, rules: &[Arc<RuleMetrics>]) {
 fn render_servers(
     page: &mut Exposition<'_>,
     servers: &[Arc<ServerMetrics>],
-    in_flight: &dyn Fn(&str, &str) -> Option<u64>,
+    now: &dyn Fn(&str, &str) -> Option<ServerNow>,
 ) {
     let simple = |page: &mut Exposition<'_>, name: &str, help: &str, counter: fn(&ServerSlot) -> &Counter| {
         page.family(name, Kind::Counter, help);
@@ -310,19 +332,58 @@ fn render_servers(
             page.sample(name, &[pool, server_name, ("kind", label)], count);
         }
     }
-    let name = "pointsman_server_in_flight_requests";
-    page.family(name, Kind::Gauge, "Requests at a server now.");
-    for server in servers {
-        if let Some(count) = in_flight(server.pool(), server.name()) {
-            page.sample(name, &server_labels(server), count);
-        }
-    }
+    render_servers_now(page, servers, now);
     let name = "pointsman_server_idle_connections";
     page.family(name, Kind::Gauge, "Connections to a server kept for later use.");
     for server in servers {
         let removed = server.slots.sum(|slot| &slot.idle_removed);
         let added = server.slots.sum(|slot| &slot.idle_added);
         page.sample(name, &server_labels(server), added.saturating_sub(removed));
+    }
+}
+
+fn render_servers_now(
+    page: &mut Exposition<'_>,
+    servers: &[Arc<ServerMetrics>],
+    now: &dyn Fn(&str, &str) -> Option<ServerNow>,
+) {
+    let found =
+        servers.iter().filter_map(|server| now(server.pool(), server.name()).map(|now| (server, now)));
+    let found: Vec<_> = found.collect();
+    let name = "pointsman_server_in_flight_requests";
+    page.family(name, Kind::Gauge, "Requests at a server now.");
+    for (server, now) in &found {
+        page.sample(name, &server_labels(server), now.in_flight);
+    }
+    let standings =
+        || found.iter().filter_map(|(server, now)| now.standing.as_ref().map(|now| (server, now)));
+    let name = "pointsman_server_up";
+    page.family(name, Kind::Gauge, "Whether a server is up, as far as probes say.");
+    for (server, now) in standings() {
+        page.sample(name, &server_labels(server), u64::from(now.is_up));
+    }
+    let name = "pointsman_server_ejected";
+    page.family(
+        name,
+        Kind::Gauge,
+        "Whether a server gets nothing for a while because requests failed there.",
+    );
+    for (server, now) in standings() {
+        page.sample(name, &server_labels(server), u64::from(now.is_ejected));
+    }
+    let name = "pointsman_server_admission";
+    page.family(name, Kind::Gauge, "What was set by hand of a server.");
+    for (server, now) in standings() {
+        let [pool, server] = server_labels(server);
+        page.sample(name, &[pool, server, ("admission", now.admission)], 1u64);
+    }
+    let name = "pointsman_server_probes_total";
+    page.family(name, Kind::Counter, "Probes of a server, by what became of them.");
+    for (server, now) in standings() {
+        for (outcome, count) in &now.probes {
+            let [pool, server] = server_labels(server);
+            page.sample(name, &[pool, server, ("outcome", outcome)], *count);
+        }
     }
 }
 

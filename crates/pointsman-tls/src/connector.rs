@@ -1,5 +1,6 @@
 //! The client's side of handshakes with the servers of a pool: built whole from files, then immutable.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
@@ -120,6 +121,11 @@ impl Connector {
             connection.set_buffer_limit(Some(UNSENT_BYTES_MAX));
         });
         async move { Ok(ServerStream::new(handshake.await?)) }
+    }
+
+    /// The name that the server's certificate is for: a DNS name or an address.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.0.name.to_str()
     }
 
     /// Tells connectors apart: a hash of the name, the settings and what the files hold.

@@ -2,6 +2,7 @@
 
 use pointsman_balance::Algorithm;
 
+use super::health::HEALTH;
 use super::{Default, Key, Kind, Table};
 use crate::limits::POOL_LIMIT_KEYS;
 
@@ -47,6 +48,12 @@ pub(super) static POOL: Table = Table {
                 doc: "Whether a connection to a server begins with a PROXY header, before TLS, that says whose requests \
                       it carries: those of one client's connection alone. `v2` also says what is known of the \
                       client's TLS.",
+            },
+            Key {
+                name: "health",
+                kind: Kind::Table(&HEALTH),
+                default: Default::Words("servers are not probed"),
+                doc: "How the servers are probed; `health = {}` is enough where they answer `GET /`.",
             },
         ],
         POOL_LIMIT_KEYS,

@@ -22,6 +22,7 @@ mod h2_refusals;
 mod h2_tools;
 mod hand_over;
 mod heads;
+mod health;
 mod http2;
 mod http2_deadlines;
 mod http2_ends;

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, on behalf of somebody else.
 const PROXY: u8 = 0x21;
+/// Version 2, on our own behalf.
+const LOCAL: u8 = 0x20;
 
 const ALPN: u8 = 0x01;
 const AUTHORITY: u8 = 0x02;
@@ -72,6 +74,11 @@ pub fn write_header_v2(ends: Option<(SocketAddr, SocketAddr)>, tls: Option<&TlsC
     header.extend(length(&block).to_be_bytes());
     header.extend(block);
     header
+}
+
+/// A header of version 2 for a connection that the switch makes on its own behalf: `LOCAL`.
+pub fn write_local_header_v2() -> Vec<u8> {
+    [SIGNATURE.as_slice(), &[LOCAL, 0, 0, 0]].concat()
 }
 
 /// A header has one family; an IPv4 address beside one of IPv6 is written as mapped.

@@ -14,10 +14,16 @@ fn registry(event_loops: usize) -> Arc<Metrics> {
     Metrics::new(event_loops, "0.1.0", UNIX_EPOCH + Duration::from_millis(1_795_227_474_123))
 }
 
+fn server_now() -> ServerNow {
+    let probes = vec![("passed", 7), ("status", 2)];
+    let standing = StandingNow { is_up: false, is_ejected: true, admission: "draining", probes };
+    ServerNow { in_flight: 3, standing: Some(standing) }
+}
+
 fn page(metrics: &Metrics) -> BTreeMap<String, f64> {
     let mut out = String::new();
     let buffers = BufferBytes { booked: 3_145_728, max: 1 << 40 };
-    metrics.render(buffers, &|_, server| (server != "unknown").then_some(3), &mut out);
+    metrics.render(buffers, &|_, server| (server != "unknown").then(server_now), &mut out);
     read_page(&out)
 }
 
@@ -136,6 +142,22 @@ fn hear_exchanges(recorder: &Recorder, listener: &ListenerMetrics, server: &Serv
     let connection = Counts { is_connection: true, status: 0, total_us: 1, ..counts };
     recorder.hear(&Event::Counted(&connection));
     recorder.hear(&Event::Done(&Exchange::new(Counts { status: 999, total_us: 1, ..counts })));
+}
+
+#[test]
+fn how_servers_stand_is_on_the_page() {
+    let metrics = Metrics::new(1, "0.1.0", std::time::SystemTime::UNIX_EPOCH);
+    let _server = metrics.server("fast", "server1");
+    let page = page(&metrics);
+    for (sample, expected) in [
+        (r#"pointsman_server_up{pool="fast",server="server1"}"#, 0.0),
+        (r#"pointsman_server_ejected{pool="fast",server="server1"}"#, 1.0),
+        (r#"pointsman_server_admission{pool="fast",server="server1",admission="draining"}"#, 1.0),
+        (r#"pointsman_server_probes_total{pool="fast",server="server1",outcome="passed"}"#, 7.0),
+        (r#"pointsman_server_probes_total{pool="fast",server="server1",outcome="status"}"#, 2.0),
+    ] {
+        assert_eq!(page.get(sample), Some(&expected), "{sample}");
+    }
 }
 
 #[test]

@@ -159,6 +159,8 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
             None => {}
         }
         switch.borrow_mut().clear_up();
+        let changes = switch.borrow().take_health_changes();
+        changes.iter().for_each(|change| notice(&change.to_string()));
         shortages.look(switch.borrow().shortages()).for_each(|line| notice(&line));
         let watch_ms = switch.borrow().watch_ms();
         if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {

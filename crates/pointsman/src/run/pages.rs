@@ -59,7 +59,7 @@ impl SwitchPages {
         let switch = self.switch.borrow();
         let budget = switch.budget();
         let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
-        self.metrics.render(buffers, &|pool, server| switch.in_flight(pool, server), &mut text);
+        self.metrics.render(buffers, &|pool, server| switch.server_now(pool, server), &mut text);
         Page::metrics(text)
     }
 
