@@ -3,15 +3,19 @@
 //! Invariant: nothing here reads a clock, draws a random number or does input and output.
 
 mod algorithm;
+mod by_hash;
 mod cookie;
 mod health;
+mod maglev;
 mod picker;
 mod response_time;
 mod sticky;
 
 pub use algorithm::Algorithm;
+pub use by_hash::{ByHash, HashMethod, Hashed, LoadFactor};
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
 pub use health::{ProbeRow, Probed, Thresholds, probe_wait_ms};
+pub use maglev::Maglev;
 pub use picker::Picker;
 pub use response_time::ResponseTime;
 pub use sticky::{StickyHash, rendezvous};

@@ -43,7 +43,7 @@ pub(crate) fn of_pool(section: &Section<'_>, protocol: ServerProtocol) {
     }
 }
 
-fn warn(section: &Section<'_>, names: &[&'static str], beside: &str, help: &str) {
+pub(crate) fn warn(section: &Section<'_>, names: &[&'static str], beside: &str, help: &str) {
     for name in names.iter().filter(|name| section.has(name)) {
         let message = format!("`{name}` has no effect {beside}");
         section.findings().warning(section.place(name), message, help);

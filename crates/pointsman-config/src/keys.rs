@@ -1,11 +1,13 @@
 //! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
 //! reference prints are read from these tables and from nowhere else.
 
+mod balance;
 mod health;
 mod pool;
 mod table;
 
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
+pub(crate) use balance::{HASH, SOURCE_ADDRESS};
 use pool::POOL;
 pub(crate) use pool::POOL_HEADER;
 
@@ -154,7 +156,7 @@ pub(crate) static ROOT: Table = Table {
             name: "sticky_key",
             kind: Kind::Text("32 hex digits"),
             default: Default::Words("random at start"),
-            doc: "Keys the hashes of stickiness and the `pm_route` cookie. Set it, and keep it secret, \
+            doc: "Keys the hashes of stickiness and of `balance = \"hash\"`, and the `pm_route` cookie. Set it, and keep it secret, \
                   where several nodes must agree or stickiness must outlive a restart.",
         },
         Key {

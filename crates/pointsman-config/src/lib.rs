@@ -7,6 +7,7 @@
 //! at for changes, never on the way of a request.
 
 mod admin;
+mod balancing;
 mod binds;
 mod findings;
 mod health;
@@ -31,6 +32,7 @@ mod tokens;
 mod watch;
 
 pub use admin::{Admin, AdminClient};
+pub use balancing::{Balancing, HashBalancing};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;

@@ -228,7 +228,7 @@ impl<'a> Lowering<'a> {
         let server = |server| self.server(spec, server, tls.as_ref());
         Pool {
             name: spec.name.value.as_str().into(),
-            algorithm: spec.algorithm,
+            balancing: spec.balancing.clone(),
             servers: spec.servers.iter().filter_map(server).collect(),
             proxy_protocol: spec.proxy_protocol,
             protocol: spec.protocol,

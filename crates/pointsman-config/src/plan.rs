@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{Admin, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol};
+use crate::{Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ pub struct Pool {
     /// Unique among pools.
     pub name: Arc<str>,
     /// How a server is picked.
-    pub algorithm: pointsman_balance::Algorithm,
+    pub balancing: Balancing,
     /// In the order of the file, at least one; [`ServerIndex`] is a position here.
     pub servers: Vec<Server>,
     /// The PROXY header that connections begin with; none when absent.

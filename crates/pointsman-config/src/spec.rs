@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
-use pointsman_balance::Algorithm;
 use pointsman_rules::Span;
 use pointsman_tls::{ClientAuth, TlsVersion};
 use pointsman_view::BodyKind;
@@ -17,8 +16,8 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline, PoolLimits, Protocol,
-    ProxyProtocol, ProxyVersion, ServerProtocol,
+    Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline,
+    PoolLimits, Protocol, ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -103,7 +102,7 @@ pub(crate) struct CertificateSpec {
 /// A pool as written.
 pub(crate) struct PoolSpec {
     pub(crate) name: Spanned<String>,
-    pub(crate) algorithm: Algorithm,
+    pub(crate) balancing: Balancing,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
@@ -312,13 +311,13 @@ impl PoolSpec {
             section.findings().error(name.span, refusal.message, refusal.help);
         }
         section.require_elements("servers", "a pool needs at least one server");
-        let algorithm = Algorithm::from_name(section.word("balance")).unwrap_or_default();
+        let balancing = Balancing::read(&section);
         let servers = section.texts_or_sections("servers");
         let servers: Vec<_> = servers.iter().map(|server| ServerSpec::read(&section, server)).collect();
-        for server in servers.iter().filter(|server| server.weight != 1 && !algorithm.looks_at_weights()) {
+        for server in servers.iter().filter(|server| server.weight != 1 && !balancing.looks_at_weights()) {
             section.findings().warning(
                 server.weight_at.unwrap_or(section.at()),
-                format!("`weight` has no effect under `{algorithm}`"),
+                format!("`weight` has no effect under `{}`", balancing.algorithm),
                 "set `balance` to `weighted-round-robin`, `weighted-least-connections` or `least-time`",
             );
         }
@@ -344,7 +343,7 @@ impl PoolSpec {
             .as_ref()
             .map(|health| health::read(health, PoolSpeaks { tls: section.has("tls"), protocol }));
         let limits = PoolLimits::read(&section);
-        Self { name, algorithm, servers, tls, proxy_protocol, protocol, health, limits }
+        Self { name, balancing, servers, tls, proxy_protocol, protocol, health, limits }
     }
 }
 

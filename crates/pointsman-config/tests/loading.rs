@@ -83,7 +83,7 @@ fn every_key_arrives() -> TestResult {
     assert!(back.body_paths.is_none(), "`decides-all.rules` names nothing of the body");
 
     let standard = plan.pool(PoolIndex(0));
-    assert_eq!((&*standard.name, standard.algorithm), ("standard", Algorithm::WeightedRoundRobin));
+    assert_eq!((&*standard.name, standard.balancing.algorithm), ("standard", Algorithm::WeightedRoundRobin));
     let names: Vec<&str> = standard.servers.iter().map(|server| &*server.name).collect();
     assert_eq!(names, ["127.0.0.1:9001", "big", "[::1]:9003", "localhost:9004"]);
     assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
@@ -167,7 +167,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!(listener.body_limits, BodyLimits::default());
     assert_eq!(listener.default_pool, Some(PoolIndex(0)));
     let [pool] = plan.pools.as_slice() else { return Err("not one pool".into()) };
-    assert_eq!((pool.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
+    assert_eq!((pool.balancing.algorithm, pool.limits), (Algorithm::RoundRobin, PoolLimits::default()));
     assert_eq!(
         (pool.servers[0].weight, pool.proxy_protocol, pool.protocol),
         (1, None, ServerProtocol::Http1)

@@ -21,6 +21,7 @@ mod failed_handshake;
 mod fault;
 mod flow;
 mod hand_over;
+mod hash_tables;
 mod header;
 mod hold;
 mod http2;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use pointsman_balance::{RouteCookie, StickyHash};
+use pointsman_balance::{Maglev, RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
 use pointsman_rules::{Block, DecidedBy, Evidence, Exit, Program, Rule, Stickiness};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
@@ -13,6 +13,7 @@ use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
+use crate::hash_tables::HashTables;
 use crate::load::{Places, ServerLoad};
 use crate::response_time::SharedResponseTime;
 use crate::standing::{Health, Standing};
@@ -37,6 +38,8 @@ pub(crate) struct Live {
     listeners: Vec<LiveListener>,
     /// Parallel to the plan's pools.
     pools: Vec<Vec<LiveServer>>,
+    /// Likewise.
+    hash_tables: Vec<Option<Arc<Maglev>>>,
     /// Positions by number: asked several times a request.
     by_id: Vec<Option<usize>>,
     /// Whom each socket accepts for. Part of the generation: a socket and the rules that its connections
@@ -97,6 +100,11 @@ impl Live {
         self.plan.pools.iter().zip(self.pools.iter().map(Vec::as_slice))
     }
 
+    /// The table of a pool, where it is balanced by one.
+    pub(crate) fn hash_table(&self, pool: PoolIndex) -> Option<&Arc<Maglev>> {
+        self.hash_tables[pool.0 as usize].as_ref()
+    }
+
     pub(crate) fn servers(&self, pool: PoolIndex) -> &[LiveServer] {
         &self.pools[pool.0 as usize]
     }
@@ -131,6 +139,7 @@ pub(crate) struct Registry {
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<ServerKey, LiveServer>,
+    hash_tables: HashTables,
     places: Places,
     /// How many numbers were given to listeners and servers: none is given twice.
     listeners_numbered: u32,
@@ -145,6 +154,7 @@ impl Registry {
             sticky_key,
             listeners: HashMap::new(),
             servers: HashMap::new(),
+            hash_tables: HashTables::default(),
             places: Places::new(threads),
             listeners_numbered: 0,
             servers_numbered: 0,
@@ -156,6 +166,8 @@ impl Registry {
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
         let pools = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
+        let sticky = StickyHash::new(key);
+        let hash_tables = self.hash_tables.of(&plan.pools, &sticky);
         let mut by_id = vec![None; self.listeners_numbered as usize + 1];
         for (index, listener) in listeners.iter().enumerate() {
             by_id[listener.id.0 as usize] = Some(index);
@@ -164,10 +176,11 @@ impl Registry {
         let uses_route_cookie = programs.flat_map(all_rules).any(uses_route_cookie);
         Live {
             uses_route_cookie,
-            sticky: StickyHash::new(key),
+            sticky,
             route_cookie: RouteCookie::new(key),
             listeners,
             pools,
+            hash_tables,
             by_id,
             sockets: HashMap::new(),
             plan,

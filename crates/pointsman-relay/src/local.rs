@@ -4,14 +4,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_balance::{Algorithm, Picker};
+use pointsman_balance::{Algorithm, ByHash, Picker};
 use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
 use pointsman_h2::ServerLimits;
 use pointsman_net::Clock;
+use pointsman_rules::Field;
 use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
+use crate::hash_tables::identity;
 use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
@@ -29,6 +31,7 @@ pub(crate) struct LocalPool {
     plan: Pool,
     pub(crate) servers: Vec<Rc<LocalServer>>,
     pub(crate) picker: RefCell<Picker>,
+    pub(crate) by_hash: ByHash,
 }
 
 /// A server as an exchange holds it: also after a reload has taken it out of the plan.
@@ -87,18 +90,15 @@ impl Local {
 fn same_states(pool: &LocalPool, live: &Live, index: usize) -> bool {
     let states = live.servers(PoolIndex(index as u32));
     pool.servers.iter().zip(states).all(|(local, state)| {
-        local.id == state.id && local.identity == identity(live, &pool.plan, state.metrics.name())
+        local.id == state.id
+            && local.identity == identity(&live.sticky, &pool.plan.name, state.metrics.name())
     })
-}
-
-fn identity(live: &Live, pool: &Pool, server: &str) -> u64 {
-    live.sticky.hash(pool.name.as_bytes(), server.as_bytes())
 }
 
 impl LocalPool {
     fn new(plan: &Pool, live: &Live, index: usize, thread: usize) -> LocalPool {
         let states = live.servers(PoolIndex(index as u32));
-        let by_time = plan.algorithm == Algorithm::LeastTime;
+        let by_time = plan.balancing.algorithm == Algorithm::LeastTime;
         let servers: Vec<_> = plan
             .servers
             .iter()
@@ -111,7 +111,7 @@ impl LocalPool {
                     proxy_protocol: plan.proxy_protocol,
                     protocol: plan.protocol,
                     weight: server.weight,
-                    identity: identity(live, plan, &server.name),
+                    identity: identity(&live.sticky, &plan.name, &server.name),
                     load: OwnLoad::new(state.load.clone(), thread),
                     standing: state.standing.clone(),
                     response_time: by_time.then(|| state.response_time.clone()),
@@ -122,14 +122,23 @@ impl LocalPool {
             .collect();
         let weights: Vec<_> = plan.servers.iter().map(|server| server.weight).collect();
         LocalPool {
+            picker: RefCell::new(Picker::new(plan.balancing.algorithm, &weights, thread)),
+            by_hash: ByHash {
+                table: live.hash_table(PoolIndex(index as u32)).cloned(),
+                load_factor: plan.balancing.hash.as_ref().and_then(|hash| hash.load_factor),
+            },
             plan: plan.clone(),
-            picker: RefCell::new(Picker::new(plan.algorithm, &weights, thread)),
             servers,
         }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.plan.name
+    }
+
+    /// The field that it is balanced by, if it is by one.
+    pub(crate) fn hash_on(&self) -> Option<&Field> {
+        self.plan.balancing.hash.as_ref().map(|hash| &hash.on)
     }
 }
 

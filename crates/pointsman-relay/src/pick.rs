@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pointsman_balance::{ClientId, rendezvous};
+use pointsman_balance::{ClientId, Hashed, rendezvous};
 use pointsman_config::{Listener, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
@@ -33,20 +33,18 @@ enum By {
     /// The rule names the server.
     Name(usize),
     /// The client stays with a server.
+    Sticky(u64),
+    /// The pool is balanced by this hash.
     Hash(u64),
     /// The pool's algorithm.
     Turn,
 }
 
 impl Choice {
-    fn new(local: &Local, target: Target, sticky: Option<u64>) -> Choice {
+    fn new(local: &Local, target: Target, by: By) -> Choice {
         Choice {
             pool: local.pool(target.pool).clone(),
-            by: match (target.server, sticky) {
-                (Some(server), _) => By::Name(server.0 as usize),
-                (None, Some(key)) => By::Hash(key),
-                (None, None) => By::Turn,
-            },
+            by: target.server.map_or(by, |server| By::Name(server.0 as usize)),
             failed: Vec::new(),
         }
     }
@@ -60,26 +58,31 @@ impl Choice {
     pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
         let now_us = shard.clock.round_us();
         let who = match self.by {
-            By::Hash(_) => Newcomer::Sticky,
-            By::Name(_) | By::Turn => Newcomer::New,
+            By::Sticky(_) => Newcomer::Sticky,
+            By::Name(_) | By::Hash(_) | By::Turn => Newcomer::New,
         };
         let usable = |server: usize| {
             let local = &self.pool.servers[server];
             local.standing.admits(who, now_us) && local.weight() > 0 && !self.failed.contains(&server)
         };
-        let by_hash = |key| {
+        let weight = |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
+        let by_score = |key| {
             let servers = self.pool.servers.iter().enumerate();
             rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight(), usable(at))))
         };
         let index = match self.by {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
-            By::Hash(key) => by_hash(key),
+            By::Sticky(key) => by_score(key),
+            By::Hash(key) => {
+                let server =
+                    |at: usize| Hashed { identity: self.pool.servers[at].identity, weight: weight(at) };
+                let in_flight = |at: usize| self.pool.servers[at].load.in_flight();
+                self.pool.by_hash.pick(key, self.pool.servers.len(), server, in_flight)
+            }
             // A second try takes no turn: it would hand the next client the server that failed this one.
-            By::Turn if !self.failed.is_empty() => by_hash(shard.random()),
+            By::Turn if !self.failed.is_empty() => by_score(shard.random()),
             By::Turn => {
                 let load = |server: usize| self.pool.servers[server].bears(shard.clock);
-                let weight =
-                    |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
                 self.pool.picker.borrow_mut().pick(load, weight, shard.random())
             }
         }?;
@@ -140,9 +143,9 @@ impl Fork<'_> {
     ) -> Choice {
         let live = &self.local.live;
         match sticky {
-            Stickiness::None => self.by_chance(),
-            Stickiness::Ip => self.by(view.client_ip().map(address_bytes)),
-            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes)),
+            Stickiness::None => self.by_pool(view),
+            Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
+            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
             Stickiness::Field(field) => self.by_field(field, view),
             Stickiness::Cookie => {
                 let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
@@ -158,23 +161,27 @@ impl Fork<'_> {
     /// The same for a connection of which no request is read, and which has no cookies.
     pub(crate) fn of_connection(&self, sticky: &Stickiness, view: &ConnectionView<'_>) -> Choice {
         match sticky {
-            Stickiness::None | Stickiness::Cookie => self.by_chance(),
-            Stickiness::Ip => self.by(view.client_ip().map(address_bytes)),
-            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes)),
+            Stickiness::None | Stickiness::Cookie => self.by_pool(view),
+            Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
+            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
             Stickiness::Field(field) => self.by_field(field, view),
         }
     }
 
-    fn by_chance(&self) -> Choice {
+    /// By what the pool says.
+    fn by_pool(&self, subject: &impl Subject) -> Choice {
         let target = match self.route {
             Route::To(target) => target,
             Route::Split(shares) => self.share(shares, self.shard.random()),
         };
-        Choice::new(self.local, target, None)
+        let pool = self.local.pool(target.pool);
+        let hash = |key: &[u8]| self.local.live.sticky.hash(pool.name().as_bytes(), key);
+        let hash = pool.hash_on().and_then(|field| with_key(field, subject, hash));
+        Choice::new(self.local, target, hash.map_or(By::Turn, By::Hash))
     }
 
-    fn by(&self, key: Option<impl AsRef<[u8]>>) -> Choice {
-        key.map_or_else(|| self.by_chance(), |key| self.by_key(key.as_ref()))
+    fn by(&self, key: Option<impl AsRef<[u8]>>, subject: &impl Subject) -> Choice {
+        key.map_or_else(|| self.by_pool(subject), |key| self.by_key(key.as_ref()))
     }
 
     fn by_key(&self, key: &[u8]) -> Choice {
@@ -184,7 +191,7 @@ impl Fork<'_> {
             Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, key)),
         };
         let pool = self.local.pool(target.pool).name();
-        Choice::new(self.local, target, Some(sticky.hash(pool.as_bytes(), key)))
+        Choice::new(self.local, target, By::Sticky(sticky.hash(pool.as_bytes(), key)))
     }
 
     /// An id for a client that has none.
@@ -194,34 +201,22 @@ impl Fork<'_> {
         let mut id = ids.next_id();
         let mut choice = self.by_key(&id);
         for _ in 1..IDS_DRAWN_MAX {
-            let By::Hash(hash) = choice.by else { break };
+            let By::Sticky(hash) = choice.by else { break };
             if !stays_with_draining(&choice.pool, hash, now_us) {
                 break;
             }
             let next = ids.next_id();
             let other = self.by_key(&next);
             // Shares are what they are, whoever drains.
-            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Hash(_)) {
+            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky(_)) {
                 (id, choice) = (next, other);
             }
         }
         (id, choice)
     }
 
-    /// By a field's first value.
     fn by_field(&self, field: &Field, subject: &impl Subject) -> Choice {
-        let mut found = None;
-        subject.each(field, &mut |value| {
-            found = match value {
-                Value::Text(text) => Some(self.by_key(text)),
-                Value::Integer(number) => Some(self.by_key(&number.to_be_bytes())),
-                Value::Ip(address) => Some(self.by_key(&address_bytes(address))),
-                Value::Boolean(truth) => Some(self.by_key(&[u8::from(truth)])),
-                Value::Nothing | Value::Unknown(_) => None,
-            };
-            std::ops::ControlFlow::Break(())
-        });
-        found.unwrap_or_else(|| self.by_chance())
+        with_key(field, subject, |key| self.by_key(key)).unwrap_or_else(|| self.by_pool(subject))
     }
 
     /// The target that a hash falls to. It hangs on the names alone, as a server of a pool does: on every node, after
@@ -239,6 +234,22 @@ impl Fork<'_> {
         let chosen = rendezvous(hash, weighed).unwrap_or_default();
         self.listener.target(shares[chosen].target)
     }
+}
+
+/// What comes of a field's first value, if it has one.
+fn with_key<T>(field: &Field, subject: &impl Subject, of: impl Fn(&[u8]) -> T) -> Option<T> {
+    let mut found = None;
+    subject.each(field, &mut |value| {
+        found = match value {
+            Value::Text(text) => Some(of(text)),
+            Value::Integer(number) => Some(of(&number.to_be_bytes())),
+            Value::Ip(address) => Some(of(&address_bytes(address))),
+            Value::Boolean(truth) => Some(of(&[u8::from(truth)])),
+            Value::Nothing | Value::Unknown(_) => None,
+        };
+        std::ops::ControlFlow::Break(())
+    });
+    found
 }
 
 fn set_cookie(sealed: &[u8], view: &RequestView<'_>) -> Vec<u8> {

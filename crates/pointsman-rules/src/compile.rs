@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::ast::{self, FieldRef, Item, SettingKind};
 use crate::engine::number_further;
-use crate::parser::{parse_into, shorten};
+use crate::parser::{parse_field, parse_into, shorten};
 use crate::schema::{self, NoField, Resolved};
 use crate::{
     Assertions, Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId,
@@ -66,6 +66,25 @@ pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Comp
     match program {
         Some(program) if !failed => Ok(Compiled { program, warnings: findings, tests }),
         _ => Err(findings),
+    }
+}
+
+/// The field that a text names, and nothing else: one of a connection or of a request's head.
+///
+/// # Errors
+/// It names none, or one of a body. Spans are positions in the text.
+pub fn head_field(text: &str) -> Result<Field, Diagnostic> {
+    let nothing = || Diagnostic::error(Span::default(), "the text names no field".to_owned());
+    let named = parse_field(text).map_err(|findings| findings.into_iter().next().unwrap_or_else(nothing))?;
+    let key = named.key.as_ref().map(|key| &*key.text);
+    match schema::resolve(&named.name, key, |_| None) {
+        Ok(Resolved::Head(field)) => Ok(field),
+        Ok(Resolved::Payload(..)) | Err(NoField::Path(_)) => {
+            let message = format!("`{}` is in the body, which is not read for this", shorten(&named.name));
+            Err(Diagnostic::error(named.span, message)
+                .help("name a field of the head, such as `cookie[\"sid\"]`"))
+        }
+        Err(why) => Err(no_field(&named, &why, &Suggestions::default())),
     }
 }
 

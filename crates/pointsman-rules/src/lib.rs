@@ -49,7 +49,7 @@ pub use assertions::{Assertion, Assertions, Claim, Destination, Ending};
 pub use body_cost::{Blame, BodyCost, Extent, Reach, Why};
 pub use cases::{Expectation, ExpectedOutcome, Given, GivenValue, TestCase, Tests};
 pub use committed::Committed;
-pub use compile::{Compiled, Scope, Targets, compile, compile_for};
+pub use compile::{Compiled, Scope, Targets, compile, compile_for, head_field};
 pub use decide::{DecidedBy, Decision, Outcome};
 pub use decimal::{DECIMAL_BYTES_MAX, DECIMAL_EXPONENT_MAX, Decimal, NotANumber};
 pub use diagnostic::{Colour, Diagnostic, Severity, Span, draw};

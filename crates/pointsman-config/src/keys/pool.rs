@@ -1,7 +1,6 @@
 //! The keys of a pool.
 
-use pointsman_balance::Algorithm;
-
+use super::balance::{BALANCE, HASH_KEYS};
 use super::health::HEALTH;
 use super::{Default, Key, Kind, Table};
 use crate::limits::POOL_LIMIT_KEYS;
@@ -15,12 +14,7 @@ pub(super) static POOL: Table = Table {
           listeners call the pool by it.",
     groups: &[
         &[
-            Key {
-                name: "balance",
-                kind: Kind::Word(&ALGORITHM_NAMES),
-                default: Default::Word("round-robin"),
-                doc: "How a server is picked. See the [guide](../guide/balancing.md).",
-            },
+            BALANCE,
             Key {
                 name: "servers",
                 kind: Kind::TextsOrTables(SERVER_ADDRESSES, &POOL_SERVERS),
@@ -56,6 +50,7 @@ pub(super) static POOL: Table = Table {
                 doc: "How the servers are probed; `health = {}` is enough where they answer `GET /`.",
             },
         ],
+        HASH_KEYS,
         POOL_LIMIT_KEYS,
     ],
 };
@@ -141,12 +136,3 @@ static POOL_TLS: Table = Table {
 const SERVER_ADDRESS: &str = "an address such as `127.0.0.1:9001` or `host:9001`";
 const SERVER_ADDRESSES: &str = "addresses such as `127.0.0.1:9001` or `host:9001`";
 const TLS_NAME: &str = "a host name or an address, without a port";
-const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
-    let mut names = [""; Algorithm::ALL.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = Algorithm::ALL[index].name();
-        index += 1;
-    }
-    names
-};

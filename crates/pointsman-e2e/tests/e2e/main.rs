@@ -21,6 +21,7 @@ mod gone_clients;
 mod h2_refusals;
 mod h2_tools;
 mod hand_over;
+mod hashing;
 mod heads;
 mod health;
 mod http2;
