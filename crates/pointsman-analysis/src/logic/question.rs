@@ -6,6 +6,7 @@ mod came;
 mod giving_up;
 mod near;
 mod of_field;
+mod related;
 mod sampled;
 
 use std::collections::{BTreeMap, HashMap};
@@ -285,7 +286,11 @@ impl<'a, 'p> Trial<'a, 'p> {
             match self.try_out(&sketch, effort) {
                 Try::Done(witness, sketch) => return (Answer::Yes(Box::new(witness)), sketch),
                 Try::Again => {}
-                Try::Nowhere(why) => self.give_up_on(&matters, &why),
+                Try::Nowhere(why) => match self.relate(&sketch, &matters, &why, effort) {
+                    Some(Try::Done(witness, sketch)) => return (Answer::Yes(Box::new(witness)), sketch),
+                    Some(Try::Again) => {}
+                    Some(Try::Nowhere(_)) | None => self.give_up_on(&matters, &why),
+                },
             }
         }
     }

@@ -238,6 +238,16 @@ fn kind_of_type(line: &[u8]) -> Kind {
     }
 }
 
+/// Whether a media type is that of a kind of body in which nothing stands at a place.
+pub(crate) fn is_type_of_another_kind(line: &[u8], place: &Place) -> bool {
+    match (kind_of_type(line), place) {
+        (Kind::Other, _) | (_, Place::Size) => false,
+        (kind, Place::Xml(_)) => kind != Kind::Xml,
+        (kind, Place::Json(_)) => kind != Kind::Json,
+        (kind, Place::Form(_)) => !matches!(kind, Kind::Urlencoded | Kind::Multipart),
+    }
+}
+
 fn kind_of_wish(wish: &Wish<'_>) -> Option<Kind> {
     match wish.place()? {
         Place::Xml(_) => Some(Kind::Xml),

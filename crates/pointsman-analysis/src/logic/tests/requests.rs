@@ -24,18 +24,35 @@ const ASKED: &[(&[&str], &[&[&str]])] = &[
     (&[r#"xml.r/b == "x""#, "xml.r/b > 3", r#"first(xml.r/b) != "x""#], &[&["x"], &["5", "x"], &["1"]]),
     (&[r#"form["f"] == "x""#, r#"once(form["f"]) == "y""#], &[&["x"], &["y"], &["x", "y"]]),
     (&["body.size > 10", "body.size == 0", "body.size exists"], &[&["0"], &["5"], &["40"]]),
-    (&[r#"url == "/a?k=1""#, r#"url startsWith "/b""#], &[&["/a?k=1"], &["/b"]]),
+    (
+        &[r#"url == "/a?k=1""#, r#"url startsWith "/b""#, r#"url in ["/a", "/b/../a", "*"]"#],
+        &[
+            &["/a?k=1"],
+            &["/b"],
+            &["/b/../a"],
+            &["/%61"],
+            &["*"],
+            &["http://a.example/a?k=1"],
+            &["http://a.example"],
+        ],
+    ),
     (&[r#"path == "/a""#, r#"path under "/b""#, r#"path endsWith "/""#], &[&["/a"], &["/b/c"], &["/c/"]]),
     (&[r#"query == "k=1""#, "query exists"], &[&["k=1"], &["k=2&k=1"]]),
     (&[r#"query["k"] == "1""#, r#"query["k"] exists"#], &[&["1"], &["2", "1"], &["x y"]]),
     (&[r#"host == "a.example""#, r#"host endsWith ".example""#], &[&["a.example"], &["b.test"]]),
     (
-        &[r#"header["host"] == "a.example""#, r#"header["host"] contains ":""#],
-        &[&["a.example"], &["A.example:80"]],
+        &[r#"header["host"] == "a.example""#, r#"header["host"] contains ":""#, r#"header["host"] exists"#],
+        &[&["a.example"], &["A.example:80"], &["a.example."], &["b.test:1"], &[]],
     ),
     (&[r#"scheme == "http""#], &[&["http"], &["https"]]),
     (&[r#"proto == "https""#], &[&["https"]]),
     (&[r#"tls.version == "1.3""#, "tls.version exists"], &[&["1.3"], &["1.2"]]),
+    (&["tls.cipher exists"], &[&["TLS13_AES_128_GCM_SHA256"]]),
+    (
+        &[r#"header["content-type"] == "text/xml""#, r#"header["content-type"] exists"#],
+        &[&["text/xml"], &["Text/XML; charset=utf-8"], &["application/json", "text/xml"]],
+    ),
+    (&[r#"header["content-length"] exists"#, r#"header["content-length"] == "5""#], &[&["5"], &[]]),
     (&[r#"tls.sni == "a.example""#], &[&["a.example"]]),
     (
         &[r#"content_type == "application/json""#, "content_type exists"],
@@ -46,7 +63,7 @@ const ASKED: &[(&[&str], &[&[&str]])] = &[
     (&[r#"version == "1.0""#], &[&["1.0"], &["2"]]),
     (&[r#"method == "POST""#, r#"method == "GET""#], &[&["POST"], &["GET"], &["PUT"]]),
     (&[r#"upgrade == "websocket""#], &[&["websocket"]]),
-    (&[r#"cookie["c"] == "1""#, r#"header["cookie"] contains "c=""#], &[&["1"], &["2"]]),
+    (&[r#"cookie["c"] == "1""#, r#"header["cookie"] contains "c=""#], &[&["1"], &["2"], &["1", "3"]]),
 ];
 
 /// Rules that ask all.

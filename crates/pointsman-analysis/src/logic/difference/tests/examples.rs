@@ -8,7 +8,7 @@ use crate::{Effort, Setting};
 
 const EFFORT: u64 = 50_000_000;
 
-fn label(program: &Program, decider: Decider) -> String {
+pub(super) fn label(program: &Program, decider: Decider) -> String {
     let label = program.rule(decider.rule).map_or("-", |rule| &*rule.label);
     let holds = match decider.holds {
         Holds::True => "",

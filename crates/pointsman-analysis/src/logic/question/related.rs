@@ -1,0 +1,401 @@
+//! Fields that are made of each other: what the values of one say of the other, where each by itself has values and no
+//! request has both.
+
+use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
+
+use super::of_field::needs_value;
+use super::{REQUEST_STEPS, Trial, Try};
+use crate::Effort;
+use crate::logic::lemmas::Lemma;
+use crate::logic::states::States;
+use crate::logic::world::Matters;
+use crate::space::{Solved, solve};
+use crate::wanted::{Asked, Sketch, Values, Wanted};
+use crate::witness::{Unrealisable, is_type_of_another_kind, realise, with_subject};
+
+/// Texts that a field is one of, each of which is looked at.
+const PINNED_MAX: usize = 16;
+/// Segments that a path is led out of.
+const SEGMENTS_MAX: usize = 32;
+
+/// A test that matters, and what it may come to.
+type Mattering<'p> = (&'p Test, States);
+
+/// What is known of two fields.
+enum Related<'p> {
+    /// What matters of them cannot be.
+    Never(Lemma),
+    /// Values that may do.
+    Perhaps(Vec<(&'p Field, Values)>),
+}
+
+impl<'p> Trial<'_, 'p> {
+    /// Looks at each two of the fields of which no request was found. Nothing where that leads no further.
+    pub(super) fn relate(
+        &mut self,
+        sketch: &Sketch<'p>,
+        matters: &Matters<'p>,
+        why: &Unrealisable,
+        effort: &mut Effort,
+    ) -> Option<Try<'p>> {
+        for one in &why.fields {
+            for other in why.fields.iter().filter(|other| *other != one) {
+                let [tests, others] = [one, other].map(|field| {
+                    let is_asked = |states: &States| states.wanted().is_some();
+                    let own =
+                        matters.each().filter(|(test, states)| test.field == *field && is_asked(states));
+                    own.collect::<Vec<Mattering<'p>>>()
+                });
+                for related in self.related(sketch, &tests, &others, effort) {
+                    match related {
+                        Related::Never(lemma) => {
+                            self.world.forbid(&lemma, None);
+                            self.analyst.lemmas.add(lemma);
+                            return Some(Try::Again);
+                        }
+                        Related::Perhaps(values) => {
+                            if let Some(tried) = self.with_other_values(sketch, [one, other], values, effort)
+                            {
+                                return Some(tried);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The sketch with other values in the place of two fields.
+    fn with_other_values(
+        &mut self,
+        sketch: &Sketch<'p>,
+        of: [&Field; 2],
+        values: Vec<(&'p Field, Values)>,
+        effort: &mut Effort,
+    ) -> Option<Try<'p>> {
+        let kept = sketch.fields.iter().filter(|(field, _)| !of.contains(field)).cloned();
+        let fields = kept.chain(values).collect();
+        self.realised(&Sketch { fields }, effort).ok().flatten()
+    }
+
+    fn related(
+        &mut self,
+        sketch: &Sketch<'p>,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Vec<Related<'p>> {
+        let (Some((one, _)), Some((other, _))) = (tests.first(), others.first()) else { return Vec::new() };
+        let is_host_line = |name: &str| name == "host";
+        let found: Vec<Option<Related<'p>>> = match (&one.field, &other.field) {
+            (Field::Url, Field::Path) => {
+                let pinned = self.from_pinned(tests, others, effort);
+                return pinned.into_iter().chain(self.other_targets(sketch, tests, others, effort)).collect();
+            }
+            (Field::Url, Field::Query | Field::QueryParam(_)) | (Field::Path, Field::Method) => {
+                vec![self.from_pinned(tests, others, effort)]
+            }
+            (Field::QueryParam(_), Field::Query) => vec![needs_line(tests, others)],
+            (Field::Query, Field::QueryParam(_)) => vec![self.from_pinned(tests, others, effort)],
+            (Field::Header(name), Field::Host) if is_host_line(name) => {
+                vec![self.from_pinned(tests, others, effort)]
+            }
+            (Field::Host, Field::Header(name)) if is_host_line(name) => {
+                vec![self.host_line(tests, others, effort)]
+            }
+            (Field::Header(name), made) if is_made_of_lines(made, name) => {
+                vec![self.from_one_line(tests, others, effort)]
+            }
+            (made, Field::Header(name)) if is_made_of_lines(made, name) => {
+                vec![needs_line(tests, others), type_with_parameter(tests, others)]
+            }
+            (Field::ContentLength, Field::Payload(payload)) if payload.place == Place::Size => {
+                vec![self.same_number(tests, others, effort)]
+            }
+            (Field::ContentType, Field::Payload(_)) => vec![of_another_type(tests, others)],
+            (one, other) if is_of_handshake(one) && is_of_handshake(other) => {
+                vec![with_and_without_tls(tests, others)]
+            }
+            _ => Vec::new(),
+        };
+        found.into_iter().flatten().collect()
+    }
+
+    /// Of a field whose value is one of a few, what others come to that are made of it alone.
+    fn from_pinned(
+        &mut self,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let (pin, texts) = pinned(tests)?;
+        let mut lemma: Lemma = vec![(pin.number(), States::TRUE)];
+        for text in texts {
+            let is_made_of_it = match pin.field {
+                // What an absolute target means depends on more than itself.
+                Field::Url => text.starts_with(b"/"),
+                // Only OPTIONS asks for it.
+                Field::Path => text == b"*",
+                _ => true,
+            };
+            if !is_made_of_it || !effort.take(REQUEST_STEPS) {
+                return None;
+            }
+            let known = vec![OwnedValue::Text(text.into())];
+            let sketch = Sketch { fields: vec![(&pin.field, Values { known, rest: None })] };
+            let analyst = &*self.analyst;
+            let witness = realise(&sketch, analyst.setting).ok()?;
+            let fails = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
+                others.iter().find(|(test, states)| !states.covers(States::of(test.eval(subject)))).copied()
+            });
+            let (test, states) = fails??;
+            lemma.push((test.number(), states));
+        }
+        Some(Related::Never(sorted(lemma)))
+    }
+
+    /// Of lines of which one is a text: some value of what is made of each line is then that of this one.
+    fn from_one_line(
+        &mut self,
+        lines: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let (line, texts) = pinned(lines)?;
+        let [text] = texts[..] else { return None };
+        if !effort.take(REQUEST_STEPS) {
+            return None;
+        }
+        let known = vec![OwnedValue::Text(text.into())];
+        let sketch = Sketch { fields: vec![(&line.field, Values { known, rest: None })] };
+        let analyst = &*self.analyst;
+        let witness = realise(&sketch, analyst.setting).ok()?;
+        let holds = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
+            let is_so = |(test, states): &&Mattering<'p>| {
+                test.over == Over::Any
+                    && !states.covers(States::TRUE)
+                    && States::of(test.eval(subject)) == States::TRUE
+            };
+            others.iter().find(is_so).copied()
+        });
+        let (test, states) = holds??;
+        let lemma = vec![(line.number(), States::TRUE), (test.number(), states)];
+        Some(Related::Never(sorted(lemma)))
+    }
+
+    /// A target that is a path in normal form, and some that lead to a path from somewhere else.
+    fn other_targets(
+        &mut self,
+        sketch: &Sketch<'p>,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Vec<Related<'p>> {
+        let (Some((url, _)), Some((path, _))) = (tests.first(), others.first()) else { return Vec::new() };
+        let both: Vec<_> = asked(tests).chain(asked(others)).collect();
+        let mut found = Vec::new();
+        if let Solved::Values(values) = solve(&Field::Path, &both, &mut self.analyst.automata, effort) {
+            found.push(Related::Perhaps(vec![(&url.field, values)]));
+        }
+        let begins = tests.iter().filter_map(|(test, states)| match &test.op {
+            Op::StartsWith(start) if *states == States::TRUE && start.starts_with(b"/") => Some(&**start),
+            _ => None,
+        });
+        let wanted = sketch.fields.iter().find(|(field, _)| **field == path.field);
+        let Some(OwnedValue::Text(wanted)) = wanted.and_then(|(_, values)| values.known.first()) else {
+            return found;
+        };
+        for start in begins.chain([&b"/x"[..]]) {
+            let (start, path) = (start.strip_suffix(b"/").unwrap_or(start), wanted.strip_prefix(b"/"));
+            let segments = start.iter().filter(|byte| **byte == b'/').count();
+            if let (Some(path), true) = (path, segments <= SEGMENTS_MAX) {
+                let target = [start, b"/", &b"../".repeat(segments), path].concat();
+                let known = vec![OwnedValue::Text(target.into())];
+                found.push(Related::Perhaps(vec![(&url.field, Values { known, rest: None })]));
+            }
+        }
+        found
+    }
+
+    /// The host is its line in lower case, without a port and dots at the end (`normal_host` of view).
+    fn host_line(
+        &mut self,
+        tests: &[Mattering<'p>],
+        lines: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let spelled: Vec<_> = tests.iter().filter_map(spelled_in_line).collect();
+        let mut conditions: Vec<&str> = vec![r#"count(header["host"]) == 1"#, AUTHORITY];
+        conditions.extend(spelled.iter().map(|(_, _, condition)| condition.as_str()));
+        let further = made_up(&conditions)?;
+        let known =
+            [Wanted::True, Wanted::True].into_iter().chain(spelled.iter().map(|(_, wanted, _)| *wanted));
+        let mut all: Vec<_> = asked(lines).collect();
+        for (rule, wanted) in further.rules.iter().zip(known) {
+            rule.condition.each_test(&mut |test| all.push(Asked { test, wanted }));
+        }
+        let field = &lines.first()?.0.field;
+        match solve(field, &all, &mut self.analyst.automata, effort) {
+            Solved::Values(values) => Some(Related::Perhaps(vec![(field, values)])),
+            Solved::Nothing { because } => {
+                // Without the line the target may name the host.
+                let line = lines.iter().find(|(test, states)| needs_value(test, *states))?;
+                let of_hosts = spelled.iter().map(|(tested, ..)| *tested);
+                let because = because.into_iter().filter_map(|place| lines.get(place));
+                let lemma =
+                    because.chain([line]).chain(of_hosts).map(|(test, states)| (test.number(), *states));
+                Some(Related::Never(sorted(lemma.collect())))
+            }
+            Solved::Unknown => None,
+        }
+    }
+
+    /// What is announced of a body is its size, where there is one.
+    fn same_number(
+        &mut self,
+        tests: &[Mattering<'p>],
+        others: &[Mattering<'p>],
+        effort: &mut Effort,
+    ) -> Option<Related<'p>> {
+        let both: Vec<_> = tests.iter().chain(others).copied().collect();
+        let all: Vec<_> = asked(&both).collect();
+        match solve(&Field::ContentLength, &all, &mut self.analyst.automata, effort) {
+            Solved::Values(values) => {
+                let fields = [tests.first()?, others.first()?].map(|(test, _)| (&test.field, values.clone()));
+                Some(Related::Perhaps(fields.into()))
+            }
+            Solved::Nothing { because } => {
+                let has_value = |of: &[Mattering<'p>]| {
+                    of.iter().find(|(test, states)| needs_value(test, *states)).copied()
+                };
+                let with_values = [has_value(tests)?, has_value(others)?];
+                let because = because.into_iter().filter_map(|place| both.get(place).copied());
+                let lemma = because.chain(with_values).map(|(test, states)| (test.number(), states));
+                Some(Related::Never(sorted(lemma.collect())))
+            }
+            Solved::Unknown => None,
+        }
+    }
+}
+
+fn asked<'a, 'p>(tests: &'a [Mattering<'p>]) -> impl Iterator<Item = Asked<'p>> + 'a {
+    tests.iter().filter_map(|(test, states)| Some(Asked { test, wanted: states.wanted()? }))
+}
+
+/// A test that says of a field that it is one of a few texts, and these.
+fn pinned<'p>(tests: &[Mattering<'p>]) -> Option<(&'p Test, Vec<&'p [u8]>)> {
+    tests.iter().find_map(|(test, states)| {
+        let is_of_value = *states == States::TRUE && test.over != Over::Count && !test.fold_case;
+        let texts: Vec<&[u8]> = match &test.op {
+            Op::TextEquals(text) => vec![text],
+            Op::In(entries) => entries
+                .iter()
+                .map(|entry| if let Entry::Text(text) = entry { Some(&**text) } else { None })
+                .collect::<Option<_>>()?,
+            _ => return None,
+        };
+        (is_of_value && !texts.is_empty() && texts.len() <= PINNED_MAX).then_some((*test, texts))
+    })
+}
+
+/// What a Host line may be, and a little more; with another one there is no request.
+const AUTHORITY: &str =
+    r#"header["host"] matches "^([a-zA-Z0-9_~-]+[.]?)+(:[0-9]{1,5})?$|^\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?$""#;
+
+/// What a test of the host comes to, as a condition of its line and what that is to come to. Nothing of one with other than
+/// plain names.
+fn spelled_in_line<'a, 'p>(tested: &'a Mattering<'p>) -> Option<(&'a Mattering<'p>, Wanted, String)> {
+    let (test, states) = tested;
+    let wanted = match *states {
+        States::TRUE => Wanted::True,
+        States::FALSE | States::NOT_TRUE => Wanted::False,
+        _ => return None,
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(byte);
+    let (_, texts) = pinned(&[(*test, States::TRUE)])?;
+    let names = texts.into_iter().map(|text| {
+        let text = std::str::from_utf8(text)
+            .ok()
+            .filter(|text| text.as_bytes().iter().all(|byte| is_plain(byte)))?;
+        Some(text.replace('.', "[.]"))
+    });
+    let names = names.collect::<Option<Vec<_>>>()?.join("|");
+    Some((tested, wanted, format!("header[\"host\"] matches \"(?i)^({names})[.]*(:[0-9]{{1,5}})?$\"")))
+}
+
+/// Whether values of a field are made of the lines of a name, each of one line.
+fn is_made_of_lines(made: &Field, name: &str) -> bool {
+    match made {
+        Field::ContentType => name == "content-type",
+        Field::ContentLength => name == "content-length",
+        Field::Cookie(_) => name == "cookie",
+        _ => false,
+    }
+}
+
+/// What is made of something is not there without it.
+fn needs_line<'p>(made: &[Mattering<'p>], of: &[Mattering<'p>]) -> Option<Related<'p>> {
+    let made = made.iter().find(|(test, states)| needs_value(test, *states))?;
+    let without = of.iter().find(|(test, states)| {
+        test.op == Op::Exists && test.over == Over::Any && !states.covers(States::TRUE)
+    })?;
+    let lemma = [made, without].map(|(test, states)| (test.number(), *states));
+    Some(Related::Never(sorted(lemma.into())))
+}
+
+/// A media type with a parameter, which is no part of its name.
+fn type_with_parameter<'p>(made: &[Mattering<'p>], lines: &[Mattering<'p>]) -> Option<Related<'p>> {
+    let (pin, texts) = pinned(made)?;
+    let field = &lines.first()?.0.field;
+    let line = [texts.first()?, &b"; charset=utf-8"[..]].concat();
+    let values = Values { known: vec![OwnedValue::Text(line.into())], rest: None };
+    (pin.field == Field::ContentType).then(|| Related::Perhaps(vec![(field, values)]))
+}
+
+/// A value in a body is one of the kind that its media type says, where that is one that is read.
+fn of_another_type<'p>(types: &[Mattering<'p>], of_body: &[Mattering<'p>]) -> Option<Related<'p>> {
+    let (pin, texts) = pinned(types)?;
+    let (test, states) = of_body.iter().find(|(test, states)| needs_value(test, *states))?;
+    let Field::Payload(payload) = &test.field else { return None };
+    let is_of_another = |text: &[u8]| is_type_of_another_kind(text, &payload.place);
+    let lemma = vec![(pin.number(), States::TRUE), (test.number(), *states)];
+    (pin.over == Over::Any && texts.into_iter().all(is_of_another)).then(|| Related::Never(sorted(lemma)))
+}
+
+fn is_of_handshake(field: &Field) -> bool {
+    matches!(field, Field::Scheme | Field::Proto) || field.is_of_tls()
+}
+
+/// Two tests of which one says that the connection is of TLS, and the other that it is not.
+fn with_and_without_tls<'p>(tests: &[Mattering<'p>], others: &[Mattering<'p>]) -> Option<Related<'p>> {
+    let says = |scheme: &[u8], (test, states): &Mattering<'p>| {
+        let is_of_scheme = matches!(test.field, Field::Scheme | Field::Proto) && test.over != Over::Count;
+        is_of_scheme && !states.covers(States::of(test.holds(pointsman_rules::Value::Text(scheme))))
+    };
+    let is_with = |tested: &&Mattering<'p>| {
+        tested.0.field.is_of_tls() && needs_value(tested.0, tested.1) || says(b"http", tested)
+    };
+    let is_without = |tested: &&Mattering<'p>| {
+        let (test, states) = tested;
+        let is_always_there = matches!(test.field, Field::TlsVersion | Field::TlsCipher | Field::TlsResumed);
+        is_always_there && test.op == Op::Exists && test.over == Over::Any && *states == States::FALSE
+            || says(b"https", tested)
+    };
+    let (with, without) = (tests.iter().find(is_with)?, others.iter().find(is_without)?);
+    let lemma = [with, without].map(|(test, states)| (test.number(), *states));
+    Some(Related::Never(sorted(lemma.into())))
+}
+
+/// Conditions as rules.
+fn made_up(conditions: &[&str]) -> Option<Program> {
+    let rules: String =
+        conditions.iter().map(|condition| format!("if ({condition}) {{ discard(); }}\n")).collect();
+    compile(&rules, &Targets::Any).ok().map(|compiled| compiled.program)
+}
+
+fn sorted(mut lemma: Lemma) -> Lemma {
+    lemma.sort_unstable();
+    lemma.dedup();
+    lemma
+}
