@@ -404,6 +404,14 @@ static LISTENER_TLS: Table = Table {
                 doc: "Whether clients may resume sessions.",
             },
             Key {
+                name: "ticket_key_file",
+                kind: Kind::Text("a path"),
+                default: Default::Words("keys of this process, replaced every six hours"),
+                doc: "Keys of the tickets, for several processes that are to take each other's: one a line, 64 hex \
+                      digits, `#` begins a comment, 16 at most. The first seals new tickets, each opens those that it \
+                      sealed. It is read again at each reload. See [below](#ticket-keys-that-processes-share).",
+            },
+            Key {
                 name: "client_ca",
                 kind: Kind::Text("a path"),
                 default: Default::Words("none"),

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Exit, Program, Span, Targets};
+use pointsman_rules::{Exit, Program, Span, Stickiness, Targets};
 use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
@@ -275,6 +275,9 @@ impl<'a> Lowering<'a> {
             (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
             _ => Vec::new(),
         };
+        if let (Some(path), Some(program)) = (&spec.rules, &program) {
+            self.look_at_sessions(path, program, spec);
+        }
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
             let settings = tls::Settings::new(spec, self.folder)?;
@@ -349,6 +352,29 @@ impl<'a> Lowering<'a> {
             self.findings.warning(rules.span, message, help);
         }
         named.read.union(&named.changed).map(|name| Box::from(*name)).collect()
+    }
+
+    /// Warns where rules keep clients by TLS sessions that there are none of, or that nobody can resume.
+    fn look_at_sessions(&self, rules: &Spanned<String>, program: &Program, spec: &ListenerSpec) {
+        if !program.stickinesses().any(|sticky| *sticky == Stickiness::TlsSession) {
+            return;
+        }
+        let rules_name = &rules.value;
+        match &spec.tls {
+            None => self.findings.warning(
+                rules.span,
+                format!(
+                    "`STICKY_ON_TLS_SESSION` in `{rules_name}` keeps nobody: this listener speaks no TLS"
+                ),
+                "set `tls`, or keep clients by `STICKY_ON_IP` or `STICKY_ON_COOKIE`",
+            ),
+            Some(tls) if !tls.tickets => self.findings.warning(
+                rules.span,
+                format!("`STICKY_ON_TLS_SESSION` in `{rules_name}` keeps clients for one connection only"),
+                "with `tickets = false` no session is resumed",
+            ),
+            Some(_) => {}
+        }
     }
 
     fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {

@@ -89,6 +89,7 @@ pub(crate) struct TlsSpec {
     pub(crate) min_version: TlsVersion,
     pub(crate) alpn: Vec<Spanned<String>>,
     pub(crate) tickets: bool,
+    pub(crate) ticket_key_file: Option<Spanned<String>>,
     pub(crate) client_ca: Option<Spanned<String>>,
     pub(crate) client_auth: ClientAuth,
 }
@@ -263,6 +264,7 @@ impl TlsSpec {
             min_version: min_version(section),
             alpn: protocols(section, http2),
             tickets: section.flag("tickets"),
+            ticket_key_file: section.parsed("ticket_key_file", notation::path),
             client_ca: section.parsed("client_ca", notation::path),
             client_auth: match section.word("client_auth") {
                 "request" => ClientAuth::Request,
@@ -284,6 +286,10 @@ impl TlsSpec {
                 "`client_ca` has no effect while `client_auth` is `off`",
                 "set `client_auth` to `request` or `require`",
             );
+        }
+        if let Some(file) = spec.ticket_key_file.as_ref().filter(|_| !spec.tickets) {
+            let help = "leave one of them out";
+            section.findings().warning(file.span, "`ticket_key_file` has no effect without `tickets`", help);
         }
         spec
     }

@@ -26,7 +26,10 @@ impl Settings {
         }
         let full = |path: &Spanned<String>| folder.join(&path.value);
         let named = spec.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
-        let files = named.chain(&spec.client_ca).map(|path| Spanned { value: full(path), span: path.span });
+        let files = named
+            .chain(&spec.client_ca)
+            .chain(&spec.ticket_key_file)
+            .map(|path| Spanned { value: full(path), span: path.span });
         let tls = ServerTls {
             certificates: spec
                 .certificates
@@ -39,6 +42,7 @@ impl Settings {
             min_version: spec.min_version,
             alpn: spec.alpn.iter().map(|protocol| protocol.value.as_bytes().to_vec()).collect(),
             tickets: spec.tickets,
+            ticket_keys: spec.ticket_key_file.as_ref().map(full),
             client_ca: spec.client_ca.as_ref().map(full),
             client_auth: spec.client_auth,
         };

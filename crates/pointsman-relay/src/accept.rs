@@ -265,6 +265,7 @@ fn facts(stream: &TlsStream) -> TlsFacts {
             sans: client.sans.clone(),
             fingerprint: client.fingerprint.clone(),
         }),
+        session: facts.session,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{Maglev, RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
-use pointsman_rules::{Block, DecidedBy, Evidence, Exit, Program, Rule, Stickiness};
+use pointsman_rules::{DecidedBy, Evidence, Program, Rule, Stickiness};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
@@ -173,7 +173,8 @@ impl Registry {
             by_id[listener.id.0 as usize] = Some(index);
         }
         let programs = plan.listeners.iter().filter_map(|listener| listener.program.as_deref());
-        let uses_route_cookie = programs.flat_map(all_rules).any(uses_route_cookie);
+        let uses_route_cookie =
+            programs.flat_map(Program::stickinesses).any(|sticky| *sticky == Stickiness::Cookie);
         Live {
             uses_route_cookie,
             sticky,
@@ -263,12 +264,4 @@ impl Registry {
 
 fn all_rules(program: &Program) -> impl Iterator<Item = &Rule> {
     program.rules.iter().chain(&program.fallback)
-}
-
-fn uses_route_cookie(rule: &Rule) -> bool {
-    let by_cookie = |block: &Block| match &block.exit {
-        Exit::Terminal(terminal) => terminal.stickiness() == Some(&Stickiness::Cookie),
-        Exit::Next | Exit::Goto(_) => false,
-    };
-    by_cookie(&rule.then) || by_cookie(&rule.otherwise)
 }

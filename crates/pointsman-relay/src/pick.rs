@@ -146,6 +146,9 @@ impl Fork<'_> {
             Stickiness::None => self.by_pool(view),
             Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
             Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
+            Stickiness::TlsSession => {
+                self.by(view.connection().tls.as_ref().and_then(|tls| tls.session), view)
+            }
             Stickiness::Field(field) => self.by_field(field, view),
             Stickiness::Cookie => {
                 let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
@@ -158,10 +161,10 @@ impl Fork<'_> {
         }
     }
 
-    /// The same for a connection of which no request is read, and which has no cookies.
+    /// The same for a connection of which no request is read, and which has no cookies and no session here.
     pub(crate) fn of_connection(&self, sticky: &Stickiness, view: &ConnectionView<'_>) -> Choice {
         match sticky {
-            Stickiness::None | Stickiness::Cookie => self.by_pool(view),
+            Stickiness::None | Stickiness::Cookie | Stickiness::TlsSession => self.by_pool(view),
             Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
             Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
             Stickiness::Field(field) => self.by_field(field, view),

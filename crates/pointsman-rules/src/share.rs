@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Outcome, Program, Stickiness, TargetId, Terminal};
+use crate::{Block, Exit, Outcome, Program, Stickiness, TargetId, Terminal};
 
 /// Several targets, one of which gets a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,16 @@ impl Terminal {
 }
 
 impl Program {
+    /// How clients stay with servers, by each action that routes.
+    pub fn stickinesses(&self) -> impl Iterator<Item = &Stickiness> {
+        let rules = self.rules.iter().chain(&self.fallback);
+        let ends = rules.flat_map(|rule| [&rule.then, &rule.otherwise]);
+        ends.filter_map(|Block { exit, .. }| match exit {
+            Exit::Terminal(terminal) => terminal.stickiness(),
+            Exit::Next | Exit::Goto(_) => None,
+        })
+    }
+
     /// `split(90: stable, 10: canary)`
     #[must_use]
     pub fn spell_split(&self, shares: &[Share]) -> String {

@@ -18,9 +18,11 @@ use crate::certificate::{self, CertificateFacts, CertificateWarning, Loaded};
 use crate::error::{Problem, TlsError};
 use crate::pem;
 use crate::resolver::ByName;
+use crate::session_id::Identified;
 use crate::sessions::{Policy, Sessions};
 use crate::settings::{ClientAuth, ServerTls, TlsVersion};
 use crate::stream::{TlsStream, UNSENT_BYTES_MAX};
+use crate::tickets::KeyFile;
 
 /// Does the server's side of TLS handshakes. Cheap to clone.
 #[derive(Clone)]
@@ -52,14 +54,17 @@ impl Acceptor {
                 Err(wrong) => errors.extend(wrong),
             }
         }
-        match ClientPolicy::read(settings, &provider) {
-            Ok(clients) if errors.is_empty() => assemble(settings, provider, certificates, clients, previous)
-                .map_err(|error| {
+        let ticket_keys = settings.ticket_keys.as_deref().map(KeyFile::read).transpose();
+        match (ClientPolicy::read(settings, &provider), ticket_keys) {
+            (Ok(clients), Ok(ticket_keys)) if errors.is_empty() => {
+                let parts = Parts { provider, certificates, clients, ticket_keys };
+                parts.assemble(settings, previous).map_err(|error| {
                     vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })]
-                }),
-            Ok(_) => Err(errors),
-            Err(wrong) => {
-                errors.extend(wrong);
+                })
+            }
+            (clients, ticket_keys) => {
+                errors.extend(clients.err().into_iter().flatten());
+                errors.extend(ticket_keys.err().into_iter().flatten());
                 Err(errors)
             }
         }
@@ -70,10 +75,13 @@ impl Acceptor {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let handshake = self.0.acceptor.accept_with(stream, |connection| {
+        let handshake = Identified::new(self.0.acceptor.accept_with(stream, |connection| {
             connection.set_buffer_limit(Some(UNSENT_BYTES_MAX));
-        });
-        async move { TlsStream::new(handshake.await?) }
+        }));
+        async move {
+            let (shaken, session) = handshake.await;
+            TlsStream::new(shaken?, session)
+        }
     }
 
     /// Whether a client that was let in as `name`, the server name of its handshake, may ask for `host`, in lower
@@ -120,33 +128,41 @@ pub(crate) fn versions(min: TlsVersion) -> &'static [&'static SupportedProtocolV
     }
 }
 
-fn assemble(
-    settings: &ServerTls,
+/// What was read.
+struct Parts {
     provider: Arc<CryptoProvider>,
-    mut certificates: Vec<Loaded>,
+    certificates: Vec<Loaded>,
     clients: ClientPolicy,
-    previous: Option<&Acceptor>,
-) -> Result<Acceptor, rustls::Error> {
-    let sessions = match settings.tickets {
-        true => {
-            let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
-            Some(Sessions::new(clients.policy, previous)?)
-        }
-        false => None,
-    };
-    let by_name = Arc::new(ByName::new(&mut certificates));
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions(settings.min_version))?
-        .with_client_cert_verifier(clients.verifier)
-        .with_cert_resolver(by_name.clone());
-    config.alpn_protocols.clone_from(&settings.alpn);
-    Sessions::install(sessions.as_ref(), &mut config);
-    Ok(Acceptor(Arc::new(Inner {
-        acceptor: TlsAcceptor::from(Arc::new(config)),
-        by_name,
-        certificates: certificates.into_iter().map(|loaded| loaded.facts).collect(),
-        sessions,
-    })))
+    ticket_keys: Option<KeyFile>,
+}
+
+impl Parts {
+    fn assemble(
+        mut self,
+        settings: &ServerTls,
+        previous: Option<&Acceptor>,
+    ) -> Result<Acceptor, rustls::Error> {
+        let sessions = match settings.tickets {
+            true => {
+                let previous = previous.and_then(|previous| previous.0.sessions.as_ref());
+                Some(Sessions::new(self.clients.policy, self.ticket_keys.as_ref(), previous)?)
+            }
+            false => None,
+        };
+        let by_name = Arc::new(ByName::new(&mut self.certificates));
+        let mut config = ServerConfig::builder_with_provider(self.provider)
+            .with_protocol_versions(versions(settings.min_version))?
+            .with_client_cert_verifier(self.clients.verifier)
+            .with_cert_resolver(by_name.clone());
+        config.alpn_protocols.clone_from(&settings.alpn);
+        Sessions::install(sessions.as_ref(), &mut config);
+        Ok(Acceptor(Arc::new(Inner {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            by_name,
+            certificates: self.certificates.into_iter().map(|loaded| loaded.facts).collect(),
+            sessions,
+        })))
+    }
 }
 
 /// Who is let in, and what that decision rests on.

@@ -61,6 +61,11 @@ pub enum Problem {
     NoCertificateConfigured,
     /// Client certificates are asked for, but no authority was configured.
     NoClientCa,
+    /// A file of ticket keys is not what it should be.
+    BadTicketKeys {
+        /// In what way.
+        reason: String,
+    },
     /// The system's trusted authorities are wanted, and it has none.
     NoSystemAuthorities,
     /// The cryptographic library refuses the settings.
@@ -120,6 +125,9 @@ impl TlsError {
             }
             Problem::NoCertificateConfigured => "set `certificate` and `key`",
             Problem::NoClientCa => "set `client_ca` to a PEM file of authorities, or `client_auth = \"off\"`",
+            Problem::BadTicketKeys { .. } => {
+                "each line is a key of 64 hex digits, as `openssl rand -hex 32` makes one; the first seals new tickets"
+            }
             Problem::NoSystemAuthorities => {
                 "install the system's certificates (`ca-certificates`), or set `ca` to a PEM file of authorities"
             }
@@ -160,6 +168,7 @@ impl fmt::Display for TlsError {
             Problem::NoClientCa => {
                 f.write_str("client certificates are asked for, but no authority is configured")
             }
+            Problem::BadTicketKeys { reason } => write!(f, "`{file}` holds no good ticket keys: {reason}"),
             Problem::NoSystemAuthorities => f.write_str("this system has no trusted authorities"),
             Problem::Refused { reason } => write!(f, "these settings cannot be used: {reason}"),
         }

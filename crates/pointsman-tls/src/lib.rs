@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! - A session resumes only under the client-certificate policy that made it: each acceptor has ticket keys
-//!   and a session cache of its own, and a rebuilt one inherits them only from an equal policy.
+//!   and a session cache of its own, and a rebuilt one inherits them only from an equal policy. Keys out of a file
+//!   are derived for each policy.
 //! - A session with a server resumes only under the settings that made it: each connector has its own, and an
 //!   equal one of the plan before takes its place.
 //! - No early data: a request is never read before the handshake is complete.
@@ -24,9 +25,11 @@ mod pem;
 mod resolver;
 mod server_fault;
 mod server_stream;
+mod session_id;
 mod sessions;
 mod settings;
 mod stream;
+mod tickets;
 mod verifier;
 
 pub use acceptor::Acceptor;
@@ -42,6 +45,7 @@ pub use hello::{
 pub use identity::ClientIdentity;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;
+pub use session_id::SessionId;
 pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, TlsVersion};
 pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
 

@@ -2,18 +2,18 @@
 //!
 //! A resumed session skips the client's certificate. If one listener's ticket were taken by another, a client
 //! could come in where its certificate was never checked (CVE-2025-23419 in another server). So keys and
-//! cache belong to one acceptor, and pass to its successor only if the policy is the same.
+//! cache belong to one acceptor, and pass to its successor only if the policy is the same. Keys out of a file are
+//! derived for a policy: whoever has the same file and asks clients for the same takes the same tickets.
 
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs::Ticketer;
-use rustls::server::{
-    NoServerSessionStorage, ProducesTickets, ServerSessionMemoryCache, StoresServerSessions,
-};
+use rustls::server::NoServerSessionStorage;
 
+use crate::session_id::Cache;
 use crate::settings::ClientAuth;
+use crate::tickets::{KeyFile, Tickets};
 
 /// TLS 1.2 sessions kept for clients that know no tickets. Old clients only, so few are enough.
 const CACHED_SESSIONS_MAX: usize = 4096;
@@ -33,8 +33,8 @@ pub(crate) struct Policy {
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     policy: Policy,
-    ticketer: Arc<dyn ProducesTickets>,
-    cache: Arc<dyn StoresServerSessions>,
+    tickets: Arc<Tickets>,
+    cache: Arc<Cache>,
 }
 
 impl Policy {
@@ -49,20 +49,41 @@ impl Policy {
             ClientAuth::Request | ClientAuth::Require => Policy { auth, authorities: authorities.map(hash) },
         }
     }
+
+    /// What a key is derived with that several processes share: it says the same in each of them, and in each version.
+    fn bytes(self) -> [u8; 33] {
+        let mut bytes = [0; 33];
+        bytes[0] = match self.auth {
+            ClientAuth::Off => 0,
+            ClientAuth::Request => 1,
+            ClientAuth::Require => 2,
+        };
+        bytes[1..].copy_from_slice(&self.authorities.unwrap_or_default());
+        bytes
+    }
 }
 
 impl Sessions {
-    /// Those of the predecessor if the policy is the same, else new ones.
-    pub(crate) fn new(policy: Policy, previous: Option<&Sessions>) -> Result<Sessions, rustls::Error> {
-        match previous {
-            Some(previous) if previous.policy == policy => Ok(previous.clone()),
-            _ => Ok(Sessions {
-                policy,
-                // Keys of its own, replaced every six hours and valid for twelve.
-                ticketer: Ticketer::new()?,
-                cache: ServerSessionMemoryCache::new(CACHED_SESSIONS_MAX),
-            }),
-        }
+    /// Those of the predecessor if the policy is the same, else new ones; with keys out of a file where there is one.
+    pub(crate) fn new(
+        policy: Policy,
+        keys: Option<&KeyFile>,
+        previous: Option<&Sessions>,
+    ) -> Result<Sessions, rustls::Error> {
+        let previous = previous.filter(|previous| previous.policy == policy);
+        let tickets = match (keys, previous) {
+            (Some(keys), _) => Arc::new(Tickets::shared(keys, &policy.bytes())),
+            (None, Some(previous)) if matches!(*previous.tickets, Tickets::Own(_)) => {
+                previous.tickets.clone()
+            }
+            (None, _) => Arc::new(Tickets::own()?),
+        };
+        let new_cache = || Arc::new(Cache::new(CACHED_SESSIONS_MAX));
+        Ok(Sessions {
+            policy,
+            tickets,
+            cache: previous.map_or_else(new_cache, |previous| previous.cache.clone()),
+        })
     }
 
     /// Lets clients of this configuration resume, or none of them.
@@ -70,7 +91,7 @@ impl Sessions {
         config.max_early_data_size = 0;
         match sessions {
             Some(sessions) => {
-                config.ticketer = sessions.ticketer.clone();
+                config.ticketer = sessions.tickets.clone();
                 config.session_storage = sessions.cache.clone();
                 config.send_tls13_tickets = TICKETS;
             }

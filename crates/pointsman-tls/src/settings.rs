@@ -16,6 +16,9 @@ pub struct ServerTls {
     pub alpn: Vec<Vec<u8>>,
     /// Whether sessions can be resumed, by tickets (1.3 and 1.2) or session identifiers (1.2).
     pub tickets: bool,
+    /// A file of keys that tickets are sealed with, the same for all processes that take each other's; `None`: keys
+    /// that the acceptor draws and replaces by itself.
+    pub ticket_keys: Option<PathBuf>,
     /// A PEM file of the authorities that client certificates must come from.
     pub client_ca: Option<PathBuf>,
     /// Whether clients are asked for a certificate.

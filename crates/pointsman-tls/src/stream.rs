@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::hello::without_last_dot;
 use crate::identity::ClientIdentity;
+use crate::session_id::SessionId;
 
 /// The clear side of a TLS connection.
 ///
@@ -19,6 +20,7 @@ use crate::identity::ClientIdentity;
 pub struct TlsStream<S> {
     inner: tokio_rustls::server::TlsStream<S>,
     client: Option<Arc<ClientIdentity>>,
+    session: Option<SessionId>,
 }
 
 /// What a connection may hold of bytes not yet taken by the client, unless [`TlsStream::set_unsent_bytes_max`]
@@ -44,10 +46,16 @@ pub struct PeerFacts {
     /// The holder of the client's certificate, if it showed one. A resumed session keeps that of the session
     /// it continues.
     pub client: Option<Arc<ClientIdentity>>,
+    /// What the session is known by, over all connections that resume it. A connection that none can resume has one
+    /// of its own.
+    pub session: Option<SessionId>,
 }
 
 impl<S> TlsStream<S> {
-    pub(crate) fn new(inner: tokio_rustls::server::TlsStream<S>) -> io::Result<TlsStream<S>> {
+    pub(crate) fn new(
+        inner: tokio_rustls::server::TlsStream<S>,
+        session: Option<SessionId>,
+    ) -> io::Result<TlsStream<S>> {
         let client = match inner.get_ref().1.peer_certificates().and_then(<[_]>::first) {
             None => None,
             Some(certificate) => match ClientIdentity::of(certificate) {
@@ -58,7 +66,7 @@ impl<S> TlsStream<S> {
                 }
             },
         };
-        Ok(TlsStream { inner, client })
+        Ok(TlsStream { inner, client, session })
     }
 
     /// What the handshake agreed on. Once for each connection is enough: it does not change.
@@ -71,6 +79,7 @@ impl<S> TlsStream<S> {
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.is_resumed(),
             client: self.client.clone(),
+            session: self.session,
         }
     }
 

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
-use crate::{Acceptor, CertificateFiles, ClientAuth, PeerFacts, ServerTls, TlsVersion};
+use crate::{Acceptor, CertificateFiles, ClientAuth, PeerFacts, ServerTls, SessionId, TlsVersion};
 
 /// An authority, and a folder for what it issues.
 struct Site {
@@ -122,6 +122,7 @@ fn settings(certificates: &[&Issued]) -> ServerTls {
         min_version: TlsVersion::Tls12,
         alpn: vec![b"http/1.1".to_vec()],
         tickets: true,
+        ticket_keys: None,
         client_ca: None,
         client_auth: ClientAuth::Off,
     }

@@ -72,6 +72,8 @@ pub struct TlsFacts {
     pub resumed: bool,
     /// The holder of the client's certificate, if it showed one.
     pub client: Option<TlsClient>,
+    /// What the client's session is known by, over all connections that resume it; `None` where nobody shook hands.
+    pub session: Option<[u8; 16]>,
 }
 
 /// The holder of a verified client certificate.

@@ -250,6 +250,7 @@ fn connection(
                 alpn: Some(b"http/1.1".to_vec()),
                 resumed: false,
                 client: None,
+                session: None,
             })
         }),
     }

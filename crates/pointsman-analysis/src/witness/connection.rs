@@ -236,7 +236,7 @@ fn facts(sought: &Sought<'_>, authority: &[u8], is_of_http2: bool) -> Option<Tls
         Some([OwnedValue::Boolean(resumed)]) => *resumed,
         Some(_) => return None,
     };
-    Some(TlsFacts { sni, version, cipher, alpn, resumed, client: client(sought)? })
+    Some(TlsFacts { sni, version, cipher, alpn, resumed, client: client(sought)?, session: None })
 }
 
 /// What is agreed on for a version of HTTP.

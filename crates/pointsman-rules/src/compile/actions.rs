@@ -124,10 +124,7 @@ impl Compiler<'_> {
             StickyKind::Ip => Stickiness::Ip,
             StickyKind::IpPort => Stickiness::IpPort,
             StickyKind::Cookie => Stickiness::Cookie,
-            StickyKind::TlsSession => {
-                self.not_evaluated(sticky.span, "`STICKY_ON_TLS_SESSION` is");
-                return None;
-            }
+            StickyKind::TlsSession => Stickiness::TlsSession,
             StickyKind::Field(field) => Stickiness::Field(self.field(field)?),
         })
     }

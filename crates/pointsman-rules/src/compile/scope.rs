@@ -89,11 +89,12 @@ impl Compiler<'_> {
     }
 
     fn check_sticky(&mut self, sticky: &Sticky) -> Option<()> {
-        if !matches!(sticky.kind, StickyKind::Cookie | StickyKind::TlsSession) {
-            return Some(());
-        }
-        let help = "`STICKY_ON_IP` keeps a client by its address";
-        self.error(sticky.span, "no request is read here, and what it would keep clients by is in one", help);
+        let message = match sticky.kind {
+            StickyKind::Cookie => "no request is read here, and what it would keep clients by is in one",
+            StickyKind::TlsSession => "no TLS ends here, and what it would keep clients by is in its tickets",
+            _ => return Some(()),
+        };
+        self.error(sticky.span, message, "`STICKY_ON_IP` keeps a client by its address");
         None
     }
 }
@@ -165,6 +166,10 @@ mod tests {
             (
                 "routeTo(a, STICKY_ON_COOKIE)",
                 "no request is read here, and what it would keep clients by is in one",
+            ),
+            (
+                "routeTo(a, STICKY_ON_TLS_SESSION)",
+                "no TLS ends here, and what it would keep clients by is in its tickets",
             ),
             ("routeTo(a, STICKY_ON(cookie[\"a\"]))", "`cookie` is not known here: no request is read"),
         ] {

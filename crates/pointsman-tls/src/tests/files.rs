@@ -200,3 +200,29 @@ fn odd_certificates_are_worth_a_warning() {
         ]
     );
 }
+
+#[test]
+fn broken_ticket_keys_are_errors() {
+    let site = Site::new();
+    let a = site.issue("a", &["a.example"]);
+    let good = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let check = |text: &str, expected: &[&str]| {
+        let settings = ServerTls { ticket_keys: Some(site.write("keys", text)), ..settings(&[&a]) };
+        let expected: Vec<_> =
+            expected.iter().map(|reason| format!("`keys` holds no good ticket keys: {reason}")).collect();
+        assert_eq!(site.errors(&settings), expected, "{text}");
+    };
+    check("", &["there is no key in it"]);
+    check("# none\n\n", &["there is no key in it"]);
+    check(&good[1..], &["line 1 is not 64 hex digits"]);
+    check(
+        &format!("{good}0\nx{}\n", &good[1..]),
+        &["line 1 is not 64 hex digits", "line 2 is not 64 hex digits"],
+    );
+    check(&"0".repeat(64), &["the key on line 1 is not random"]);
+    check(&format!("# a\n{good}\r\n{}", good.to_uppercase()), &["the key on line 3 stands there before"]);
+    let many: String = (0..17).map(|first| format!("{first:02x}{}\n", &good[2..])).collect();
+    check(&many, &["there are 17 keys, and 16 are enough"]);
+    let gone = ServerTls { ticket_keys: Some(site.folder.path().join("gone")), ..settings(&[&a]) };
+    assert_eq!(site.errors(&gone), ["cannot read `gone`: no such file or directory"]);
+}

@@ -113,3 +113,94 @@ async fn sessions_end_when_the_mode_changes() {
         assert!(error_text(refused).contains("peer sent no certificates"));
     }
 }
+
+const FIRST_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const SECOND_KEY: &str = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
+
+/// Whether the session was resumed, and what it is known by.
+async fn session(acceptor: &Acceptor, client: &Arc<ClientConfig>) -> (bool, SessionId) {
+    let facts = connect(acceptor, client, "shop.example").await.unwrap().facts;
+    (facts.resumed, facts.session.expect("there is randomness"))
+}
+
+#[tokio::test]
+async fn a_session_keeps_its_id_over_all_resumptions() {
+    let site = Site::new();
+    let acceptor = Acceptor::build(&settings(&[&site.issue("shop", &["shop.example"])]), None).unwrap();
+    for (client, other) in clients(&site).into_iter().zip(clients(&site)) {
+        let (_, first) = session(&acceptor, &client).await;
+        assert_ne!(session(&acceptor, &other).await, (false, first), "another client");
+        for _ in 0..4 {
+            assert_eq!(session(&acceptor, &client).await, (true, first));
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_resumption_each_connection_has_an_id_of_its_own() {
+    let site = Site::new();
+    let issued = site.issue("shop", &["shop.example"]);
+    let acceptor = Acceptor::build(&ServerTls { tickets: false, ..settings(&[&issued]) }, None).unwrap();
+    for client in clients(&site) {
+        let (first, second) = (session(&acceptor, &client).await, session(&acceptor, &client).await);
+        assert!(first != second && !first.0 && !second.0);
+    }
+}
+
+/// Settings with a file of ticket keys that says `keys`.
+fn with_keys(site: &Site, issued: &Issued, file: &str, keys: &str) -> ServerTls {
+    ServerTls { ticket_keys: Some(site.write(file, keys)), ..settings(&[issued]) }
+}
+
+#[tokio::test]
+async fn who_has_the_same_keys_takes_the_same_tickets() {
+    let site = Site::new();
+    let issued = site.issue("shop", &["shop.example"]);
+    let here = Acceptor::build(&with_keys(&site, &issued, "keys", FIRST_KEY), None).unwrap();
+    let there = Acceptor::build(&with_keys(&site, &issued, "keys", FIRST_KEY), None).unwrap();
+    let stranger = Acceptor::build(&with_keys(&site, &issued, "others", SECOND_KEY), None).unwrap();
+    // What is kept by identifiers is not shared.
+    for client in &clients(&site)[..2] {
+        let (_, first) = session(&here, client).await;
+        assert_eq!(session(&there, client).await, (true, first));
+        assert_eq!(session(&here, client).await, (true, first));
+        let (resumed, other) = session(&stranger, client).await;
+        assert!(!resumed && other != first);
+    }
+}
+
+#[tokio::test]
+async fn keys_rotate() {
+    let site = Site::new();
+    let issued = site.issue("shop", &["shop.example"]);
+    let build = |keys: &str, previous: Option<&Acceptor>| {
+        Acceptor::build(&with_keys(&site, &issued, "keys", keys), previous).unwrap()
+    };
+    let old = build(FIRST_KEY, None);
+    let both = build(&format!("{SECOND_KEY} # since today\n\n{FIRST_KEY}\n"), Some(&old));
+    let new = build(SECOND_KEY, Some(&both));
+    for client in &clients(&site)[..2] {
+        let (_, first) = session(&old, client).await;
+        assert_eq!(session(&both, client).await, (true, first), "the second key opens");
+        assert_eq!(session(&new, client).await, (true, first), "the first key seals");
+        let (resumed, _) = session(&old, client).await;
+        assert!(!resumed, "it does not know the new key");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_those_of_a_policy() {
+    let site = Site::new();
+    let issued = site.issue("shop", &["shop.example"]);
+    let open = ServerTls {
+        client_ca: Some(site.write("ca.crt", site.authority.pem())),
+        ..with_keys(&site, &issued, "keys", FIRST_KEY)
+    };
+    let required = ServerTls { client_auth: ClientAuth::Require, ..open.clone() };
+    let (open, closed) = (Acceptor::build(&open, None).unwrap(), Acceptor::build(&required, None).unwrap());
+    for client in clients(&site) {
+        assert!(!resumed(&open, &client).await);
+        // An old session must not let in a client without a certificate.
+        assert!(connect(&closed, &client, "shop.example").await.is_err());
+    }
+}

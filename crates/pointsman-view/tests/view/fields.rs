@@ -70,6 +70,7 @@ fn a_tls_request() {
             sans: vec!["a.example".to_owned(), "192.0.2.9".to_owned()],
             fingerprint: "00ff".to_owned(),
         }),
+        session: None,
     }));
     check(
         &connection,

@@ -109,6 +109,7 @@ fn stickiness(sticky: &Stickiness) -> Option<String> {
         Stickiness::Ip => "STICKY_ON_IP".to_owned(),
         Stickiness::IpPort => "STICKY_ON_IP_PORT".to_owned(),
         Stickiness::Cookie => "STICKY_ON_COOKIE".to_owned(),
+        Stickiness::TlsSession => "STICKY_ON_TLS_SESSION".to_owned(),
         Stickiness::Field(field) => format!("STICKY_ON({field})"),
     })
 }

@@ -183,7 +183,7 @@ fn connection(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Connection
     let dst = SocketAddr::new(dst_ip, stand.dst_port.unwrap_or_default());
     let facts = |version, sni: Option<&str>| {
         let sni = sni.map(str::to_owned);
-        Some(TlsFacts { sni, version, cipher: "", alpn: None, resumed: false, client: None })
+        Some(TlsFacts { sni, version, cipher: "", alpn: None, resumed: false, client: None, session: None })
     };
     let tls = match *spoken {
         Spoken::As(version, sni) => facts(version, sni),

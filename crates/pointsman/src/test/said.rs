@@ -148,6 +148,7 @@ impl<'t> Said<'t> {
                 sans: sans.collect(),
                 fingerprint: self.string(&Field::TlsClientFingerprint).unwrap_or_default(),
             }),
+            session: None,
         }
     }
 

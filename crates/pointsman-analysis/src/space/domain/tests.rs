@@ -161,6 +161,7 @@ fn connections() -> [Connection; 2] {
         alpn: Some(b"h2".to_vec()),
         resumed: false,
         client: Some(client),
+        session: None,
     };
     let src = "[::ffff:192.0.2.9]:7".parse().ok();
     let dst = "[2001:db8::1]:443".parse().ok();

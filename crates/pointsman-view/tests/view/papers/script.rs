@@ -107,6 +107,7 @@ fn connection(facts: &str) -> Option<Connection> {
         alpn: Some(b"http/1.1".to_vec()),
         resumed: false,
         client: None,
+        session: None,
     });
     Some(Connection {
         src: Some(src.parse().ok()?),
