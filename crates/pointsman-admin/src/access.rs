@@ -33,6 +33,14 @@ pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static
             "web pages of that origin may not ask: `allowed_origins` names those that may",
         ));
     }
+    // What a browser asks before it lets such a page ask (https://fetch.spec.whatwg.org/#cors-preflight-request): it
+    // has no token yet, and says nothing of what is there.
+    if asked.method == "OPTIONS" && asked.origin.is_some_and(|origin| may_read(origin, admin)) {
+        return Err(Page::plain(200, "ask")
+            .with_line("Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE")
+            .with_line("Access-Control-Allow-Headers: Authorization, Content-Type, If-Match")
+            .with_line("Access-Control-Max-Age: 600"));
+    }
     match find(asked.method, asked.path) {
         Found::Route(route) => check_token(route.needs, asked, admin).map(|()| route),
         Found::Methods(methods) => {
@@ -90,9 +98,12 @@ fn host_of(authority: &str) -> &str {
 /// The listener's own pages, and those that the operator names.
 fn may_ask(origin: &str, host: Option<&str>, admin: Option<&Admin>) -> bool {
     let own = |host: &str| origin.strip_prefix("http://").is_some_and(|own| own.eq_ignore_ascii_case(host));
-    host.is_some_and(own)
-        || admin
-            .is_some_and(|admin| admin.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin)))
+    host.is_some_and(own) || may_read(origin, admin)
+}
+
+/// Whether a web page of another origin may ask, and read the answer.
+pub(crate) fn may_read(origin: &str, admin: Option<&Admin>) -> bool {
+    admin.is_some_and(|admin| admin.allowed_origins.iter().any(|known| known.eq_ignore_ascii_case(origin)))
 }
 
 #[cfg(test)]
@@ -154,6 +165,10 @@ mod tests {
         {
             check(Asked { origin: Some(origin), ..READ }, 403);
         }
+        let preflight = Asked { method: "OPTIONS", origin: Some("https://console.example:8443"), ..READ };
+        check(preflight, 200);
+        check(Asked { origin: Some("https://page.example"), ..preflight }, 403);
+        check(Asked { origin: None, ..preflight }, 405);
         check(Asked { path: "/other", ..READ }, 404);
         check(Asked { method: "POST", ..READ }, 405);
     }
@@ -172,7 +187,8 @@ mod tests {
             "Bearer x",
         ];
         for route in ROUTES {
-            let asked = Asked { method: route.method, path: route.path, ..READ };
+            let path = route.path.replace(['{', '}'], "");
+            let asked = Asked { method: route.method, path: &path, ..READ };
             let changes = route.needs == Needs::Change;
             for is_local in [true, false] {
                 let asked = Asked { is_local, ..asked };

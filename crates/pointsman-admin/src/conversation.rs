@@ -10,11 +10,11 @@ use pointsman_net::{BufferPool, Clock, PooledBuffer, Tcp, Timers, write_all};
 use pointsman_telemetry::DateLine;
 use tokio::io::AsyncWrite;
 
-use crate::access::{Asked, admit, holder};
+use crate::access::{Asked, admit, holder, may_read};
 use crate::audit::Audit;
 use crate::page::Page;
 use crate::places::Place;
-use crate::route::{Call, Route};
+use crate::route::Call;
 use crate::{Pages, Request, openapi};
 
 /// How long a client may take for its request, and for its answer.
@@ -23,8 +23,10 @@ const CLIENT_MS_MAX: u32 = 10_000;
 const WORK_MS_MAX: u32 = 120_000;
 /// How long what a refused client still sends is read, so that it gets to read its answer.
 const LINGER_MS_MAX: u32 = 1000;
-/// The longest body. No route reads one yet; what is sent is read and counts for nothing.
-const BODY_BYTES_MAX: u64 = 64 * 1024;
+/// What a web page may see of an answer besides its body.
+const EXPOSED: &str = "Access-Control-Expose-Headers: ETag";
+/// What may frame a short body in chunks.
+const FRAMES_BYTES_MAX: u64 = 64 * 1024;
 
 /// A request that was read, with what is known of who asks.
 struct Heard {
@@ -33,6 +35,9 @@ struct Heard {
     who: Option<String>,
     /// What is to be done, or the answer that it is not.
     asked: Result<Request, Page>,
+    body_bytes_max: u64,
+    /// A web page that may read the answer.
+    origin: Option<String>,
     to: AnswerTo,
     /// Whether its body was left unread.
     is_left: bool,
@@ -51,8 +56,8 @@ pub(crate) async fn converse(
     // Who is gone, was too slow or gave way has no answer.
     let Ok(Ok(Some(heard))) = deadline.within(CLIENT_MS_MAX, reading).await else { return };
     place.is_answered();
-    let Heard { method, target, who, asked, to, is_left } = heard;
-    let page = match asked {
+    let Heard { method, target, who, asked, origin, to, is_left, .. } = heard;
+    let mut page = match asked {
         Ok(Request { call: Call::OpenApi, .. }) => Page::json(&openapi::document()),
         Ok(request) => {
             let work = pages.clone().answer(request);
@@ -64,6 +69,10 @@ pub(crate) async fn converse(
     if !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS") {
         let (who, status, refusal) = (who.as_deref(), page.status(), page.detail());
         pages.audit(&Audit { who, from: peer, method: &method, target: &target, status, refusal });
+    }
+    if let Some(origin) = origin {
+        let allowed = format!("Access-Control-Allow-Origin: {origin}");
+        page = page.with_line(&allowed).with_line(EXPOSED).with_line("Vary: Origin");
     }
     let answer = page.write(to, &DateLine::at(Clock::start().unix_us()));
     let written = deadline.within(CLIENT_MS_MAX, write_all(&mut tcp, &answer, &mut 0)).await;
@@ -99,12 +108,13 @@ async fn hear(
         }
     }
     let mut heard = judge(&head, &received, peer, pages);
-    if heard.asked.is_ok() {
+    if let Ok(request) = &mut heard.asked {
         if head.expects_continue() {
             write_all(tcp, b"HTTP/1.1 100 Continue\r\n\r\n", &mut 0).await?;
         }
-        if let Err(page) = skip_body(tcp, place, &head, &mut received).await? {
-            heard.asked = Err(page);
+        match read_body(tcp, place, &head, &mut received, heard.body_bytes_max).await? {
+            Ok(body) => request.body = body,
+            Err(page) => heard.asked = Err(page),
         }
     }
     heard.is_left = heard.asked.is_err() && head.framing() != Framing::None;
@@ -128,11 +138,13 @@ fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Page
     let target = text(head.path_and_query(received));
     let admin = pages.settings();
     let to = if head.method() == Method::Head { AnswerTo::Head } else { AnswerTo::Other };
-    let mut heard =
-        Heard { method, target, who: None, asked: Err(Page::problem(400, "")), to, is_left: false };
-    let (origin, authorization) = match (field("origin"), field("authorization")) {
-        (Ok(origin), Ok(authorization)) => (origin, authorization),
-        (Err(page), _) | (_, Err(page)) => return Heard { asked: Err(page), ..heard },
+    let mut heard = Heard { method, target, to, ..Heard::refused(Page::problem(400, "")) };
+    let (origin, authorization, if_match) = match (field("origin"), field("authorization"), field("if-match"))
+    {
+        (Ok(origin), Ok(authorization), Ok(if_match)) => (origin, authorization, if_match),
+        (Err(page), _, _) | (_, Err(page), _) | (_, _, Err(page)) => {
+            return Heard { asked: Err(page), ..heard };
+        }
     };
     let authority = text(head.authority(received));
     let (path, query) = heard.target.split_once('?').unwrap_or((&heard.target, ""));
@@ -144,33 +156,35 @@ fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Page
         authorization: authorization.as_deref(),
         is_local: peer.ip().is_loopback(),
     };
+    let who = holder(authorization.as_deref(), admin.as_deref()).map(str::to_owned);
     let route = admit(&asked, admin.as_deref());
-    let asked = route.and_then(|route| request(route, query));
-    heard.who = holder(authorization.as_deref(), admin.as_deref()).map(str::to_owned);
-    heard.asked = asked;
+    heard.body_bytes_max = route.as_ref().map_or(0, |route| route.body_bytes_max);
+    heard.asked = route.and_then(|route| {
+        let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
+        let name = route.name_in(path).unwrap_or_default().to_owned();
+        Ok(Request { call: route.call, name, query, if_match, body: Vec::new(), who: who.clone() })
+    });
+    heard.who = who;
+    heard.origin = origin.filter(|origin| may_read(origin, admin.as_deref()));
     heard
 }
 
-fn request(route: &Route, query: &str) -> Result<Request, Page> {
-    let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
-    Ok(Request { call: route.call, query })
-}
-
 /// Reads the body to its end.
-async fn skip_body(
+async fn read_body(
     tcp: &mut Tcp,
     place: &Place,
     head: &RequestHead,
     received: &mut PooledBuffer,
-) -> io::Result<Result<(), Page>> {
-    let mut body = BodyReader::new(head.framing());
-    let mut at = head.head_bytes();
-    let mut read_bytes = 0;
-    let too_large = || Ok(Err(Page::problem(413, format!("a body has up to {BODY_BYTES_MAX} bytes"))));
-    if matches!(head.framing(), Framing::Length(bytes) if bytes > BODY_BYTES_MAX) {
+    bytes_max: u64,
+) -> io::Result<Result<Vec<u8>, Page>> {
+    let mut reader = BodyReader::new(head.framing());
+    let (mut body, mut trailers) = (Vec::new(), Vec::new());
+    let (mut at, mut read_bytes) = (head.head_bytes(), 0);
+    let too_large = || Ok(Err(Page::problem(413, format!("a body has up to {bytes_max} bytes"))));
+    if matches!(head.framing(), Framing::Length(bytes) if bytes > bytes_max) {
         return too_large();
     }
-    while !body.is_done() {
+    while !reader.is_done() {
         if at == received.len() {
             received.clear();
             at = 0;
@@ -178,18 +192,19 @@ async fn skip_body(
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        match body.feed(&received[at..]) {
+        match reader.feed_unchunked(&received[at..], &mut body, &mut trailers) {
             Ok(fed) => {
                 at += fed.used;
+                // With what frames it: chunks of a byte count, too.
                 read_bytes += fed.used as u64;
             }
             Err(fault) => return Ok(Err(Page::problem(400, fault.sentence()))),
         }
-        if read_bytes > BODY_BYTES_MAX {
+        if body.len() as u64 > bytes_max || read_bytes > 2 * bytes_max + FRAMES_BYTES_MAX {
             return too_large();
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(body))
 }
 
 /// Reads on until the client closes: closed before that, the connection would be reset, and the answer with it.
@@ -205,6 +220,15 @@ impl Heard {
     /// What could not even be read.
     fn refused(page: Page) -> Heard {
         let (method, target) = ("GET".to_owned(), String::new());
-        Heard { method, target, who: None, asked: Err(page), to: AnswerTo::Other, is_left: false }
+        Heard {
+            method,
+            target,
+            who: None,
+            asked: Err(page),
+            body_bytes_max: 0,
+            origin: None,
+            to: AnswerTo::Other,
+            is_left: false,
+        }
     }
 }

@@ -50,14 +50,27 @@ pub trait Pages {
 pub struct Request {
     /// Which of the routes.
     pub call: Call,
+    /// What its path names, where it names something.
+    pub name: String,
     /// Those parameters that were given; the route knows all of them.
     pub query: Vec<(&'static str, String)>,
+    /// The version that is to be changed, in whatever quotes.
+    pub if_match: Option<String>,
+    /// Its body.
+    pub body: Vec<u8>,
+    /// The name of the token; absent where somebody reads without one.
+    pub who: Option<String>,
 }
 
 impl Request {
+    /// What a parameter says.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
+    }
+
     /// Whether a parameter says `true`.
     pub fn says(&self, name: &str) -> bool {
-        self.query.iter().any(|(given, value)| *given == name && value == "true")
+        self.parameter(name) == Some("true")
     }
 }
 

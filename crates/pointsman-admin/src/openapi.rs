@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::route::{Needs, ROUTES, Route};
+use crate::route::{Call, Needs, ParameterKind, ROUTES, Route};
 
 /// An OpenAPI document.
 pub(crate) fn document() -> Value {
@@ -35,19 +35,41 @@ fn operation(route: &Route) -> Value {
             json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/problem" } } });
         answers.insert(status.to_string(), json!({ "description": what, "content": content }));
     }
-    let parameter = |(name, what): &(&str, &str)| json!({ "name": name, "in": "query", "description": what, "schema": { "type": "boolean", "default": false } });
     // An empty requirement beside that of a token: either will do.
     let security = match route.needs {
         Needs::Read => json!([{}, { "token": [] }]),
         Needs::Change => json!([{ "token": [] }]),
     };
-    json!({
+    let mut operation = json!({
         "summary": route.summary,
         "operationId": format!("{:?}", route.call),
-        "parameters": route.query.iter().map(parameter).collect::<Vec<_>>(),
+        "parameters": parameters(route),
         "security": security,
         "responses": answers,
-    })
+    });
+    if let Some(what) = route.body {
+        let content = json!({ "text/plain": { "schema": { "type": "string" } } });
+        operation["requestBody"] = json!({ "description": what, "required": true, "content": content });
+    }
+    operation
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let query = route.query.iter().map(|parameter| {
+        let schema = match parameter.kind {
+            ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
+            ParameterKind::Text => json!({ "type": "string" }),
+        };
+        json!({ "name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema })
+    });
+    let text = json!({ "type": "string" });
+    let names = route.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+    let names = names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": text }));
+    let if_match = (route.call == Call::PublishRules).then(|| {
+        let what = "The version that serves, in quotes; not needed with `dry_run`.";
+        json!({ "name": "If-Match", "in": "header", "description": what, "schema": text })
+    });
+    names.chain(query).chain(if_match).collect()
 }
 
 fn usual_refusals(route: &Route) -> Vec<(u16, &'static str)> {

@@ -50,6 +50,11 @@ impl Page {
         Page { status, media_type, lines: String::new(), body, detail: None }
     }
 
+    /// With the version of what it shows, for `If-Match`.
+    pub fn with_version(self, version: &str) -> Page {
+        self.with_line(&format!("ETag: \"{version}\""))
+    }
+
     /// With one more header line.
     pub(crate) fn with_line(mut self, line: &str) -> Page {
         self.lines.push_str(line);

@@ -99,7 +99,7 @@ pub(crate) fn lower(
             findings.error(file.span, "tokens need a file", "and there are none");
             Tokens::default()
         }
-        Outside::System => tokens_of(file, &folder.join(&file.value), files, findings),
+        Outside::System { .. } => tokens_of(file, &folder.join(&file.value), files, findings),
     });
     let bind = spec.bind.as_ref()?;
     if !bind.value.ip().is_loopback() {

@@ -36,6 +36,7 @@ pub use balancing::{Balancing, HashBalancing};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
+pub use lower::Instead;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
     PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
@@ -46,6 +47,6 @@ pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use rules::RuleSet;
 pub use tokens::Tokens;
-pub use watch::{WatchedFile, changed};
+pub use watch::{WatchedFile, changed, changed_file};
 // Whoever shows problems says whether they may have colours.
 pub use pointsman_rules::Colour;

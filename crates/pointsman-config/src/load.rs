@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pointsman_rules::Targets;
 
 use crate::findings::Findings;
-use crate::lower::{Lowered, Lowering, Outside};
+use crate::lower::{Instead, Lowered, Lowering, Outside};
 use crate::reading::text;
 use crate::spec::Spec;
 use crate::{Plan, Problems, RuleSet, WatchedFile, syntax};
@@ -32,6 +32,23 @@ impl Plan {
     /// `previous` is the plan that is to be replaced: a listener that keeps its name keeps the keys of its
     /// TLS sessions.
     pub fn load(path: &Path, previous: Option<&Plan>) -> Result<Loaded, Problems> {
+        Self::load_from(path, previous, None)
+    }
+
+    /// The same, as if a rules file had another text.
+    pub fn load_instead(
+        path: &Path,
+        previous: Option<&Plan>,
+        instead: Instead<'_>,
+    ) -> Result<Loaded, Problems> {
+        Self::load_from(path, previous, Some(instead))
+    }
+
+    fn load_from(
+        path: &Path,
+        previous: Option<&Plan>,
+        instead: Option<Instead<'_>>,
+    ) -> Result<Loaded, Problems> {
         let (file, content) = WatchedFile::read(path);
         let files = vec![file];
         let source = match content.and_then(text) {
@@ -40,7 +57,7 @@ impl Plan {
                 return Err(Problems::cannot_read(path, &error).watching(files));
             }
         };
-        Self::read(path, &source, Outside::System, previous, files)
+        Self::read(path, &source, Outside::System { instead }, previous, files)
     }
 
     /// The plan that two texts alone make: a configuration, and what every rules file that it names has in it.

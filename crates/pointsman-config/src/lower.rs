@@ -27,10 +27,19 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// What may be looked at beyond the text of the configuration.
 #[derive(Clone, Copy)]
 pub(crate) enum Outside<'a> {
-    /// The files that it names, and the name resolver.
-    System,
+    /// The files that it names, and the name resolver; one text may stand for that of a file.
+    System { instead: Option<Instead<'a>> },
     /// Nothing: each rules file has this text.
     Texts { rules: &'a str },
+}
+
+/// A text that stands for that of a rules file, which is not read then.
+#[derive(Clone, Copy, Debug)]
+pub struct Instead<'a> {
+    /// The file, as [`RuleSet::path`] has it.
+    pub path: &'a Path,
+    /// What would stand in it.
+    pub text: &'a str,
 }
 
 /// A plan in the making.
@@ -428,7 +437,7 @@ impl<'a> Lowering<'a> {
     fn resolve(&self, address: &ServerAddress) -> Result<SocketAddr, String> {
         let (name, port) = match (address, self.outside) {
             (ServerAddress::Socket(address), _) => return Ok(*address),
-            (ServerAddress::Host(name, port), Outside::System) => (name.as_str(), *port),
+            (ServerAddress::Host(name, port), Outside::System { .. }) => (name.as_str(), *port),
             (ServerAddress::Host(name, _), Outside::Texts { .. }) => {
                 return Err(format!("cannot resolve `{name}`: nobody is asked"));
             }

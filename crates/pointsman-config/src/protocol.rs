@@ -50,6 +50,16 @@ impl Protocol {
         }
     }
 
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http => "http",
+            Protocol::Tcp => "tcp",
+            Protocol::TlsPassthrough => "tls-passthrough",
+        }
+    }
+
     /// What rules are asked about.
     #[must_use]
     pub fn scope(self) -> Scope {

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
@@ -26,12 +27,23 @@ pub(crate) struct Compiled {
 pub struct RuleSet {
     /// What people call it: its path as the operator would write it.
     pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
     /// Its text.
     pub source: Arc<str>,
     /// What it means; the same that listeners have.
     pub program: Arc<Program>,
     /// What stands beside the rules.
     pub tests: Tests,
+}
+
+impl RuleSet {
+    /// A word for its text, which no other text has: the beginning of its SHA-256.
+    pub fn version(&self) -> String {
+        const BYTES: usize = 16;
+        let digest = digest(&SHA256, self.source.as_bytes());
+        digest.as_ref().iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// The rules files of one configuration.
@@ -76,7 +88,11 @@ impl<'a> RulesFiles<'a> {
         }
         let source = match outside {
             Outside::Texts { rules } => rules.to_owned(),
-            Outside::System => {
+            Outside::System { instead: Some(instead) } if instead.path == path => {
+                files.push(WatchedFile::holding(path, instead.text));
+                instead.text.to_owned()
+            }
+            Outside::System { .. } => {
                 let (file, content) = WatchedFile::read(path);
                 files.push(file);
                 content.and_then(text).map_err(|error: io::Error| reason(&error))?
@@ -109,7 +125,13 @@ impl<'a> RulesFiles<'a> {
         debug_assert!(targets.is_some(), "the compiler names only what it was told of");
         let body_paths = (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program)));
         let program = Arc::new(program);
-        self.sets.push(RuleSet { name: path.display().to_string(), source, program: program.clone(), tests });
+        self.sets.push(RuleSet {
+            name: path.display().to_string(),
+            path: path.to_owned(),
+            source,
+            program: program.clone(),
+            tests,
+        });
         Some(Compiled { program, body_paths, targets: targets? })
     }
 

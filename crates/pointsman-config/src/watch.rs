@@ -20,7 +20,13 @@ pub struct WatchedFile {
 /// The content counts and not its time stamps: a symbolic link may be turned to another file with an older
 /// one, and a file may be written anew as it was.
 pub fn changed(files: &[WatchedFile]) -> bool {
-    files.iter().any(|file| WatchedFile::look(&file.path).digest != file.digest)
+    changed_file(files).is_some()
+}
+
+/// The first of the files of which that is so.
+pub fn changed_file(files: &[WatchedFile]) -> Option<&Path> {
+    let found = files.iter().find(|file| WatchedFile::look(&file.path).digest != file.digest);
+    found.map(|file| file.path.as_path())
 }
 
 impl WatchedFile {
@@ -34,6 +40,11 @@ impl WatchedFile {
         let content = File::open(path).and_then(bounded);
         let digest = content.as_ref().ok().filter(|_| path.is_file()).map(|content| digest(content));
         (WatchedFile { path: path.to_owned(), digest }, content)
+    }
+
+    /// Remembers what a file is going to hold.
+    pub(crate) fn holding(path: &Path, text: &str) -> WatchedFile {
+        WatchedFile { path: path.to_owned(), digest: Some(digest(text.as_bytes())) }
     }
 
     /// Remembers a file that somebody else reads. A pipe gives its content only once, and opening one may

@@ -250,6 +250,11 @@ impl Switch {
         see(&self.live.plan)
     }
 
+    /// The number of the live plan: how many there have been.
+    pub fn generation(&self) -> u64 {
+        self.shared.generation()
+    }
+
     /// How often files are looked at for changes; 0: never.
     pub fn watch_ms(&self) -> u64 {
         self.with_plan(|plan| plan.watch_ms)

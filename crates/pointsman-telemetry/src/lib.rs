@@ -32,4 +32,4 @@ pub use family::{ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
 pub use recorder::Recorder;
 pub use slots::{Counter, OwnLines};
-pub use timestamp::WallBase;
+pub use timestamp::{WallBase, rfc3339};

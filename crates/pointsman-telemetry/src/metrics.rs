@@ -143,6 +143,13 @@ impl Metrics {
         render_servers(&mut page, &self.servers.all(), now);
     }
 
+    /// How often each rule of a listener decided, by its label.
+    pub fn rule_hits(&self, listener: &str) -> Vec<(String, u64)> {
+        let rules = self.rules.all();
+        let here = rules.iter().filter(|rule| rule.listener() == listener);
+        here.map(|rule| (rule.label().to_owned(), rule.slots.sum(|slot| &slot.hits))).collect()
+    }
+
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
         self.log.clone()
     }

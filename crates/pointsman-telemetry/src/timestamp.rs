@@ -27,6 +27,12 @@ pub(crate) struct Timestamps {
     text: [u8; LENGTH],
 }
 
+/// A time of the wall as RFC 3339 writes it: microseconds since 1970-01-01T00:00:00Z.
+pub fn rfc3339(unix_us: u64) -> String {
+    let mut timestamps = Timestamps::new(WallBase { unix_us, monotonic_us: 0 });
+    String::from_utf8_lossy(timestamps.at(0)).into_owned()
+}
+
 /// As in `2026-11-21T02:17:54.123Z`.
 const LENGTH: usize = 24;
 

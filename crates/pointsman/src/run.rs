@@ -4,9 +4,11 @@ mod aside;
 mod control;
 mod descriptors;
 mod difference;
+mod history;
 mod memory;
 mod notice;
 mod pages;
+mod publishing;
 mod reloads;
 mod shortage;
 
@@ -81,7 +83,7 @@ fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Erro
 
 fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     notice::warnings(&loaded);
-    let Loaded { plan, files, .. } = loaded;
+    let Loaded { plan, files, rule_sets, .. } = loaded;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = plan.threads.unwrap_or(cores);
     let descriptors_max = descriptors::raise_limit();
@@ -118,7 +120,20 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let limits = control::Limits { descriptors_max, memory };
     // Last of all: until then they end the process by themselves.
     let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
-    Ok(Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, fixed, limits })
+    Ok(Control {
+        event_loop,
+        signals,
+        switch,
+        metrics,
+        log,
+        config,
+        files,
+        rule_sets,
+        admin,
+        threads,
+        fixed,
+        limits,
+    })
 }
 
 fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {

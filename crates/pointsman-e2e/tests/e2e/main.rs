@@ -44,6 +44,7 @@ mod reload;
 mod reload_command;
 mod replay;
 mod rule_tests;
+mod rules_at_run_time;
 mod sandboxes;
 mod server_http2;
 mod server_http2_answers;

@@ -9,12 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pointsman_config::{WatchedFile, changed};
+use pointsman_config::{RuleSet, WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::aside::Aside;
+use super::history::{By, History};
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
 use super::reloads::{Fixed, Reloads};
@@ -44,6 +45,7 @@ pub(super) struct Control {
     pub(super) log: Option<AccessLog>,
     pub(super) config: PathBuf,
     pub(super) files: Vec<WatchedFile>,
+    pub(super) rule_sets: Vec<RuleSet>,
     pub(super) admin: Option<SocketAddr>,
     pub(super) threads: usize,
     pub(super) fixed: Fixed,
@@ -87,7 +89,9 @@ impl Control {
     /// Runs until it has drained.
     fn serve(self) -> Result<ExitCode, String> {
         let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
-        let (fixed, limits) = (self.fixed, self.limits);
+        let (fixed, limits, rule_sets) = (self.fixed, self.limits, self.rule_sets);
+        let mut history = History::default();
+        history.keep(&rule_sets, By::now("-", "the start"));
         let switch = Rc::new(RefCell::new(switch));
         let draining = Rc::new(Cell::new(false));
         event_loop.run(async {
@@ -100,6 +104,8 @@ impl Control {
                 log,
                 config,
                 files: RefCell::new(files),
+                rule_sets: RefCell::new(rule_sets),
+                history: RefCell::new(history),
                 fixed,
                 threads,
                 limits,
@@ -155,7 +161,7 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
         // Why one is refused has been said.
         match waits.signal_within(HOUSEKEEPING_MS).await {
             Some(Signal::Terminate | Signal::Interrupt) => return,
-            Some(Signal::HangUp) => drop(reloads.begin_anew()),
+            Some(Signal::HangUp) => drop(reloads.begin_anew(By::now("-", "SIGHUP"))),
             None => {}
         }
         switch.borrow_mut().clear_up();
@@ -166,7 +172,7 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
         if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
             looked = Instant::now();
             if changed(&reloads.files.borrow()) {
-                drop(reloads.reload());
+                drop(reloads.reload(By::now("-", "a file has changed")));
             }
         }
     }

@@ -1,5 +1,8 @@
 //! What the admin listener shows and does.
 
+mod plan;
+mod rules;
+
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +17,7 @@ use pointsman_telemetry::{BufferBytes, Metrics};
 use serde_json::{Map, Value, json};
 
 use super::aside::{Aside, Undone};
+use super::history::By;
 use super::notice::notice;
 use super::reloads::{Fixed, Refused, Reloads};
 use crate::diff;
@@ -35,13 +39,24 @@ impl Pages for SwitchPages {
 
     fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>> {
         Box::pin(async move {
+            let serves = !self.draining.get();
             match request.call {
                 Call::Metrics => self.metrics(),
-                Call::Health if self.draining.get() => Page::plain(503, "draining"),
-                Call::Health => Page::plain(200, "ok"),
-                Call::Reload if self.draining.get() => Page::problem(503, "the switch drains"),
+                Call::Health if serves => Page::plain(200, "ok"),
+                Call::Health => Page::plain(503, "draining"),
+                Call::Reload | Call::PublishRules | Call::RestoreVersion if !serves => {
+                    Page::problem(503, "the switch drains")
+                }
                 Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
-                Call::Reload => self.reload(colour(&request)),
+                Call::Reload => self.reload(&request),
+                Call::Plan => self.plan(),
+                Call::Rules => self.rules(&request.name),
+                Call::PublishRules => self.publish_rules(request).await,
+                Call::ValidateRules => self.validate_rules(request),
+                Call::CompareRules => self.compare_rules(request).await,
+                Call::Versions => self.versions(),
+                Call::Version => self.version(&request.name),
+                Call::RestoreVersion => self.restore_version(&request),
                 // The listener has answered it.
                 Call::OpenApi => Page::problem(404, "nothing is there"),
             }
@@ -63,8 +78,10 @@ impl SwitchPages {
         Page::metrics(text)
     }
 
-    fn reload(&self, colour: Colour) -> Page {
-        match self.reloads.begin_anew() {
+    fn reload(&self, request: &Request) -> Page {
+        let colour = colour(request);
+        let by = By::now(request.who.as_deref().unwrap_or("-"), "the files were read again");
+        match self.reloads.begin_anew(by) {
             Ok(reloaded) => Page::json(&json!({
                 "version": 1,
                 "generation": reloaded.generation,
@@ -88,37 +105,46 @@ impl SwitchPages {
         let (config, fixed) = (self.reloads.config().to_owned(), self.reloads.fixed.clone());
         let configuration = self.configuration();
         let compared = self.aside.run(move || {
-            let Loaded { plan, warnings, .. } = match Plan::check_only(&config) {
+            let loaded = match Plan::check_only(&config) {
                 Ok(loaded) => loaded,
                 Err(problems) => return wrong(&problems, colour, &configuration),
             };
-            let report = diff::compared(&running, &Rules::of(&plan));
-            Page::json(&json!({
-                "version": 1,
-                "dry_run": true,
-                "configuration": configuration,
-                "verdict": report.verdict(),
-                "summary": report.summary(),
-                "difference": report.to_json(),
-                "difference_text": report.text(colour),
-                "waits_for_restart": fixed.differing(&Fixed::of(&plan)),
-                "findings": findings(&warnings),
-                "text": warnings.render(colour),
-            }))
+            let mut compared = compare(&running, &loaded, colour);
+            compared["configuration"] = json!(configuration);
+            compared["waits_for_restart"] = json!(fixed.differing(&Fixed::of(&loaded.plan)));
+            Page::json(&compared)
         });
-        compared.await.unwrap_or_else(|undone| match undone {
-            Undone::Busy => Page::problem(409, "another comparison is going on: ask again when it has ended"),
-            Undone::NoThread(error) => Page::problem(503, format!("no thread for a comparison: {error}")),
-            Undone::BrokeOff => {
-                Page::problem(500, "the comparison broke off, which is an error of the switch")
-            }
-        })
+        compared.await.unwrap_or_else(undone)
     }
 
     /// The path of what is read, from wherever one asks.
     fn configuration(&self) -> String {
         let config = self.reloads.config();
         config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
+    }
+}
+
+/// What another plan decides otherwise than what serves; it takes seconds.
+fn compare(running: &Rules, new: &Loaded, colour: Colour) -> Value {
+    let report = diff::compared(running, &Rules::of(&new.plan));
+    json!({
+        "version": 1,
+        "dry_run": true,
+        "verdict": report.verdict(),
+        "summary": report.summary(),
+        "difference": report.to_json(),
+        "difference_text": report.text(colour),
+        "findings": findings(&new.warnings),
+        "text": new.warnings.render(colour),
+    })
+}
+
+/// No comparison was made.
+fn undone(why: Undone) -> Page {
+    match why {
+        Undone::Busy => Page::problem(409, "another comparison is going on: ask again when it has ended"),
+        Undone::NoThread(error) => Page::problem(503, format!("no thread for a comparison: {error}")),
+        Undone::BrokeOff => Page::problem(500, "the comparison broke off, which is an error of the switch"),
     }
 }
 

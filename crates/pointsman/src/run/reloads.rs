@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_config::{Loaded, LogDestination, Plan, Problems, WatchedFile};
+use pointsman_config::{Loaded, LogDestination, Plan, Problems, RuleSet, WatchedFile};
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
+use super::history::{By, History};
 use super::notice::{self, notice};
 use super::{control::Limits, descriptors, difference, memory};
 
@@ -19,6 +20,9 @@ pub(super) struct Reloads {
     pub(super) log: Option<AccessLog>,
     pub(super) config: PathBuf,
     pub(super) files: RefCell<Vec<WatchedFile>>,
+    /// The rules that serve, as they were read.
+    pub(super) rule_sets: RefCell<Vec<RuleSet>>,
+    pub(super) history: RefCell<History>,
     pub(super) fixed: Fixed,
     pub(super) threads: usize,
     pub(super) limits: Limits,
@@ -88,28 +92,32 @@ impl Reloads {
     }
 
     /// Opens the access log anew, for whoever rotates it, and reloads: what SIGHUP asks for.
-    pub(super) fn begin_anew(&self) -> Result<Reloaded, Refused> {
+    pub(super) fn begin_anew(&self, by: By) -> Result<Reloaded, Refused> {
         self.log.as_ref().inspect(|log| log.reopen());
-        self.reload()
+        self.reload(by)
     }
 
     /// Loads the configuration again. A bad one changes nothing and says why.
-    pub(super) fn reload(&self) -> Result<Reloaded, Refused> {
-        let mut switch = self.switch.borrow_mut();
+    pub(super) fn reload(&self, by: By) -> Result<Reloaded, Refused> {
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
-        switch.clear_up();
-        let loaded = match switch.with_plan(|plan| Plan::load(&self.config, Some(plan))) {
-            Ok(loaded) => loaded,
+        self.switch.borrow_mut().clear_up();
+        let loaded = self.switch.borrow().with_plan(|plan| Plan::load(&self.config, Some(plan)));
+        match loaded {
+            Ok(loaded) => self.take(loaded, by),
             Err(problems) => {
                 self.metrics.reload_refused();
                 // Until one of these files changes again there is nothing to try again.
                 *self.files.borrow_mut() = problems.watched().to_vec();
                 notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
-                return Err(Refused::Files(problems));
+                Err(Refused::Files(problems))
             }
-        };
+        }
+    }
+
+    /// Lets a plan serve that was made of files, in the place of the one that serves.
+    pub(super) fn take(&self, loaded: Loaded, by: By) -> Result<Reloaded, Refused> {
         notice::warnings(&loaded);
-        let Loaded { plan, files, warnings, .. } = loaded;
+        let Loaded { plan, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
@@ -117,10 +125,13 @@ impl Reloads {
         }
         notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
         notice::maybe(memory::warning(self.limits.memory, &plan));
+        let mut switch = self.switch.borrow_mut();
         let replaced = switch.with_plan(|old| difference::replaced(old, &plan));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);
+                self.history.borrow_mut().keep(&rule_sets, by);
+                *self.rule_sets.borrow_mut() = rule_sets;
                 notice::listening(&switch);
                 notice(&format!("reloaded generation={generation}"));
                 difference::say(replaced);

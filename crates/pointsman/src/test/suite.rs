@@ -52,7 +52,8 @@ fn of_rules(options: &Options, colour: Colour) -> Result<Loaded, String> {
     let compiled = pointsman_rules::compile(&source, &Targets::Any)
         .map_err(|findings| drawn(&name, &source, &findings, Severity::Error, colour))?;
     let program = Arc::new(compiled.program);
-    let set = RuleSet { name, source: source.into(), program: program.clone(), tests: compiled.tests };
+    let path = options.rules.clone();
+    let set = RuleSet { path, name, source: source.into(), program: program.clone(), tests: compiled.tests };
     let (further, warnings) = further(&options.tests, &set.tests, &program, &Targets::Any, colour)?;
     let place = Place::of_no_listener(program, Vec::new());
     Ok(Loaded { suites: vec![suite(set, place, Targets::Any, further)], warnings })

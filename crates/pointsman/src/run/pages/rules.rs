@@ -1,0 +1,251 @@
+//! Rules at run time: shown, checked, compared, published, restored.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pointsman_admin::{Page, Request};
+use pointsman_config::{Colour, RuleSet};
+use serde_json::{Value, json};
+
+use super::{SwitchPages, colour, compare, findings, members, undone, wrong};
+use crate::replay::stand::Rules;
+use crate::run::history::{By, Version};
+use crate::run::publishing::{Draft, Unfit, Unpublished};
+
+impl SwitchPages {
+    /// The rules of a listener as they serve.
+    pub(super) fn rules(&self, listener: &str) -> Page {
+        let set = match self.reloads.rules_of(listener) {
+            Ok(set) => set,
+            Err(unfit) => return self.unfit(unfit, Colour::Never),
+        };
+        let mut hits = self.metrics.rule_hits(listener);
+        // In the order of the text, and behind them what no rule decided.
+        let place = |label: &str| set.program.rules.iter().position(|rule| &*rule.label == label);
+        hits.sort_by_key(|(label, _)| place(label).unwrap_or(usize::MAX));
+        let hits = hits.into_iter().map(|(label, hits)| json!({ "rule": label, "hits": hits }));
+        let version = set.version();
+        let shown = json!({
+            "version": 1,
+            "listener": listener,
+            "listeners": self.listeners_of(&set),
+            "file": set.name,
+            "rules_version": version,
+            "text": &*set.source,
+            "rules": hits.collect::<Vec<_>>(),
+        });
+        Page::json(&shown).with_version(&version)
+    }
+
+    /// Other rules in their place, if those are still what the client thinks.
+    pub(super) async fn publish_rules(&self, mut request: Request) -> Page {
+        let dry_run = request.says("dry_run");
+        let set = match self.reloads.rules_of(&request.name) {
+            Ok(set) => set,
+            Err(unfit) => return self.unfit(unfit, colour(&request)),
+        };
+        let version = set.version();
+        match request.if_match.as_deref() {
+            None if !dry_run => {
+                let detail =
+                    "`If-Match` must say which rules these take the place of: the `ETag` of what serves";
+                return Page::problem_with(428, detail, members(json!({ "rules_version": version })));
+            }
+            Some(given) if !matches(given, &version) => {
+                let detail =
+                    "other rules serve than `If-Match` says: read them, and put yours in their place";
+                let page = Page::problem_with(412, detail, members(json!({ "rules_version": version })));
+                return page.with_version(&version);
+            }
+            _ => {}
+        }
+        let text = match text_of(&mut request) {
+            Ok(text) => text,
+            Err(page) => return page,
+        };
+        match self.reloads.draft(&request.name, text) {
+            Ok(draft) if dry_run => self.compared(draft, &request).await,
+            Ok(draft) => self.published(draft, &request, request.parameter("why").unwrap_or_default()),
+            Err(unfit) => self.unfit(unfit, colour(&request)),
+        }
+    }
+
+    /// What is wrong with rules.
+    pub(super) fn validate_rules(&self, mut request: Request) -> Page {
+        let draft = text_of(&mut request).map(|text| self.reloads.draft(&request.name, text));
+        match draft {
+            Ok(Ok(draft)) => Page::json(&json!({
+                "version": 1,
+                "findings": findings(&draft.loaded.warnings),
+                "text": draft.loaded.warnings.render(colour(&request)),
+            })),
+            Ok(Err(unfit)) => self.unfit(unfit, colour(&request)),
+            Err(page) => page,
+        }
+    }
+
+    /// What rules would decide otherwise.
+    pub(super) async fn compare_rules(&self, mut request: Request) -> Page {
+        let draft = text_of(&mut request).map(|text| self.reloads.draft(&request.name, text));
+        match draft {
+            Ok(Ok(draft)) => self.compared(draft, &request).await,
+            Ok(Err(unfit)) => self.unfit(unfit, colour(&request)),
+            Err(page) => page,
+        }
+    }
+
+    /// Which rules have served, the newest first.
+    pub(super) fn versions(&self) -> Page {
+        let history = self.reloads.history.borrow();
+        let versions: Vec<Value> = history.versions().rev().map(|version| self.shown(version)).collect();
+        Page::json(&json!({ "version": 1, "versions": versions }))
+    }
+
+    /// One of them with its text.
+    pub(super) fn version(&self, number: &str) -> Page {
+        let history = self.reloads.history.borrow();
+        let Some(version) = number.parse().ok().and_then(|number| history.version(number)) else {
+            return no_version(number);
+        };
+        let mut shown = self.shown(version);
+        shown["version"] = json!(1);
+        shown["text"] = json!(&*version.text);
+        Page::json(&shown)
+    }
+
+    /// Rules that have served serve again.
+    pub(super) fn restore_version(&self, request: &Request) -> Page {
+        let found = {
+            let history = self.reloads.history.borrow();
+            let version = request.name.parse().ok().and_then(|number| history.version(number));
+            version.map(|version| (version.path.clone(), version.text.to_string()))
+        };
+        let Some((path, text)) = found else { return no_version(&request.name) };
+        let why = match request.parameter("why") {
+            Some(why) => format!("restores {}: {why}", request.name),
+            None => format!("restores {}", request.name),
+        };
+        match self.reloads.draft_at(path, text) {
+            Ok(draft) => self.published(draft, request, &why),
+            Err(unfit) => self.unfit(unfit, colour(request)),
+        }
+    }
+
+    fn published(&self, draft: Draft, request: &Request, why: &str) -> Page {
+        let path = draft.path().to_owned();
+        match self.reloads.publish(draft, By::now(request.who.as_deref().unwrap_or("-"), why)) {
+            Ok(reloaded) => {
+                let version = self.version_at(&path);
+                Page::json(&json!({
+                    "version": 1,
+                    "generation": reloaded.generation,
+                    "rules_version": version,
+                    "file": path.display().to_string(),
+                    "findings": findings(&reloaded.warnings),
+                    "text": reloaded.warnings.render(colour(request)),
+                }))
+                .with_version(&version)
+            }
+            Err(Unpublished::Unwritable(error)) => {
+                let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
+                Page::problem(500, detail)
+            }
+            Err(Unpublished::Refused(fault)) => Page::problem(422, format!("nothing has changed: {fault}")),
+        }
+    }
+
+    async fn compared(&self, draft: Draft, request: &Request) -> Page {
+        let running = self.switch.borrow().with_plan(Rules::of);
+        let colour = colour(request);
+        let compared = self.aside.run(move || compare(&running, &draft.loaded, colour));
+        match compared.await {
+            Ok(compared) => Page::json(&compared),
+            Err(why) => undone(why),
+        }
+    }
+
+    fn unfit(&self, unfit: Unfit, colour: Colour) -> Page {
+        match unfit {
+            Unfit::NoListener => Page::problem(404, "there is no such listener: `/api/v1/plan` names them"),
+            Unfit::NoRules => {
+                Page::problem(409, "the listener has no rules: name a file with `rules` in the configuration")
+            }
+            Unfit::Changed(path) => Page::problem(
+                409,
+                format!("`{}` has changed since it was read: reload first, or undo that", path.display()),
+            ),
+            Unfit::Wrong(problems) => wrong(&problems, colour, &self.configuration()),
+        }
+    }
+
+    /// The listeners that share a rules file.
+    fn listeners_of(&self, set: &RuleSet) -> Vec<String> {
+        let sets = self.reloads.rule_sets.borrow();
+        let programs: Vec<_> =
+            sets.iter().filter(|other| other.path == set.path).map(|set| &set.program).collect();
+        self.switch.borrow().with_plan(|plan| {
+            let uses = plan.listeners.iter().filter(|listener| {
+                listener
+                    .program
+                    .as_ref()
+                    .is_some_and(|used| programs.iter().any(|known| Arc::ptr_eq(known, used)))
+            });
+            uses.map(|listener| listener.name.to_string()).collect()
+        })
+    }
+
+    fn version_at(&self, path: &PathBuf) -> String {
+        let sets = self.reloads.rule_sets.borrow();
+        sets.iter().find(|set| set.path == *path).map(RuleSet::version).unwrap_or_default()
+    }
+
+    fn shown(&self, version: &Version) -> Value {
+        json!({
+            "n": version.number,
+            "file": version.path.display().to_string(),
+            "rules_version": version.rules_version,
+            "serves": self.version_at(&version.path) == version.rules_version,
+            "who": version.by.who,
+            "when": version.by.when,
+            "why": version.by.why,
+            "bytes": version.text.len(),
+        })
+    }
+}
+
+fn no_version(number: &str) -> Page {
+    Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
+}
+
+/// Whether `If-Match` names a version (RFC 9110 section 13.1.1).
+fn matches(given: &str, version: &str) -> bool {
+    given
+        .split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) == Some(version))
+}
+
+fn text_of(request: &mut Request) -> Result<String, Page> {
+    let body = std::mem::take(&mut request.body);
+    pointsman_config::text(body).map_err(|error| Page::problem(400, format!("the body is no text: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn versions_are_named_in_quotes() {
+        for (given, expected) in [
+            ("\"ab\"", true),
+            ("*", true),
+            ("\"cd\", \"ab\"", true),
+            ("\"cd\"", false),
+            ("ab", false),
+            ("W/\"ab\"", false),
+            ("", false),
+        ] {
+            assert_eq!(matches(given, "ab"), expected, "{given}");
+        }
+    }
+}

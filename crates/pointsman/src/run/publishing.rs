@@ -1,0 +1,144 @@
+//! Rules that are put in the place of others at run time: they serve at once, and stand in their file.
+//!
+//! Invariant: what serves and what stands on disk are the same before and after; docs/adr/0021 says why.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use pointsman_config::{Instead, Loaded, Plan, Problems, RuleSet, changed_file};
+use tempfile::NamedTempFile;
+
+use super::history::By;
+use super::reloads::{Refused, Reloaded, Reloads};
+
+/// Rules for a listener, and the plan that they would make.
+pub(super) struct Draft {
+    pub(super) loaded: Loaded,
+    path: PathBuf,
+    text: String,
+}
+
+impl Draft {
+    /// The file that the rules are for.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Why rules cannot be put in the place of others.
+pub(super) enum Unfit {
+    NoListener,
+    /// The listener names no rules file.
+    NoRules,
+    /// What stands on disk is not what serves.
+    Changed(PathBuf),
+    /// The configuration with these rules is wrong.
+    Wrong(Problems),
+}
+
+/// Why they were not.
+pub(super) enum Unpublished {
+    Unwritable(io::Error),
+    Refused(String),
+}
+
+impl Reloads {
+    /// The rules of a listener that serves: nothing where it has none.
+    pub(super) fn rules_of(&self, listener: &str) -> Result<RuleSet, Unfit> {
+        let switch = self.switch.borrow();
+        let program =
+            switch.with_plan(|plan| plan.listener_named(listener).map(|found| found.program.clone()));
+        let program = program.ok_or(Unfit::NoListener)?.ok_or(Unfit::NoRules)?;
+        let sets = self.rule_sets.borrow();
+        let set = sets.iter().find(|set| std::sync::Arc::ptr_eq(&set.program, &program));
+        set.cloned().ok_or(Unfit::NoRules)
+    }
+
+    /// What other rules would make of the configuration, as it stands on disk and serves.
+    pub(super) fn draft(&self, listener: &str, text: String) -> Result<Draft, Unfit> {
+        let path = self.rules_of(listener)?.path;
+        self.draft_at(path, text)
+    }
+
+    /// The same for a rules file.
+    pub(super) fn draft_at(&self, path: PathBuf, text: String) -> Result<Draft, Unfit> {
+        if !self.rule_sets.borrow().iter().any(|set| set.path == path) {
+            return Err(Unfit::NoRules);
+        }
+        if let Some(changed) = changed_file(&self.files.borrow()) {
+            return Err(Unfit::Changed(changed.to_owned()));
+        }
+        let instead = Instead { path: &path, text: &text };
+        let loaded = self
+            .switch
+            .borrow()
+            .with_plan(|plan| Plan::load_instead(self.config(), Some(plan), instead))
+            .map_err(Unfit::Wrong)?;
+        Ok(Draft { loaded, path, text })
+    }
+
+    /// Writes the rules to their file, and lets them serve.
+    pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
+        let Draft { loaded, path, text } = draft;
+        let before =
+            self.rule_sets.borrow().iter().find(|set| set.path == path).map(|set| set.source.clone());
+        write(&path, &text).map_err(Unpublished::Unwritable)?;
+        self.take(loaded, by).map_err(|refused| {
+            let fault = match refused {
+                Refused::System(fault) => fault,
+                Refused::Files(_) => "the configuration is wrong".to_owned(),
+            };
+            match before.map_or(Ok(()), |before| write(&path, &before)) {
+                Ok(()) => Unpublished::Refused(fault),
+                Err(error) => Unpublished::Refused(format!(
+                    "{fault}; and `{}` has the new rules, for it could not be written back: {error}",
+                    path.display()
+                )),
+            }
+        })
+    }
+}
+
+/// Writes a file in one step: whoever reads it sees the old text or the new one, also after a crash.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays, and what it leads to is written.
+    let target = path.canonicalize()?;
+    let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let old = fs::metadata(&target)?;
+    let mut new = NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().set_permissions(old.permissions())?;
+    keep_owner(new.as_file(), &old);
+    new.as_file().sync_all()?;
+    new.persist(&target)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Only root may give files away; elsewhere the file is of the one who writes it.
+fn keep_owner(new: &File, old: &fs::Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let (Ok(()) | Err(_)) = fchown(new, Some(old.uid()), Some(old.gid()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_link_stays() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "old").expect("a writable folder");
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("it is ours");
+        symlink("real", &link).expect("a writable folder");
+        write(&link, "new").expect("a writable folder");
+        assert_eq!(fs::read_to_string(&real).expect("it is there"), "new");
+        assert_eq!(fs::metadata(&real).expect("it is there").mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 2, "nothing else is left");
+        assert!(write(&folder.path().join("none"), "new").is_err());
+    }
+}
