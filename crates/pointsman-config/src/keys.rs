@@ -160,6 +160,12 @@ pub(crate) static ROOT: Table = Table {
                   where several nodes must agree or stickiness must outlive a restart.",
         },
         Key {
+            name: "zone",
+            kind: Kind::Text("a name"),
+            default: Default::Words("none"),
+            doc: "Where the switch stands: servers of its zone come before others ([guide](../guide/balancing.md)).",
+        },
+        Key {
             name: "access_log",
             kind: Kind::Table(&ACCESS_LOG),
             default: Default::Words("no access log"),

@@ -94,6 +94,12 @@ limits! {
         "Requests on one HTTP/2 connection at a time, if the server takes so many; for more another one is opened.";
     http2_stream_window_bytes: u32 = 262_144, 16_384..16_777_216, "bytes",
         "Bytes of an answer's body over HTTP/2 that may come before the client takes them. Booked of `buffer_bytes_max` for each request.";
+    zone_threshold_percent: u32 = 70, 0..100, "percent",
+        "The servers of the own `zone` serve alone while so many percent of them are healthy; then all zones do.";
+    panic_threshold_percent: u32 = 0, 0..100, "percent",
+        "Where fewer than so many percent of the servers are healthy, backups not counted, all of these are used, healthy or not. 0: never.";
+    slow_start_ms: u32 = 0, 0..DAY_MS, "ms",
+        "How long a server that has come up, or that a reload has added, is given less than its part of the requests: a tenth at first, and evenly more. 0: no time.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pointsman_balance::Level;
 use pointsman_rules::{Exit, Program, Span, Stickiness, Targets};
 use pointsman_tls::SystemAuthorities;
 
@@ -252,14 +253,32 @@ impl<'a> Lowering<'a> {
         let previous = previous.and_then(|server| server.tls.as_ref());
         let tls = tls.and_then(|tls| tls.to(spec, previous, self.findings));
         match self.resolve(&address.value) {
-            Ok(address) => {
-                Some(Server { name: name.value.as_str().into(), address, weight: spec.weight, tls })
-            }
+            Ok(address) => Some(Server {
+                name: name.value.as_str().into(),
+                address,
+                weight: spec.weight,
+                level: self.level(spec),
+                tls,
+            }),
             Err(reason) => {
                 let help = "host names are resolved once, when the configuration is loaded";
                 self.findings.error(address.span, reason, help);
                 None
             }
+        }
+    }
+
+    /// A server without a zone is at home in every one.
+    fn level(&self, spec: &ServerSpec) -> Level {
+        match (&spec.zone, &self.spec.zone) {
+            _ if spec.backup => Level::Backup,
+            (Some(zone), Some(own)) if zone.value != *own => Level::Distant,
+            (Some(zone), None) => {
+                let help = "set `zone` at the top level to where the switch stands";
+                self.findings.warning(zone.span, "`zone` has no effect: the switch has none", help);
+                Level::Local
+            }
+            (Some(_) | None, _) => Level::Local,
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use pointsman_balance::Level;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
@@ -159,6 +160,8 @@ pub struct Server {
     pub address: SocketAddr,
     /// Its share, from 1 to 1000.
     pub weight: u32,
+    /// When it is asked.
+    pub level: Level,
     /// Speaks TLS to it; plain HTTP when absent.
     pub tls: Option<pointsman_tls::Connector>,
 }

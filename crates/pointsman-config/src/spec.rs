@@ -33,6 +33,7 @@ pub(crate) struct Spec {
     pub(crate) splice_pipes_max: u32,
     pub(crate) own_descriptor_tables: bool,
     pub(crate) sticky_key: Option<[u8; 16]>,
+    pub(crate) zone: Option<String>,
     /// `-` is standard output.
     pub(crate) access_log: Option<Spanned<String>>,
     pub(crate) admin: Option<AdminSpec>,
@@ -121,6 +122,8 @@ pub(crate) struct ServerSpec {
     pub(crate) weight: u32,
     /// Where the weight stands, if the operator set one.
     pub(crate) weight_at: Option<Span>,
+    pub(crate) backup: bool,
+    pub(crate) zone: Option<Spanned<String>>,
     pub(crate) tls_name: Option<Spanned<String>>,
 }
 
@@ -142,6 +145,7 @@ impl Spec {
             hold_total_bytes_max: root.number("hold_total_bytes_max").unwrap_or_default(),
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
+            zone: root.parsed("zone", notation::server_name).map(|zone| zone.value),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
             admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
@@ -327,6 +331,10 @@ impl PoolSpec {
                 "set `balance` to `weighted-round-robin`, `weighted-least-connections` or `least-time`",
             );
         }
+        if !servers.is_empty() && servers.iter().all(|server| server.backup) {
+            let help = "take `backup` away from those that serve as a rule";
+            section.findings().error(section.place("servers"), "every server of the pool is a backup", help);
+        }
         let tls = section.section("tls").as_ref().map(PoolTlsSpec::read);
         for name in
             servers.iter().filter_map(|server| server.tls_name.as_ref()).filter(|_| !section.has("tls"))
@@ -361,6 +369,8 @@ impl ServerSpec {
                 address: pool.parse(text, notation::server_address),
                 weight: 1,
                 weight_at: None,
+                backup: false,
+                zone: None,
                 tls_name: None,
             },
             TextOrSection::Section(section) => {
@@ -373,6 +383,8 @@ impl ServerSpec {
                     address: address.and_then(|text| section.parse(&text, notation::server_address)),
                     weight: section.number("weight").unwrap_or(1),
                     weight_at: section.has("weight").then(|| section.place("weight")),
+                    backup: section.flag("backup"),
+                    zone: section.parsed("zone", notation::server_name),
                     tls_name: section.parsed("tls_name", notation::tls_name),
                 }
             }

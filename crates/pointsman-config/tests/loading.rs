@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_balance::Algorithm;
+use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
     Bind, BodyLimits, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded,
     LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion,
@@ -90,6 +90,8 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(standard.protocol, ServerProtocol::Http2);
     let big = standard.server(ServerIndex(1));
     assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
+    let levels: Vec<_> = standard.servers.iter().map(|server| server.level).collect();
+    assert_eq!(levels, [Level::Local, Level::Distant, Level::Local, Level::Local]);
     assert_eq!(
         standard.limits,
         PoolLimits {
@@ -101,6 +103,9 @@ fn every_key_arrives() -> TestResult {
             idle_connections_max: 0,
             http2_streams_max: 8,
             http2_stream_window_bytes: 16_384,
+            zone_threshold_percent: 60,
+            panic_threshold_percent: 50,
+            slow_start_ms: 7,
             tries_max: 1,
             head_bytes_max: 1024,
             headers_max: 1,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_balance::{Algorithm, ByHash, Picker};
+use pointsman_balance::{Algorithm, ByHash, Condition, Level, Levels, Picker};
 use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
 use pointsman_h2::ServerLimits;
 use pointsman_net::Clock;
@@ -18,7 +18,7 @@ use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
 use crate::response_time::SharedResponseTime;
-use crate::standing::Standing;
+use crate::standing::{Admission, Newcomer, Standing};
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
 pub(crate) struct Local {
@@ -32,6 +32,10 @@ pub(crate) struct LocalPool {
     pub(crate) servers: Vec<Rc<LocalServer>>,
     pub(crate) picker: RefCell<Picker>,
     pub(crate) by_hash: ByHash,
+    /// Where not all servers that are healthy are asked alike.
+    pub(crate) levels: Option<Levels>,
+    /// How long a server is spared after it has come up; 0: not at all.
+    pub(crate) slow_start_us: u64,
 }
 
 /// A server as an exchange holds it: also after a reload has taken it out of the plan.
@@ -95,6 +99,17 @@ fn same_states(pool: &LocalPool, live: &Live, index: usize) -> bool {
     })
 }
 
+/// The levels of a pool that has more than one, or looks at how many servers are healthy.
+fn levels(plan: &Pool) -> Option<Levels> {
+    let PoolLimits { zone_threshold_percent, panic_threshold_percent, .. } = plan.limits;
+    let has_levels = plan.servers.iter().any(|server| server.level != Level::Local);
+    (has_levels || panic_threshold_percent > 0).then(|| Levels {
+        levels: plan.servers.iter().map(|server| server.level).collect(),
+        zone_threshold_percent,
+        panic_threshold_percent,
+    })
+}
+
 impl LocalPool {
     fn new(plan: &Pool, live: &Live, index: usize, thread: usize) -> LocalPool {
         let states = live.servers(PoolIndex(index as u32));
@@ -127,6 +142,8 @@ impl LocalPool {
                 table: live.hash_table(PoolIndex(index as u32)).cloned(),
                 load_factor: plan.balancing.hash.as_ref().and_then(|hash| hash.load_factor),
             },
+            levels: levels(plan),
+            slow_start_us: u64::from(plan.limits.slow_start_ms) * 1000,
             plan: plan.clone(),
             servers,
         }
@@ -146,6 +163,28 @@ impl LocalServer {
     /// Its weight beside the others: as configured, or as set by hand.
     pub(crate) fn weight(&self) -> u32 {
         self.standing.weight(self.weight)
+    }
+
+    /// How it is to somebody who asks for it.
+    pub(crate) fn condition(&self, who: Newcomer, now_us: u64) -> Condition {
+        let is_open = match self.standing.admission() {
+            Admission::Enabled => true,
+            Admission::Draining => who == Newcomer::Sticky,
+            Admission::Disabled => false,
+        };
+        match () {
+            () if !is_open || self.weight() == 0 => Condition::Withdrawn,
+            () if self.standing.is_healthy(now_us) => Condition::Healthy,
+            () => Condition::Unhealthy,
+        }
+    }
+
+    /// How long it has been up.
+    pub(crate) fn up_us(&self, now_us: u64) -> u64 {
+        match self.standing.up_since_us() {
+            0 => u64::MAX,
+            since_us => now_us.saturating_sub(since_us),
+        }
     }
 
     /// What the picker compares: the requests in flight, or what one more would cost.

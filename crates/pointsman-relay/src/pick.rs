@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use pointsman_balance::{ClientId, Hashed, rendezvous};
+use pointsman_balance::{ClientId, Condition, Hashed, rendezvous, takes_at_its_start};
 use pointsman_config::{Listener, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
@@ -61,10 +61,32 @@ impl Choice {
             By::Sticky(_) => Newcomer::Sticky,
             By::Name(_) | By::Hash(_) | By::Turn => Newcomer::New,
         };
-        let usable = |server: usize| {
-            let local = &self.pool.servers[server];
-            local.standing.admits(who, now_us) && local.weight() > 0 && !self.failed.contains(&server)
+        let has_failed = |server: usize| self.failed.contains(&server);
+        let condition = |server: usize| self.pool.servers[server].condition(who, now_us);
+        // A server that a rule names is asked whatever its level.
+        let levels = self.pool.levels.as_ref().filter(|_| !matches!(self.by, By::Name(_)));
+        let levels = levels.map(|levels| (levels, levels.open(condition, has_failed)));
+        let admits = |server: usize| match levels {
+            None => condition(server) == Condition::Healthy,
+            Some((levels, open)) => levels.admits(open, server, condition(server)),
         };
+        let open = |server: usize| admits(server) && !has_failed(server);
+        let draw = match self.by {
+            _ if self.pool.slow_start_us == 0 => None,
+            By::Name(_) => None,
+            // The same for a client each time, so that it moves once.
+            By::Sticky(key) | By::Hash(key) => Some(key),
+            By::Turn => Some(shard.random()),
+        };
+        let slow_start_us = self.pool.slow_start_us;
+        let takes = |server: usize| {
+            draw.is_none_or(|draw| {
+                takes_at_its_start(self.pool.servers[server].up_us(now_us), slow_start_us, draw)
+            })
+        };
+        // Somebody has to serve, where all have only just come up.
+        let spares = draw.is_some() && (0..self.pool.servers.len()).any(|at| open(at) && takes(at));
+        let usable = |server: usize| open(server) && (!spares || takes(server));
         let weight = |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
         let by_score = |key| {
             let servers = self.pool.servers.iter().enumerate();

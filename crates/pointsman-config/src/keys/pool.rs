@@ -78,6 +78,18 @@ static POOL_SERVERS: Table = Table {
             doc: "Its share, beside the other servers of the pool, under the weighted algorithms.",
         },
         Key {
+            name: "backup",
+            kind: Kind::Boolean,
+            default: Default::Boolean(false),
+            doc: "Whether it serves only when no other server of the pool can.",
+        },
+        Key {
+            name: "zone",
+            kind: Kind::Text("a name"),
+            default: Default::Words("that of the switch"),
+            doc: "Where it stands. Servers in the `zone` of the switch come first.",
+        },
+        Key {
             name: "tls_name",
             kind: Kind::Text(TLS_NAME),
             default: Default::Words("`name` of the pool's `tls`"),

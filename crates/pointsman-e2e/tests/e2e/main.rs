@@ -34,6 +34,7 @@ mod http2_names;
 mod http2_tunnels;
 mod http2_windows;
 mod ipv6;
+mod levels;
 mod nginx;
 mod normal_forms;
 mod peers;

@@ -1,0 +1,234 @@
+//! Which servers of a pool are looked at: those of the own zone first, backups last, and all where too few are healthy.
+
+/// Where a server stands among those of its pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// In the zone of the switch, or in none.
+    Local,
+    /// In another zone.
+    Distant,
+    /// It serves when no other can.
+    Backup,
+}
+
+/// How a server is at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Somebody has set it so that it gets nothing: it does not count at all.
+    Withdrawn,
+    /// It does not answer as it should.
+    Unhealthy,
+    /// It is healthy.
+    Healthy,
+}
+
+/// The levels of a pool.
+#[derive(Clone, Debug)]
+pub struct Levels {
+    /// One for each server, in the order of the pool.
+    pub levels: Box<[Level]>,
+    /// The own zone serves alone while so many percent of its servers are healthy.
+    pub zone_threshold_percent: u32,
+    /// Where fewer than so many percent of all but the backups are healthy, health is not looked at.
+    pub panic_threshold_percent: u32,
+}
+
+/// What is open to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Healthy servers of the own zone.
+    Zone,
+    /// Healthy servers, but no backups.
+    Primaries,
+    /// Healthy backups.
+    Backups,
+    /// All but the backups, healthy or not.
+    Panic,
+}
+
+/// So many servers.
+#[derive(Default)]
+struct Count {
+    /// That may serve at all.
+    all: u64,
+    healthy: u64,
+    /// That are healthy, and have not failed this request.
+    left: u64,
+}
+
+impl Levels {
+    /// What is open to a request, which some servers may have failed already.
+    ///
+    /// Those of other zones are asked when too few of the own zone are healthy or none of them is left; backups when none
+    /// of the others is left. Failures of this request say nothing of how many are healthy.
+    pub fn open(&self, condition: impl Fn(usize) -> Condition, has_failed: impl Fn(usize) -> bool) -> Open {
+        let [mut zone, mut primaries, mut backups] = [(); 3].map(|()| Count::default());
+        for (at, level) in self.levels.iter().enumerate() {
+            let condition = condition(at);
+            if condition == Condition::Withdrawn {
+                continue;
+            }
+            let is_healthy = condition == Condition::Healthy;
+            let count = |counts: &mut Count| {
+                counts.all += 1;
+                counts.healthy += u64::from(is_healthy);
+                counts.left += u64::from(is_healthy && !has_failed(at));
+            };
+            match level {
+                Level::Backup => count(&mut backups),
+                Level::Distant => count(&mut primaries),
+                Level::Local => {
+                    count(&mut primaries);
+                    count(&mut zone);
+                }
+            }
+        }
+        let reaches = |count: &Count, percent: u32| count.healthy * 100 >= u64::from(percent) * count.all;
+        let is_panic = !reaches(&primaries, self.panic_threshold_percent);
+        match () {
+            () if is_panic && (primaries.healthy > 0 || backups.left == 0) => Open::Panic,
+            () if zone.left > 0 && reaches(&zone, self.zone_threshold_percent) => Open::Zone,
+            () if primaries.left > 0 || backups.left == 0 => Open::Primaries,
+            () => Open::Backups,
+        }
+    }
+
+    /// Whether a server in this condition is among what is open.
+    #[must_use]
+    pub fn admits(&self, open: Open, at: usize, condition: Condition) -> bool {
+        let level = self.levels[at];
+        let is_healthy = condition == Condition::Healthy;
+        match open {
+            Open::Zone => is_healthy && level == Level::Local,
+            Open::Primaries => is_healthy && level != Level::Backup,
+            Open::Backups => is_healthy && level == Level::Backup,
+            Open::Panic => condition != Condition::Withdrawn && level != Level::Backup,
+        }
+    }
+}
+
+/// Whether a server that came up a while ago takes a request: its part of those that it would get grows evenly, from a
+/// tenth to all in `slow_start_us`. The same `draw` gets the same answer until that changes for good.
+#[must_use]
+pub fn takes_at_its_start(up_us: u64, slow_start_us: u64, draw: u64) -> bool {
+    const WHOLE: u128 = 1000;
+    if up_us >= slow_start_us {
+        return true;
+    }
+    let part = WHOLE / 10 + (WHOLE - WHOLE / 10) * u128::from(up_us) / u128::from(slow_start_us);
+    u128::from(draw) % WHOLE < part
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `l`ocal, `d`istant and `b`ackup servers; an upper-case letter is healthy, `.` behind it: has failed this request,
+    /// `-`: withdrawn.
+    fn open(pool: &str, zone_threshold_percent: u32, panic_threshold_percent: u32) -> (Open, String) {
+        let mut servers: Vec<(Level, Condition, bool)> = Vec::new();
+        for letter in pool.chars() {
+            let level = match letter.to_ascii_lowercase() {
+                'l' => Level::Local,
+                'd' => Level::Distant,
+                'b' => Level::Backup,
+                '.' | '-' => {
+                    let last = servers.last_mut().expect("a letter before it");
+                    if letter == '.' {
+                        last.2 = true;
+                    } else {
+                        last.1 = Condition::Withdrawn;
+                    }
+                    continue;
+                }
+                _ => panic!("no `{letter}`"),
+            };
+            let is_up = letter.is_ascii_uppercase();
+            servers.push((level, if is_up { Condition::Healthy } else { Condition::Unhealthy }, false));
+        }
+        let levels = Levels {
+            levels: servers.iter().map(|(level, ..)| *level).collect(),
+            zone_threshold_percent,
+            panic_threshold_percent,
+        };
+        let open = levels.open(|at| servers[at].1, |at| servers[at].2);
+        let admitted = |at: &usize| levels.admits(open, *at, servers[*at].1) && !servers[*at].2;
+        let admitted = (0..servers.len()).filter(admitted).map(|at| at.to_string()).collect();
+        (open, admitted)
+    }
+
+    #[test]
+    fn levels_open_one_after_the_other() {
+        for (pool, zone, panic, expected, admitted) in [
+            // The own zone, while enough of it is healthy.
+            ("LLD", 70, 0, Open::Zone, "01"),
+            ("LlD", 70, 0, Open::Primaries, "02"),
+            ("LlD", 50, 0, Open::Zone, "0"),
+            ("LLl-D", 100, 0, Open::Zone, "01"),
+            ("llD", 0, 0, Open::Primaries, "2"),
+            ("L.L.D", 70, 0, Open::Primaries, "2"),
+            ("DD", 70, 0, Open::Primaries, "01"),
+            // Backups, when no other is left.
+            ("LB", 70, 0, Open::Zone, "0"),
+            ("lB", 70, 0, Open::Backups, "1"),
+            ("L.B", 70, 0, Open::Backups, "1"),
+            ("L-B", 70, 0, Open::Backups, "1"),
+            ("lDB", 70, 0, Open::Primaries, "1"),
+            ("lb", 70, 0, Open::Primaries, ""),
+            // All, where too few are healthy; but a healthy backup is better than none.
+            ("Llll", 70, 50, Open::Panic, "0123"),
+            ("LLll", 70, 50, Open::Primaries, "01"),
+            ("llll", 70, 50, Open::Panic, "0123"),
+            ("l-lL", 70, 50, Open::Primaries, "2"),
+            ("llB", 70, 50, Open::Backups, "2"),
+            ("llb", 70, 50, Open::Panic, "01"),
+            ("LllB", 70, 50, Open::Panic, "012"),
+            ("L.ll", 70, 50, Open::Panic, "12"),
+            ("llB.", 70, 50, Open::Panic, "01"),
+            ("", 70, 50, Open::Primaries, ""),
+        ] {
+            assert_eq!(open(pool, zone, panic), (expected, admitted.to_owned()), "{pool} {zone} {panic}");
+        }
+    }
+
+    #[test]
+    fn a_start_is_a_straight_line_from_a_tenth() {
+        let part = |up_us| (0..1000).filter(|draw| takes_at_its_start(up_us, 10_000, *draw)).count();
+        assert_eq!([0, 2500, 5000, 9999, 10_000, u64::MAX].map(part), [100, 325, 550, 999, 1000, 1000]);
+        assert!((0..1000).all(|draw| takes_at_its_start(0, 0, draw)));
+    }
+
+    proptest! {
+        /// Whoever is healthy is found, whatever the levels and thresholds.
+        #[test]
+        fn a_healthy_server_is_always_found(
+            pool in vec((0usize..3, 0usize..3, any::<bool>()), 0..8),
+            zone_threshold_percent in 0u32..101,
+            panic_threshold_percent in 0u32..101,
+        ) {
+            let condition = |at: usize| [Condition::Withdrawn, Condition::Unhealthy, Condition::Healthy][pool[at].1];
+            let failed = |at: usize| pool[at].2;
+            let levels = Levels {
+                levels: pool.iter().map(|(level, ..)| [Level::Local, Level::Distant, Level::Backup][*level]).collect(),
+                zone_threshold_percent,
+                panic_threshold_percent,
+            };
+            let open = levels.open(condition, failed);
+            let is_left = |at: usize| condition(at) == Condition::Healthy && !failed(at);
+            let is_found = (0..pool.len()).any(|at| levels.admits(open, at, condition(at)) && !failed(at));
+            let is_panic = open == Open::Panic;
+            prop_assert!(is_found || is_panic || !(0..pool.len()).any(is_left));
+            let withdrawn = (0..pool.len()).filter(|at| condition(*at) == Condition::Withdrawn);
+            prop_assert!(withdrawn.into_iter().all(|at| !levels.admits(open, at, condition(at))));
+        }
+
+        #[test]
+        fn who_takes_a_draw_goes_on_taking_it(up_us in 0u64..10_000, later_us in 0u64..10_000, draw: u64) {
+            let takes = |up_us| takes_at_its_start(up_us, 10_000, draw);
+            prop_assert!(!takes(up_us) || takes(up_us + later_us));
+        }
+    }
+}
