@@ -90,22 +90,22 @@ impl<'p> Trial<'_, 'p> {
         let is_host_line = |name: &str| name == "host";
         let found: Vec<Option<Related<'p>>> = match (&one.field, &other.field) {
             (Field::Url, Field::Path) => {
-                let pinned = self.from_pinned(tests, others, effort);
+                let pinned = self.said_by_pinned(tests, others, effort);
                 return pinned.into_iter().chain(self.other_targets(sketch, tests, others, effort)).collect();
             }
             (Field::Url, Field::Query | Field::QueryParam(_)) | (Field::Path, Field::Method) => {
-                vec![self.from_pinned(tests, others, effort)]
+                vec![self.said_by_pinned(tests, others, effort)]
             }
             (Field::QueryParam(_), Field::Query) => vec![needs_line(tests, others)],
-            (Field::Query, Field::QueryParam(_)) => vec![self.from_pinned(tests, others, effort)],
+            (Field::Query, Field::QueryParam(_)) => vec![self.said_by_pinned(tests, others, effort)],
             (Field::Header(name), Field::Host) if is_host_line(name) => {
-                vec![self.from_pinned(tests, others, effort)]
+                vec![self.said_by_pinned(tests, others, effort)]
             }
             (Field::Host, Field::Header(name)) if is_host_line(name) => {
                 vec![self.host_line(tests, others, effort)]
             }
             (Field::Header(name), made) if is_made_of_lines(made, name) => {
-                vec![self.from_one_line(tests, others, effort)]
+                vec![self.said_by_one_line(tests, others, effort)]
             }
             (made, Field::Header(name)) if is_made_of_lines(made, name) => {
                 vec![needs_line(tests, others), type_with_parameter(tests, others)]
@@ -123,7 +123,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// Of a field whose value is one of a few, what others come to that are made of it alone.
-    fn from_pinned(
+    fn said_by_pinned(
         &mut self,
         tests: &[Mattering<'p>],
         others: &[Mattering<'p>],
@@ -156,7 +156,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// Of lines of which one is a text: some value of what is made of each line is then that of this one.
-    fn from_one_line(
+    fn said_by_one_line(
         &mut self,
         lines: &[Mattering<'p>],
         others: &[Mattering<'p>],
@@ -315,9 +315,7 @@ fn spelled_in_line<'a, 'p>(tested: &'a Mattering<'p>) -> Option<(&'a Mattering<'
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(byte);
     let (_, texts) = pinned(&[(*test, States::TRUE)])?;
     let names = texts.into_iter().map(|text| {
-        let text = std::str::from_utf8(text)
-            .ok()
-            .filter(|text| text.as_bytes().iter().all(|byte| is_plain(byte)))?;
+        let text = std::str::from_utf8(text).ok().filter(|text| text.as_bytes().iter().all(is_plain))?;
         Some(text.replace('.', "[.]"))
     });
     let names = names.collect::<Option<Vec<_>>>()?.join("|");
