@@ -124,7 +124,7 @@ impl Report<'_> {
     /// Asks what a rule is to those before it.
     fn look_at_pairs(&mut self, before: &[u32], second: u32, kin: &Kin, pairs: &mut Pairs) {
         let mut meant = before.to_vec();
-        meant.retain(|first| !self.ends_alike(*first, second) && !self.allows(*first, second));
+        meant.retain(|first| !self.ends_alike(*first, second) && !self.allows(second, *first));
         // How many ask for the same fields, and whether one of them was shown to conflict.
         let mut alike: HashMap<usize, (usize, bool)> = HashMap::new();
         for first in meant.iter().filter(|first| kin.are_strangers(**first, second)) {
@@ -190,16 +190,11 @@ impl Report<'_> {
         end(first) == end(second)
     }
 
-    /// Whether one of two rules says that it may conflict with the other.
-    fn allows(&self, first: u32, second: u32) -> bool {
-        let allows = |one: u32, other: u32| {
-            let rule = self.program.rules.get(one as usize);
-            rule.is_some_and(|rule| {
-                [&rule.then, &rule.otherwise]
-                    .iter()
-                    .any(|block| block.allows.iter().any(|allowed| allowed.0 == other))
-            })
-        };
-        allows(first, second) || allows(second, first)
+    /// Whether a rule says that it may conflict with another one. It is meant of one before it, which decides then: where
+    /// the two change places, it is not meant any more.
+    fn allows(&self, rule: u32, other: u32) -> bool {
+        let blocks = self.program.rules.get(rule as usize).map(|rule| [&rule.then, &rule.otherwise]);
+        let mut allowed = blocks.iter().flatten().flat_map(|block| &block.allows);
+        allowed.any(|allowed| allowed.0 == other)
     }
 }

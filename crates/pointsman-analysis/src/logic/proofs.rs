@@ -21,6 +21,8 @@ use crate::witness::{Setting, Witness, with_subject};
 
 /// Looking whether a rule may break an assertion takes about so little.
 const RULES_A_STEP: usize = 8;
+/// Rules of which it is shown that they break one assertion; others are not asked about any more.
+const BROKEN_MAX: usize = 5;
 
 /// What is known of an assertion.
 #[derive(Clone, Debug)]
@@ -29,8 +31,8 @@ pub enum Proof {
     Holds(Vec<Barred>),
     /// No request breaks it, since none makes its condition true.
     Empty,
-    /// This request breaks it.
-    Broken(Box<Broken>),
+    /// These requests break it, each decided by another rule; one at least, and not more than a few.
+    Broken(Vec<Broken>),
     /// It was not settled whether one of these rules breaks it. The one behind the last, the final `else:` among them,
     /// means that no rule decides. Without any, none was looked at.
     Unknown(Vec<InDoubt>),
@@ -59,7 +61,7 @@ pub struct Broken {
 impl Proof {
     /// What there is to say of an assertion; nothing where it holds and says something.
     #[must_use]
-    pub fn finding(&self, assertion: &Assertion, program: &Program) -> Option<Finding> {
+    pub fn findings(&self, assertion: &Assertion, program: &Program) -> Vec<Finding> {
         let name = &assertion.name;
         let finding = |code: Code, rule: RuleIndex, message: String| Finding {
             code,
@@ -73,16 +75,23 @@ impl Proof {
             doubts: Vec::new(),
         };
         match self {
-            Proof::Holds(_) => None,
+            Proof::Holds(_) => Vec::new(),
             Proof::Empty => {
                 let message = format!("no request makes the condition of the assertion `{name}` true");
                 let help = Some("it says nothing of any request".to_owned());
-                Some(Finding { help, ..finding(Code::Contradiction, RuleIndex(u32::MAX), message) })
+                vec![Finding { help, ..finding(Code::Contradiction, RuleIndex(u32::MAX), message) }]
             }
-            Proof::Broken(broken) => {
-                let message = format!("the assertion `{name}` is refuted: {}", broken.decision);
-                let witness = Some(broken.witness.clone());
-                Some(Finding { witness, ..finding(Code::AssertionRefuted, broken.rule, message) })
+            Proof::Broken(all) => {
+                let refuted = |broken: &Broken| {
+                    let message = format!("the assertion `{name}` is refuted: {}", broken.decision);
+                    let witness = Some(broken.witness.clone());
+                    Finding { witness, ..finding(Code::AssertionRefuted, broken.rule, message) }
+                };
+                let mut findings: Vec<_> = all.iter().map(refuted).collect();
+                if let (BROKEN_MAX.., Some(last)) = (all.len(), findings.last_mut()) {
+                    last.help = Some("further rules may break it, too: they were not asked about".to_owned());
+                }
+                findings
             }
             Proof::Unknown(doubts) => {
                 let rules = &rules_in(doubts);
@@ -94,7 +103,7 @@ impl Proof {
                 let first = rules.first().copied().unwrap_or(RuleIndex(u32::MAX));
                 let others = rules.get(1..).unwrap_or_default().to_vec();
                 let doubts = doubts.clone();
-                Some(Finding { others, doubts, ..finding(Code::AssertionUnknown, first, message) })
+                vec![Finding { others, doubts, ..finding(Code::AssertionUnknown, first, message) }]
             }
         }
     }
@@ -160,8 +169,14 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
     }
     let own = Rooms::of(&assertion.condition, Standing::True, analyst);
     let (suspects, mut barred) = suspects(assertion, &own, rooms, analyst);
-    let mut unknown = Vec::new();
+    let (mut unknown, mut all_broken) = (Vec::new(), Vec::<Broken>::new());
     for Suspect { rule, states, .. } in suspects {
+        if all_broken.len() == BROKEN_MAX {
+            break;
+        }
+        if all_broken.iter().any(|broken| broken.rule.0 == rule) {
+            continue;
+        }
         if analyst.is_used_up() {
             unknown.push((rule, Doubt::Steps));
             continue;
@@ -172,10 +187,13 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
             }
             Answer::Unknown(doubt) => unknown.push((rule, doubt)),
             Answer::Yes(witness) => match broken(assertion, *witness, analyst) {
-                Some(broken) => return Proof::Broken(Box::new(broken)),
+                Some(broken) => all_broken.push(broken),
                 None => unknown.push((rule, Doubt::Unconfirmed(Vec::new()))),
             },
         }
+    }
+    if !all_broken.is_empty() {
+        return Proof::Broken(all_broken);
     }
     unknown.sort_unstable_by_key(|(rule, _)| *rule);
     barred.sort_unstable_by_key(|barred| barred.rule);

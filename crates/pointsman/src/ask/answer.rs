@@ -56,10 +56,13 @@ impl Answer {
         setting: &Setting,
     ) -> Answer {
         let kind = match proof {
-            Proof::Broken(broken) => Kind::Yes {
-                rule: label(program, broken.rule),
-                decision: broken.decision.clone(),
-                witness: Shown::new(&broken.witness, setting),
+            Proof::Broken(all) => match all.first() {
+                Some(broken) => Kind::Yes {
+                    rule: label(program, broken.rule),
+                    decision: broken.decision.clone(),
+                    witness: Shown::new(&broken.witness, setting),
+                },
+                None => Kind::Never,
             },
             Proof::Unknown(doubts) => {
                 let rules = rules_in(doubts);

@@ -36,7 +36,7 @@ impl Asserted {
             let worst = proofs.max_by_key(|(_, proof)| weight(proof));
             let (setting, proof) = worst.unwrap_or((&nowhere, &not_looked_at));
             asserted.proved += usize::from(matches!(proof, Proof::Holds(_) | Proof::Empty));
-            meanings.extend(meaning(assertion, proof, program, setting));
+            meanings.extend(meanings_of(assertion, proof, program, setting));
         }
         (asserted, meanings)
     }
@@ -74,11 +74,17 @@ fn weight(proof: &Proof) -> u8 {
     }
 }
 
-fn meaning(assertion: &Assertion, proof: &Proof, program: &Program, setting: &Setting) -> Option<Meaning> {
-    let finding = proof.finding(assertion, program)?;
-    let mut meaning = Meaning::new(finding, program, setting);
-    meaning.assertion = Some(assertion.name.to_string());
-    Some(meaning)
+fn meanings_of(
+    assertion: &Assertion,
+    proof: &Proof,
+    program: &Program,
+    setting: &Setting,
+) -> impl Iterator<Item = Meaning> {
+    proof.findings(assertion, program).into_iter().map(|finding| {
+        let mut meaning = Meaning::new(finding, program, setting);
+        meaning.assertion = Some(assertion.name.to_string());
+        meaning
+    })
 }
 
 #[cfg(test)]

@@ -82,6 +82,10 @@ impl Report<'_> {
             let labels = report.labels(&firsts);
             let advice =
                 format!("the first of them decides; `allow conflict({labels})` says that it is meant");
+            let advice = match firsts.iter().find(|first| report.allows(**first, second)) {
+                Some(first) => format!("{advice}; {} says so of a rule behind it", report.name(*first)),
+                None => advice,
+            };
             let help = match group.more.as_slice() {
                 [] => advice,
                 more => format!("{}; {advice}", report.expected_of(more)),

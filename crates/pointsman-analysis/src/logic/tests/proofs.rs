@@ -1,8 +1,9 @@
 //! Proofs of assertions: small ones one by one, and all of generated rules against a look at every request.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pointsman_rules::{Assertions, Program, Targets, Truth, Truths, compile};
+use pointsman_rules::{Assertions, DecidedBy, Program, Targets, Truth, Truths, compile};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -34,7 +35,8 @@ fn said(rules: &str, assertion: &str, default_pool: Option<&str>) -> String {
         Proof::Holds(barred) => format!("holds: {}", barred.iter().map(line).collect::<Vec<_>>().join(", ")),
         Proof::Empty => "empty".to_owned(),
         Proof::Unknown(doubts) => format!("unknown: {}", names(&super::super::rules_in(doubts))),
-        Proof::Broken(broken) => {
+        Proof::Broken(all) => {
+            let broken = &all[0];
             let request = broken.witness.to_string();
             let first = request.lines().next().unwrap_or_default();
             format!("{}: {}; {first}", name(&broken.rule), broken.decision)
@@ -150,6 +152,22 @@ fn is_broken_by(subjects: &[MadeUp], program: &Arc<Program>, assertions: &Assert
     })
 }
 
+/// The rules that decide one of some subjects so that the only assertion is broken.
+fn breakers(subjects: &[MadeUp], program: &Arc<Program>, assertions: &Assertions) -> Vec<u32> {
+    let assertion = &assertions.list[0];
+    let decided = subjects.iter().filter(|subject| assertion.condition.eval(*subject) == Truth::True);
+    let decisions = decided.filter_map(|subject| {
+        let decision = program.decide_plainly(subject);
+        let end = (program.rules.len() + program.fallback.iter().len()) as u32;
+        let rule = match decision.by {
+            DecidedBy::Rule { index, .. } => index.0,
+            DecidedBy::Nothing => end,
+        };
+        assertion.is_broken_by(&decision.outcome, None).then_some(rule)
+    });
+    decisions.collect()
+}
+
 /// Whether the condition of the only assertion is true of one of them.
 fn is_spoken_of(subjects: &[MadeUp], assertions: &Assertions) -> bool {
     subjects.iter().any(|subject| assertions.list[0].condition.eval(subject) == Truth::True)
@@ -183,7 +201,14 @@ proptest! {
                 let (_, _, unix) = all_of(&source, &asserted, Sockets::Unix);
                 prop_assert!(!is_spoken_of(&unix, &assertions), "{source}{asserted}");
             }
-            Proof::Broken(broken) => prop_assert!(is_broken, "{source}{asserted}{broken:?}"),
+            Proof::Broken(all) => {
+                prop_assert!(is_broken && !all.is_empty(), "{source}{asserted}{all:?}");
+                // One for each rule that decides so, up to a few.
+                let by: BTreeSet<_> = breakers(&tcp, &program, &assertions).into_iter().collect();
+                let shown: BTreeSet<_> = all.iter().map(|broken| broken.rule.0).collect();
+                prop_assert!(shown.len() == all.len() && shown.is_subset(&by), "{source}{asserted}{all:?}");
+                prop_assert!(shown.len() == by.len().min(5), "{source}{asserted}{by:?}{all:?}");
+            }
             // What only a Unix socket shows is unknown.
             Proof::Unknown(_) => {
                 let (_, _, unix) = all_of(&source, &asserted, Sockets::Unix);
