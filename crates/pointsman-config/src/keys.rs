@@ -3,11 +3,13 @@
 
 mod balance;
 mod health;
+mod limit;
 mod pool;
 mod table;
 
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 pub(crate) use balance::{HASH, SOURCE_ADDRESS};
+use limit::LIMIT;
 use pool::POOL;
 pub(crate) use pool::POOL_HEADER;
 
@@ -182,6 +184,12 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::NamedTables(&POOL),
             default: Default::Words("no pools"),
             doc: "Servers that stand in for each other; one table a pool.",
+        },
+        Key {
+            name: "limit",
+            kind: Kind::NamedTables(&LIMIT),
+            default: Default::Words("no classes"),
+            doc: "How many requests may come that rules limit; one table a class.",
         },
         Key {
             name: "admin",

@@ -21,6 +21,7 @@ mod plan;
 mod pool_tls;
 mod problems;
 mod protocol;
+mod rate_limits;
 mod reading;
 mod reference;
 mod rules;
@@ -43,6 +44,7 @@ pub use plan::{
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;
+pub use rate_limits::RateLimit;
 pub use reading::{bounded, reason, text};
 pub use reference::reference;
 pub use rules::RuleSet;

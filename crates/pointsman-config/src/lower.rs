@@ -1,6 +1,6 @@
 //! From what was written to what it means: names looked up, files read, host names resolved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_balance::Level;
-use pointsman_rules::{Exit, Program, Span, Stickiness, Targets};
+use pointsman_rules::{Exit, Field, Program, Span, Stickiness, Targets};
 use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
@@ -86,7 +86,7 @@ impl<'a> Lowering<'a> {
             outside,
             previous,
             findings,
-            rules: RulesFiles::new(&spec.pools),
+            rules: RulesFiles::new(&spec.pools, &spec.limits),
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
             authorities: SystemAuthorities::default(),
@@ -104,6 +104,7 @@ impl<'a> Lowering<'a> {
             spec.listeners.iter().map(|listener| self.listener(listener)).collect();
         if !self.findings.has_errors() && !self.rules.problems().has_errors() {
             self.note_idle_pools(&listeners);
+            self.note_idle_limits(&listeners);
         }
         let lower_admin =
             |admin| crate::admin::lower(admin, self.folder, self.outside, &mut self.files, self.findings);
@@ -124,6 +125,7 @@ impl<'a> Lowering<'a> {
             admin,
             listeners,
             pools,
+            limits: spec.limits.iter().map(|limit| limit.limit.clone()).collect(),
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
         Lowered { plan, problems, rule_sets, targets, files: self.files }
@@ -379,7 +381,15 @@ impl<'a> Lowering<'a> {
                         `odd_names = \"keep\"`";
             self.findings.warning(rules.span, message, help);
         }
-        named.read.union(&named.changed).map(|name| Box::from(*name)).collect()
+        // What a class is keyed by is read, too.
+        let keys = self.spec.limits.iter().filter_map(|spec| match &spec.limit.key {
+            Some(Field::Header(name)) if program.limit_classes().any(|class| class == &*spec.limit.name) => {
+                Some(&**name)
+            }
+            _ => None,
+        });
+        let all: BTreeSet<&str> = named.read.union(&named.changed).copied().chain(keys).collect();
+        all.into_iter().map(Box::from).collect()
     }
 
     /// Warns where rules keep clients by TLS sessions that there are none of, or that nobody can resume.
@@ -449,6 +459,17 @@ impl<'a> Lowering<'a> {
         for (pool, _) in self.spec.pools.iter().zip(idle).filter(|(_, idle)| *idle) {
             let message = format!("nothing is sent to the pool `{}`", pool.name.value);
             self.findings.note(pool.name.span, message, "no listener and no rule names it or a server of it");
+        }
+    }
+
+    fn note_idle_limits(&self, listeners: &[Listener]) {
+        let programs = || listeners.iter().filter_map(|listener| listener.program.as_deref());
+        let is_named =
+            |name: &str| programs().any(|program| program.limit_classes().any(|class| class == name));
+        for limit in self.spec.limits.iter().filter(|limit| !is_named(&limit.name.value)) {
+            let message = format!("nothing is limited by the class `{}`", limit.name.value);
+            let help = format!("a rule limits by it with `limitRate({});`", limit.name.value);
+            self.findings.note(limit.name.span, message, help);
         }
     }
 

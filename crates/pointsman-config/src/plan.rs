@@ -10,7 +10,7 @@ use pointsman_balance::Level;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol};
+use crate::{Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol, RateLimit};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Plan {
     pub listeners: Vec<Listener>,
     /// In the order of the file; [`PoolIndex`] is a position here.
     pub pools: Vec<Pool>,
+    /// Classes of `limitRate`, in the order of the file.
+    pub limits: Vec<RateLimit>,
 }
 
 /// Where clients connect to, and what happens to their requests.

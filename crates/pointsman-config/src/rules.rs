@@ -10,6 +10,7 @@ use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
 use crate::lower::Outside;
+use crate::rate_limits::RateLimitSpec;
 use crate::reading::{reason, text};
 use crate::spec::PoolSpec;
 use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
@@ -60,13 +61,14 @@ pub(crate) struct RulesFiles<'a> {
 }
 
 impl<'a> RulesFiles<'a> {
-    pub(crate) fn new(pools: &'a [PoolSpec]) -> Self {
+    pub(crate) fn new(pools: &'a [PoolSpec], limits: &[RateLimitSpec]) -> Self {
         let names =
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
         Self {
             pools,
             positions: pools.iter().map(|pool| pool.name.value.as_str()).zip(0..).collect(),
-            names: Targets::known::<_, &str>(names),
+            names: Targets::known::<_, &str>(names)
+                .with_limits(limits.iter().map(|limit| limit.name.value.as_str())),
             compiled: HashMap::new(),
             sets: Vec::new(),
             problems: Problems::default(),

@@ -14,6 +14,7 @@ use crate::health::{self, HealthCheck, PoolSpeaks};
 use crate::idle_keys;
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
+use crate::rate_limits::RateLimitSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
     Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline,
@@ -39,6 +40,7 @@ pub(crate) struct Spec {
     pub(crate) admin: Option<AdminSpec>,
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) pools: Vec<PoolSpec>,
+    pub(crate) limits: Vec<RateLimitSpec>,
 }
 
 /// The admin listener as written.
@@ -150,6 +152,7 @@ impl Spec {
             admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),
+            limits: root.named_sections("limit").into_iter().map(RateLimitSpec::read).collect(),
         }
     }
 }

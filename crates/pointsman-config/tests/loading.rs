@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use pointsman_config::{
     LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion,
     ServerIndex, ServerProtocol, Target, changed,
 };
+use pointsman_shape::Rate;
 
 use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
 
@@ -48,6 +50,18 @@ fn check_process(plan: &Plan) {
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
     let admin = plan.admin.as_ref().map(|admin| admin.bind);
     assert_eq!(admin, "127.0.0.1:0".parse().ok());
+    let limits: Vec<_> =
+        plan.limits.iter().map(|limit| (&*limit.name, limit.keys_max, limit.status)).collect();
+    assert_eq!(limits, [("api", 1000, 503), ("idle", 100_000, 429)]);
+    assert_eq!(
+        plan.limits[0].key.as_ref().map(ToString::to_string).as_deref(),
+        Some("header[\"x-api-key\"]")
+    );
+    let rate = |count, period_s: u64, burst| {
+        let [count, burst] = [count, burst].map(|number| NonZeroU32::new(number).expect("some"));
+        Rate::new(count, period_s * 1_000_000_000, burst)
+    };
+    assert_eq!((plan.limits[0].rate, plan.limits[1].rate), (rate(50, 1, 100), rate(1, 60, 1)));
 }
 
 #[test]
@@ -67,7 +81,10 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((shop.x_forwarded, shop.forwarded), (ForwardedMode::Replace, ForwardedMode::Append));
     assert_eq!((shop.encoded_slash, shop.merge_slashes), (EncodedSlash::Refuse, true));
     assert_eq!((shop.tls.is_none(), shop.http2), (true, Http2::On));
-    assert_eq!((shop.odd_names, shop.named_fields.concat().as_str()), (OddNames::Keep, "x-rolex_user"));
+    assert_eq!(
+        (shop.odd_names, shop.named_fields.concat().as_str()),
+        (OddNames::Keep, "x-api-keyx-rolex_user")
+    );
     assert_eq!(shop.pipeline, Pipeline::Latest);
     assert_eq!(shop.upgrades, ["websocket", "foo/2"].map(Box::from));
     assert_eq!(shop.limits, written_limits());

@@ -54,6 +54,8 @@ impl<'r> Committed<'r> {
                     committed.path = Some(normal.path().to_vec());
                 }
                 Effect::Tag(tag) => committed.tags.push(tag),
+                // It is no edit: `limit.rs` takes it.
+                Effect::LimitRate(_) => {}
             }
         }
         Ok(committed)

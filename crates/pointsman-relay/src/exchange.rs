@@ -178,6 +178,7 @@ impl Exchange {
             version: facts.filter(|_| !self.is_connection).map(|_| version_text(self.version)),
             rule: text(Text::Rule),
             unknown: text(Text::Unknown),
+            limit: text(Text::Limit),
             pool: text(Text::Pool),
             decided_us: step_us(Step::Decided),
             connected_us: step_us(Step::Connected),

@@ -36,6 +36,8 @@ pub(crate) enum Text {
     Rule,
     /// Why the rule's condition ended unknown.
     Unknown,
+    /// The class that the request was too much for.
+    Limit,
     Pool,
     /// What is wrong with the body.
     Content,

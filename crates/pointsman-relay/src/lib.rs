@@ -4,7 +4,7 @@
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
 //! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, and
-//! `slots.rs` of `pointsman-telemetry`).
+//! `slots.rs` of `pointsman-telemetry`), and the buckets of classes that a rule limits it by (`limit.rs`).
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
@@ -25,6 +25,7 @@ mod hash_tables;
 mod header;
 mod hold;
 mod http2;
+mod limit;
 mod live;
 mod load;
 mod local;

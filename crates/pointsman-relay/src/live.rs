@@ -14,6 +14,7 @@ use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
 use crate::hash_tables::HashTables;
+use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
 use crate::response_time::SharedResponseTime;
 use crate::standing::{Health, Standing};
@@ -45,6 +46,8 @@ pub(crate) struct Live {
     /// Whom each socket accepts for. Part of the generation: a socket and the rules that its connections
     /// meet change together.
     pub(crate) sockets: HashMap<SocketId, ListenerId>,
+    /// Classes of `limitRate`, by name.
+    pub(crate) limits: HashMap<Arc<str>, LiveLimit>,
     /// Whether some rule keeps clients by the switch's own cookie. It is host-wide, whatever the port, so
     /// servers behind other listeners must not see it either.
     pub(crate) uses_route_cookie: bool,
@@ -140,6 +143,7 @@ pub(crate) struct Registry {
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<ServerKey, LiveServer>,
     hash_tables: HashTables,
+    limits: LimitStates,
     places: Places,
     /// How many numbers were given to listeners and servers: none is given twice.
     listeners_numbered: u32,
@@ -155,6 +159,7 @@ impl Registry {
             listeners: HashMap::new(),
             servers: HashMap::new(),
             hash_tables: HashTables::default(),
+            limits: LimitStates::default(),
             places: Places::new(threads),
             listeners_numbered: 0,
             servers_numbered: 0,
@@ -177,6 +182,7 @@ impl Registry {
             programs.flat_map(Program::stickinesses).any(|sticky| *sticky == Stickiness::Cookie);
         Live {
             uses_route_cookie,
+            limits: self.limits.attach(&plan.limits, &self.metrics),
             sticky,
             route_cookie: RouteCookie::new(key),
             listeners,
@@ -253,6 +259,7 @@ impl Registry {
     pub(crate) fn forget_unused(&mut self) {
         self.listeners.retain(|_, (_, state)| Arc::strong_count(state) > 1);
         self.servers.retain(|_, server| Arc::strong_count(&server.load) > 1);
+        self.limits.forget_unused();
         self.metrics.forget_unused();
     }
 

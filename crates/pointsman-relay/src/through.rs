@@ -130,7 +130,7 @@ impl Session<Tcp> {
             note_unknown(facts, &decision.outcome);
             let tags = decision.effects.iter().filter_map(|effect| match effect {
                 Effect::Tag(tag) => Some(Box::<str>::from(&**tag)),
-                Effect::Header { .. } | Effect::RewritePath { .. } => None,
+                Effect::Header { .. } | Effect::RewritePath { .. } | Effect::LimitRate(_) => None,
             });
             facts.tags.extend(tags);
         }

@@ -116,6 +116,11 @@ impl<'a> Place<'a> {
         if let Some(facts) = exchange.facts_mut() {
             facts.tags.extend(committed.tags.iter().map(|&tag| Box::from(tag)));
         }
+        if !matches!(decision.outcome, Outcome::Refused(_) | Outcome::Waits)
+            && let Some(answer) = self.over_limit(&decision.effects, view, exchange)
+        {
+            return Ok(Decided::Answer(answer));
+        }
         let (route, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),

@@ -19,6 +19,8 @@ pub enum Committed {
     Path(Box<[u8]>),
     /// A word in the access log.
     Tag(Box<str>),
+    /// A class that the request takes from.
+    Limit(Box<str>),
 }
 
 impl Decision<'_> {
@@ -63,6 +65,7 @@ fn committed<S: Subject + ?Sized>(
             Committed::Path(shown)
         }
         Effect::Tag(word) => Committed::Tag(word.clone()),
+        Effect::LimitRate(class) => Committed::Limit(class.clone()),
     })
 }
 
@@ -90,6 +93,8 @@ impl fmt::Display for Committed {
             Committed::Path(path) => write!(to, "rewritePath({})", quoted(path)),
             Committed::Tag(tag) if is_word(tag) => write!(to, "tag({tag})"),
             Committed::Tag(tag) => write!(to, "tag({})", quoted(tag.as_bytes())),
+            Committed::Limit(class) if is_word(class) => write!(to, "limitRate({class})"),
+            Committed::Limit(class) => write!(to, "limitRate({})", quoted(class.as_bytes())),
         }
     }
 }

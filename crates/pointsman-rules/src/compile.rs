@@ -3,6 +3,7 @@
 mod actions;
 mod assertions;
 mod cases;
+mod classes;
 mod conditions;
 mod literals;
 mod paths;
@@ -368,7 +369,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagnostic {
+pub(crate) fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagnostic {
     let name = shorten(&named.name);
     let error = |message: String| Diagnostic::error(named.span, message);
     match why {

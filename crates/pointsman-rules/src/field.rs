@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::Payload;
+use crate::compile::no_field;
+use crate::parser::{parse_field, shorten};
+use crate::schema::{self, Resolved};
+use crate::{Diagnostic, Payload, Suggestions};
 
 /// A field of a request, by the name rules give it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,4 +79,33 @@ pub(crate) enum FieldType {
     Ip,
     /// True or false.
     Boolean,
+}
+
+impl Field {
+    /// A field as rules write it, of what is known before a body is read.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and help.
+    pub fn of_head(text: &str) -> Result<Field, (String, String)> {
+        let said = |finding: Diagnostic| (finding.message, finding.help.unwrap_or_default());
+        let named = match parse_field(text) {
+            Ok(named) => named,
+            Err(findings) => {
+                let first = findings.into_iter().next().map(said);
+                return Err(
+                    first.unwrap_or_else(|| (format!("`{}` is no field", shorten(text)), String::new()))
+                );
+            }
+        };
+        let key = named.key.as_ref().map(|key| &*key.text);
+        // Whatever the prefix: no namespace is known here, and it would be of no use.
+        match schema::resolve(&named.name, key, |_| Some("".into())) {
+            Ok(Resolved::Head(field)) => Ok(field),
+            Ok(Resolved::Payload(..)) => {
+                let message = format!("`{}` is in the body, which is not read for this", shorten(text));
+                Err((message, "name a field of the connection or of the head".to_owned()))
+            }
+            Err(why) => Err(said(no_field(&named, &why, &Suggestions::default()))),
+        }
+    }
 }

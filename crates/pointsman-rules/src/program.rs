@@ -381,6 +381,8 @@ pub enum Effect {
     },
     /// `tag(name)`: a word in the access log.
     Tag(Box<str>),
+    /// `limitRate(class)`: takes a token of the class; where there is none, that is what the request comes to.
+    LimitRate(Box<str>),
 }
 
 /// Request or answer.

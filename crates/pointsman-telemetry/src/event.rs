@@ -1,6 +1,6 @@
 //! What the data path tells: one event a step, with borrowed facts.
 
-use crate::family::{ListenerMetrics, RuleMetrics, ServerMetrics};
+use crate::family::{LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 
 /// A step on the way of a connection or request.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ pub enum Event<'a> {
     IdleAdded(&'a ServerMetrics),
     /// A connection that was put aside is used again, or closed. On the thread that put it aside.
     IdleRemoved(&'a ServerMetrics),
+    /// A request was too much for a class.
+    Limited(&'a LimitMetrics),
     /// A rule decided about a request. Told apart from the end of the exchange, which may come when the
     /// rule is no longer in any plan.
     Decided(&'a RuleMetrics),
@@ -137,6 +139,8 @@ pub enum Refusal {
     NoServer,
     /// A newer request of its connection took its place (503).
     Overtaken,
+    /// It was too much for a class of `limitRate` (429, or what the class says).
+    Rate,
 }
 
 /// In what way an attempt at a server failed.
@@ -213,6 +217,8 @@ pub struct Exchange<'a> {
     pub rule: Option<&'a [u8]>,
     /// Why what its condition asks ended unknown, if it did.
     pub unknown: Option<&'a [u8]>,
+    /// The class that it was too much for, if it was.
+    pub limit: Option<&'a [u8]>,
     /// The pool the request was for.
     pub pool: Option<&'a [u8]>,
     /// From the first byte of the request to the decision.
@@ -262,6 +268,7 @@ impl<'a> Exchange<'a> {
             version: None,
             rule: None,
             unknown: None,
+            limit: None,
             pool: None,
             decided_us: None,
             connected_us: None,
@@ -303,7 +310,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 24] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 25] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -328,6 +335,7 @@ impl Refusal {
         (Refusal::Hold, "hold"),
         (Refusal::NoServer, "no_server"),
         (Refusal::Overtaken, "overtaken"),
+        (Refusal::Rate, "rate"),
     ];
 }
 
@@ -349,5 +357,5 @@ impl ServerFailure {
 // Counters are arrays indexed by these enums: a variant without a label must not compile.
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
-const _: () = assert!(Refusal::ALL.len() == Refusal::Overtaken as usize + 1);
+const _: () = assert!(Refusal::ALL.len() == Refusal::Rate as usize + 1);
 const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);

@@ -66,6 +66,7 @@ fn push_request(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
 fn push_way(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
     push_bytes(out, key!("rule"), exchange.rule);
     push_bytes(out, key!("unknown"), exchange.unknown);
+    push_bytes(out, key!("limit"), exchange.limit);
     push_bytes(out, key!("pool"), exchange.pool);
     push_json(out, key!("server"), exchange.counts.server.map(|server| &*server.quoted));
 }
@@ -158,6 +159,7 @@ mod tests {
             version: Some("1.1"),
             rule: Some(b"R1"),
             unknown: Some(b"malformed"),
+            limit: Some(b"api"),
             pool: Some(b"fast"),
             decided_us: Some(3),
             connected_us: Some(120),
@@ -172,7 +174,7 @@ mod tests {
         let expected = concat!(
             r#"{"time":"2026-11-21T02:17:54.123Z","listener":"shop","client":"127.0.0.1:5555","#,
             r#""client_ip":"127.0.0.1","tls":"1.3","sni":"a.example","method":"GET","host":"a.example","#,
-            r#""path":"/x","version":"1.1","rule":"R1","unknown":"malformed","pool":"fast","#,
+            r#""path":"/x","version":"1.1","rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"connected_us":120,"#,
             r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"tags":["gold","a\"b"],"#,

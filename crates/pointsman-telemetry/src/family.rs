@@ -22,6 +22,13 @@ pub struct RuleMetrics {
     pub(crate) slots: Slots<RuleSlot>,
 }
 
+/// The counters of a class of `limitRate`.
+#[derive(Debug)]
+pub struct LimitMetrics {
+    class: Box<str>,
+    pub(crate) slots: Slots<LimitSlot>,
+}
+
 /// The counters of a server in a pool.
 #[derive(Debug)]
 pub struct ServerMetrics {
@@ -59,6 +66,11 @@ pub(crate) struct RuleSlot {
 }
 
 #[derive(Debug, Default)]
+pub(crate) struct LimitSlot {
+    pub(crate) limited: Counter,
+}
+
+#[derive(Debug, Default)]
 pub(crate) struct ServerSlot {
     pub(crate) requests: Counter,
     pub(crate) retries: Counter,
@@ -91,6 +103,17 @@ impl RuleMetrics {
     /// The rule's label.
     pub fn label(&self) -> &str {
         &self.label
+    }
+}
+
+impl LimitMetrics {
+    pub(crate) fn new(class: &str, threads: usize) -> LimitMetrics {
+        LimitMetrics { class: class.into(), slots: Slots::new(threads) }
+    }
+
+    /// The name of the class.
+    pub fn class(&self) -> &str {
+        &self.class
     }
 }
 

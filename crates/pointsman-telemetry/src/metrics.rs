@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::access_log::{AccessLog, LogCounters};
 use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
-use crate::family::{ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot};
+use crate::family::{LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot};
 use crate::histogram::{BUCKETS, bound_us};
 use crate::recorder::Recorder;
 use crate::slots::Counter;
@@ -24,6 +24,7 @@ pub struct Metrics {
     listeners: Named<ListenerMetrics>,
     rules: Named<RuleMetrics>,
     servers: Named<ServerMetrics>,
+    limits: Named<LimitMetrics>,
     log: Arc<LogCounters>,
     generation: AtomicU64,
     reloads: AtomicU64,
@@ -72,6 +73,7 @@ impl Metrics {
             listeners: Named::default(),
             rules: Named::default(),
             servers: Named::default(),
+            limits: Named::default(),
             log: Arc::default(),
             generation: AtomicU64::new(1),
             reloads: AtomicU64::new(0),
@@ -108,12 +110,18 @@ impl Metrics {
         self.servers.get((pool, name), || ServerMetrics::new(pool, name, self.threads()))
     }
 
+    /// The counters of a class: the same for the same name, over reloads.
+    pub fn limit(&self, class: &str) -> Arc<LimitMetrics> {
+        self.limits.get((class, ""), || LimitMetrics::new(class, self.threads()))
+    }
+
     /// Forgets the counters that no plan or connection holds any more, so that reloads with ever new names do
     /// not add up. For the control thread, after it freed an old plan.
     pub fn forget_unused(&self) {
         self.listeners.forget_unused();
         self.rules.forget_unused();
         self.servers.forget_unused();
+        self.limits.forget_unused();
     }
 
     /// A new plan is in force. The first plan is generation 1 and no reload.
@@ -140,6 +148,7 @@ impl Metrics {
         render_buffers(&mut page, buffers);
         render_listeners(&mut page, &self.listeners.all());
         render_rules(&mut page, &self.rules.all());
+        render_limits(&mut page, &self.limits.all());
         render_servers(&mut page, &self.servers.all(), now);
     }
 
@@ -310,6 +319,14 @@ fn render_rules(page: &mut Exposition<'_>, rules: &[Arc<RuleMetrics>]) {
     for rule in rules {
         let labels = [("listener", rule.listener()), ("rule", rule.label())];
         page.sample(name, &labels, rule.slots.sum(|slot| &slot.hits));
+    }
+}
+
+fn render_limits(page: &mut Exposition<'_>, limits: &[Arc<LimitMetrics>]) {
+    let name = "pointsman_limited_requests_total";
+    page.family(name, Kind::Counter, "Requests that were too much for a class of `limitRate`.");
+    for limit in limits {
+        page.sample(name, &[("class", limit.class())], limit.slots.sum(|slot| &slot.limited));
     }
 }
 

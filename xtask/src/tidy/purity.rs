@@ -7,6 +7,7 @@ const PURE: &[&str] = &[
     "pointsman-rules",
     "pointsman-http",
     "pointsman-balance",
+    "pointsman-shape",
     "pointsman-view",
     "pointsman-content",
     "pointsman-analysis",

@@ -76,11 +76,18 @@ fn ambiguous_server() {
     check(&setup, &["standard.s", "other.s", "^"]);
 }
 
+#[test]
+fn unknown_class() {
+    let setup = good().raw("[limit.gold]\nper_second = 1").rules("{ limitRate(glod); }");
+    check(&setup, &["unknown class `glod`", "did you mean `gold`?", "^"]);
+    check(&good().rules("{ limitRate(gold); }"), &["unknown class `gold`", "[limit.gold]", "^"]);
+}
+
 /// What belongs to later versions parses, and is refused by name.
 #[test]
 fn not_yet() {
     check(&good().rules("if (mail.from == \"x\") { reject(); }"), &["mail.from", "yet", "^"]);
-    for action in ["bandwidth(gold)", "limitRate(gold)", "mirror(standard)"] {
+    for action in ["bandwidth(gold)", "mirror(standard)"] {
         check(&good().rules(&format!("{{ {action}; }}")), &["yet", "^"]);
     }
 }

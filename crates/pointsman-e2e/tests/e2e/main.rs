@@ -40,6 +40,7 @@ mod normal_forms;
 mod peers;
 mod pipelining;
 mod proxy_protocol;
+mod rate_limits;
 mod refusals;
 mod reload;
 mod reload_command;

@@ -79,16 +79,13 @@ impl Compiler<'_> {
                 return self.rewrite(regex, replacement).map(Step::Effect);
             }
             ActionKind::Tag(name) => return self.tag(name).map(Step::Effect),
+            ActionKind::LimitRate(class) => return self.limit_class(class).map(Step::Effect),
             ActionKind::AllowConflict(labels) => {
                 let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
                 return known.into_iter().collect::<Option<_>>().map(Step::Allows);
             }
             ActionKind::Bandwidth(_) => {
                 self.not_evaluated(at, "`bandwidth` is");
-                None
-            }
-            ActionKind::LimitRate(_) => {
-                self.not_evaluated(at, "`limitRate` is");
                 None
             }
             ActionKind::Mirror(_) => {

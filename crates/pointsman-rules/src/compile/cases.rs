@@ -311,6 +311,9 @@ impl<'a> Compiler<'a> {
             }
             ActionKind::RemoveHeader(side, name) => Some(Committed::Remove(*side, self.header_name(name)?)),
             ActionKind::Tag(name) => Some(Committed::Tag(name.text.clone())),
+            ActionKind::LimitRate(class) => {
+                self.limit_class(class).map(|_| Committed::Limit(class.text.clone()))
+            }
             // Invariant: the parser lets nothing else stand here.
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! Targets by name: a pool, one server of it, or a server that only one pool has.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ast::Name;
 use crate::parser::shorten;
@@ -8,30 +8,48 @@ use crate::{TargetId, TargetName};
 
 use super::Compiler;
 
-/// The targets that rules can name.
+/// The targets that rules can name, and the classes.
 #[derive(Clone, Debug)]
 pub enum Targets {
     /// A bare rules file, without a configuration: every name is taken as given.
     Any,
-    /// The pools of a configuration, each with the names of its servers.
-    Known(BTreeMap<Box<str>, Vec<Box<str>>>),
+    /// What a configuration has.
+    Known {
+        /// Its pools, each with the names of its servers.
+        pools: BTreeMap<Box<str>, Vec<Box<str>>>,
+        /// Its classes of `limitRate`.
+        limits: BTreeSet<Box<str>>,
+    },
 }
 
 impl Targets {
-    /// The table of these pools and the names of their servers.
+    /// The table of these pools and the names of their servers; there are no classes.
     pub fn known<P, S>(pools: impl IntoIterator<Item = (P, Vec<S>)>) -> Targets
     where
         P: Into<Box<str>>,
         S: Into<Box<str>>,
     {
         let servers = |names: Vec<S>| names.into_iter().map(Into::into).collect();
-        Targets::Known(pools.into_iter().map(|(pool, names)| (pool.into(), servers(names))).collect())
+        let pools = pools.into_iter().map(|(pool, names)| (pool.into(), servers(names))).collect();
+        Targets::Known { pools, limits: BTreeSet::new() }
+    }
+
+    /// The same with these classes of `limitRate`. Where every name is taken as given, these are, too.
+    #[must_use]
+    pub fn with_limits<'n>(self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
+        match self {
+            Targets::Any => Targets::Any,
+            Targets::Known { pools, .. } => {
+                Targets::Known { pools, limits: classes.into_iter().map(Box::from).collect() }
+            }
+        }
     }
 }
 
 /// The targets there are, and those that rules have named so far.
 pub(super) struct TargetTable<'a> {
     known: Option<&'a BTreeMap<Box<str>, Vec<Box<str>>>>,
+    limits: Option<&'a BTreeSet<Box<str>>>,
     pools_of_server: HashMap<&'a str, Vec<&'a str>>,
     named: Vec<TargetName>,
     ids: HashMap<TargetName, TargetId>,
@@ -46,9 +64,9 @@ enum NoTarget {
 
 impl<'a> TargetTable<'a> {
     pub(super) fn new(targets: &'a Targets) -> Self {
-        let known = match targets {
-            Targets::Any => None,
-            Targets::Known(pools) => Some(pools),
+        let (known, limits) = match targets {
+            Targets::Any => (None, None),
+            Targets::Known { pools, limits } => (Some(pools), Some(limits)),
         };
         let mut pools_of_server: HashMap<&str, Vec<&str>> = HashMap::new();
         for (pool, servers) in known.into_iter().flatten() {
@@ -60,12 +78,17 @@ impl<'a> TargetTable<'a> {
                 }
             }
         }
-        TargetTable { known, pools_of_server, named: Vec::new(), ids: HashMap::new() }
+        TargetTable { known, limits, pools_of_server, named: Vec::new(), ids: HashMap::new() }
     }
 
     /// Whether the rules stand without a configuration.
     pub(super) fn are_any(&self) -> bool {
         self.known.is_none()
+    }
+
+    /// The classes of `limitRate`; nothing where every name is one.
+    pub(super) fn limits(&self) -> Option<&'a BTreeSet<Box<str>>> {
+        self.limits
     }
 
     /// Has them named already, in this order.

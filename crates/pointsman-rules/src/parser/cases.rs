@@ -112,7 +112,8 @@ impl Parser<'_> {
             | "setResponseHeader"
             | "addResponseHeader"
             | "removeResponseHeader"
-            | "tag" => {
+            | "tag"
+            | "limitRate" => {
                 let kind = self.action_kind()?;
                 Ok(ExpectedEffect::Action(Action { span: self.since(word), word, kind }))
             }

@@ -171,6 +171,7 @@ fn every_event_is_on_the_page() {
         recorder.hear(&Event::ConnectionOpened(&shop));
         recorder.hear(&Event::TunnelOpened(&shop));
     }
+    recorder.hear(&Event::Limited(&metrics.limit("api")));
     recorder.hear(&Event::ConnectionClosed(&shop));
     recorder.hear(&Event::TunnelClosed(&shop));
     recorder.hear(&Event::WaitBegan(&shop));
@@ -223,6 +224,7 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_request_duration_seconds_sum{listener="shop"}"#, 90.001501),
         (r#"pointsman_request_duration_seconds_count{listener="shop"}"#, 3.0),
         (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
+        (r#"pointsman_limited_requests_total{class="api"}"#, 1.0),
         (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 5.0),
         (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
         (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),

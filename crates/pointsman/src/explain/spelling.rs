@@ -88,6 +88,7 @@ pub(crate) fn effect(effect: &Effect) -> String {
             format!("rewritePath({}, {});", quoted(regex.as_str().as_bytes()), quoted(replacement))
         }
         Effect::Tag(word) => format!("tag({word});"),
+        Effect::LimitRate(class) => format!("limitRate({class});"),
     }
 }
 
@@ -225,6 +226,7 @@ mod tests {
             "removeHeader(\"x-b\");",
             "rewritePath(\"^/a/(.*)\", \"/b/$1\");",
             "tag(gold);",
+            "limitRate(api);",
         ] {
             let compiled = compile(&format!("{{ {action} }}"), &Targets::Any);
             let program = compiled.unwrap_or_else(|errors| panic!("{action}: {errors:?}")).program;

@@ -31,6 +31,7 @@ const EDITS: &[(&str, &str)] = &[
     ("routeTo(c)", "routeTo(b)"),
     ("tag(\"t\")", "tag(\"u\")"),
     ("tag(\"t\");", ""),
+    ("tag(\"t\");", "limitRate(t);"),
     ("{  }", "{ tag(\"t\"); }"),
     ("reject;", "skip;"),
     ("skip;", "reject;"),
