@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use serde_json::json;
+
 /// Bytes of a target that are kept.
 const TARGET_BYTES_MAX: usize = 200;
 
@@ -21,6 +23,25 @@ pub struct Audit<'a> {
     pub status: u16,
     /// Why not, where it was refused.
     pub refusal: Option<&'a str>,
+}
+
+impl Audit<'_> {
+    /// The same for programs, as an object in a line; `time` is that of the wall, as RFC 3339 writes it.
+    pub fn to_json(&self, time: &str) -> String {
+        let Audit { who, from, method, target, status, refusal } = self;
+        let refusal = refusal.map(shown);
+        let (from, target) = (from.to_string(), shown(target));
+        let object = json!({
+            "time": time,
+            "who": who,
+            "from": from,
+            "method": method,
+            "target": target,
+            "status": status,
+            "refusal": refusal,
+        });
+        object.to_string()
+    }
 }
 
 impl fmt::Display for Audit<'_> {

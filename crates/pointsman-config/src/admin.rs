@@ -1,7 +1,7 @@
 //! The admin listener: where it listens, who may change something there, and how a command finds it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_rules::Span;
@@ -21,6 +21,8 @@ pub struct Admin {
     pub bind: SocketAddr,
     /// Who may change something; none without a file of tokens.
     pub tokens: Tokens,
+    /// Where changes are kept, besides standard error.
+    pub audit_log: Option<PathBuf>,
     /// Web pages that may ask, besides those of the listener itself: `https://console.example`, in lower case.
     pub allowed_origins: Vec<Box<str>>,
 }
@@ -106,7 +108,9 @@ pub(crate) fn lower(
         check_distant(bind, spec.token_file.is_some(), findings);
     }
     let allowed_origins = spec.allowed_origins.iter().map(|origin| origin.value.clone()).collect();
-    Some(Arc::new(Admin { bind: bind.value, tokens: tokens.unwrap_or_default(), allowed_origins }))
+    let audit_log = spec.audit_log.as_ref().map(|path| folder.join(&path.value));
+    let tokens = tokens.unwrap_or_default();
+    Some(Arc::new(Admin { bind: bind.value, tokens, audit_log, allowed_origins }))
 }
 
 /// Whoever is not on this machine must say who they are.

@@ -231,6 +231,13 @@ static ADMIN: Table = Table {
                   it has one; `#` begins a comment. 64 at most. It is read again at each reload.",
         },
         Key {
+            name: "audit_log",
+            kind: Kind::Text("a path"),
+            default: Default::Words("none: standard error alone"),
+            doc: "The file that a line in JSON is appended to for each change, refused ones included. It is opened for \
+                  each, so that it may be moved away at any time.",
+        },
+        Key {
             name: "allowed_origins",
             kind: Kind::Texts("origins such as `https://console.example`"),
             default: Default::Words("`[]`"),

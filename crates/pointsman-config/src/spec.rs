@@ -49,6 +49,8 @@ pub(crate) struct AdminSpec {
     pub(crate) bind: Option<Spanned<SocketAddr>>,
     /// Relative to the configuration file.
     pub(crate) token_file: Option<Spanned<String>>,
+    /// Likewise.
+    pub(crate) audit_log: Option<Spanned<String>>,
     pub(crate) allowed_origins: Vec<Spanned<Box<str>>>,
 }
 
@@ -162,6 +164,7 @@ impl AdminSpec {
         Self {
             bind: section.parsed("bind", notation::bind_address),
             token_file: section.parsed("token_file", notation::path),
+            audit_log: section.parsed("audit_log", notation::path),
             allowed_origins: section.parsed_list("allowed_origins", notation::origin),
         }
     }

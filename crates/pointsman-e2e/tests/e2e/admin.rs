@@ -3,7 +3,7 @@
 use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, Response, Setup, Switch};
 use serde_json::Value;
 
-pointsman_e2e::for_threads!(every_route, browsers, bodies, tokens_are_read_again);
+pointsman_e2e::for_threads!(every_route, browsers, bodies, tokens_are_read_again, changes_are_kept);
 
 fn start(threads: usize) -> (Origin, Setup, Switch) {
     let origin = Origin::new("origin");
@@ -116,4 +116,31 @@ fn tokens_are_read_again(threads: usize) {
     setup.file("admin.token", &new).write(switch.folder());
     assert_eq!(reload(ADMIN_TOKEN), 200, "the last that it is good for");
     assert_eq!((reload(ADMIN_TOKEN), reload(&new)), (401, 200));
+}
+
+/// Each change is a line of the file, also one that was refused, and also after the file was moved away; what cannot be
+/// written is said.
+fn changes_are_kept(threads: usize) {
+    let (_origin, setup, switch) = start(threads);
+    let text = setup.text().replace("token_file", "audit_log = \"audit.log\"\ntoken_file");
+    std::fs::write(switch.folder().join("pointsman.toml"), text).expect("a writable folder");
+    let change = |lines: &str| ask(&switch, "POST", "/api/v1/reload", lines).status();
+    let kept = || -> Vec<Value> {
+        let text = std::fs::read_to_string(switch.folder().join("audit.log")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let token = authorization(ADMIN_TOKEN);
+    assert_eq!((change(&token), change("")), (200, 401));
+    let seen = kept();
+    let facts: Vec<_> =
+        seen.iter().map(|line| (&line["who"], &line["status"], line["refusal"].is_null())).collect();
+    assert_eq!(facts, [(&"deploy".into(), &200.into(), true), (&Value::Null, &401.into(), false)]);
+    assert!(seen[0]["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{seen:?}");
+    assert!(seen[0]["from"].as_str().is_some_and(|from| from.starts_with("127.0.0.1:")), "{seen:?}");
+    std::fs::rename(switch.folder().join("audit.log"), switch.folder().join("old.log")).expect("it is there");
+    assert_eq!((change(&token), kept().len()), (200, 1));
+    std::fs::remove_file(switch.folder().join("audit.log")).expect("it is there");
+    std::fs::create_dir(switch.folder().join("audit.log")).expect("a writable folder");
+    assert_eq!(change(&token), 200);
+    switch.wait_for_line("audit log not written path=");
 }

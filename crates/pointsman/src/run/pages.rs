@@ -4,16 +4,21 @@ mod plan;
 mod rules;
 
 use std::cell::{Cell, RefCell};
+use std::fs::{self, OpenOptions};
 use std::future::Future;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_admin::{Audit, Call, Page, Pages, Request};
 use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
+use pointsman_net::Clock;
 use pointsman_relay::Switch;
 use pointsman_rules::{Lines, Severity};
-use pointsman_telemetry::{BufferBytes, Metrics};
+use pointsman_telemetry::{BufferBytes, Metrics, rfc3339};
 use serde_json::{Map, Value, json};
 
 use super::aside::{Aside, Undone};
@@ -65,6 +70,11 @@ impl Pages for SwitchPages {
 
     fn audit(&self, audit: &Audit<'_>) {
         notice(&audit.to_string());
+        let Some(path) = self.settings().and_then(|admin| admin.audit_log.clone()) else { return };
+        let line = format!("{}\n", audit.to_json(&rfc3339(Clock::start().unix_us())));
+        if let Err(error) = append(&path, &line) {
+            notice(&format!("audit log not written path={}: {error}", path.display()));
+        }
     }
 }
 
@@ -122,6 +132,14 @@ impl SwitchPages {
         let config = self.reloads.config();
         config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
     }
+}
+
+/// Appends a line in one write. What is no file, such as a pipe that nobody reads, could hold everything up.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    OpenOptions::new().create(true).append(true).mode(0o640).open(path)?.write_all(line.as_bytes())
 }
 
 /// What another plan decides otherwise than what serves; it takes seconds.
