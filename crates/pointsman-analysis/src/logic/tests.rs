@@ -59,8 +59,14 @@ fn conditions() -> impl Strategy<Value = String> {
 
 /// A block of the rule at `at` of so many.
 fn blocks(at: usize, of: usize) -> impl Strategy<Value = String> {
-    let next = prop_oneof![Just("tag(\"t\");".to_owned()), Just(String::new())];
-    let ends = select(vec!["routeTo(a);", "routeTo(b);", "reject(403);"]).prop_map(str::to_owned);
+    let next = prop_oneof![
+        2 => Just("tag(\"t\");".to_owned()),
+        1 => Just("setHeader(\"x\", \"1\");".to_owned()),
+        3 => Just(String::new()),
+    ];
+    let plain = vec!["routeTo(a);", "routeTo(b);", "reject(403);"];
+    let further = vec!["redirect(302, \"/x\");", "setHeader(\"x\", \"1\"); routeTo(a);", "discard();"];
+    let ends = prop_oneof![4 => select(plain), 1 => select(further)].prop_map(str::to_owned);
     if at + 1 == of {
         return prop_oneof![4 => ends, 1 => next].boxed();
     }

@@ -41,3 +41,43 @@ fn said(old: &str, new: &str) -> String {
     });
     ways.chain(unknown).collect::<Vec<_>>().join(", ")
 }
+
+/// Two blocks of a rule, and whether they do the same.
+const ACTIONS: &[(&str, &str, bool)] = &[
+    (
+        r#"setHeader("x","1"); setHeader("x","2"); routeTo(a);"#,
+        r#"setHeader("x","2"); setHeader("x","1"); routeTo(a);"#,
+        false,
+    ),
+    (
+        r#"setHeader("x","1"); addHeader("x","2"); routeTo(a);"#,
+        r#"addHeader("x","2"); setHeader("x","1"); routeTo(a);"#,
+        false,
+    ),
+    (r#"reject(403);"#, r#"reject(403, "no");"#, false),
+    (r#"reject(403);"#, r#"reject();"#, true),
+    (r#"reject(403, "a");"#, r#"reject(403, "b");"#, false),
+    (r#"redirect(301, "/x");"#, r#"redirect(302, "/x");"#, false),
+    (r#"redirect(302, "/x");"#, r#"redirect(302, "/x${query}");"#, false),
+    (r#"respond(200, "a");"#, r#"respond(200, "b");"#, false),
+    (r#"routeTo(a, STICKY_ON_IP);"#, r#"routeTo(a, STICKY_ON_COOKIE);"#, false),
+    (r#"routeTo(a);"#, r#"routeTo(a.one);"#, false),
+    (r#"rewritePath("a", "b"); routeTo(a);"#, r#"rewritePath("b", "a"); routeTo(a);"#, false),
+    (r#"setHeader("X-a","1"); routeTo(a);"#, r#"setHeader("x-A","1"); routeTo(a);"#, true),
+    (r#"setHeader("x","${path}"); routeTo(a);"#, r#"setHeader("x","/a"); routeTo(a);"#, false),
+    (r#"setResponseHeader("x","1"); routeTo(a);"#, r#"setHeader("x","1"); routeTo(a);"#, false),
+    (r#"removeHeader("x"); routeTo(a);"#, r#"routeTo(a);"#, false),
+    (r#"setHeader("x","${json.a}"); routeTo(a);"#, r#"routeTo(a);"#, false),
+];
+
+#[test]
+fn actions_are_compared_with_all_that_they_do() {
+    for (old, new, is_same) in ACTIONS {
+        let [before, now] = [old, new]
+            .map(|block| program(&format!("R: if (path == \"/a\") {{ {block} }}\nelse: routeTo(b);\n")));
+        let found = differences(side(&before), side(&now), &Setting::default(), Effort::new(50_000_000));
+        let ways = found.groups.iter().map(|group| (group.old.rule.0, group.new.rule.0)).collect::<Vec<_>>();
+        let expected = if *is_same { Vec::new() } else { vec![(0, 0)] };
+        assert_eq!((ways, found.are_none()), (expected, *is_same), "{old} ~ {new}: {found:?}");
+    }
+}
