@@ -3,6 +3,7 @@
 //! Invariant: nothing here reads a clock, draws a random number or does input and output.
 
 mod algorithm;
+mod breaker;
 mod by_hash;
 mod cookie;
 mod health;
@@ -13,6 +14,7 @@ mod response_time;
 mod sticky;
 
 pub use algorithm::Algorithm;
+pub use breaker::{Breaker, BreakerLimits, ejected_max};
 pub use by_hash::{ByHash, HashMethod, Hashed, LoadFactor};
 pub use cookie::{ClientId, ClientIds, ROUTE_COOKIE_BYTES, RouteCookie};
 pub use health::{ProbeRow, Probed, Thresholds, probe_wait_ms};

@@ -100,6 +100,14 @@ limits! {
         "Where fewer than so many percent of the servers are healthy, backups not counted, all of these are used, healthy or not. 0: never.";
     slow_start_ms: u32 = 0, 0..DAY_MS, "ms",
         "How long a server that has come up, or that a reload has added, is given less than its part of the requests: a tenth at first, and evenly more. 0: no time.";
+    outlier_failures_max: u32 = 0, 0..65_535, "failures",
+        "Failures in a row after which a server is ejected: no connection, no answer, or one with status 502, 503 or 504. 0: none is.";
+    outlier_ms: u32 = 10_000, 1..DAY_MS, "ms",
+        "How long a server is ejected; then one request is let through on trial. If that fails, too, it is ejected for longer, by so much each time.";
+    outlier_ms_max: u32 = 300_000, 1..DAY_MS, "ms",
+        "How long a server is ejected at most.";
+    outlier_ejected_percent_max: u32 = 50, 0..100, "percent",
+        "How many of the pool's servers may be ejected at a time, rounded down; beyond that they go on.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",

@@ -112,6 +112,10 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(
         standard.limits,
         PoolLimits {
+            outlier_failures_max: 65_535,
+            outlier_ms: 1,
+            outlier_ms_max: 86_400_000,
+            outlier_ejected_percent_max: 100,
             connect_ms_max: 1,
             response_ms_max: 2,
             body_ms_max: 3,

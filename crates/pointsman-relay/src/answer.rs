@@ -7,6 +7,7 @@ use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
+use crate::ejection::Heard;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
@@ -172,6 +173,7 @@ impl<C: Transport> Session<C> {
         let whole = (&*head, &mut *received, lines.as_slice());
         let (message, fed) = message(whole, (&mut body, &mut trailers, form), || self.shard.buffers.head())?;
         exchange.status = head.status();
+        server.hear(Heard::of_status(head.status()), exchange.is_trial, self.shard.clock);
         if head.status() == 101 {
             received.drain(..head.head_bytes());
         }

@@ -9,6 +9,7 @@ use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
 use crate::commit::HeaderEdits;
+use crate::ejection::Heard;
 use crate::facts::{Facts, Step, Text};
 use crate::fault::{ClientFault, Fault};
 use crate::local::LocalServer;
@@ -42,6 +43,8 @@ pub(crate) struct Exchange {
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
     pub(crate) tries: u32,
+    /// Whether its try is to show that a server can be used again.
+    pub(crate) is_trial: bool,
     /// Interim answers passed so far.
     pub(crate) interims: u8,
     pub(crate) reused: Option<bool>,
@@ -124,6 +127,7 @@ impl Exchange {
         if let (Some(Fault::Server(fault)), Some(server), true) = (self.fault, &self.server, self.is_reached)
         {
             shard.recorder.hear(&Event::ServerFailed(&server.metrics, fault.kind()));
+            server.hear(Heard::Failed, self.is_trial, shard.clock);
         }
         if !self.is_connection && self.is_empty_connection() {
             return;

@@ -15,6 +15,7 @@ mod ahead;
 mod answer;
 mod commit;
 mod decide;
+mod ejection;
 mod exchange;
 mod facts;
 mod failed_handshake;
@@ -58,7 +59,7 @@ mod upgrade;
 mod upload;
 mod verdict;
 
-pub use prober::HealthChange;
+pub use prober::{HealthChange, HealthNews};
 pub use sockets::BindFault;
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
 pub use switch::{Address, Shortages, Start, StartFault, Switch};

@@ -249,6 +249,9 @@ impl Registry {
                 }
                 _ => {}
             }
+            if pool.limits.outlier_failures_max == 0 {
+                live.standing.readmit(now_us);
+            }
             servers.push(live.clone());
         }
         servers

@@ -13,6 +13,7 @@ use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
+use crate::ejection::Ejection;
 use crate::hash_tables::identity;
 use crate::live::Live;
 use crate::load::OwnLoad;
@@ -55,6 +56,8 @@ pub(crate) struct LocalServer {
     pub(crate) standing: Arc<Standing>,
     /// Only where the pool balances by it.
     pub(crate) response_time: Option<SharedResponseTime>,
+    /// Only where the pool ejects servers.
+    pub(crate) ejection: Option<Rc<Ejection>>,
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) limits: PoolLimits,
 }
@@ -114,6 +117,8 @@ impl LocalPool {
     fn new(plan: &Pool, live: &Live, index: usize, thread: usize) -> LocalPool {
         let states = live.servers(PoolIndex(index as u32));
         let by_time = plan.balancing.algorithm == Algorithm::LeastTime;
+        let standings = states.iter().map(|state| state.standing.clone()).collect();
+        let ejection = Ejection::of_pool(&plan.limits, standings).map(Rc::new);
         let servers: Vec<_> = plan
             .servers
             .iter()
@@ -130,6 +135,7 @@ impl LocalPool {
                     load: OwnLoad::new(state.load.clone(), thread),
                     standing: state.standing.clone(),
                     response_time: by_time.then(|| state.response_time.clone()),
+                    ejection: ejection.clone(),
                     metrics: state.metrics.clone(),
                     limits: plan.limits,
                 })

@@ -26,6 +26,8 @@ pub(crate) struct Choice {
     by: By,
     /// Empty, and no room taken for it, unless something goes wrong.
     failed: Vec<usize>,
+    /// Whether the server that was picked last is tried out.
+    pub(crate) is_trial: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -46,6 +48,7 @@ impl Choice {
             pool: local.pool(target.pool).clone(),
             by: target.server.map_or(by, |server| By::Name(server.0 as usize)),
             failed: Vec::new(),
+            is_trial: false,
         }
     }
 
@@ -55,7 +58,22 @@ impl Choice {
     }
 
     /// The next server to try; none when all have failed.
-    pub(crate) fn pick(&self, shard: &Shard) -> Option<Rc<LocalServer>> {
+    pub(crate) fn pick(&mut self, shard: &Shard) -> Option<Rc<LocalServer>> {
+        loop {
+            let index = self.pick_usable(shard)?;
+            let server = self.pool.servers[index].clone();
+            match server.try_out(shard.clock) {
+                Some(is_trial) => {
+                    self.is_trial = is_trial;
+                    return Some(server);
+                }
+                // Another request is its trial already.
+                None => self.failed.push(index),
+            }
+        }
+    }
+
+    fn pick_usable(&self, shard: &Shard) -> Option<usize> {
         let now_us = shard.clock.round_us();
         let who = match self.by {
             By::Sticky(_) => Newcomer::Sticky,
@@ -92,7 +110,7 @@ impl Choice {
             let servers = self.pool.servers.iter().enumerate();
             rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight(), usable(at))))
         };
-        let index = match self.by {
+        match self.by {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
             By::Sticky(key) => by_score(key),
             By::Hash(key) => {
@@ -107,8 +125,7 @@ impl Choice {
                 let load = |server: usize| self.pool.servers[server].bears(shard.clock);
                 self.pool.picker.borrow_mut().pick(load, weight, shard.random())
             }
-        }?;
-        self.pool.servers.get(index).cloned()
+        }
     }
 
     /// Not that one again: it did not take the request.

@@ -22,23 +22,35 @@ const CHANGES_MAX: usize = 1024;
 /// Ticks of 25 ms between two looks at connections that should have ended.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
 
-/// What probes have changed.
+/// What probes or failures have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthChange {
     /// The pool.
     pub pool: Arc<str>,
     /// The server.
     pub server: Arc<str>,
-    /// Why it is down; `None`: it is up.
-    pub down: Option<String>,
+    /// What has become of it.
+    pub news: HealthNews,
+}
+
+/// What has become of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HealthNews {
+    /// Probes say that it is up.
+    Up,
+    /// They say that it is down, the last for this reason.
+    Down(String),
+    /// Requests failed there.
+    Ejected,
 }
 
 impl fmt::Display for HealthChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HealthChange { pool, server, down } = self;
-        match down {
-            None => write!(f, "server up pool={pool} server={server}"),
-            Some(why) => write!(f, "server down pool={pool} server={server} probe=\"{why}\""),
+        let HealthChange { pool, server, news } = self;
+        match news {
+            HealthNews::Up => write!(f, "server up pool={pool} server={server}"),
+            HealthNews::Ejected => write!(f, "server ejected pool={pool} server={server}"),
+            HealthNews::Down(why) => write!(f, "server down pool={pool} server={server} probe=\"{why}\""),
         }
     }
 }
@@ -222,7 +234,9 @@ impl Desk {
                 };
                 if let Some(said) = row.hear(probed, check.thresholds) {
                     let health = if said == balance::Probed::Passed { Health::Up } else { Health::Down };
-                    self.say(server, health, outcome.err().map(|why| why.to_string()));
+                    let news =
+                        outcome.map_or_else(|why| HealthNews::Down(why.to_string()), |()| HealthNews::Up);
+                    self.say(server, health, news);
                 }
             }
             let wait_ms = probe_wait_ms(check.interval_ms, check.jitter_percent, self.random());
@@ -232,7 +246,7 @@ impl Desk {
     }
 
     /// Notes what is said of a server from now on. That one is up which was taken to be up is no news.
-    fn say(&self, server: &Probed, health: Health, down: Option<String>) {
+    fn say(&self, server: &Probed, health: Health, news: HealthNews) {
         let before = server.standing.health();
         server.standing.set_health(health, self.clock.now_us());
         if (before, health) == (Health::Unknown, Health::Up) {
@@ -242,7 +256,7 @@ impl Desk {
         if changes.len() >= CHANGES_MAX {
             changes.pop_front();
         }
-        changes.push_back(HealthChange { pool: server.pool.clone(), server: server.name.clone(), down });
+        changes.push_back(HealthChange { pool: server.pool.clone(), server: server.name.clone(), news });
     }
 
     fn random(&self) -> u64 {

@@ -14,6 +14,7 @@ use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
 use tokio::io::AsyncWrite;
 
+use crate::ejection::Heard;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::hold::Hold;
@@ -162,6 +163,7 @@ impl<C: Transport> Session<C> {
         let mut fault = Fault::NoServer;
         loop {
             let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
+            exchange.is_trial = forward.choice.is_trial;
             self.begin_try(&server, exchange);
             let time = server.response_time.as_ref().map(|time| (time, self.shard.clock.now_us()));
             let (tried, again) = match self.try_server(&server, forward, exchange).await {
@@ -189,6 +191,7 @@ impl<C: Transport> Session<C> {
             };
             if !says_nothing {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
+                server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
                 forward.choice.exclude(&server);
                 if let Some((time, since_us)) = time {
                     time.failed(since_us, self.shard.clock);
@@ -210,6 +213,7 @@ impl<C: Transport> Session<C> {
         let mut fault = Fault::NoServer;
         loop {
             let Some(server) = choice.pick(&self.shard) else { return Err(fault) };
+            exchange.is_trial = choice.is_trial;
             self.begin_try(&server, exchange);
             let in_flight = InFlight::begin(server.clone());
             let (tried, again) = match self.connect(&server, hello).await {
@@ -219,6 +223,7 @@ impl<C: Transport> Session<C> {
                     }
                     exchange.is_connected(self);
                     exchange.is_reached = true;
+                    server.hear(Heard::Passed, exchange.is_trial, self.shard.clock);
                     return Ok(ServerConnection { io, in_flight });
                 }
                 Err(Tried::Failed { fault, again }) => (fault, again),
@@ -227,6 +232,7 @@ impl<C: Transport> Session<C> {
             fault = Fault::Server(tried);
             if tried != ServerFault::Shortage {
                 self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
+                server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
                 choice.exclude(&server);
             }
             if !again || exchange.tries >= server.limits.tries_max {

@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use pointsman_balance::Breaker;
 use pointsman_telemetry::OwnLines;
 
 /// Stands for a weight that nobody has set by hand.
@@ -110,10 +111,12 @@ impl ProbeCounts {
 }
 
 /// One server's standing. It outlives reloads, as long as the server stays what it is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Standing {
     record: OwnLines<Record>,
     probes: ProbeCounts,
+    ejections: AtomicU64,
+    ejections_told: AtomicU64,
 }
 
 /// What is read together lies together.
@@ -122,14 +125,15 @@ struct Record {
     health: AtomicU8,
     admission: AtomicU8,
     weight: AtomicU32,
-    ejected_until_us: AtomicU64,
+    /// Bits of a [`Breaker`].
+    breaker: AtomicU64,
     up_since_us: AtomicU64,
 }
 
 impl Standing {
     /// Of a server that is new. `up_since_us`: 0 for one that was there when the switch began.
     pub(crate) fn new(up_since_us: u64) -> Standing {
-        let standing = Standing { record: OwnLines::default(), probes: ProbeCounts::default() };
+        let standing = Standing::default();
         standing.record.weight.store(AS_CONFIGURED, Ordering::Relaxed);
         standing.record.up_since_us.store(up_since_us, Ordering::Relaxed);
         standing
@@ -213,21 +217,48 @@ impl Standing {
     /// Whether it gets nothing for a while, because requests failed there.
     #[inline]
     pub fn is_ejected(&self, now_us: u64) -> bool {
-        now_us < self.record.ejected_until_us.load(Ordering::Relaxed)
+        self.breaker().is_open(now_us / 1000)
     }
 
-    /// Keeps everybody from it until then.
-    pub fn eject_until(&self, until_us: u64) {
-        self.record.ejected_until_us.store(until_us, Ordering::Relaxed);
-        // Its weight, where that grows after a rest, grows from the end of this one.
-        self.record.up_since_us.store(until_us, Ordering::Relaxed);
-    }
-
-    /// Lets everybody to it that was kept from it for a while.
+    /// Lets everybody to it that was kept from it for a while, and forgets what has failed there.
     pub fn readmit(&self, now_us: u64) {
-        if self.is_ejected(now_us) {
-            self.eject_until(now_us);
+        if !self.change_breaker(|_| Breaker::default()).is_closed() {
+            self.comes_back(now_us);
         }
+    }
+
+    /// What failures of requests have come to.
+    #[inline]
+    pub(crate) fn breaker(&self) -> Breaker {
+        Breaker::of_bits(self.record.breaker.load(Ordering::SeqCst))
+    }
+
+    /// Changes that, and says what it was before.
+    pub(crate) fn change_breaker(&self, change: impl Fn(Breaker) -> Breaker) -> Breaker {
+        let changed = |bits| Some(change(Breaker::of_bits(bits)).to_bits());
+        let (Ok(before) | Err(before)) =
+            self.record.breaker.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed);
+        Breaker::of_bits(before)
+    }
+
+    pub(crate) fn was_ejected(&self) {
+        self.ejections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it was ejected.
+    pub fn ejections(&self) -> u64 {
+        self.ejections.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was since this was last asked. For the control thread.
+    pub(crate) fn takes_ejections(&self) -> bool {
+        let now = self.ejections();
+        self.ejections_told.swap(now, Ordering::Relaxed) != now
+    }
+
+    /// A rest is over, and its weight may grow from now on.
+    pub(crate) fn comes_back(&self, now_us: u64) {
+        self.record.up_since_us.store(now_us, Ordering::Relaxed);
     }
 
     /// Since when it has been up; 0: since the switch began.
@@ -250,6 +281,8 @@ impl Standing {
 
 #[cfg(test)]
 mod tests {
+    use pointsman_balance::BreakerLimits;
+
     use super::*;
 
     const NOW_US: u64 = 1_000_000;
@@ -278,15 +311,17 @@ mod tests {
         }
     }
 
+    const LIMITS: BreakerLimits = BreakerLimits { failures_max: 1, open_ms: 500, open_ms_max: 500 };
+
     #[test]
     fn an_ejection_ends_by_itself_or_by_hand() {
         let standing = Standing::new(0);
-        standing.eject_until(NOW_US);
+        standing.change_breaker(|breaker| breaker.failed(false, 500, LIMITS).0);
         assert_eq!(admitted(&standing, NOW_US - 1), (false, false));
         assert_eq!(admitted(&standing, NOW_US), (true, true));
-        standing.eject_until(NOW_US);
         standing.readmit(NOW_US / 2);
         assert_eq!(admitted(&standing, NOW_US / 2), (true, true));
+        assert_eq!(standing.up_since_us(), NOW_US / 2);
     }
 
     #[test]
@@ -303,8 +338,6 @@ mod tests {
         standing.set_admission(Admission::Disabled, 6);
         standing.set_admission(Admission::Enabled, 7);
         assert_eq!(standing.up_since_us(), 7);
-        standing.eject_until(9);
-        assert_eq!(standing.up_since_us(), 9);
     }
 
     #[test]

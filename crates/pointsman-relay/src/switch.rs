@@ -12,7 +12,7 @@ use pointsman_net::{Budget, Clock, SocketSender};
 use pointsman_telemetry::{AccessLog, Metrics, ServerNow, StandingNow, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
-use crate::prober::{HealthChange, Prober};
+use crate::prober::{HealthChange, HealthNews, Prober};
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Sockets};
@@ -271,9 +271,19 @@ impl Switch {
         servers.iter().find(|live| live.metrics.name() == server).map(|live| &live.standing)
     }
 
-    /// What probes have changed since this was last asked.
+    /// What probes and failures have changed since this was last asked.
     pub fn take_health_changes(&self) -> Vec<HealthChange> {
-        self.prober.take_changes()
+        let mut changes = self.prober.take_changes();
+        for (pool, servers) in self.live.pools() {
+            for (server, live) in
+                pool.servers.iter().zip(servers).filter(|(_, live)| live.standing.takes_ejections())
+            {
+                debug_assert!(live.standing.ejections() > 0);
+                let news = HealthNews::Ejected;
+                changes.push(HealthChange { pool: pool.name.clone(), server: server.name.clone(), news });
+            }
+        }
+        changes
     }
 
     /// The time that standings speak of: microseconds since the switch began.
@@ -286,7 +296,8 @@ impl Switch {
         let in_flight = self.in_flight(pool, server)?;
         let standing = self.server(pool, server).map(|standing| StandingNow {
             is_up: matches!(standing.health(), Health::Unknown | Health::Up),
-            is_ejected: standing.is_ejected(self.now_us()),
+            is_ejected: !standing.breaker().is_closed(),
+            ejections: standing.ejections(),
             admission: standing.admission().name(),
             probes: standing.probes().all().collect(),
         });

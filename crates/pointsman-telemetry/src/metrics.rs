@@ -56,6 +56,8 @@ pub struct StandingNow {
     pub is_up: bool,
     /// Whether it gets nothing for a while because requests failed there.
     pub is_ejected: bool,
+    /// How often it was.
+    pub ejections: u64,
     /// What was set by hand.
     pub admission: &'static str,
     /// How many probes came to what.
@@ -394,6 +396,11 @@ fn render_servers_now(
     );
     for (server, now) in standings() {
         page.sample(name, &server_labels(server), u64::from(now.is_ejected));
+    }
+    let name = "pointsman_server_ejections_total";
+    page.family(name, Kind::Counter, "How often a server was ejected.");
+    for (server, now) in standings() {
+        page.sample(name, &server_labels(server), now.ejections);
     }
     let name = "pointsman_server_admission";
     page.family(name, Kind::Gauge, "What was set by hand of a server.");

@@ -15,6 +15,7 @@ mod descriptor_tables;
 mod dialogues;
 mod documents;
 mod drain;
+mod ejection;
 mod endure;
 mod explain;
 mod gone_clients;

@@ -16,7 +16,8 @@ fn registry(event_loops: usize) -> Arc<Metrics> {
 
 fn server_now() -> ServerNow {
     let probes = vec![("passed", 7), ("status", 2)];
-    let standing = StandingNow { is_up: false, is_ejected: true, admission: "draining", probes };
+    let standing =
+        StandingNow { is_up: false, is_ejected: true, ejections: 5, admission: "draining", probes };
     ServerNow { in_flight: 3, standing: Some(standing) }
 }
 
@@ -152,6 +153,7 @@ fn how_servers_stand_is_on_the_page() {
     for (sample, expected) in [
         (r#"pointsman_server_up{pool="fast",server="server1"}"#, 0.0),
         (r#"pointsman_server_ejected{pool="fast",server="server1"}"#, 1.0),
+        (r#"pointsman_server_ejections_total{pool="fast",server="server1"}"#, 5.0),
         (r#"pointsman_server_admission{pool="fast",server="server1",admission="draining"}"#, 1.0),
         (r#"pointsman_server_probes_total{pool="fast",server="server1",outcome="passed"}"#, 7.0),
         (r#"pointsman_server_probes_total{pool="fast",server="server1",outcome="status"}"#, 2.0),
