@@ -1,6 +1,6 @@
 //! The sets, each in the manner of those who write such.
 
-use super::{Set, many, route};
+use super::{Set, route};
 
 /// All of them.
 pub(crate) fn all() -> Vec<Set> {
@@ -24,11 +24,11 @@ pub(crate) fn all() -> Vec<Set> {
 /// Departments of a shop by path, orders by what they come to, the papers' way.
 fn shop() -> Set {
     Set::new("shop")
-        .rules(many(300), |at| {
+        .rules(300, |at| {
             let condition = format!("host == \"shop.example\" && path under \"/c/cat{at}\"");
             route(&format!("C{at}"), &condition, &format!("shop{}", at % 6))
         })
-        .rules(many(200), |at| {
+        .rules(200, |at| {
             let (from, to) = (at * 500, (at + 1) * 500);
             let amount = "first(xml.purchase/totalAmount)";
             let condition = format!("path == \"/order\" && {amount} > {from} && {amount} <= {to}");
@@ -52,11 +52,11 @@ fn shop() -> Set {
 /// Services by method and path.
 fn api_gateway() -> Set {
     Set::new("API gateway")
-        .rules(many(250), |at| {
+        .rules(250, |at| {
             let condition = format!("method == \"GET\" && path matches \"^/v1/svc{at}/[0-9]+$\"");
             route(&format!("G{at}"), &condition, &format!("svc{}", at % 9))
         })
-        .rules(many(250), |at| {
+        .rules(250, |at| {
             let condition = format!("method in [\"POST\", \"PUT\"] && path under \"/v1/svc{at}\"");
             route(&format!("P{at}"), &condition, &format!("svc{}-write", at % 9))
         })
@@ -77,7 +77,7 @@ fn api_gateway() -> Set {
 /// One host a tenant.
 fn tenants() -> Set {
     Set::new("tenants")
-        .rules(many(3000), |at| {
+        .rules(3000, |at| {
             let condition = format!("host == \"t{at}.example.com\"");
             route(&format!("T{at}"), &condition, &format!("shard{}", at % 16))
         })
@@ -94,7 +94,7 @@ fn tenants() -> Set {
 fn language_models() -> Set {
     Set::new("language models")
         .setting("on_unknown reject;")
-        .rules(many(220), |at| {
+        .rules(220, |at| {
             let condition = format!("path == \"/v1/chat/completions\" && json.model == \"model-{at}\"");
             route(&format!("M{at}"), &condition, &format!("gpu{}", at % 12))
         })
@@ -115,7 +115,7 @@ fn language_models() -> Set {
 /// Pages that moved.
 fn moved_pages() -> Set {
     Set::new("moved pages")
-        .rules(many(900), |at| {
+        .rules(900, |at| {
             format!("P{at}: if (path == \"/old/{at}.html\") {{ redirect(301, \"/new/{at}\"); }}")
         })
         .fault(
@@ -131,7 +131,7 @@ fn moved_pages() -> Set {
 /// Branches of a bank by network.
 fn branches() -> Set {
     Set::new("branches")
-        .rules(many(240), |at| {
+        .rules(240, |at| {
             let condition = format!("srcip in [10.{at}.0.0/16] && path under \"/teller\"");
             route(&format!("B{at}"), &condition, &format!("core{}", at % 4))
         })
@@ -152,7 +152,7 @@ fn branches() -> Set {
 /// Hosts of images.
 fn images() -> Set {
     Set::new("images")
-        .rules(many(200), |at| {
+        .rules(200, |at| {
             let condition =
                 format!("host endsWith \".cdn{at}.example\" && path matches \"\\.(gif|jpe?g|png)$\"");
             route(&format!("I{at}"), &condition, &format!("img{}", at % 5))
@@ -173,7 +173,7 @@ fn images() -> Set {
 /// Versions of an app.
 fn app_versions() -> Set {
     Set::new("app versions")
-        .rules(many(400), |at| {
+        .rules(400, |at| {
             let condition = format!("first(header[\"x-app-version\"]) startsWith \"{at}.\"");
             route(&format!("V{at}"), &condition, &format!("app{}", 1 + at % 7))
         })
@@ -189,7 +189,7 @@ fn app_versions() -> Set {
 /// Devices by the port that they call.
 fn devices() -> Set {
     Set::new("devices")
-        .rules(many(1000), |at| {
+        .rules(1000, |at| {
             route(&format!("D{at}"), &format!("dstport == {}", 20000 + at), &format!("iot{}", at % 20))
         })
         .fault(
@@ -205,7 +205,7 @@ fn devices() -> Set {
 /// Forms by department.
 fn departments() -> Set {
     Set::new("departments")
-        .rules(many(260), |at| {
+        .rules(260, |at| {
             let condition = format!("path == \"/contact\" && first(form[\"department\"]) == \"d{at}\"");
             route(&format!("F{at}"), &condition, &format!("desk{}", at % 8))
         })
@@ -221,7 +221,7 @@ fn departments() -> Set {
 fn campaigns() -> Set {
     Set::new("campaigns")
         .rule("Trace: if (header[\"x-trace\"] exists) { setHeader(\"x-traced\", \"1\"); }")
-        .rules(many(320), |at| {
+        .rules(320, |at| {
             let condition = format!("first(query[\"campaign\"]) == \"k{at}\"");
             route(&format!("K{at}"), &condition, &format!("land{}", at % 10))
         })
@@ -233,7 +233,7 @@ fn campaigns() -> Set {
 fn promotions() -> Set {
     Set::new("promotions")
         .rule("Gold: if (cookie[\"gold\"] == \"1\") { routeTo(gold); }")
-        .rules(many(300), |at| {
+        .rules(300, |at| {
             route(&format!("P{at}"), &format!("path == \"/p/{at}\""), &format!("shop{}", at % 4))
         })
         .due("conflict", "P0", &["Gold"])
@@ -243,7 +243,7 @@ fn promotions() -> Set {
 /// Sections that are jumped to.
 fn sections() -> Set {
     let mut set = Set::new("sections");
-    let count = many(60);
+    let count = 60;
     for at in 0..count {
         let next = at + 1;
         set = set

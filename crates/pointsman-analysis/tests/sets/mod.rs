@@ -73,8 +73,3 @@ fn route(label: &str, condition: &str, target: &str) -> String {
     write!(rule, "{label}: if ({condition}) {{ routeTo({target}); }}").expect("a text has room");
     rule
 }
-
-/// So many rules where code is fast, and fewer where it is checked.
-fn many(count: usize) -> usize {
-    if cfg!(debug_assertions) { count / 5 } else { count }
-}

@@ -1,6 +1,7 @@
 //! Differences against what a look at every request says that the tests can tell apart.
 
 mod examples;
+mod mutated;
 mod pairs;
 mod requests;
 
