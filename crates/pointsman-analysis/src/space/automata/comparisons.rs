@@ -10,14 +10,24 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
-use super::{Machine, Table, Words};
+use super::{Machine, STATES_MAX, Table, Words};
 
 /// Bytes of one automaton while it is built.
 const BUILT_BYTES_MAX: usize = 4 << 20;
 
+/// Bytes of what its states are made of: what has more is given up before it takes seconds.
+const DETERMINIZED_BYTES_MAX: usize = 1 << 20;
+
 /// The texts that satisfy a comparison with texts, or for `!=` those that do not. Nothing for another comparison, and
 /// where it would be too large.
 pub(super) fn of_op(op: &Op) -> Option<Machine> {
+    // Each byte of them is a state at least.
+    if let Op::Contains(text) | Op::StartsWith(text) | Op::EndsWith(text) | Op::Under(text) | Op::Like(text) =
+        op
+        && text.len() > STATES_MAX
+    {
+        return None;
+    }
     let regex = match op {
         Op::IsTrue => return Some(words([b"true"])),
         Op::IsFalse => return Some(words([b"false"])),
@@ -180,7 +190,7 @@ pub(super) fn of_regex(pattern: &str) -> Option<Table> {
         .start_kind(StartKind::Unanchored)
         .accelerate(false)
         .dfa_size_limit(Some(BUILT_BYTES_MAX))
-        .determinize_size_limit(Some(BUILT_BYTES_MAX));
+        .determinize_size_limit(Some(DETERMINIZED_BYTES_MAX));
     let dfa = dense::Builder::new()
         .configure(config)
         .syntax(syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true))
@@ -248,6 +258,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What would take seconds is given up, and what is merely long is not.
+    #[test]
+    fn what_is_too_large_is_given_up() {
+        let text = |bytes: usize| vec![b'a'; bytes].into();
+        for (bytes, fits) in [(500, true), (100_000, false), (10_000_000, false)] {
+            for op in [Op::StartsWith(text(bytes)), Op::EndsWith(text(bytes)), Op::Like(text(bytes))] {
+                assert_eq!(of_op(&op).is_some(), fits, "{bytes}");
+            }
+        }
+        let stars: String = "*a".repeat(40);
+        assert!(of_op(&Op::Like(stars.into_bytes().into())).is_some());
+        assert!(of_regex("(a|b|c)*d.{30}e").is_none());
+        assert!(of_regex("^([a-z]{1,8}[0-9]{1,8}){1,4}$").is_some());
     }
 
     /// The delayed match, the end of the text and what is around a place.
