@@ -15,12 +15,15 @@ mod route;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_config::Admin;
-use pointsman_net::{Acceptor, Account, BufferPool, Ipv6, Timers, bind, is_free, spawn};
+use pointsman_net::{
+    Acceptor, Account, BufferPool, Ipv6, Task, Timers, bind, bound_to, is_bound_to, is_free, spawn,
+};
 
 use crate::conversation::converse;
 use crate::places::Places;
@@ -74,21 +77,72 @@ impl Request {
     }
 }
 
-/// Serves `pages` on `address` from now on. Returns the address with its port resolved.
+/// Where the admin listener listens.
+#[derive(Debug)]
+pub struct Listening {
+    /// Its port resolved.
+    pub address: SocketAddr,
+    asked: SocketAddr,
+    socket: OwnedFd,
+}
+
+/// The admin listener while it accepts.
+#[derive(Debug)]
+pub struct Serving {
+    listening: Listening,
+    accepting: Task,
+}
+
+impl Listening {
+    /// Listens on `address`.
+    ///
+    /// # Errors
+    /// What the system says where it cannot be listened on.
+    pub fn on(address: SocketAddr) -> io::Result<Listening> {
+        if address.port() != 0 {
+            is_free(address, Ipv6::Dual)?;
+        }
+        let bound = bind(address, Ipv6::Dual, 1)?;
+        let socket = bound.sockets.into_iter().next().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Listening { address: bound.address, asked: address, socket })
+    }
+
+    /// The same with a socket that this process was given for `address`: nothing where it listens elsewhere.
+    pub fn given(address: SocketAddr, socket: OwnedFd) -> Option<Listening> {
+        let bound = bound_to(&socket, address).ok()?;
+        let is_there = address.port() == 0 || is_bound_to(&socket, address, Ipv6::Dual);
+        is_there.then_some(Listening { address: bound, asked: address, socket })
+    }
+}
+
+impl Serving {
+    /// The address as it was asked for: port 0 is still 0.
+    pub fn asked(&self) -> SocketAddr {
+        self.listening.asked
+    }
+
+    /// Another descriptor of its socket.
+    ///
+    /// # Errors
+    /// When there is none left.
+    pub fn socket(&self) -> io::Result<OwnedFd> {
+        self.listening.socket.try_clone()
+    }
+
+    /// Accepts nobody any more; who is there is served on.
+    pub fn stop(self) {
+        self.accepting.abort();
+    }
+}
+
+/// Serves `pages` from now on.
 ///
 /// # Errors
-/// What the system says where the address cannot be listened on.
-pub fn serve(address: SocketAddr, timers: &Timers, pages: Rc<dyn Pages>) -> io::Result<SocketAddr> {
-    if address.port() != 0 {
-        is_free(address, Ipv6::Dual)?;
-    }
-    let bound = bind(address, Ipv6::Dual, 1)?;
-    let address = bound.address;
-    for socket in bound.sockets {
-        let acceptor = Acceptor::new(socket)?;
-        spawn(accept_all(acceptor, timers.clone(), pages.clone()));
-    }
-    Ok(address)
+/// What the system says where it has no room for one more socket.
+pub fn serve(listening: Listening, timers: &Timers, pages: Rc<dyn Pages>) -> io::Result<Serving> {
+    let acceptor = Acceptor::new(listening.socket.try_clone()?)?;
+    let accepting = spawn(accept_all(acceptor, timers.clone(), pages));
+    Ok(Serving { listening, accepting })
 }
 
 async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {

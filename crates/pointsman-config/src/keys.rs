@@ -103,6 +103,21 @@ pub(crate) static ROOT: Table = Table {
                   until `drain_ms_max` is over.",
         },
         Key {
+            name: "upgrade_ms_max",
+            kind: Kind::Integer { min: 1, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(30_000),
+            doc: "How long the process that SIGUSR2 starts may take to be ready. One that takes longer is ended, and \
+                  this one goes on.",
+        },
+        Key {
+            name: "upgrade_idle_ms_max",
+            kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(5000),
+            doc: "How long silent connections of the old process are left after an upgrade, to ask once more, and no \
+                  longer than until a quarter of `drain_ms_max`, at most 2,000 ms of it, is left. The answer to \
+                  that says that the connection ends.",
+        },
+        Key {
             name: "watch_ms",
             kind: Kind::Integer { min: 0, max: DAY_MS, unit: "ms" },
             default: Default::Integer(1000),

@@ -113,6 +113,8 @@ impl<'a> Lowering<'a> {
             threads: spec.threads,
             drain_ms_max: spec.drain_ms_max,
             tunnel_drain_ms_max: spec.tunnel_drain_ms_max,
+            upgrade_ms_max: spec.upgrade_ms_max,
+            upgrade_idle_ms_max: spec.upgrade_idle_ms_max,
             watch_ms: spec.watch_ms,
             connections_max: spec.connections_max,
             buffer_bytes_max: spec.buffer_bytes_max,

@@ -21,6 +21,10 @@ pub struct Plan {
     pub drain_ms_max: u64,
     /// How long open tunnels go on after SIGTERM, if [`Plan::tunnel_drain_ms`] lets them.
     pub tunnel_drain_ms_max: u64,
+    /// How long the process that is to take this one's place may take to be ready.
+    pub upgrade_ms_max: u32,
+    /// How long silent connections go on when it has, if [`Plan::upgrade_idle_ms`] lets them.
+    pub upgrade_idle_ms_max: u64,
     /// How often the files are looked at for changes; 0: never.
     pub watch_ms: u64,
     /// Open connections of clients, in the whole process; what the descriptors allow where the operator set
@@ -288,8 +292,16 @@ impl Plan {
     /// How long open tunnels go on after SIGTERM before they are closed: as long as is written, but a part of the drain
     /// is left to close them in order.
     pub fn tunnel_drain_ms(&self) -> u64 {
-        let last_words_ms = (self.drain_ms_max / 4).min(LAST_WORDS_MS_MAX);
-        self.tunnel_drain_ms_max.min(self.drain_ms_max - last_words_ms)
+        self.tunnel_drain_ms_max.min(self.before_last_words_ms())
+    }
+
+    /// How long silent connections go on after an upgrade, within the same bound.
+    pub fn upgrade_idle_ms(&self) -> u64 {
+        self.upgrade_idle_ms_max.min(self.before_last_words_ms())
+    }
+
+    fn before_last_words_ms(&self) -> u64 {
+        self.drain_ms_max - (self.drain_ms_max / 4).min(LAST_WORDS_MS_MAX)
     }
 
     /// The pool at a position that this plan gave out.

@@ -25,6 +25,7 @@ mod peer;
 mod process;
 mod raw_origin;
 mod setup;
+mod succession;
 mod switch;
 mod tls;
 mod tls_server;

@@ -14,6 +14,8 @@ use crate::{Client, Lines, Setup, TlsClient, binary, until};
 pub struct Switch {
     folder: TempDir,
     child: Child,
+    /// Processes that took its place, one after the other.
+    successors: Vec<u32>,
     stdout: Lines,
     stderr: Lines,
 }
@@ -55,7 +57,7 @@ impl Switch {
         let mut child = command.spawn().expect("the binary starts");
         let stdout = Lines::of(child.stdout.take().expect("piped"));
         let stderr = Lines::of(child.stderr.take().expect("piped"));
-        let switch = Self { folder, child, stdout, stderr };
+        let switch = Self { folder, child, successors: Vec::new(), stdout, stderr };
         switch.wait_for_line("ready threads=");
         switch
     }
@@ -99,7 +101,12 @@ impl Switch {
     /// The number of its process.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.successors.last().copied().unwrap_or_else(|| self.child.id())
+    }
+
+    /// Another process has taken its place.
+    pub(crate) fn follow(&mut self, successor: u32) {
+        self.successors.push(successor);
     }
 
     /// Its folder.
@@ -143,7 +150,7 @@ impl Switch {
     /// # Panics
     /// When it is gone.
     pub fn signal(&self, name: &str) {
-        self.signal_at(name, self.child.id());
+        self.signal_at(name, self.id());
     }
 
     /// The same at one of its threads, which is the first that the kernel then thinks of.
@@ -251,6 +258,10 @@ impl Drop for Switch {
         // It may have ended by itself, which the test has then looked at.
         drop(self.child.kill());
         drop(self.child.wait());
+        for successor in &self.successors {
+            let kill = format!("kill -KILL {successor} 2>/dev/null");
+            drop(Command::new("sh").args(["-c", &kill]).status());
+        }
         if std::thread::panicking() {
             let said = self.said();
             eprint_block(&said);

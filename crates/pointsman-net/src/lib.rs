@@ -15,6 +15,7 @@ mod signals;
 mod splice;
 mod stall;
 mod stream;
+mod succession;
 mod table;
 mod transfer;
 mod wheel;
@@ -25,7 +26,8 @@ pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{
-    Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, bind, bind_path, is_free, is_path_free,
+    Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_path, bound_to,
+    is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,
 };
 pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
 pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};
@@ -34,6 +36,7 @@ pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
 pub use stall::Stall;
 pub use stream::{Tcp, connect};
+pub use succession::{Line, PARCEL_BYTES_MAX, PARCEL_SOCKETS_MAX, Parcel};
 pub use table::{Arrivals, Received, SocketReceiver, SocketSender, own_descriptor_table, socket_channel};
 pub use transfer::{poll_read_into, read_into, write_all};
 

@@ -1,5 +1,6 @@
 //! Listening sockets: one per thread on the same address, shared out by the kernel; of a path, one that threads share.
 
+mod adopt;
 mod unix;
 
 use std::io;
@@ -15,6 +16,7 @@ use crate::Tcp;
 use crate::event_loop::{register, register_shared};
 use crate::reactor::{Source, Writing};
 
+pub use adopt::{adopt, bound_to, is_bound_to, is_bound_to_path, is_shared};
 pub use unix::{PATH_BYTES_MAX, SocketFile, bind_path, is_path_free};
 
 /// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.
@@ -55,19 +57,24 @@ pub fn is_free(address: SocketAddr, ipv6: Ipv6) -> io::Result<()> {
 pub fn bind(address: SocketAddr, ipv6: Ipv6, threads: usize) -> io::Result<Bound> {
     let first = socket(address, ipv6)?;
     let bound = first.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
-    // The scope is part of what was asked for, and of what the others are bound to.
-    let address = match (address, bound) {
-        (SocketAddr::V6(mut asked), bound) => {
-            asked.set_port(bound.port());
-            asked.into()
-        }
-        (SocketAddr::V4(_), bound) => bound,
-    };
+    let address = with_port(address, bound);
     let mut sockets = vec![first.into()];
     for _ in 1..threads {
         sockets.push(socket(address, ipv6)?.into());
     }
     Ok(Bound { address, sockets })
+}
+
+/// What was asked for, at the port that it got. The scope is part of what was asked for, and of what the sockets of other
+/// threads are bound to.
+fn with_port(asked: SocketAddr, bound: SocketAddr) -> SocketAddr {
+    match asked {
+        SocketAddr::V6(mut asked) => {
+            asked.set_port(bound.port());
+            asked.into()
+        }
+        SocketAddr::V4(_) => bound,
+    }
 }
 
 fn new_socket(address: SocketAddr, ipv6: Ipv6) -> io::Result<Socket> {
@@ -83,13 +90,17 @@ fn socket(address: SocketAddr, ipv6: Ipv6) -> io::Result<Socket> {
     let socket = new_socket(address, ipv6)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
-    // Accepted sockets inherit both. Without the second the last part of an answer waits for the
-    // acknowledgement of the one before.
-    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
-    socket.set_tcp_nodelay(true)?;
+    hand_down(SockRef::from(&socket))?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket)
+}
+
+/// Sets what accepted sockets inherit. Without the second the last part of an answer waits for the acknowledgement of
+/// the one before.
+fn hand_down(socket: SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)?;
+    socket.set_tcp_nodelay(true)
 }
 
 /// A connection of which no event loop hears yet.
@@ -124,17 +135,26 @@ impl AsFd for Accepted {
 pub struct Acceptor {
     source: Source,
     socket: OwnedFd,
+    is_shared: bool,
 }
 
 impl Acceptor {
     /// Must be called on an event loop. The error is the kernel's, which has no memory for one more socket or lets
     /// this user watch no more of them.
     pub fn new(socket: OwnedFd) -> io::Result<Acceptor> {
-        let source = match SockRef::from(&socket).domain()? {
-            Domain::UNIX => register_shared(&socket)?,
-            _ => register(&socket, Writing::HasRoom)?,
+        let is_shared = is_shared(&socket)?;
+        let source = match is_shared {
+            true => register_shared(&socket)?,
+            false => register(&socket, Writing::HasRoom)?,
         };
-        Ok(Acceptor { source, socket })
+        Ok(Acceptor { source, socket, is_shared })
+    }
+
+    /// Hears of no more connections, since another process accepts them. True where it may have been woken for one in
+    /// place of that: what waits is still to be taken here.
+    pub fn leave(&self) -> bool {
+        self.source.deregister(&self.socket);
+        self.is_shared
     }
 
     /// Waits for the next connection.
@@ -173,5 +193,11 @@ impl Acceptor {
                 accepted => return accepted,
             }
         }
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.source.deregister(&self.socket);
     }
 }

@@ -302,6 +302,12 @@ impl Source {
         Poll::Pending
     }
 
+    /// Hears no more of the socket, which others have, too: closing it here would not end that.
+    pub(crate) fn deregister(&self, fd: impl AsFd) {
+        // It was registered, and what could fail is that.
+        let (Ok(()) | Err(_)) = epoll::delete(&self.reactor.epoll, fd);
+    }
+
     /// Something is there to read, whether or not it was heard yet.
     pub(crate) fn is_filled(&self) {
         self.readiness.readable.set(true);

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::flag;
 
 /// What a signal asks for.
@@ -19,11 +19,13 @@ pub enum Signal {
     Terminate,
     /// SIGINT
     Interrupt,
+    /// SIGUSR2
+    Upgrade,
 }
 
 /// The signals of this process, heard instead of obeyed. Several of a kind that come together count once.
 #[derive(Clone, Debug)]
-pub struct Signals([(Signal, Arc<AtomicBool>); 3]);
+pub struct Signals([(Signal, Arc<AtomicBool>); 4]);
 
 impl Signals {
     /// From here on they are heard.
@@ -41,6 +43,7 @@ impl Signals {
             heard(Signal::Terminate, SIGTERM)?,
             heard(Signal::Interrupt, SIGINT)?,
             heard(Signal::HangUp, SIGHUP)?,
+            heard(Signal::Upgrade, SIGUSR2)?,
         ]))
     }
 

@@ -47,10 +47,22 @@ impl Accepting {
         Ok(Accepting { acceptor, socket, task })
     }
 
+    /// Leaves the socket to another process, which takes what waits there.
+    pub(crate) fn leave(self, shard: &Rc<Shard>) {
+        self.task.abort();
+        if self.acceptor.leave() {
+            self.take_waiting(shard);
+        }
+    }
+
     /// Takes what the kernel has accepted already, then closes the socket. Where the listener has left the
     /// plan there is nothing to serve such connections by, and they close.
     pub(crate) fn close(self, shard: &Rc<Shard>) {
         self.task.abort();
+        self.take_waiting(shard);
+    }
+
+    fn take_waiting(&self, shard: &Rc<Shard>) {
         while let Some(tcp) = self.acceptor.accept_waiting() {
             open(shard, self.socket, tcp);
         }

@@ -187,6 +187,11 @@ impl<C: Transport + AsyncRead> Serving<'_, C> {
         if self.client.shard.is_stopping() {
             return Poll::Ready(Heard::Ended(None));
         }
+        // Nobody ends its wait then, and what it serves goes on.
+        if !self.is_ending && self.client.shard.is_draining() && self.client.shard.lingers() {
+            self.end();
+            return Poll::Ready(Heard::Other);
+        }
         self.set_window();
         match self.h2.poll_next(context) {
             Poll::Ready(Some(Ok(stream))) => Poll::Ready(Heard::Stream(stream)),

@@ -60,7 +60,7 @@ mod upload;
 mod verdict;
 
 pub use prober::{HealthChange, HealthNews};
-pub use sockets::BindFault;
+pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
 pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

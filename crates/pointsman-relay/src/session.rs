@@ -217,7 +217,8 @@ impl<C: Transport> Session<C> {
         let mut received = self.shard.buffers.request();
         loop {
             let idle_ms = self.limits.idle_ms_max;
-            let ms = if self.is_ending() { idle_ms.min(LAST_REQUEST_MS) } else { idle_ms };
+            let is_hurried = self.is_ending() && !self.shard.lingers();
+            let ms = if is_hurried { idle_ms.min(LAST_REQUEST_MS) } else { idle_ms };
             let read = read_into(&mut self.io, &mut received);
             match self.deadline.idle_within(ms, read).await {
                 Ok(Ok(1..)) => return Ok(received),

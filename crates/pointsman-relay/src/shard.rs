@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     live: Mutex<Arc<Live>>,
     pub(crate) draining: AtomicBool,
+    /// Another process accepts on the sockets: set before the switch drains.
+    pub(crate) handed_on: AtomicBool,
     /// The drain is over, whatever is still open.
     pub(crate) stopping: AtomicBool,
     /// Open client connections.
@@ -61,6 +63,7 @@ impl Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
             draining: AtomicBool::new(false),
+            handed_on: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             open: OwnLines::default(),
             connections_max,
@@ -167,6 +170,10 @@ pub(crate) struct Shard {
     ticks_leaving: Cell<u32>,
     /// What is open has been told that the drain is over.
     has_cut: Cell<bool>,
+    /// When connections that are silent are to end, on the thread's clock, once another process accepts.
+    idle_until_us: Cell<Option<u64>>,
+    /// They are to end now.
+    ends_idle: Cell<bool>,
     /// When tunnels are to end, on the thread's clock, once it drains.
     tunnels_until_us: Cell<Option<u64>>,
     /// They are to end now.
@@ -264,6 +271,8 @@ impl Shard {
             ticks: Cell::new(0),
             ticks_leaving: Cell::new(0),
             has_cut: Cell::new(false),
+            idle_until_us: Cell::new(None),
+            ends_idle: Cell::new(false),
             tunnels_until_us: Cell::new(None),
             ends_tunnels: Cell::new(false),
             listener_left: Cell::new(false),
@@ -289,6 +298,12 @@ impl Shard {
         self.shared.draining.load(Ordering::Relaxed)
     }
 
+    /// Whether a connection that is to end may still ask once, as long as it does: the sockets are another process'
+    /// now, and nobody waits for this one to be gone.
+    pub(crate) fn lingers(&self) -> bool {
+        self.shared.handed_on.load(Ordering::Relaxed) && !self.ends_idle.get()
+    }
+
     /// Whether the drain is over, and what is still open is cut.
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.stopping.load(Ordering::Relaxed)
@@ -309,6 +324,23 @@ impl Shard {
     /// Whether tunnels end as soon as nothing is on its way in them.
     pub(crate) fn ends_tunnels(&self) -> bool {
         self.ends_tunnels.get()
+    }
+
+    /// Lets silent connections end: at once, or when they have had their time.
+    fn end_idle(&self, idle_ms: u64) {
+        if self.shared.handed_on.load(Ordering::Relaxed) {
+            let now_us = self.clock.now_us();
+            let until_us = self.idle_until_us.get().unwrap_or_else(|| {
+                // Those of HTTP/2 tell their clients now that they end.
+                self.timers.wake_all();
+                now_us + idle_ms * 1000
+            });
+            self.idle_until_us.set(Some(until_us));
+            self.ends_idle.set(now_us >= until_us);
+        }
+        if !self.lingers() {
+            self.timers.end_idle_waits();
+        }
     }
 
     /// Lets tunnels end when they have had their time of the drain.
@@ -374,12 +406,14 @@ impl Shard {
         if self.listener_left.replace(false) {
             self.timers.end_idle_waits();
         }
-        if !self.is_draining() {
+        // Whatever was said before it is heard with it.
+        if !self.shared.draining.load(Ordering::Acquire) {
             return ControlFlow::Continue(());
         }
-        self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| accepting.close(self));
+        let leave = if self.lingers() { Accepting::leave } else { Accepting::close };
+        self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| leave(accepting, self));
         let has_all = self.hand_over.as_ref().is_none_or(|hand_over| hand_over.end(self));
-        self.timers.end_idle_waits();
+        self.end_idle(local.live.plan.upgrade_idle_ms());
         self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);
@@ -421,7 +455,7 @@ impl Shard {
             }
         }
         for socket in closes {
-            if let Some(at) = all.iter().position(|(number, _)| *number == socket) {
+            while let Some(at) = all.iter().position(|(number, _)| *number == socket) {
                 all.swap_remove(at).1.close(self);
             }
         }

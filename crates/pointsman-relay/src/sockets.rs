@@ -1,5 +1,7 @@
 //! The listening sockets: which are open, for which listener, and what a new plan changes about them.
 
+mod inherited;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -10,6 +12,8 @@ use pointsman_config::{Bind, Listener};
 use pointsman_net::{Ipv6, SocketFile, bind, bind_path, is_free, is_path_free};
 
 use crate::live::{ListenerId, Live, SocketId};
+
+pub use inherited::{Inherited, InheritedSocket, SocketLabel};
 
 /// An address that cannot be listened on.
 #[derive(Debug)]
@@ -47,28 +51,36 @@ struct OpenSocket {
     /// What each thread accepts on, for as long as anybody is to connect. Whoever looks for the owner of a port
     /// finds it by these, and a thread that had no room for its own gets it again.
     ours: Vec<OwnedFd>,
+    /// Whether these are one socket that all threads have.
+    is_shared: bool,
     /// Of a path. It goes when nobody is to connect any more.
     file: Option<SocketFile>,
 }
 
-/// What was bound: the place, port 0 resolved, and a socket for each thread.
+/// What was bound: the place, port 0 resolved, and a socket for each thread, or for as many as there are sockets.
 struct Bound {
     address: Bind,
     sockets: Vec<OwnedFd>,
+    is_shared: bool,
     file: Option<SocketFile>,
 }
 
 impl Sockets {
     /// Binds what `live` asks for and is not open yet. Sockets whose listener leaves the plan and whose
     /// address another listener now asks for go to that one, with the connections that wait on them: a
-    /// listener can be renamed and nobody is turned away.
+    /// listener can be renamed and nobody is turned away. What is `inherited` is not bound again.
     ///
     /// # Errors
     /// The first address that cannot be listened on; nothing has changed then.
-    pub(crate) fn open(&mut self, live: &Live, threads: usize) -> Result<Vec<SocketId>, BindFault> {
+    pub(crate) fn open(
+        &mut self,
+        live: &Live,
+        threads: usize,
+        inherited: &mut Inherited,
+    ) -> Result<Vec<SocketId>, BindFault> {
         let before: Vec<_> = self.open.iter().map(|socket| socket.listener).collect();
         self.hand_over(live);
-        let bound = self.bind_missing(live, threads).inspect_err(|_| {
+        let bound = self.bind_missing(live, threads, inherited).inspect_err(|_| {
             self.open.iter_mut().zip(before).for_each(|(socket, listener)| socket.listener = listener);
         })?;
         Ok(bound.into_iter().map(|(listener, asked, bound)| self.number(listener, asked, bound)).collect())
@@ -87,6 +99,28 @@ impl Sockets {
         }
     }
 
+    /// The same where another process accepts on them from now on: nobody is refused.
+    pub(crate) fn leave_ours(&mut self) {
+        for socket in &mut self.open {
+            socket.ours.clear();
+            if let Some(file) = socket.file.take() {
+                file.leave();
+            }
+        }
+    }
+
+    /// Each socket that is listened on, for another process to accept on.
+    pub(crate) fn labelled(&self, live: &Live) -> Vec<(SocketLabel, &[OwnedFd])> {
+        let labelled = |socket: &'_ OpenSocket| {
+            let (listener, _) = live.listener(socket.listener)?;
+            let (listener, asked) = (listener.name.to_string(), socket.asked.to_string());
+            Some(SocketLabel { listener, asked, owns_file: socket.file.is_some() })
+        };
+        let different = |socket: &OpenSocket| if socket.is_shared { 1 } else { socket.ours.len() };
+        let all = self.open.iter();
+        all.filter_map(|socket| Some((labelled(socket)?, socket.ours.get(..different(socket))?))).collect()
+    }
+
     /// What a thread accepts on, while it is open.
     pub(crate) fn of_thread(&self, number: SocketId, thread: usize) -> Option<&OwnedFd> {
         self.open.iter().find(|socket| socket.number == number)?.ours.get(thread)
@@ -98,11 +132,15 @@ impl Sockets {
     }
 
     /// The addresses of a listener.
-    pub(crate) fn of(&self, listener: ListenerId) -> impl Iterator<Item = Bind> {
-        self.open
-            .iter()
-            .filter(move |socket| socket.listener == listener)
-            .map(|socket| socket.address.clone())
+    pub(crate) fn of(&self, listener: ListenerId) -> Vec<Bind> {
+        let mut addresses: Vec<Bind> = Vec::new();
+        for socket in self.open.iter().filter(|socket| socket.listener == listener) {
+            // Several rounds of sockets may have the same one.
+            if !addresses.contains(&socket.address) {
+                addresses.push(socket.address.clone());
+            }
+        }
+        addresses
     }
 
     fn hand_over(&mut self, live: &Live) {
@@ -116,19 +154,25 @@ impl Sockets {
         }
     }
 
-    fn bind_missing(&self, live: &Live, threads: usize) -> Result<Vec<(ListenerId, Bind, Bound)>, BindFault> {
+    fn bind_missing(
+        &self,
+        live: &Live,
+        threads: usize,
+        inherited: &mut Inherited,
+    ) -> Result<Vec<(ListenerId, Bind, Bound)>, BindFault> {
         let mut missing = Vec::new();
         for (listener, state) in live.listeners() {
             for asked in &listener.binds {
                 if self.open.iter().any(|socket| socket.listener == state.id && socket.asked == *asked) {
                     continue;
                 }
-                let bound = self.bind(listener, asked, threads).map_err(|error| BindFault {
-                    listener: listener.name.clone(),
-                    address: asked.clone(),
-                    error,
-                })?;
-                missing.push((state.id, asked.clone(), bound));
+                let fault =
+                    |error| BindFault { listener: listener.name.clone(), address: asked.clone(), error };
+                let mut bound = inherited.take(listener, asked, threads).map_err(fault)?;
+                if bound.is_empty() {
+                    bound.push(self.bind(listener, asked, threads).map_err(fault)?);
+                }
+                missing.extend(bound.into_iter().map(|bound| (state.id, asked.clone(), bound)));
             }
         }
         Ok(missing)
@@ -137,19 +181,20 @@ impl Sockets {
     fn bind(&self, listener: &Listener, asked: &Bind, threads: usize) -> io::Result<Bound> {
         match asked {
             Bind::Address(address) => {
-                let ipv6 = if listener.ipv6_only { Ipv6::Only } else { Ipv6::Dual };
+                let ipv6 = ipv6(listener);
                 // Ours is a second socket only while one listener takes an address over from another.
                 let is_ours = self.open.iter().any(|socket| overlap(&socket.asked, asked));
                 if address.port() != 0 && !is_ours {
                     is_free(*address, ipv6)?;
                 }
                 let bound = bind(*address, ipv6, threads)?;
-                Ok(Bound { address: Bind::Address(bound.address), sockets: bound.sockets, file: None })
+                let address = Bind::Address(bound.address);
+                Ok(Bound { address, sockets: bound.sockets, is_shared: false, file: None })
             }
             Bind::Unix(path) => {
                 is_path_free(path)?;
                 let (sockets, file) = bind_path(path, listener.unix_mode, threads)?;
-                Ok(Bound { address: asked.clone(), sockets, file: Some(file) })
+                Ok(Bound { address: asked.clone(), sockets, is_shared: true, file: Some(file) })
             }
         }
     }
@@ -157,10 +202,14 @@ impl Sockets {
     fn number(&mut self, listener: ListenerId, asked: Bind, bound: Bound) -> SocketId {
         let number = SocketId(self.numbered);
         self.numbered += 1;
-        let Bound { address, sockets, file } = bound;
-        self.open.push(OpenSocket { number, listener, asked, address, ours: sockets, file });
+        let Bound { address, sockets, is_shared, file } = bound;
+        self.open.push(OpenSocket { number, listener, asked, address, ours: sockets, is_shared, file });
         number
     }
+}
+
+fn ipv6(listener: &Listener) -> Ipv6 {
+    if listener.ipv6_only { Ipv6::Only } else { Ipv6::Dual }
 }
 
 /// Whether the port is another one each time.

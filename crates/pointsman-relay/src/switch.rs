@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -15,7 +16,7 @@ use crate::live::{Live, Registry, SocketId};
 use crate::prober::{HealthChange, HealthNews, Prober};
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
-use crate::sockets::{BindFault, Sockets};
+use crate::sockets::{BindFault, Inherited, SocketLabel, Sockets};
 use crate::standing::{Health, Standing};
 use crate::threads::Threads;
 
@@ -38,6 +39,8 @@ pub struct Start {
     pub connections_max: u32,
     /// How many bytes of memory clients may take where the plan does not say.
     pub buffer_bytes_max: u64,
+    /// Listening sockets that are open already. What no listener takes of them is closed.
+    pub inherited: Inherited,
 }
 
 /// A running switch.
@@ -112,12 +115,13 @@ impl Switch {
     ///
     /// # Errors
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
-    pub fn start(plan: Plan, start: Start) -> Result<Switch, StartFault> {
+    pub fn start(plan: Plan, mut start: Start) -> Result<Switch, StartFault> {
         let clock = Clock::start();
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
         let mut live = registry.attach(plan, 0);
         let mut sockets = Sockets::default();
-        let opened = sockets.open(&live, start.threads.count()).map_err(StartFault::Bind)?;
+        let threads = start.threads.count();
+        let opened = sockets.open(&live, threads, &mut start.inherited).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
         let buffer_bytes_max = live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max);
         let budget = Budget::new(buffer_bytes_max, start.threads.count());
@@ -136,9 +140,10 @@ impl Switch {
             buffer_bytes_max: start.buffer_bytes_max,
         };
         switch.set_to_work(start).map_err(StartFault::Thread)?;
-        switch.accept_on(&opened);
         switch.prober.watch(&switch.live);
         switch.prober.begin().map_err(StartFault::Thread)?;
+        // Last of all: what is accepted is served.
+        switch.accept_on(&opened);
         Ok(switch)
     }
 
@@ -178,7 +183,7 @@ impl Switch {
     /// The first new address that cannot be listened on; nothing has changed then.
     pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
         let mut live = self.registry.attach(plan, self.now_us());
-        let opened = self.sockets.open(&live, self.threads.len())?;
+        let opened = self.sockets.open(&live, self.threads.len(), &mut Inherited::default())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
         self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
@@ -235,7 +240,7 @@ impl Switch {
     pub fn addresses(&self) -> Vec<Address> {
         let mut addresses = Vec::new();
         for (listener, state) in self.live.listeners() {
-            let bound = self.sockets.of(state.id).map(|address| Address {
+            let bound = self.sockets.of(state.id).into_iter().map(|address| Address {
                 listener: listener.name.clone(),
                 address,
                 tls: listener.is_tls(),
@@ -334,6 +339,19 @@ impl Switch {
     pub fn drain(&mut self) {
         self.sockets.close_ours();
         self.shared.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Each socket that is listened on, for another process to accept on.
+    pub fn listening_sockets(&self) -> Vec<(SocketLabel, &[OwnedFd])> {
+        self.sockets.labelled(&self.live)
+    }
+
+    /// The same as [`Switch::drain`] where another process accepts on the sockets by now. Connections are not in its way:
+    /// they may ask once more before they end.
+    pub fn hand_on(&mut self) {
+        self.sockets.leave_ours();
+        self.shared.handed_on.store(true, Ordering::Relaxed);
+        self.shared.draining.store(true, Ordering::Release);
     }
 
     /// Ends what is still open.

@@ -1,29 +1,36 @@
-//! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM.
+//! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM, make room for a new process on SIGUSR2.
 
 mod aside;
 mod control;
 mod descriptors;
 mod difference;
 mod history;
+mod legacy;
 mod memory;
 mod notice;
 mod pages;
 mod publishing;
 mod reloads;
 mod shortage;
+mod successor;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lexopt::Arg;
+use pointsman_admin::Listening;
 use pointsman_config::{Loaded, LogDestination, Plan};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
 
-use crate::run::control::Control;
+use crate::run::control::{Control, Upgrades};
+use crate::run::legacy::{Keys, Legacy, Predecessor};
+use crate::run::successor::Program;
 use crate::{WRONG_USE, wrong_use};
 use notice::notice;
 
@@ -32,7 +39,8 @@ pointsman run [--config FILE]
 
     --config FILE    the configuration; pointsman.toml where none is named
 
-SIGHUP or a changed file: reload. SIGTERM, SIGINT: drain and end.
+SIGHUP or a changed file: reload. SIGTERM, SIGINT: drain and end. SIGUSR2: start the binary
+anew, which takes over what this process listens on, then drain and end.
 exit status: 0 drained, 1 cannot start or drained with connections left, 2 wrong use or bad configuration
 ";
 
@@ -84,6 +92,8 @@ fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Erro
 fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     notice::warnings(&loaded);
     let Loaded { plan, files, rule_sets, .. } = loaded;
+    let program = Program::of_this_process().map_err(|error| format!("no path of this program: {error}"))?;
+    let predecessor = Predecessor::of_this_process().map_err(|error| not_handed_over(&error))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = plan.threads.unwrap_or(cores);
     let descriptors_max = descriptors::raise_limit();
@@ -91,16 +101,18 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let waiting = Threads::start(threads, plan.own_descriptor_tables)
         .map_err(|error| format!("no thread or event loop: {error}"))?;
     notice::maybe(descriptors::shared(&waiting));
+    // Behind that, so that the sockets are open in the table of this thread alone.
+    let (keys, legacy) = handed_over(predecessor.as_ref()).map_err(|error| not_handed_over(&error))?;
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
-    let admin = plan.admin.as_ref().map(|admin| admin.bind);
+    let admin = plan.admin.as_ref().map(|admin| listen_for_admin(admin.bind, legacy.admin)).transpose()?;
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
     let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
     let memory = memory::for_clients(threads);
     notice::maybe(memory::warning(memory, &plan));
-    let random = random_keys()?;
+    let client_id_key = random_key()?;
     let fixed = reloads::Fixed::of(&plan);
     let switch = Switch::start(
         plan,
@@ -108,15 +120,17 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             threads: waiting,
             metrics: metrics.clone(),
             log: log.clone(),
-            sticky_key: random.0,
-            client_id_key: random.1,
+            sticky_key: keys.sticky,
+            client_id_key,
             descriptors_max,
             connections_max,
             buffer_bytes_max: memory,
+            inherited: legacy.sockets,
         },
     )
     .map_err(|fault| fault.to_string())?;
     notice::listening(&switch);
+    let upgrades = Upgrades { program, keys, predecessor };
     let limits = control::Limits { descriptors_max, memory };
     // Last of all: until then they end the process by themselves.
     let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
@@ -133,7 +147,30 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         threads,
         fixed,
         limits,
+        upgrades,
     })
+}
+
+/// What the process before this one hands over, if there is one.
+fn handed_over(predecessor: Option<&Predecessor>) -> std::io::Result<(Keys, Legacy)> {
+    match predecessor {
+        Some(predecessor) => Ok((predecessor.keys()?, predecessor.legacy()?)),
+        None => Ok((Keys::random().map_err(std::io::Error::other)?, Legacy::default())),
+    }
+}
+
+fn not_handed_over(error: &std::io::Error) -> String {
+    format!("the process before this one hands nothing over: {error}")
+}
+
+/// What the admin listener listens on: what was given for it, where it is to listen there.
+fn listen_for_admin(asked: SocketAddr, given: Option<(String, OwnedFd)>) -> Result<Listening, String> {
+    let given = given.filter(|(before, _)| *before == asked.to_string());
+    match given.and_then(|(_, socket)| Listening::given(asked, socket)) {
+        Some(listening) => Ok(listening),
+        None => Listening::on(asked)
+            .map_err(|error| format!("the admin listener cannot listen on {asked}: {error}")),
+    }
 }
 
 fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {
@@ -145,13 +182,11 @@ fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String>
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }
 
-/// A key for stickiness where the operator set none, and one for the ids of clients.
-fn random_keys() -> Result<([u8; 16], [u8; 16]), String> {
-    let mut keys = ([0; 16], [0; 16]);
-    getrandom::fill(&mut keys.0)
-        .and_then(|()| getrandom::fill(&mut keys.1))
-        .map_err(|error| format!("no random numbers: {error}"))?;
-    Ok(keys)
+/// A key for the ids of clients, which no two processes have.
+fn random_key() -> Result<[u8; 16], String> {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key).map_err(|error| format!("no random numbers: {error}"))?;
+    Ok(key)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod limits;
 mod memory;
 mod pressure;
 mod reloads;
+mod successions;
 mod tunnels;
 
 use std::io::Write;

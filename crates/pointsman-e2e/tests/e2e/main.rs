@@ -62,6 +62,7 @@ mod shares;
 mod slow_peers;
 mod stickiness;
 mod stuck_outputs;
+mod succession;
 mod tcp;
 mod telemetry;
 mod tls;

@@ -22,6 +22,21 @@ pub struct SocketFile {
     identity: (u64, u64),
 }
 
+impl SocketFile {
+    /// The file of a socket that this process was handed, which is now its to remove.
+    ///
+    /// # Errors
+    /// When it is not there any more.
+    pub fn adopt(path: &Path) -> io::Result<SocketFile> {
+        Ok(SocketFile { path: path.to_owned(), identity: identity(path)? })
+    }
+
+    /// Leaves the file where it is: another process has the socket now.
+    pub fn leave(mut self) {
+        self.path.clear();
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity) {

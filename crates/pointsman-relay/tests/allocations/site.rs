@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointsman_config::Plan;
-use pointsman_relay::{Start, Switch, Threads};
+use pointsman_relay::{Inherited, Start, Switch, Threads};
 use pointsman_telemetry::Metrics;
 use pointsman_tls::Client;
 use rcgen::CertifiedKey;
@@ -53,6 +53,7 @@ impl Site {
             buffer_bytes_max: 1 << 30,
             sticky_key: [7; 16],
             client_id_key: [9; 16],
+            inherited: Inherited::default(),
         };
         let switch = Switch::start(loaded.plan, start).expect("free ports");
         let client = Client::trusting(&folder.path().join("site.crt")).expect("a certificate");

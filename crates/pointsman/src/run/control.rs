@@ -1,7 +1,6 @@
 //! The control thread: signals, changed files, the admin listener, the drain.
 
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pointsman_admin::{Listening, Serving};
 use pointsman_config::{RuleSet, WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
@@ -16,13 +16,18 @@ use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::aside::Aside;
 use super::history::{By, History};
+use super::legacy::{Keys, Predecessor};
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
 use super::reloads::{Fixed, Reloads};
 use super::shortage::Watch;
+use super::successor::{Program, Succession};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
+
+/// How often a process that is to take this one's place is looked at.
+const UPGRADE_LOOK_MS: u32 = 10;
 
 /// How often a drain is looked at.
 const DRAIN_LOOK_MS: u32 = 10;
@@ -46,10 +51,18 @@ pub(super) struct Control {
     pub(super) config: PathBuf,
     pub(super) files: Vec<WatchedFile>,
     pub(super) rule_sets: Vec<RuleSet>,
-    pub(super) admin: Option<SocketAddr>,
+    pub(super) admin: Option<Listening>,
     pub(super) threads: usize,
     pub(super) fixed: Fixed,
     pub(super) limits: Limits,
+    pub(super) upgrades: Upgrades,
+}
+
+/// What it takes to be replaced, and whom this process replaces.
+pub(super) struct Upgrades {
+    pub(super) program: Program,
+    pub(super) keys: Keys,
+    pub(super) predecessor: Option<Predecessor>,
 }
 
 /// What the process may have.
@@ -90,6 +103,7 @@ impl Control {
     fn serve(self) -> Result<ExitCode, String> {
         let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
         let (fixed, limits, rule_sets) = (self.fixed, self.limits, self.rule_sets);
+        let upgrades = self.upgrades;
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
         let switch = Rc::new(RefCell::new(switch));
@@ -109,26 +123,47 @@ impl Control {
                 fixed,
                 threads,
                 limits,
+                is_held: Cell::new(false),
             });
-            if let Some(address) = admin {
-                let (switch, reloads, draining) = (switch.clone(), reloads.clone(), draining.clone());
-                let pages = SwitchPages { switch, metrics, reloads, draining, aside: Aside::default() };
-                serve_admin(address, &timers, pages)?;
-            }
+            let admin = match admin {
+                None => None,
+                Some(listening) => {
+                    let (switch, reloads, draining) = (switch.clone(), reloads.clone(), draining.clone());
+                    let pages = SwitchPages { switch, metrics, reloads, draining, aside: Aside::default() };
+                    Some(serve_admin(listening, &timers, pages)?)
+                }
+            };
             notice(&format!("ready threads={threads}"));
+            let Upgrades { program, keys, predecessor } = upgrades;
+            // One that is gone has nothing to end any more.
+            let (Ok(()) | Err(_)) = predecessor.map_or(Ok(()), |predecessor| predecessor.tell_ready());
             let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
-            until_told_to_end(&reloads, &mut waits).await;
+            let mut succession = Succession { program, keys, admin, under_way: None };
+            let ends = until_told_to_end(&reloads, &mut waits, &mut succession).await;
             draining.set(true);
-            Ok(drain(&switch, &mut waits).await)
+            if ends == Ends::Replaced {
+                succession.admin.take().into_iter().for_each(Serving::stop);
+            }
+            Ok(drain(&switch, &mut waits, ends).await)
         })
     }
 }
 
-fn serve_admin(address: SocketAddr, timers: &Timers, pages: SwitchPages) -> Result<(), String> {
-    let address = pointsman_admin::serve(address, timers, Rc::new(pages))
+fn serve_admin(listening: Listening, timers: &Timers, pages: SwitchPages) -> Result<Serving, String> {
+    let address = listening.address;
+    let serving = pointsman_admin::serve(listening, timers, Rc::new(pages))
         .map_err(|error| format!("the admin listener cannot listen on {address}: {error}"))?;
     notice(&format!("admin address={address}"));
-    Ok(())
+    Ok(serving)
+}
+
+/// Why the switch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    /// Somebody said so.
+    Told,
+    /// Another process serves in its place.
+    Replaced,
 }
 
 /// What the control thread waits for.
@@ -153,23 +188,33 @@ impl Waits<'_> {
     }
 }
 
-async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
+async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession: &mut Succession) -> Ends {
     let switch = &reloads.switch;
     let mut looked = Instant::now();
     let mut shortages = Watch::new();
     loop {
         // Why one is refused has been said.
-        match waits.signal_within(HOUSEKEEPING_MS).await {
-            Some(Signal::Terminate | Signal::Interrupt) => return,
+        let look_ms = if succession.is_under_way() { UPGRADE_LOOK_MS } else { HOUSEKEEPING_MS };
+        match waits.signal_within(look_ms).await {
+            Some(Signal::Terminate | Signal::Interrupt) => {
+                succession.give_up();
+                return Ends::Told;
+            }
+            Some(Signal::Upgrade) => succession.begin(&switch.borrow()),
             Some(Signal::HangUp) => drop(reloads.begin_anew(By::now("-", "SIGHUP"))),
             None => {}
         }
+        if succession.is_ready() {
+            return Ends::Replaced;
+        }
+        reloads.is_held.set(succession.is_under_way());
         switch.borrow_mut().clear_up();
         let changes = switch.borrow().take_health_changes();
         changes.iter().for_each(|change| notice(&change.to_string()));
         shortages.look(switch.borrow().shortages()).for_each(|line| notice(&line));
         let watch_ms = switch.borrow().watch_ms();
-        if watch_ms != 0 && looked.elapsed().as_millis() >= u128::from(watch_ms) {
+        let may_reload = watch_ms != 0 && !succession.is_under_way();
+        if may_reload && looked.elapsed().as_millis() >= u128::from(watch_ms) {
             looked = Instant::now();
             if changed(&reloads.files.borrow()) {
                 drop(reloads.reload(By::now("-", "a file has changed")));
@@ -179,9 +224,12 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>) {
 }
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
-async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>) -> ExitCode {
+async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
-    switch.borrow_mut().drain();
+    match ends {
+        Ends::Told => switch.borrow_mut().drain(),
+        Ends::Replaced => switch.borrow_mut().hand_on(),
+    }
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
     let has_ended = ended(switch, waits, drain_max, true).await
         // Nobody is cut: the threads have last words for servers.

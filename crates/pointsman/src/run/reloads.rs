@@ -1,6 +1,6 @@
 //! Reloads: the files are read again, and the plan that they make takes the place of the one that serves.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub(super) struct Reloads {
     pub(super) fixed: Fixed,
     pub(super) threads: usize,
     pub(super) limits: Limits,
+    /// What is listened on is being handed over: nothing may change about it.
+    pub(super) is_held: Cell<bool>,
 }
 
 /// A reload that took place.
@@ -99,6 +101,7 @@ impl Reloads {
 
     /// Loads the configuration again. A bad one changes nothing and says why.
     pub(super) fn reload(&self, by: By) -> Result<Reloaded, Refused> {
+        self.is_free()?;
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
         self.switch.borrow_mut().clear_up();
         let loaded = self.switch.borrow().with_plan(|plan| Plan::load(&self.config, Some(plan)));
@@ -114,8 +117,19 @@ impl Reloads {
         }
     }
 
+    /// Whether something may change.
+    fn is_free(&self) -> Result<(), Refused> {
+        if !self.is_held.get() {
+            return Ok(());
+        }
+        let why = "an upgrade is under way".to_owned();
+        notice(&format!("reload refused: {why}"));
+        Err(Refused::System(why))
+    }
+
     /// Lets a plan serve that was made of files, in the place of the one that serves.
     pub(super) fn take(&self, loaded: Loaded, by: By) -> Result<Reloaded, Refused> {
+        self.is_free()?;
         notice::warnings(&loaded);
         let Loaded { plan, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
