@@ -11,6 +11,7 @@ mod event_loop;
 mod listen;
 mod proxy_protocol;
 mod reactor;
+mod service;
 mod signals;
 mod splice;
 mod stall;
@@ -32,6 +33,7 @@ pub use listen::{
 pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
 pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};
 pub use reactor::Presence;
+pub use service::{ServiceManager, monotonic_us};
 pub use signals::{Signal, Signals};
 pub use splice::{Pipe, Pipes};
 pub use stall::Stall;

@@ -11,6 +11,7 @@ mod notice;
 mod pages;
 mod publishing;
 mod reloads;
+mod service;
 mod shortage;
 mod successor;
 
@@ -30,6 +31,7 @@ use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
 
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
+use crate::run::service::Service;
 use crate::run::successor::Program;
 use crate::{WRONG_USE, wrong_use};
 use notice::notice;
@@ -130,6 +132,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     )
     .map_err(|fault| fault.to_string())?;
     notice::listening(&switch);
+    let service = Service::of_this_process(predecessor.is_some());
     let upgrades = Upgrades { program, keys, predecessor };
     let limits = control::Limits { descriptors_max, memory };
     // Last of all: until then they end the process by themselves.
@@ -148,6 +151,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         fixed,
         limits,
         upgrades,
+        service,
     })
 }
 

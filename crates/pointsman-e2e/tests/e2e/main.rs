@@ -58,6 +58,7 @@ mod server_http2_nginx;
 mod server_proxy_protocol;
 mod server_tls;
 mod servers;
+mod services;
 mod shares;
 mod slow_peers;
 mod stickiness;

@@ -20,6 +20,7 @@ use super::legacy::{Keys, Predecessor};
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
 use super::reloads::{Fixed, Reloads};
+use super::service::Service;
 use super::shortage::Watch;
 use super::successor::{Program, Succession};
 
@@ -56,6 +57,7 @@ pub(super) struct Control {
     pub(super) fixed: Fixed,
     pub(super) limits: Limits,
     pub(super) upgrades: Upgrades,
+    pub(super) service: Service,
 }
 
 /// What it takes to be replaced, and whom this process replaces.
@@ -103,7 +105,7 @@ impl Control {
     fn serve(self) -> Result<ExitCode, String> {
         let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
         let (fixed, limits, rule_sets) = (self.fixed, self.limits, self.rule_sets);
-        let upgrades = self.upgrades;
+        let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
         let switch = Rc::new(RefCell::new(switch));
@@ -137,7 +139,8 @@ impl Control {
             let Upgrades { program, keys, predecessor } = upgrades;
             // One that is gone has nothing to end any more.
             let (Ok(()) | Err(_)) = predecessor.map_or(Ok(()), |predecessor| predecessor.tell_ready());
-            let mut waits = Waits { signals: &signals, deadline: timers.deadline() };
+            service.is_ready(threads);
+            let mut waits = Waits { signals: &signals, deadline: timers.deadline(), service };
             let mut succession = Succession { program, keys, admin, under_way: None };
             let ends = until_told_to_end(&reloads, &mut waits, &mut succession).await;
             draining.set(true);
@@ -170,6 +173,8 @@ enum Ends {
 struct Waits<'a> {
     signals: &'a Signals,
     deadline: Deadline,
+    /// It is given signs of life meanwhile.
+    service: Service,
 }
 
 impl Waits<'_> {
@@ -177,6 +182,7 @@ impl Waits<'_> {
     async fn signal_within(&mut self, ms: u32) -> Option<Signal> {
         let started = Instant::now();
         loop {
+            self.service.lives();
             let heard = self.signals.take();
             let left = u128::from(ms).saturating_sub(started.elapsed().as_millis()) as u32;
             if heard.is_some() || left == 0 {
@@ -201,10 +207,15 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
                 return Ends::Told;
             }
             Some(Signal::Upgrade) => succession.begin(&switch.borrow()),
-            Some(Signal::HangUp) => drop(reloads.begin_anew(By::now("-", "SIGHUP"))),
+            Some(Signal::HangUp) => {
+                waits.service.reloads();
+                let reloaded = reloads.begin_anew(By::now("-", "SIGHUP"));
+                waits.service.has_reloaded(reloaded.is_err());
+            }
             None => {}
         }
-        if succession.is_ready() {
+        if let Some(successor) = succession.ready() {
+            waits.service.is_replaced(successor);
             return Ends::Replaced;
         }
         reloads.is_held.set(succession.is_under_way());
@@ -227,7 +238,10 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
 async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> ExitCode {
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
     match ends {
-        Ends::Told => switch.borrow_mut().drain(),
+        Ends::Told => {
+            waits.service.stops();
+            switch.borrow_mut().drain();
+        }
         Ends::Replaced => switch.borrow_mut().hand_on(),
     }
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());

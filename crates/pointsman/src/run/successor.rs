@@ -63,19 +63,19 @@ impl Succession {
         self.under_way.is_some()
     }
 
-    /// Whether that process serves by now. Where it will not be, that is said, and this one goes on.
-    pub(super) fn is_ready(&mut self) -> bool {
-        let Some(successor) = &mut self.under_way else { return false };
+    /// The number of that process, if it serves by now. Where it will not, that is said, and this one goes on.
+    pub(super) fn ready(&mut self) -> Option<u32> {
+        let successor = self.under_way.as_mut()?;
         match successor.look() {
-            Progress::Begins => false,
+            Progress::Begins => None,
             Progress::Ready => {
                 notice(&format!("upgraded pid={}", successor.child.id()));
-                true
+                Some(successor.child.id())
             }
             Progress::Failed(why) => {
                 notice(&format!("upgrade failed: {why}; this process goes on"));
                 self.under_way = None;
-                false
+                None
             }
         }
     }
