@@ -12,6 +12,7 @@ mod maglev;
 mod picker;
 mod response_time;
 mod sticky;
+mod sticky_table;
 
 pub use algorithm::Algorithm;
 pub use breaker::{Breaker, BreakerLimits, ejected_max};
@@ -23,3 +24,4 @@ pub use maglev::Maglev;
 pub use picker::Picker;
 pub use response_time::ResponseTime;
 pub use sticky::{StickyHash, rendezvous};
+pub use sticky_table::{STICKY_ENTRY_BYTES, StickyEntry, StickyTable};

@@ -39,8 +39,8 @@ pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use lower::Instead;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, Pipeline, Plan, Pool,
-    PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, OnDown, Pipeline, Plan,
+    Pool, PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;

@@ -123,6 +123,8 @@ impl<'a> Lowering<'a> {
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,
             sticky_key: spec.sticky_key,
+            sticky_entries_max: spec.sticky_entries_max,
+            sticky_idle_ms_max: spec.sticky_idle_ms_max,
             access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
             admin,
             listeners,
@@ -246,6 +248,7 @@ impl<'a> Lowering<'a> {
             servers: spec.servers.iter().filter_map(server).collect(),
             proxy_protocol: spec.proxy_protocol,
             protocol: spec.protocol,
+            on_down: spec.on_down,
             health: spec.health.clone().map(Arc::new),
             limits: spec.limits,
         }

@@ -43,6 +43,10 @@ pub struct Plan {
     pub own_descriptor_tables: bool,
     /// Keys stickiness hashes and the `pm_route` cookie; random at start where the operator set none.
     pub sticky_key: Option<[u8; 16]>,
+    /// Sticky clients that are remembered because they are not where their hash says.
+    pub sticky_entries_max: u32,
+    /// How long they are remembered after their last request.
+    pub sticky_idle_ms_max: u64,
     /// Where the access log goes; nowhere when absent.
     pub access_log: Option<LogDestination>,
     /// Where the switch shows itself and takes changes; nowhere when absent.
@@ -132,10 +136,22 @@ pub struct Pool {
     pub proxy_protocol: Option<ProxyVersion>,
     /// What the servers speak.
     pub protocol: ServerProtocol,
+    /// What becomes of a sticky client whose server is down.
+    pub on_down: OnDown,
     /// How its servers are probed, if they are.
     pub health: Option<Arc<HealthCheck>>,
     /// What a server may take.
     pub limits: PoolLimits,
+}
+
+/// What becomes of a sticky client whose server is down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnDown {
+    /// It gets another one, and stays with that.
+    #[default]
+    Repick,
+    /// It gets none.
+    Fail,
 }
 
 /// What the servers of a pool speak.

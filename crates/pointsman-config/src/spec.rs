@@ -17,7 +17,7 @@ use crate::pool_tls::PoolTlsSpec;
 use crate::rate_limits::RateLimitSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
-    Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, Pipeline,
+    Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown, Pipeline,
     PoolLimits, Protocol, ProxyProtocol, ProxyVersion, ServerProtocol,
 };
 
@@ -37,6 +37,8 @@ pub(crate) struct Spec {
     pub(crate) own_descriptor_tables: bool,
     pub(crate) sticky_key: Option<[u8; 16]>,
     pub(crate) zone: Option<String>,
+    pub(crate) sticky_entries_max: u32,
+    pub(crate) sticky_idle_ms_max: u64,
     /// `-` is standard output.
     pub(crate) access_log: Option<Spanned<String>>,
     pub(crate) admin: Option<AdminSpec>,
@@ -115,6 +117,7 @@ pub(crate) struct PoolSpec {
     pub(crate) tls: Option<PoolTlsSpec>,
     pub(crate) proxy_protocol: Option<ProxyVersion>,
     pub(crate) protocol: ServerProtocol,
+    pub(crate) on_down: OnDown,
     pub(crate) health: Option<HealthCheck>,
     pub(crate) limits: PoolLimits,
 }
@@ -154,6 +157,8 @@ impl Spec {
             upstream_idle_connections_max: root.number("upstream_idle_connections_max").unwrap_or_default(),
             sticky_key: root.parsed("sticky_key", notation::sticky_key).map(|key| key.value),
             zone: root.parsed("zone", notation::server_name).map(|zone| zone.value),
+            sticky_entries_max: root.number("sticky_entries_max").unwrap_or_default(),
+            sticky_idle_ms_max: root.number("sticky_idle_ms_max").unwrap_or_default(),
             access_log: root.section("access_log").and_then(|log| log.parsed("path", notation::path)),
             admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
@@ -362,12 +367,16 @@ impl PoolSpec {
             _ => ServerProtocol::Http1,
         };
         idle_keys::of_pool(&section, protocol);
+        let on_down = match section.word("on_down") {
+            "fail" => OnDown::Fail,
+            _ => OnDown::Repick,
+        };
         let health = section
             .section("health")
             .as_ref()
             .map(|health| health::read(health, PoolSpeaks { tls: section.has("tls"), protocol }));
         let limits = PoolLimits::read(&section);
-        Self { name, balancing, servers, tls, proxy_protocol, protocol, health, limits }
+        Self { name, balancing, servers, tls, proxy_protocol, protocol, on_down, health, limits }
     }
 }
 

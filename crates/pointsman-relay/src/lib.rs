@@ -4,7 +4,8 @@
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
 //! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, and
-//! `slots.rs` of `pointsman-telemetry`), and the buckets of classes that a rule limits it by (`limit.rs`).
+//! `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where a
+//! sticky client stays that is not where its hash says (`exceptions.rs`).
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
@@ -16,6 +17,7 @@ mod answer;
 mod commit;
 mod decide;
 mod ejection;
+mod exceptions;
 mod exchange;
 mod facts;
 mod failed_handshake;
@@ -59,6 +61,7 @@ mod upgrade;
 mod upload;
 mod verdict;
 
+pub use exceptions::StickyClient;
 pub use prober::{HealthChange, HealthNews};
 pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_balance::{Algorithm, ByHash, Condition, Level, Levels, Picker};
-use pointsman_config::{Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
+use pointsman_config::{OnDown, Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
 use pointsman_h2::ServerLimits;
 use pointsman_net::Clock;
 use pointsman_rules::Field;
@@ -157,6 +157,10 @@ impl LocalPool {
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.plan.name
+    }
+
+    pub(crate) fn on_down(&self) -> OnDown {
+        self.plan.on_down
     }
 
     /// The field that it is balanced by, if it is by one.

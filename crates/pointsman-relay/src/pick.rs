@@ -9,15 +9,16 @@ use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
 
 use crate::commit::HeaderEdits;
+use crate::exceptions::Now;
 use crate::local::{Local, LocalPool, LocalServer};
 use crate::shard::Shard;
-use crate::standing::{Admission, Newcomer};
+use crate::standing::Newcomer;
 
 /// The switch's own cookie.
 pub(crate) const ROUTE_COOKIE: &str = "pm_route";
 
-/// How many ids are drawn for a new client while servers are draining: one of a hundred servers that takes new
-/// clients is missed once in 13.
+/// How many ids are drawn for a new client while servers are down or draining: one of a hundred servers that takes
+/// new clients is missed once in 13.
 const IDS_DRAWN_MAX: usize = 256;
 
 /// The servers that may get a request, and how one of them is chosen.
@@ -112,7 +113,10 @@ impl Choice {
         };
         match self.by {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
-            By::Sticky(key) => by_score(key),
+            By::Sticky(client) => {
+                let now = Now { open: &open, usable: &usable, us: now_us };
+                self.pool.stays_with(client, &now, shard.shared.exceptions.get())
+            }
             By::Hash(key) => {
                 let server =
                     |at: usize| Hashed { identity: self.pool.servers[at].identity, weight: weight(at) };
@@ -134,21 +138,6 @@ impl Choice {
             self.failed.push(at);
         }
     }
-}
-
-/// Whether the server that a client of that hash stays with takes nobody who is new.
-fn stays_with_draining(pool: &LocalPool, hash: u64, now_us: u64) -> bool {
-    let is_draining = |server: &LocalServer| server.standing.admission() == Admission::Draining;
-    let takes_new = |server: &LocalServer| server.standing.is_usable(now_us);
-    // Where all of them are draining, no other id is better.
-    if !pool.servers.iter().any(|server| is_draining(server))
-        || !pool.servers.iter().any(|server| takes_new(server))
-    {
-        return false;
-    }
-    let admits = |server: &LocalServer| server.standing.admits(Newcomer::Sticky, now_us);
-    let servers = pool.servers.iter().map(|server| (server.identity, server.weight(), admits(server)));
-    rendezvous(hash, servers).is_some_and(|at| is_draining(&pool.servers[at]))
 }
 
 /// Where a decision leads.
@@ -173,7 +162,7 @@ const SPLIT_SALT: &[u8] = b"\0split";
 impl Fork<'_> {
     /// For a request: by what the client is known by, if the rule asks for it and the request carries what it asks
     /// for: the peer of a Unix socket has no address. A client without the switch's cookie is given one with the
-    /// answer, which keeps it with no server that is draining.
+    /// answer, which keeps it with no server that is down or draining.
     pub(crate) fn of_request(
         &self,
         sticky: &Stickiness,
@@ -244,7 +233,7 @@ impl Fork<'_> {
         let mut choice = self.by_key(&id);
         for _ in 1..IDS_DRAWN_MAX {
             let By::Sticky(hash) = choice.by else { break };
-            if !stays_with_draining(&choice.pool, hash, now_us) {
+            if !choice.pool.is_unfit_for_new(hash, now_us) {
                 break;
             }
             let next = ids.next_id();

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
-use pointsman_balance::ClientIds;
+use pointsman_balance::{ClientIds, StickyTable};
+use pointsman_config::Plan;
 use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
 use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
@@ -16,6 +17,7 @@ use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
 use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
+use crate::exceptions::make_room;
 use crate::facts::SpareFacts;
 use crate::hand_over::{HandOver, StreamCounts};
 use crate::live::{Live, SocketId};
@@ -54,11 +56,15 @@ pub(crate) struct Shared {
     turns: Arc<Turns>,
     /// Open streams of HTTP/2.
     pub(crate) streams: StreamCounts,
+    /// Sticky clients that are not where their hash says; made once some rule is sticky.
+    pub(crate) exceptions: OnceLock<StickyTable>,
 }
 
 impl Shared {
     pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget, threads: usize) -> Shared {
         let holds = Budget::new(live.plan.hold_total_bytes_max, threads);
+        let exceptions = OnceLock::new();
+        make_room(&exceptions, &live.plan);
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -72,7 +78,13 @@ impl Shared {
             holds: Arc::new(holds),
             turns: Arc::default(),
             streams: StreamCounts::new(threads),
+            exceptions,
         }
+    }
+
+    /// Readies what is beside the plans for one that is to come.
+    pub(crate) fn prepare(&self, plan: &Plan) {
+        make_room(&self.exceptions, plan);
     }
 
     pub(crate) fn generation(&self) -> u64 {

@@ -45,11 +45,11 @@ pub struct Start {
 
 /// A running switch.
 pub struct Switch {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     clock: Clock,
     prober: Prober,
     /// The live generation. To look at it where it is shared would write to what requests read.
-    live: Arc<Live>,
+    pub(crate) live: Arc<Live>,
     registry: Registry,
     threads: Vec<Thread>,
     sockets: Sockets,
@@ -186,6 +186,7 @@ impl Switch {
         let opened = self.sockets.open(&live, self.threads.len(), &mut Inherited::default())?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
+        self.shared.prepare(&live.plan);
         self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
         self.shared.holds.set_bytes_max(live.plan.hold_total_bytes_max);
         self.live = Arc::new(live);

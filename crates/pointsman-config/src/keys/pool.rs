@@ -44,6 +44,13 @@ pub(super) static POOL: Table = Table {
                       client's TLS.",
             },
             Key {
+                name: "on_down",
+                kind: Kind::Word(&["repick", "fail"]),
+                default: Default::Word("repick"),
+                doc: "What becomes of a sticky client whose server is down. `repick`: it gets another one, and stays \
+                      with that. `fail`: it gets 503 until its server is back.",
+            },
+            Key {
                 name: "health",
                 kind: Kind::Table(&HEALTH),
                 default: Default::Words("servers are not probed"),

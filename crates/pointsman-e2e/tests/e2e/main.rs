@@ -62,6 +62,7 @@ mod services;
 mod shares;
 mod slow_peers;
 mod stickiness;
+mod sticky_exceptions;
 mod stuck_outputs;
 mod succession;
 mod tcp;

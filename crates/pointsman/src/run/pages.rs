@@ -85,6 +85,10 @@ impl SwitchPages {
         let budget = switch.budget();
         let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
         self.metrics.render(buffers, &|pool, server| switch.server_now(pool, server), &mut text);
+        let clients = switch.sticky_clients_count();
+        let help = "Sticky clients that stay with another server than their hash says.";
+        let name = "pointsman_sticky_exceptions";
+        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {clients}\n"));
         Page::metrics(text)
     }
 

@@ -55,6 +55,7 @@ pub(super) struct Fixed {
     admin: Option<std::net::SocketAddr>,
     upstream_idle_connections_max: u32,
     splice_pipes_max: u32,
+    sticky_entries_max: u32,
     own_descriptor_tables: bool,
 }
 
@@ -66,6 +67,7 @@ impl Fixed {
             admin: plan.admin.as_ref().map(|admin| admin.bind),
             upstream_idle_connections_max: plan.upstream_idle_connections_max,
             splice_pipes_max: plan.splice_pipes_max,
+            sticky_entries_max: plan.sticky_entries_max,
             own_descriptor_tables: plan.own_descriptor_tables,
         }
     }
@@ -81,6 +83,7 @@ impl Fixed {
                 self.upstream_idle_connections_max != other.upstream_idle_connections_max,
             ),
             ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
+            ("sticky_entries_max", self.sticky_entries_max != other.sticky_entries_max),
             ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
