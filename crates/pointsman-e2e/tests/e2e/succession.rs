@@ -13,6 +13,7 @@ pointsman_e2e::for_threads!(
     on_one_address,
     twice,
     to_fewer_and_to_more_threads,
+    with_tables_of_their_own,
     keys_are_passed_on,
     an_open_exchange,
     a_silent_connection_asks_once_more,
@@ -67,6 +68,21 @@ fn to_fewer_and_to_more_threads(threads: usize) {
         switch.upgrade_to(&setup(others, &origin));
         switch.wait_for_predecessors();
         for _ in 0..40 {
+            assert_eq!(switch.get("/").status(), 200);
+        }
+    }
+}
+
+/// Threads that have descriptor tables of their own, before and after, or only after. Where the system refuses them they
+/// share one, and the same holds.
+fn with_tables_of_their_own(threads: usize) {
+    let origin = Origin::new("origin");
+    let own = |threads| setup(threads, &origin).top("own_descriptor_tables = true");
+    let mut switch = setup(threads, &origin).start();
+    for others in [own(threads), own(2), setup(3, &origin)] {
+        switch.upgrade_to(&others);
+        switch.wait_for_predecessors();
+        for _ in 0..20 {
             assert_eq!(switch.get("/").status(), 200);
         }
     }
