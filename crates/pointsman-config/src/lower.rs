@@ -349,6 +349,7 @@ impl<'a> Lowering<'a> {
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
             body_limits: self.body_limits(spec),
+            logs_query: self.spec.logs_query,
         }
     }
 

@@ -100,6 +100,8 @@ pub struct Listener {
     pub odd_names: OddNames,
     /// Every request field that `program` reads or changes, in lower case, each once.
     pub named_fields: Vec<Box<str>>,
+    /// Whether the access log has the queries of its requests.
+    pub logs_query: bool,
     /// The fields of the body that `program` names; absent where it names none.
     pub body_paths: Option<Arc<BodyPaths>>,
     /// How bodies are read for them.

@@ -2,18 +2,20 @@
 //!
 //! All of it happens between two waits: the thread's scratch space serves every connection.
 
+use std::ops::ControlFlow;
+
 use pointsman_config::{EncodedSlash, Listener, Target};
 use pointsman_h2::Oddity;
 use pointsman_http::{AnswerTo, Framing, HeadLimits, Method, OddNames, Refusal, RequestHead};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{DecidedBy, Decision, Halt, Outcome, Subject, Truths};
+use pointsman_rules::{DecidedBy, Decision, Field, Halt, Outcome, Subject, Truths, Value};
 use pointsman_view::{
     Connection, HOST_BYTES_MAX, PathOptions, Peer, RequestView, TrustedProxies, normal_form, normal_host,
     take_away_forwarding,
 };
 
 use crate::exchange::Exchange;
-use crate::facts::Text;
+use crate::facts::{Facts, Text};
 use crate::fault::Fault;
 use crate::onward::Request;
 use crate::session::Session;
@@ -74,10 +76,11 @@ fn decide_by_head<C: Transport>(
     let normal = fits((head, received), of_stream, listener, &peer).and_then(|()| {
         normal_form(head.path_and_query(received), path_options(listener), path).map_err(Fault::Path)
     });
-    let normal = normal.inspect_err(|_| note_facts(shard, head, received, &peer, None, exchange))?;
+    let normal =
+        normal.inspect_err(|_| note_facts(shard, listener, head, received, &peer, None, exchange))?;
     let place = Place { shard, local: &local, listener, live };
     let view = RequestView::new(head, received, &session.connection, normal, trusted_proxies(listener));
-    note_facts(shard, head, received, &peer, Some(&view), exchange);
+    note_facts(shard, listener, head, received, &peer, Some(&view), exchange);
     exchange.upgrade = head.upgrade(received, &listener.upgrades).map_err(Fault::Head)?.map(Box::new);
     let asks_for_protocol = of_http2.is_some_and(|stream| stream.asks_for_protocol);
     if asks_for_protocol && exchange.upgrade.is_none() {
@@ -133,6 +136,7 @@ pub(crate) fn default_target(listener: &Listener) -> Result<Target, Fault> {
 
 fn note_facts(
     shard: &Shard,
+    listener: &Listener,
     head: &RequestHead,
     received: &[u8],
     peer: &Peer,
@@ -149,8 +153,45 @@ fn note_facts(
     if let Some(host) = normal_host(head.authority(received), &mut scratch) {
         facts.note(Text::Host, host);
     }
-    facts.note(Text::Path, view.map_or(head.path_and_query(received), |view| view.path().path()));
+    match view {
+        Some(view) => {
+            facts.note(Text::Path, view.path().path());
+            note_content(&mut facts, head, view);
+        }
+        None => facts.note(Text::Path, without_query(head.path_and_query(received))),
+    }
+    facts.logs_query = listener.logs_query && view.is_some();
+    if let Some(query) = view.and_then(|view| view.path().query()).filter(|_| facts.logs_query) {
+        facts.note(Text::Query, query);
+    }
     exchange.keep(facts);
+}
+
+/// What a head says of the body; nothing where it says two things.
+fn note_content(facts: &mut Facts, head: &RequestHead, view: &RequestView<'_>) {
+    let mut types = 0;
+    view.each(&Field::ContentType, &mut |value| {
+        if let (0, Value::Text(media_type)) = (types, value) {
+            facts.note(Text::ContentType, media_type);
+        }
+        types += 1;
+        ControlFlow::Continue(())
+    });
+    if types > 1 {
+        return facts.forget(Text::ContentType);
+    }
+    facts.has_body = Some(head.framing() != Framing::None);
+    view.each(&Field::ContentLength, &mut |value| {
+        if let Value::Integer(bytes) = value {
+            facts.content_length = Some(bytes);
+        }
+        ControlFlow::Continue(())
+    });
+}
+
+/// A target that is refused stands in the log as it came; what may be secret does not.
+fn without_query(target: &[u8]) -> &[u8] {
+    target.split(|byte| *byte == b'?').next().unwrap_or_default()
 }
 
 pub(crate) fn head_limits(listener: &Listener) -> HeadLimits {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, Method, Unfinished, Upgrade, Version};
 use pointsman_net::Booking;
-use pointsman_telemetry::{Counts, Event};
+use pointsman_telemetry::{Counts, Event, Query};
 use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
@@ -179,7 +179,15 @@ impl Exchange {
             method: text(Text::Method),
             host: text(Text::Host),
             path: text(Text::Path),
+            query: match (facts.is_some_and(|facts| facts.logs_query), text(Text::Query)) {
+                (false, _) => Query::Unlogged,
+                (true, None) => Query::Absent,
+                (true, Some(query)) => Query::Text(query),
+            },
             version: facts.filter(|_| !self.is_connection).map(|_| version_text(self.version)),
+            content_type: text(Text::ContentType),
+            content_length: facts.and_then(|facts| facts.content_length),
+            has_body: facts.and_then(|facts| facts.has_body),
             rule: text(Text::Rule),
             unknown: text(Text::Unknown),
             limit: text(Text::Limit),

@@ -19,6 +19,11 @@ const USUAL_BYTES: usize = 256;
 pub(crate) struct Facts {
     /// The client, where the peer is a trusted proxy.
     pub(crate) client_ip: Option<IpAddr>,
+    /// Whether the log is to have the query; there may be none.
+    pub(crate) logs_query: bool,
+    /// Whether there is a body, where the head says it in one way.
+    pub(crate) has_body: Option<bool>,
+    pub(crate) content_length: Option<u64>,
     /// Words that rules gave.
     pub(crate) tags: Vec<Box<str>>,
     /// When each step was taken, from the first byte of the request.
@@ -33,6 +38,8 @@ pub(crate) enum Text {
     Method,
     Host,
     Path,
+    Query,
+    ContentType,
     Rule,
     /// Why the rule's condition ended unknown.
     Unknown,
@@ -61,6 +68,9 @@ impl Facts {
     fn new() -> Facts {
         Facts {
             client_ip: None,
+            logs_query: false,
+            has_body: None,
+            content_length: None,
             tags: Vec::new(),
             steps_us: [None; STEPS],
             bytes: Vec::with_capacity(USUAL_BYTES),
@@ -88,6 +98,9 @@ impl Facts {
 
     fn clear(&mut self) {
         self.client_ip = None;
+        self.logs_query = false;
+        self.has_body = None;
+        self.content_length = None;
         self.tags.clear();
         self.steps_us = [None; STEPS];
         self.bytes.clear();
@@ -145,11 +158,13 @@ mod tests {
         facts.client_ip = Some(IpAddr::from([192, 0, 2, 1]));
         facts.tags.push("gold".into());
         facts.steps_us[Step::FirstByte as usize] = Some(7);
+        (facts.logs_query, facts.has_body, facts.content_length) = (true, Some(true), Some(5));
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX - 100]);
         spares.give_back(facts);
         let mut facts = spares.take();
         assert!(facts.heap_bytes() > USUAL_BYTES, "they are the same again");
         assert_eq!(facts.steps_us, [None; STEPS]);
+        assert_eq!((facts.logs_query, facts.has_body, facts.content_length), (false, None, None));
         assert!(facts.client_ip.is_none() && facts.tags.is_empty() && facts.text(Text::Path).is_none());
 
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX + 1]);

@@ -211,8 +211,16 @@ pub struct Exchange<'a> {
     pub host: Option<&'a [u8]>,
     /// The path as it was sent.
     pub path: Option<&'a [u8]>,
+    /// The query of the target, where the log is to have it.
+    pub query: Query<'a>,
     /// The version of HTTP, as in `1.1`.
     pub version: Option<&'static str>,
+    /// The media type, in lower case.
+    pub content_type: Option<&'a [u8]>,
+    /// The bytes of the body, where the head says how many.
+    pub content_length: Option<u64>,
+    /// Whether the head says that there is a body; with what it says of it, or nothing of all this.
+    pub has_body: Option<bool>,
     /// The label of the rule that decided.
     pub rule: Option<&'a [u8]>,
     /// Why what its condition asks ended unknown, if it did.
@@ -235,6 +243,17 @@ pub struct Exchange<'a> {
     pub tags: &'a [Box<str>],
     /// What went wrong.
     pub error: Option<&'a str>,
+}
+
+/// A query as the log has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Query<'a> {
+    /// The log does not say it.
+    Unlogged,
+    /// There was none.
+    Absent,
+    /// What stood behind the `?`, nothing decoded.
+    Text(&'a [u8]),
 }
 
 impl<'a> Counts<'a> {
@@ -265,7 +284,11 @@ impl<'a> Exchange<'a> {
             method: None,
             host: None,
             path: None,
+            query: Query::Unlogged,
             version: None,
+            content_type: None,
+            content_length: None,
+            has_body: None,
             rule: None,
             unknown: None,
             limit: None,

@@ -1,6 +1,6 @@
 //! The line that an exchange leaves in the access log: one JSON object, absent facts left out.
 
-use crate::event::{Counts, Exchange};
+use crate::event::{Counts, Exchange, Query};
 use crate::json::{push_number, push_string};
 
 /// A key as one literal, with what stands around it. Keys are our own words, so nothing in them needs an escape.
@@ -60,7 +60,15 @@ fn push_request(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
     push_bytes(out, key!("method"), exchange.method);
     push_bytes(out, key!("host"), exchange.host);
     push_bytes(out, key!("path"), exchange.path);
+    match exchange.query {
+        Query::Unlogged => {}
+        Query::Absent => push_json(out, key!("query"), Some(b"null")),
+        Query::Text(query) => push_bytes(out, key!("query"), Some(query)),
+    }
     push_word(out, key!("version"), exchange.version.map(str::as_bytes));
+    push_bytes(out, key!("content_type"), exchange.content_type);
+    push_figure(out, key!("content_length"), exchange.content_length);
+    push_flag(out, key!("body"), exchange.has_body);
 }
 
 fn push_way(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
@@ -81,11 +89,7 @@ fn push_figures(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
     push_figure(out, key!("first_byte_us"), exchange.first_byte_us);
     push_figure(out, key!("total_us"), Some(total_us));
     push_figure(out, key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
-    push_json(
-        out,
-        key!("reused"),
-        exchange.reused.map(|reused| if reused { &b"true"[..] } else { b"false" }),
-    );
+    push_flag(out, key!("reused"), exchange.reused);
 }
 
 #[inline]
@@ -119,6 +123,11 @@ fn push_json(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
         out.extend_from_slice(key);
         out.extend_from_slice(value);
     }
+}
+
+#[inline]
+fn push_flag(out: &mut Vec<u8>, key: &'static [u8], flag: Option<bool>) {
+    push_json(out, key, flag.map(|flag| if flag { &b"true"[..] } else { b"false" }));
 }
 
 #[inline]
@@ -156,7 +165,11 @@ mod tests {
             method: Some(b"GET"),
             host: Some(b"a.example"),
             path: Some(b"/x"),
+            query: Query::Text(b"a=\"b"),
             version: Some("1.1"),
+            content_type: Some(b"application/json"),
+            content_length: Some(31),
+            has_body: Some(true),
             rule: Some(b"R1"),
             unknown: Some(b"malformed"),
             limit: Some(b"api"),
@@ -174,7 +187,8 @@ mod tests {
         let expected = concat!(
             r#"{"time":"2026-11-21T02:17:54.123Z","listener":"shop","client":"127.0.0.1:5555","#,
             r#""client_ip":"127.0.0.1","tls":"1.3","sni":"a.example","method":"GET","host":"a.example","#,
-            r#""path":"/x","version":"1.1","rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
+            r#""path":"/x","query":"a=\"b","version":"1.1","content_type":"application/json","#,
+            r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"connected_us":120,"#,
             r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"tags":["gold","a\"b"],"#,
@@ -189,13 +203,15 @@ mod tests {
         let exchange = Exchange {
             peer: Some((b"::1", 5555)),
             client_ip: Some(b"2001:db8::1"),
+            query: Query::Absent,
+            has_body: Some(false),
             ..Exchange::new(Counts::new(&listener))
         };
         let mut out = Vec::new();
         push_line(&mut out, b"T", &exchange);
         let expected = concat!(
             r#"{"time":"T","listener":"the \"shop\"","client":"[::1]:5555","client_ip":"2001:db8::1","#,
-            r#""request_bytes":0,"response_bytes":0,"total_us":0}"#,
+            r#""query":null,"body":false,"request_bytes":0,"response_bytes":0,"total_us":0}"#,
             "\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);

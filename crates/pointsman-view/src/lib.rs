@@ -29,7 +29,7 @@ pub use forwarding::{Forwarding, ForwardingModes, Peer, add_forwarding_lines, ta
 pub use host::{HOST_BYTES_MAX, default_authority, normal_host};
 pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
 pub use query::{QueryValue, query_values};
-pub use recorded::{Known, Recorded};
+pub use recorded::{Known, Recorded, RecordedBody};
 pub use request::RequestView;
 pub use unread::{ConnectionView, HelloFacts};
 // What a document or form may be is among the options of bodies.

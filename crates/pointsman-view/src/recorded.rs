@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pointsman_rules::{Cause, Field, Subject, Value};
+use pointsman_rules::{Cause, Field, Place, Subject, Value};
 
 /// Which fields a record says. Of each of them it says all, also that there is none of it; of the others it says
 /// nothing.
@@ -30,12 +30,30 @@ pub struct Known<'a> {
     pub request: bool,
     /// `host`.
     pub host: bool,
-    /// `url`, `query`, `query["k"]`.
+    /// `url`.
     pub target: bool,
+    /// `query`, `query["k"]`.
+    pub query: bool,
+    /// `content_type`, `content_length`.
+    pub content: bool,
+    /// The fields of the body.
+    pub body: RecordedBody,
     /// `version`.
     pub version: bool,
     /// The names of header fields, in lower case.
     pub headers: &'a [&'a str],
+}
+
+/// What a record says of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordedBody {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// That there was none.
+    Absent,
+    /// How many bytes it had.
+    Bytes(u64),
 }
 
 impl Known<'_> {
@@ -59,14 +77,17 @@ impl Known<'_> {
             | Field::TlsClientFingerprint => self.handshake,
             Field::Method | Field::Path => self.request,
             Field::Host => self.host,
-            Field::Url | Field::Query | Field::QueryParam(_) => self.target,
+            Field::Url => self.target,
+            Field::Query | Field::QueryParam(_) => self.query,
             Field::Version => self.version,
             Field::Header(name) => self.headers.contains(&&**name),
-            Field::Cookie(_)
-            | Field::ContentType
-            | Field::ContentLength
-            | Field::Upgrade
-            | Field::Payload(_) => false,
+            Field::ContentType | Field::ContentLength => self.content,
+            Field::Cookie(_) | Field::Upgrade => false,
+            Field::Payload(payload) => match self.body {
+                RecordedBody::Unknown => false,
+                RecordedBody::Absent => true,
+                RecordedBody::Bytes(_) => payload.place == Place::Size,
+            },
         }
     }
 }
@@ -88,6 +109,12 @@ impl<'a> Recorded<'a> {
 
 impl Subject for Recorded<'_> {
     fn each(&self, field: &Field, see: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>) {
+        if let (Field::Payload(payload), RecordedBody::Bytes(bytes)) = (field, self.known.body)
+            && payload.place == Place::Size
+        {
+            let _wants_more = see(Value::Integer(bytes));
+            return;
+        }
         if self.known.holds(field) {
             self.subject.each(field, see);
         }
@@ -104,6 +131,36 @@ mod tests {
 
     use super::*;
     use crate::{Connection, ConnectionView};
+
+    /// What a record says of a body is all that is known of it.
+    #[test]
+    fn bodies_are_known_as_far_as_they_are_written_down() {
+        let connection = Connection { src: None, dst: None, proxied: None, tls: None };
+        let view = ConnectionView::new(&connection, None);
+        for (body, condition, expected) in [
+            (RecordedBody::Unknown, "body.size > 5", None),
+            (RecordedBody::Unknown, "json.a exists", None),
+            (RecordedBody::Absent, "body.size exists", Some(false)),
+            (RecordedBody::Absent, "json.a exists || xml.a == \"b\" || form[\"c\"] exists", Some(false)),
+            (RecordedBody::Bytes(6), "body.size > 5", Some(true)),
+            (RecordedBody::Bytes(5), "body.size > 5", Some(false)),
+            (RecordedBody::Bytes(5), "json.a exists", None),
+        ] {
+            let known = Known { body, ..Known::default() };
+            assert_eq!(decided(&Recorded::new(&view, known), condition), expected, "{body:?} {condition}");
+        }
+    }
+
+    /// Nothing where it is not known.
+    fn decided(recorded: &Recorded<'_>, condition: &str) -> Option<bool> {
+        let rules = format!("if ({condition}) {{ reject(); }} else {{ discard(); }}");
+        let program = compile(&rules, &Targets::Any).expect("a rule set").program;
+        match program.decide_plainly(recorded).outcome {
+            Outcome::Terminal(pointsman_rules::Terminal::Reject { .. }) => Some(true),
+            Outcome::Terminal(_) => Some(false),
+            _ => None,
+        }
+    }
 
     /// What each rule set decides of a connection of which only `srcip`, 10.0.0.1, is written down.
     #[test]

@@ -137,3 +137,64 @@ R3: if (path == \"/gone\") { redirect(301, \"https://a.example/\"); }\n";
     assert_eq!(other.code, 1, "{}", other.output());
     assert!(other.stdout.contains("1  R2 -> reject(404)  becomes  R2 -> reject(403)"), "{}", other.output());
 }
+
+/// The log can have queries, says of each request whether it had a body, and of a refused target no query.
+#[test]
+fn a_log_with_queries() {
+    let origin = Origin::new("a");
+    for (top, has_query) in [("query = true", true), ("", false)] {
+        let setup = Setup::new(1).top(&format!("[access_log]\npath = \"access.log\"\n{top}")).pool_at(
+            "standard",
+            "",
+            &[("one", origin.address())],
+        );
+        let mut switch = setup.start();
+        let mut client = Client::plain(switch.address("shop"));
+        client.get("/a?token=secret");
+        client.get("/b");
+        let body = "POST /c HTTP/1.1\r\nHost: a.example\r\nContent-Type: Application/JSON; charset=utf-8\r\nContent-Length: 7\r\n\r\n{\"a\":1}";
+        client.send(body);
+        assert_eq!(client.response().status(), 200);
+        client.send("GET /%zz?token=secret HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        assert_eq!(client.response().status(), 400);
+        // When it has ended, all is written.
+        switch.signal("TERM");
+        assert_eq!(switch.wait_for_exit(), Some(0));
+        let log = switch.folder().join("access.log");
+        let log = std::fs::read_to_string(log).expect("a log");
+        let lines: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(
+            lines.iter().map(|line| line["body"].as_bool()).collect::<Vec<_>>(),
+            [Some(false), Some(false), Some(true), None]
+        );
+        assert_eq!(
+            (&lines[2]["content_type"], &lines[2]["content_length"]),
+            (&"application/json".into(), &7.into())
+        );
+        assert_eq!(lines[3]["path"], "/%zz");
+        assert_eq!(
+            lines.iter().filter(|line| line.to_string().contains("secret")).count(),
+            usize::from(has_query)
+        );
+        if has_query {
+            assert_eq!(lines[0]["query"], "token=secret");
+            assert!(lines[1]["query"].is_null() && lines[1].get("query").is_some());
+        }
+        let rules = "R1: if (query[\"token\"] == \"secret\") { reject(); }\nR2: if (json.a == 2) { reject(); }\n\
+                     R3: if (content_type == \"application/json\" && body.size > 6) { reject(); }\n";
+        std::fs::write(switch.folder().join("new.rules"), rules).expect("a writable folder");
+        let finished = pointsman(switch.folder(), &["replay", "access.log", "new.rules", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        let counts = ["changed", "untold"].map(|key| report[key].as_u64().expect("a number"));
+        assert_eq!(counts, if has_query { [1, 1] } else { [0, 3] }, "{report}");
+        let wanted: Vec<_> = report["not_written_down"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| one["what"].clone())
+            .collect();
+        assert_eq!(wanted.contains(&"`query[\"token\"]`".into()), !has_query, "{report}");
+        assert_eq!(wanted.contains(&"`json.a`".into()), has_query, "{report}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use pointsman_http::{Version, is_field_value};
 
-use super::record::{Client, Format, Host, Record, Request, Target, Tls};
+use super::record::{Client, Format, Host, Query, Record, Request, Target, Tls};
 
 const NO_LINE: &str = "it is of no log format that is known";
 
@@ -118,6 +118,8 @@ fn read_request(line: &[u8], headers: Vec<(&'static str, Option<Vec<u8>>)>) -> O
     Some(Request {
         method: line.get(..method_end)?.to_vec(),
         target: Target::Whole(line.get(method_end + 1..target_end)?.to_vec()),
+        query: Query::Unknown,
+        content: None,
         version,
         host: Host::Unknown,
         headers,

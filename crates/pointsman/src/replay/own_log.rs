@@ -3,7 +3,7 @@
 use pointsman_http::Version;
 use serde_json::{Map, Value};
 
-use super::record::{Client, Decided, Format, Host, Record, Request, Target, Tls};
+use super::record::{Client, Content, Decided, Format, Host, Query, Record, Request, Target, Tls};
 
 const NOT_OURS: &str = "it is JSON, but no line of an access log";
 
@@ -56,10 +56,41 @@ fn request(facts: &Map<String, Value>, method: &str) -> Result<Request, &'static
     Ok(Request {
         method: method.as_bytes().to_vec(),
         target: Target::Path(path.as_bytes().to_vec()),
+        query: query(facts)?,
+        content: content(facts)?,
         version,
         host: Host::Known(text(facts, "host")?.map(|host| host.as_bytes().to_vec())),
         headers: Vec::new(),
     })
+}
+
+/// `null` where there was none; nothing where the log leaves queries out.
+fn query(facts: &Map<String, Value>) -> Result<Query, &'static str> {
+    if facts.get("query") == Some(&Value::Null) {
+        return Ok(Query::Known(None));
+    }
+    Ok(match text(facts, "query")? {
+        // Bytes that are no text are lost in JSON.
+        Some(query) if !query.contains(char::REPLACEMENT_CHARACTER) => {
+            Query::Known(Some(query.as_bytes().to_vec()))
+        }
+        _ => Query::Unknown,
+    })
+}
+
+/// Nothing in a log that does not say whether there was a body.
+fn content(facts: &Map<String, Value>) -> Result<Option<Content>, &'static str> {
+    let has_body = match facts.get("body") {
+        None => return Ok(None),
+        Some(Value::Bool(has_body)) => *has_body,
+        Some(_) => return Err(NOT_OURS),
+    };
+    let length = match facts.get("content_length") {
+        None => None,
+        Some(length) => Some(length.as_u64().ok_or(NOT_OURS)?),
+    };
+    let media_type = text(facts, "content_type")?.map(|name| name.as_bytes().to_vec());
+    Ok(Some(Content { media_type, length, has_body }))
 }
 
 fn version_of(version: &str) -> Result<&'static str, &'static str> {
@@ -89,7 +120,7 @@ mod tests {
     fn every_fact_that_rules_ask_for_is_read() {
         let line = r#"{"time":"2026-11-21T02:17:54.123Z","listener":"shop","client":"[2001:db8::7]:5555",
             "client_ip":"192.0.2.7","tls":"1.3","sni":"shop.example","method":"GET","host":"shop.example",
-            "path":"/x","version":"2","rule":"R1","unknown":"limit","pool":"standard","server":"big","status":200,
+            "path":"/x","query":"a=b","version":"2","content_type":"text/xml","content_length":5,"body":true,"rule":"R1","unknown":"limit","pool":"standard","server":"big","status":200,
             "request_bytes":120,"response_bytes":1300,"total_us":1200,"tags":["gold"],"error":"…"}"#;
         let record = read(line.as_bytes()).expect("a line of ours");
         let expected = Record {
@@ -101,6 +132,12 @@ mod tests {
             request: Some(Request {
                 method: b"GET".to_vec(),
                 target: Target::Path(b"/x".to_vec()),
+                query: Query::Known(Some(b"a=b".to_vec())),
+                content: Some(Content {
+                    media_type: Some(b"text/xml".to_vec()),
+                    length: Some(5),
+                    has_body: true,
+                }),
                 version: Some(Version::Http2),
                 host: Host::Known(Some(b"shop.example".to_vec())),
                 headers: Vec::new(),
@@ -128,6 +165,12 @@ mod tests {
         assert_eq!(plain.tls, Tls::Plain);
         let request = plain.request.expect("it has one");
         assert_eq!((request.host, request.version), (Host::Known(None), None));
+        assert_eq!((request.query, request.content), (Query::Unknown, None));
+        let bare =
+            br#"{"listener":"a","client":"10.0.0.1:5","method":"GET","path":"/","query":null,"body":false}"#;
+        let request = read(bare).expect("a line of ours").request.expect("it has one");
+        let content = Content { media_type: None, length: None, has_body: false };
+        assert_eq!((request.query, request.content), (Query::Known(None), Some(content)));
     }
 
     #[test]
@@ -143,6 +186,9 @@ mod tests {
             r#"{"listener":"a","client":"unix:","method":"GET"}"#,
             r#"{"listener":"a","client":"unix:","tls":"2"}"#,
             r#"{"listener":"a","client":"unix:","rule":1}"#,
+            r#"{"listener":"a","client":"unix:","method":"GET","path":"/","body":1}"#,
+            r#"{"listener":"a","client":"unix:","method":"GET","path":"/","body":true,"content_length":-1}"#,
+            r#"{"listener":"a","client":"unix:","method":"GET","path":"/","query":1}"#,
             r#"{"remote_addr":"10.0.0.1","request":"GET / HTTP/1.1"}"#,
         ] {
             assert!(read(line.as_bytes()).is_err(), "{line}");

@@ -71,6 +71,10 @@ pub(super) struct Request {
     pub(super) method: Vec<u8>,
     /// As it came with its query, or the path alone in normal form.
     pub(super) target: Target,
+    /// Beside a path alone.
+    pub(super) query: Query,
+    /// What the head said of the body.
+    pub(super) content: Option<Content>,
     pub(super) version: Option<Version>,
     pub(super) host: Host,
     /// Fields of the head, with their values where they were there.
@@ -81,6 +85,21 @@ pub(super) struct Request {
 pub(super) enum Target {
     Whole(Vec<u8>),
     Path(Vec<u8>),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Query {
+    Unknown,
+    Known(Option<Vec<u8>>),
+}
+
+/// What a head said of the body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Content {
+    /// The media type alone.
+    pub(super) media_type: Option<Vec<u8>>,
+    pub(super) length: Option<u64>,
+    pub(super) has_body: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use pointsman_config::Protocol;
 use pointsman_http::{Refusal, RequestHead, TargetForm, Version};
 use pointsman_rules::{DecidedBy, Decision, Field, Outcome, Program, Subject};
 use pointsman_view::{
-    Connection, ConnectionView, HelloFacts, Known, Proxied, Recorded, RequestView, TlsFacts, TrustedProxies,
-    normal_form,
+    Connection, ConnectionView, HelloFacts, Known, Proxied, Recorded, RecordedBody, RequestView, TlsFacts,
+    TrustedProxies, normal_form,
 };
 
-use super::record::{Client, Host, Record, Request, Target, Tls};
+use super::record::{Client, Host, Query, Record, Request, Target, Tls};
 use super::stand::Stand;
 
 /// Of a request whose host was not written down. No rule sees it.
@@ -75,11 +75,15 @@ impl Asking<'_> {
         // Whom the log names was worked out when it was written.
         let trusted = TrustedProxies { networks: &[], unix: false };
         let view = RequestView::new(head, bytes, &connection, path, trusted);
+        let is_whole = matches!(request.target, Target::Whole(_));
         let headers: Vec<&str> = request.headers.iter().map(|(name, _)| *name).collect();
         let known = Known {
             request: true,
             host: request.host != Host::Unknown || self.host.is_some() || head.form() == TargetForm::Absolute,
-            target: matches!(request.target, Target::Whole(_)),
+            target: is_whole,
+            query: is_whole || request.query != Query::Unknown,
+            content: request.content.is_some(),
+            body: body(request),
             version: request.version.is_some_and(|version| version == head.version()),
             headers: &headers,
             ..known(stand, record, &tls)
@@ -228,7 +232,14 @@ fn known(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Known<'static> 
 /// Writes the head again and reads it as the switch does; the error is the sentence that refuses it.
 fn read(request: &Request, host: Option<&[u8]>, stand: &Stand, room: &mut Room) -> Result<(), &'static str> {
     let (Target::Whole(target) | Target::Path(target)) = &request.target;
-    let texts = [&request.method[..], target, host.unwrap_or_default()];
+    let media_type = request.content.as_ref().and_then(|content| content.media_type.as_deref());
+    let texts = [
+        &request.method[..],
+        target,
+        query_of(request).unwrap_or_default(),
+        media_type.unwrap_or_default(),
+        host.unwrap_or_default(),
+    ];
     if texts.iter().any(|text| text.iter().any(|byte| matches!(byte, b'\r' | b'\n'))) {
         // It would be another line of the head.
         return Err(Refusal::Syntax.sentence());
@@ -252,6 +263,22 @@ fn read(request: &Request, host: Option<&[u8]>, stand: &Stand, room: &mut Room) 
     Ok(())
 }
 
+/// Beside a path alone.
+fn query_of(request: &Request) -> Option<&[u8]> {
+    match &request.query {
+        Query::Known(query) => query.as_deref(),
+        Query::Unknown => None,
+    }
+}
+
+fn body(request: &Request) -> RecordedBody {
+    match request.content.as_ref().map(|content| (content.has_body, content.length)) {
+        None | Some((true, None)) => RecordedBody::Unknown,
+        Some((false, _)) => RecordedBody::Absent,
+        Some((true, Some(bytes))) => RecordedBody::Bytes(bytes),
+    }
+}
+
 /// `shop.example:8080` of `http://shop.example:8080/x?y`.
 fn authority(target: &[u8]) -> &[u8] {
     let behind = target.windows(3).position(|window| window == b"://").map_or(0, |at| at + 3);
@@ -266,8 +293,22 @@ fn write(request: &Request, host: Option<&[u8]>, to: &mut Vec<u8>) {
     let is_http10 = request.version == Some(Version::Http10) || host.is_none();
     let version: &[u8] = if is_http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" };
     to.clear();
-    for part in [&request.method[..], b" ", target, version] {
+    for part in [&request.method[..], b" ", target] {
         to.extend_from_slice(part);
+    }
+    if let Some(query) = query_of(request) {
+        to.push(b'?');
+        to.extend_from_slice(query);
+    }
+    to.extend_from_slice(version);
+    let content = request.content.as_ref();
+    if let Some(media_type) = content.and_then(|content| content.media_type.as_deref()) {
+        for part in [&b"content-type: "[..], media_type, b"\r\n"] {
+            to.extend_from_slice(part);
+        }
+    }
+    if let Some(length) = content.and_then(|content| content.length) {
+        to.extend_from_slice(format!("content-length: {length}\r\n").as_bytes());
     }
     let fields = request.headers.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
     for (name, value) in host.map(|host| ("host", host)).into_iter().chain(fields) {
