@@ -1,6 +1,7 @@
 //! Every key of a configuration, as data: what parsing accepts, what suggestions offer and what the
 //! reference prints are read from these tables and from nowhere else.
 
+mod access_log;
 mod balance;
 mod health;
 mod limit;
@@ -9,6 +10,7 @@ mod pool;
 mod table;
 
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
+use access_log::ACCESS_LOG;
 pub(crate) use balance::{HASH, SOURCE_ADDRESS};
 use limit::LIMIT;
 use listener_tls::LISTENER_TLS;
@@ -228,26 +230,6 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::Table(&ADMIN),
             default: Default::Words("no admin listener"),
             doc: "Where the switch shows itself.",
-        },
-    ]],
-};
-
-static ACCESS_LOG: Table = Table {
-    header: "[access_log]",
-    doc: "One JSON object a line for each request. Without this table there is no access log.",
-    groups: &[&[
-        Key {
-            name: "path",
-            kind: Kind::Text("a path, or `-`"),
-            default: Default::Required,
-            doc: "The file that lines are appended to; `-` is standard output. A FIFO need not have a reader yet.",
-        },
-        Key {
-            name: "query",
-            kind: Kind::Boolean,
-            default: Default::Boolean(false),
-            doc: "Whether lines have the query of a request. Tokens and personal data stand there; \
-                  `pointsman replay` can tell then what rules decide by it.",
         },
     ]],
 };
