@@ -13,6 +13,7 @@ mod memory;
 mod pressure;
 mod reloads;
 mod successions;
+mod tls_sessions;
 mod tunnels;
 
 use std::io::Write;

@@ -72,7 +72,6 @@ mod tls_clients;
 mod tls_failures;
 mod tls_fields;
 mod tls_passthrough;
-mod tls_sessions;
 mod tunnels;
 mod unix_sockets;
 mod upgrades;
