@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
 
 use crate::{Origin, Pair, Switch, binary};
 
@@ -20,6 +23,7 @@ pub struct Setup {
     pools: String,
     files: Vec<(String, String)>,
     shell_line: Option<String>,
+    standard_input: Option<Arc<OwnedFd>>,
     program: Option<PathBuf>,
 }
 
@@ -43,6 +47,7 @@ impl Setup {
             pools: String::new(),
             files: Vec::new(),
             shell_line: None,
+            standard_input: None,
             program: None,
         };
         setup.listeners.push(Listener { name: "shop".to_owned(), ..Listener::default() });
@@ -181,6 +186,13 @@ impl Setup {
         self
     }
 
+    /// What the switch, or the line of shell before it, has as standard input.
+    #[must_use]
+    pub fn standard_input(mut self, input: OwnedFd) -> Self {
+        self.standard_input = Some(Arc::new(input));
+        self
+    }
+
     /// Another build of the switch than the one beside the running test.
     #[must_use]
     pub fn program(mut self, program: &Path) -> Self {
@@ -190,6 +202,11 @@ impl Setup {
 
     pub(crate) fn program_or_built(&self) -> &Path {
         self.program.as_deref().unwrap_or_else(|| binary::program())
+    }
+
+    pub(crate) fn input(&self) -> Stdio {
+        let input = self.standard_input.as_ref();
+        input.map_or_else(Stdio::null, |input| input.try_clone().expect("descriptors").into())
     }
 
     pub(crate) fn shell_line(&self) -> Option<&str> {

@@ -29,7 +29,7 @@ impl Switch {
     pub fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         setup.write(folder.path());
-        Self::run_after(folder, setup.program_or_built(), setup.shell_line())
+        Self::run_after(folder, setup.program_or_built(), setup.shell_line(), setup.input())
     }
 
     /// Starts the switch in a folder that holds a `pointsman.toml`, and waits until it is ready.
@@ -38,11 +38,11 @@ impl Switch {
     /// When it does not become ready; prints what it said.
     #[must_use]
     pub fn run(folder: TempDir) -> Self {
-        Self::run_after(folder, binary::program(), None)
+        Self::run_after(folder, binary::program(), None, Stdio::null())
     }
 
     /// The same, in a shell that has run a line before it becomes the switch.
-    fn run_after(folder: TempDir, program: &Path, line: Option<&str>) -> Self {
+    fn run_after(folder: TempDir, program: &Path, line: Option<&str>, input: Stdio) -> Self {
         let mut command = match line {
             None => Command::new(program),
             Some(line) => {
@@ -53,7 +53,7 @@ impl Switch {
         };
         // From another folder, so that every path must be taken relative to the configuration.
         command.arg("run").arg("--config").arg(folder.path().join("pointsman.toml")).current_dir("/");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let stdout = Lines::of(child.stdout.take().expect("piped"));
         let stderr = Lines::of(child.stderr.take().expect("piped"));

@@ -1,5 +1,6 @@
 //! `pointsman run`: start, reload on SIGHUP or a changed file, drain on SIGTERM, make room for a new process on SIGUSR2.
 
+mod activation;
 mod aside;
 mod control;
 mod descriptors;
@@ -159,7 +160,10 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
 fn handed_over(predecessor: Option<&Predecessor>) -> std::io::Result<(Keys, Legacy)> {
     match predecessor {
         Some(predecessor) => Ok((predecessor.keys()?, predecessor.legacy()?)),
-        None => Ok((Keys::random().map_err(std::io::Error::other)?, Legacy::default())),
+        None => {
+            let keys = Keys::random().map_err(std::io::Error::other)?;
+            Ok((keys, Legacy { sockets: activation::sockets(), admin: None }))
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What systemd is told, over a socket as it makes it.
 
+use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 
 use pointsman_e2e::{Origin, PATIENCE, Setup, Switch};
 
-pointsman_e2e::for_threads!(from_start_to_end, an_upgrade, signs_of_life, nobody_listens);
+pointsman_e2e::for_threads!(from_start_to_end, an_upgrade, signs_of_life, nobody_listens, sockets_of_systemd);
 
 /// Who hears what a service says of itself.
 struct Manager {
@@ -97,4 +98,23 @@ fn nobody_listens(threads: usize) {
     assert_eq!(switch.get("/").status(), 200);
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// A socket that is open already belongs to the listener of its address, and to all threads; an upgrade passes it on.
+fn sockets_of_systemd(threads: usize) {
+    let origin = Origin::new("origin");
+    let socket = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = socket.local_addr().expect("bound");
+    let line = "exec 3<&0 </dev/null && export LISTEN_FDS=1 LISTEN_PID=$$";
+    let setup = Setup::new(threads).listener(&format!("bind = \"{address}\"")).pool("standard", &[&origin]);
+    let mut switch = setup.clone().after(line).standard_input(socket.into()).start();
+    assert_eq!(switch.address("shop"), address);
+    for _ in 0..20 {
+        assert_eq!(switch.get("/").status(), 200);
+    }
+    switch.upgrade_to(&setup);
+    switch.wait_for_predecessors();
+    for _ in 0..20 {
+        assert_eq!(switch.get("/").status(), 200);
+    }
 }
