@@ -108,7 +108,7 @@ pub(crate) fn may_read(origin: &str, admin: Option<&Admin>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pointsman_config::{AdminClient, Plan};
+    use pointsman_config::{AdminClient, AdminUse, Plan};
 
     use super::*;
     use crate::route::ROUTES;
@@ -125,9 +125,12 @@ mod tests {
         );
         std::fs::write(&path, text).expect("a writable folder");
         std::fs::write(folder.path().join("tokens"), format!("deploy {TOKEN}\n")).expect("a writable folder");
-        let client = AdminClient::of(&path).unwrap_or_else(|_| panic!("it is good: {keys}"));
+        let client =
+            AdminClient::of(&path, AdminUse::Change).unwrap_or_else(|_| panic!("it is good: {keys}"));
         let has_token = client.expect("there is an admin listener").token.is_some();
         assert_eq!(has_token, keys.contains("token_file"), "{keys}");
+        let reader = AdminClient::of(&path, AdminUse::Read).unwrap_or_else(|_| panic!("it is good: {keys}"));
+        assert!(reader.is_some_and(|client| client.token.is_none()), "on the loopback reading needs none");
         let loaded = Plan::load(&path, None).unwrap_or_else(|_| panic!("it is good: {keys}"));
         loaded.plan.admin.expect("there is an admin listener")
     }

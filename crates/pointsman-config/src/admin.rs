@@ -32,8 +32,17 @@ pub struct Admin {
 pub struct AdminClient {
     /// Where the switch listens for it.
     pub address: SocketAddr,
-    /// The first token of the file; absent where no file is named.
+    /// The first token of the file; absent where no file is named, or where what is asked needs none.
     pub token: Option<String>,
+}
+
+/// What a command wants of a running switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminUse {
+    /// To look. On the loopback that needs no token, so that whoever may not read its file may look, too.
+    Read,
+    /// To change something, which always needs one.
+    Change,
 }
 
 impl AdminClient {
@@ -42,7 +51,7 @@ impl AdminClient {
     ///
     /// # Errors
     /// What is wrong with this part of the file, or that the file cannot be read.
-    pub fn of(path: &Path) -> Result<Option<AdminClient>, Problems> {
+    pub fn of(path: &Path, wanted: AdminUse) -> Result<Option<AdminClient>, Problems> {
         let (_, content) = WatchedFile::read(path);
         let source = content.and_then(text).map_err(|error| Problems::cannot_read(path, &error))?;
         let (table, errors) = syntax::parse(&source);
@@ -55,13 +64,15 @@ impl AdminClient {
         // What is wrong elsewhere in the file is for the switch to say.
         let spec = AdminSpec::read(&section);
         let folder = path.parent().unwrap_or(Path::new(""));
-        let token = spec.token_file.as_ref().and_then(|file| first_token(file, folder, &findings));
+        let is_local = spec.bind.as_ref().is_some_and(|bind| reached_at(bind.value).ip().is_loopback());
+        let token_file = spec.token_file.as_ref().filter(|_| wanted == AdminUse::Change || !is_local);
+        let token = token_file.and_then(|file| first_token(file, folder, &findings));
         if let Some(bind) = spec.bind.as_ref().filter(|bind| bind.value.port() == 0) {
             let message = "port 0 is any free port, and no command can find it";
             findings.error(bind.span, message, "name a port, as in `127.0.0.1:9090`");
         }
         match &spec.bind {
-            Some(bind) if bind.value.port() != 0 && spec.token_file.is_some() == token.is_some() => {
+            Some(bind) if bind.value.port() != 0 && token_file.is_some() == token.is_some() => {
                 Ok(Some(AdminClient { address: reached_at(bind.value), token }))
             }
             _ => Err(Problems::of(path, &source, findings)),

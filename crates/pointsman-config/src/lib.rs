@@ -32,7 +32,7 @@ mod tls;
 mod tokens;
 mod watch;
 
-pub use admin::{Admin, AdminClient};
+pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};

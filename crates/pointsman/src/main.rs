@@ -1,5 +1,6 @@
 //! The command line: which command, and its exit status.
 
+mod admin_client;
 mod ask;
 mod check;
 mod demo;
@@ -10,6 +11,7 @@ mod reload;
 mod replay;
 mod run;
 mod test;
+mod top;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -37,6 +39,7 @@ pointsman, a secure content switch
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
     pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman reload [--dry-run]         the running switch reads its files again, or what that would change
+    pointsman top [--once] [--json]      what the running switch does now: rates, times, rules, servers
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Some("replay") => replay::replay(rest),
         Some("diff") => diff::diff(rest),
         Some("reload") => reload::reload(rest),
+        Some("top") => top::top(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {
@@ -70,9 +74,9 @@ fn main() -> ExitCode {
 }
 
 fn no_command(word: &str) -> String {
-    const COMMANDS: [&str; 10] =
-        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "demo"];
-    const OTHER_NAMES: [(&str, &str); 8] = [
+    const COMMANDS: [&str; 11] =
+        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "top", "demo"];
+    const OTHER_NAMES: [(&str, &str); 10] = [
         ("format", "fmt"),
         ("validate", "check"),
         ("lint", "check"),
@@ -81,6 +85,8 @@ fn no_command(word: &str) -> String {
         ("compare", "diff"),
         ("trace", "explain"),
         ("why", "explain"),
+        ("stats", "top"),
+        ("status", "top"),
     ];
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
     match other.or_else(|| Suggestions::default().nearest(word, COMMANDS)) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::Arg;
-use pointsman_config::AdminClient;
+use pointsman_config::{AdminClient, AdminUse};
 use pointsman_rules::Colour;
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ fn text(body: &Value, name: &str) -> String {
 /// Where the switch is, and the token to show; the error is a text for people.
 fn found(config: &Path) -> Result<(AdminClient, String), String> {
     let name = config.display();
-    let client = AdminClient::of(config).map_err(|problems| {
+    let client = AdminClient::of(config, AdminUse::Change).map_err(|problems| {
         let help = if problems.is_unreadable() { "help: name one with `--config FILE`\n" } else { "" };
         format!("{}{help}", problems.render(terminal::colour(&io::stderr())))
     })?;

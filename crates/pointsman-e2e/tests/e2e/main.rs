@@ -72,6 +72,7 @@ mod tls_clients;
 mod tls_failures;
 mod tls_fields;
 mod tls_passthrough;
+mod top;
 mod tunnels;
 mod unix_sockets;
 mod upgrades;
