@@ -20,6 +20,15 @@ pub struct Tests {
     pub(crate) scope: Scope,
 }
 
+/// What stands in a file of tests.
+#[derive(Clone, Debug, Default)]
+pub struct Further {
+    /// In the order of the text.
+    pub cases: Vec<TestCase>,
+    /// What is said of all requests.
+    pub assertions: Assertions,
+}
+
 /// `test "name" { request … expect R1 -> fast }`
 #[derive(Clone, Debug)]
 pub struct TestCase {

@@ -71,9 +71,10 @@ fn what_is_expected_is_held_against_what_is_decided() {
     ] {
         let case = |expected: &str| {
             let source = format!("test \"a\" {{ request {request} expect {expected} }}");
-            let (cases, warnings) = compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
+            let (further, warnings) =
+                compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
             assert_eq!(warnings, [], "{source}");
-            cases.into_iter().next().expect("one")
+            further.cases.into_iter().next().expect("one")
         };
         let met = case(expected);
         assert!(is_met(&program, &met), "{met:?}");
@@ -121,9 +122,10 @@ else: routeTo(slow);
     ] {
         let case = |expected: &str| {
             let source = format!("test \"a\" {{ request {request} expect {expected} }}");
-            let (cases, warnings) = compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
+            let (further, warnings) =
+                compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
             assert_eq!(warnings, [], "{source}");
-            cases.into_iter().next().expect("one")
+            further.cases.into_iter().next().expect("one")
         };
         let (outcome, _) = expected.split_once(" with ").expect("effects");
         for met in [expected, outcome] {
@@ -151,12 +153,13 @@ fn a_file_of_its_own_knows_the_rules_and_adds_nothing_to_them() {
         ("test \"a\" { request json.a 1 expect default }", &["Warning: no rule asks for `json.a`"]),
         ("test \"a\" { request json.a 1 expect else -> fast }", &["Error: the rule set has no `else:`"]),
         ("test \"a\" { request path \"/\" expect R1 -> fast }", &["Error: no rule has the label `R1`"]),
-        ("R2: if (path == \"/\") { reject(); }", &["Error: a file of tests holds tests alone"]),
-        ("on_unknown skip;", &["Error: a file of tests holds tests alone"]),
         (
-            "assert \"a\": never (path == \"/\") -> fast;",
-            &["Warning: nothing proves an assertion in a file of tests"],
+            "R2: if (path == \"/\") { reject(); }",
+            &["Error: a file of tests holds tests and assertions alone"],
         ),
+        ("on_unknown skip;", &["Error: a file of tests holds tests and assertions alone"]),
+        ("assert \"a\": never (path == \"/\") -> fast;", &[]),
+        ("assert \"a\": never (xml.q:b == \"/\") -> fast;", &["Error: the prefix `q` is not declared"]),
         ("test \"a\" { request", &["Error: expected a field, found the end of the file"]),
     ] {
         let mut found = further(&compiled, tests);

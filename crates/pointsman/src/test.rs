@@ -1,5 +1,6 @@
 //! `pointsman test`: the tests of a rule set, run by the engine that decides requests.
 
+mod assertion;
 mod coverage;
 mod generate;
 mod mutants;

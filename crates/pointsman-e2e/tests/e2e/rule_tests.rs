@@ -1,6 +1,6 @@
 //! `pointsman test`: what it says of tests, and how it ends.
 
-use pointsman_e2e::{Finished, Origin, Setup, ends, pointsman, testdata};
+use pointsman_e2e::{Finished, Origin, Setup, ends, folder, pointsman, testdata};
 
 /// What a run has said, as the vectors have it.
 fn shown(finished: &Finished) -> String {
@@ -86,6 +86,26 @@ test \"a\" { request tls.sni \"a.example\" proto \"tls\" expect R1 -> other }\n"
     }
     let words = ["test", "pointsman.toml", "--mutate", "--fail-under", "100"];
     ends(folder.path(), &words, 0, &["2 of 2 mutants killed (100 %)"]);
+}
+
+/// An assertion in a file of tests is a test: it passes where it is proved, and shows a request where it is not.
+#[test]
+fn assertions_in_files_of_tests() {
+    let rules = "R1: if (path under \"/admin\") { routeTo(inside); }\nelse: routeTo(outside);\n";
+    let good = "assert \"inside\": always (path under \"/admin/x\") -> inside;\n";
+    let wrong = "assert \"outside\": never (method == \"GET\") -> inside;\n\
+                 assert \"nobody\": never (path == \"/a\" && path == \"/b\") -> inside;\n";
+    let folder = folder(&[("a.rules", rules), ("good.rules", good), ("wrong.rules", wrong)]);
+    let said = ["ok      assert inside", "1 test: 1 passed, 0 failed"];
+    ends(folder.path(), &["test", "a.rules", "good.rules"], 0, &said);
+    let said = [
+        "FAILED  assert outside (wrong.rules:1)",
+        "the assertion `outside` is refuted",
+        "          GET /admin HTTP/1.1",
+        "no request makes the condition of the assertion `nobody` true",
+        "3 tests: 1 passed, 2 failed",
+    ];
+    ends(folder.path(), &["test", "a.rules", "good.rules", "wrong.rules"], 1, &said);
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::ast::{self, ActionKind, FieldRef, Item, Literal, LiteralKind, Name, Quoted, Status};
+use crate::engine::number_further;
 use crate::parser::{parse_into, shorten};
 use crate::schema::Resolved;
 use crate::{
-    Cause, Committed, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings, Given,
-    GivenValue, OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span, Targets, TestCase,
-    Tests,
+    Assertions, Cause, Committed, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings,
+    Further, Given, GivenValue, OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span,
+    Targets, TestCase, Tests,
 };
 
 use super::conditions::type_name;
@@ -31,7 +32,7 @@ const CAUSES: &[Cause] = &[
 const BODY_CAUSES: &[Cause] = &[Cause::DuplicateKey, Cause::Malformed, Cause::Encoding, Cause::Limit];
 
 impl Tests {
-    /// The tests of another file, which is about the same rules, with what was probably not meant.
+    /// The tests and assertions of another file, which is about the same rules, with what was probably not meant.
     ///
     /// # Errors
     /// Everything that is wrong with the file, in the order of its text.
@@ -40,27 +41,29 @@ impl Tests {
         source: &str,
         program: &Program,
         targets: &Targets,
-    ) -> Result<(Vec<TestCase>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    ) -> Result<(Further, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (file, findings) = parse_into(source);
         let mut compiler = self.compiler(source, program, targets, findings);
         for item in &file.items {
-            let at = head_of(item.span(), source);
-            match item {
-                Item::Test(_) => {}
-                Item::Assert(_) => {
-                    let help = "`pointsman check` proves those that stand in the rule set";
-                    compiler.warn(at, "nothing proves an assertion in a file of tests", help);
-                }
-                Item::Setting(_) | Item::Rule(_) | Item::Fallback(_) => {
-                    let help = "settings and rules stand in the rule set";
-                    compiler.error(at, "a file of tests holds tests alone", help);
-                }
+            if let Item::Setting(_) | Item::Rule(_) | Item::Fallback(_) = item {
+                let help = "settings and rules stand in the rule set";
+                compiler.error(
+                    head_of(item.span(), source),
+                    "a file of tests holds tests and assertions alone",
+                    help,
+                );
             }
         }
         let cases = compiler.cases(&file, program.rules.len());
+        let mut list = compiler.assertions(&file);
+        let payloads = compiler.sorted_payloads();
         let failed = compiler.findings.any_error();
         let findings = compiler.findings.into_sorted();
-        if failed { Err(findings) } else { Ok((cases, findings)) }
+        if failed {
+            return Err(findings);
+        }
+        number_further(program, &mut list);
+        Ok((Further { cases, assertions: Assertions { list, payloads } }, findings))
     }
 
     /// For another text about the same rules.

@@ -227,7 +227,7 @@ fn unused(name: &str, names: &mut HashSet<String>) -> String {
 fn passing(suite: &Suite, written: Vec<String>) -> Vec<String> {
     let passes = |source: &str| {
         let read = suite.beside.further(source, &suite.program, &suite.targets);
-        let cases = read.map(|(cases, _)| cases).unwrap_or_default();
+        let cases = read.map(|(further, _)| further.cases).unwrap_or_default();
         let mut coverage = Coverage::new(&suite.program);
         let mut verdicts =
             cases.iter().map(|case| trial::run(case, &suite.place, &suite.program, &mut coverage));

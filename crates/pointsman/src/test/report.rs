@@ -3,6 +3,7 @@
 use pointsman_rules::{Colour, Lines};
 use serde_json::{Value, json};
 
+use super::assertion;
 use super::coverage::{Coverage, percent};
 use super::mutants::Mutation;
 use super::suite::Suite;
@@ -126,6 +127,12 @@ fn ran(suite: &Suite) -> Ran {
                 verdict: trial::run(case, &suite.place, &suite.program, &mut coverage),
             });
         }
+        tests.extend(assertion::all(suite, file).map(|(assertion, verdict)| Test {
+            name: format!("assert {}", assertion.name),
+            file: file.name.clone(),
+            line: lines.line(assertion.span.start),
+            verdict,
+        }));
     }
     Ran { name: suite.name.clone(), tests, coverage }
 }

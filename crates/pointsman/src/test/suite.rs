@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_config::{Plan, RuleSet};
-use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, TestCase, Tests, draw};
+use pointsman_rules::{
+    Assertions, Colour, Diagnostic, Further, Program, Severity, Targets, TestCase, Tests, draw,
+};
 
 use super::Options;
 use crate::check::input;
@@ -27,6 +29,8 @@ pub(super) struct TestFile {
     pub(super) name: String,
     pub(super) source: Arc<str>,
     pub(super) cases: Vec<TestCase>,
+    /// Those in the rule set itself are for `check`.
+    pub(super) assertions: Assertions,
 }
 
 /// All that is to be run, and what was odd about it.
@@ -108,7 +112,8 @@ fn of_configuration(options: &Options, colour: Colour) -> Result<Loaded, String>
 fn suite(set: RuleSet, place: Place, targets: Targets, further: Vec<TestFile>) -> Suite {
     let mut beside = set.tests;
     let cases = std::mem::take(&mut beside.cases);
-    let own = TestFile { name: set.name.clone(), source: set.source, cases };
+    let own =
+        TestFile { name: set.name.clone(), source: set.source, cases, assertions: Assertions::default() };
     let files = std::iter::once(own).chain(further).collect();
     Suite { name: set.name, program: set.program, place, targets, files, beside }
 }
@@ -125,9 +130,9 @@ fn further(
     for path in paths {
         let (name, source) = (input::name(path), text(path)?);
         match beside.further(&source, program, targets) {
-            Ok((cases, findings)) => {
+            Ok((Further { cases, assertions }, findings)) => {
                 warnings.push_str(&drawn(&name, &source, &findings, Severity::Warning, colour));
-                files.push(TestFile { name, source: source.into(), cases });
+                files.push(TestFile { name, source: source.into(), cases, assertions });
             }
             Err(findings) => wrong.push_str(&drawn(&name, &source, &findings, Severity::Error, colour)),
         }

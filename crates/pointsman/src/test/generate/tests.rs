@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Targets, compile};
+use pointsman_rules::{Further, Targets, compile};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -29,7 +29,7 @@ fn suite(source: &str, files: Vec<TestFile>) -> Suite {
 /// What the tests take of the rules.
 fn coverage(suite: &Suite, generated: &Generated) -> Coverage {
     let read = suite.beside.further(&generated.text, &suite.program, &suite.targets);
-    let (cases, _) = read.unwrap_or_else(|wrong| panic!("{}{wrong:?}", generated.text));
+    let (Further { cases, .. }, _) = read.unwrap_or_else(|wrong| panic!("{}{wrong:?}", generated.text));
     assert_eq!(cases.len(), generated.tests, "{}", generated.text);
     let mut coverage = Coverage::new(&suite.program);
     for case in &cases {
@@ -123,9 +123,9 @@ fn generated_tests_of_the_examples_take_all_branches_and_kill_most_mutants() {
         let generated = Generated::of(&rules, 1000);
         let (taken, all) = coverage(&rules, &generated).branches();
         assert_eq!(taken, all, "{file}: {}", generated.text);
-        let (cases, _) =
+        let (Further { cases, assertions }, _) =
             rules.beside.further(&generated.text, &rules.program, &rules.targets).expect("tests");
-        let own = TestFile { name: "a.rules".to_owned(), source: source.clone().into(), cases };
+        let own = TestFile { name: "a.rules".to_owned(), source: source.clone().into(), cases, assertions };
         let mutation = Mutation::of(&[suite(&source, vec![own])], 10_000);
         assert_eq!(mutation.falls_under(percent), None, "{file}");
     }

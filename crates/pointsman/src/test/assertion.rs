@@ -1,0 +1,42 @@
+//! Assertions in files of tests: each counts as a test, which passes where it is proved.
+
+use std::fmt::Write;
+
+use pointsman_analysis::{Effort, Finding, Proof, prove};
+use pointsman_rules::Assertion;
+
+use super::generate::setting;
+use super::suite::{Suite, TestFile};
+use super::trial::Verdict;
+use crate::check::meaning::STEPS;
+
+/// The assertions of a file with what became of them, in the order of its text.
+pub(super) fn all<'f>(suite: &Suite, file: &'f TestFile) -> impl Iterator<Item = (&'f Assertion, Verdict)> {
+    let proofs = match file.assertions.list.as_slice() {
+        [] => Vec::new(),
+        _ => prove(&suite.program, &file.assertions, &setting(&suite.place), Effort::new(STEPS)),
+    };
+    let verdict = |assertion: &Assertion, proof: &Proof| match proof {
+        Proof::Holds(_) => Verdict::Passed,
+        // What says nothing of any request is not what was meant.
+        Proof::Empty | Proof::Broken(_) | Proof::Unknown(_) => {
+            let findings = proof.findings(assertion, &suite.program);
+            Verdict::Impossible(findings.iter().map(said).collect::<Vec<_>>().join("\n        "))
+        }
+    };
+    let proofs: Vec<_> =
+        file.assertions.list.iter().zip(&proofs).map(|(a, proof)| (a, verdict(a, proof))).collect();
+    proofs.into_iter()
+}
+
+/// A finding with its request, indented as the sentences of tests are.
+fn said(finding: &Finding) -> String {
+    let mut said = finding.message.clone();
+    if let Some(witness) = &finding.witness {
+        said.push_str("\n        for instance:");
+        for line in witness.to_string().lines() {
+            write!(said, "\n          {line}").expect("a text takes all");
+        }
+    }
+    said.trim_end().to_owned()
+}
