@@ -205,7 +205,7 @@ fn every_example_is_known() {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    assert_eq!(names, ["grpc", "models", "orders", "passthrough", "plain", "shop"]);
+    assert_eq!(names, ["grafana", "grpc", "models", "orders", "passthrough", "plain", "shop"]);
 }
 
 #[test]

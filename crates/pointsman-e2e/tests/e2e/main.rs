@@ -10,6 +10,7 @@ mod conditions;
 mod configuration;
 mod connections;
 mod curl;
+mod dashboard;
 mod deciding_bodies;
 mod descriptor_tables;
 mod dialogues;
