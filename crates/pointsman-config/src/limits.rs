@@ -110,6 +110,10 @@ limits! {
         "How many of the pool's servers may be ejected at a time, rounded down; beyond that they go on.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
+    try_ms_max: u32 = 0, 0..DAY_MS, "ms",
+        "How long one attempt may take that has the whole request, from connecting to the end of the answer's head; 504 over it, or another server where `timeout` stands in `retry_on`. 0: as long as the other limits let it.";
+    request_ms_max: u32 = 0, 0..DAY_MS, "ms",
+        "How long a request may take with all its attempts, from its first byte to the end of its answer's head; 504 over it, 408 where its body is waited for. 0: as long as the other limits let it.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",
         "Bytes of an answer's head; 502 over it.";
     headers_max: u32 = 100, 1..256, "headers",

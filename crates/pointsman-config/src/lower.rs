@@ -250,6 +250,7 @@ impl<'a> Lowering<'a> {
             protocol: spec.protocol,
             on_down: spec.on_down,
             health: spec.health.clone().map(Arc::new),
+            retries: spec.retries,
             limits: spec.limits,
         }
     }

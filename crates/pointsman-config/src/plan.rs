@@ -10,7 +10,9 @@ use pointsman_balance::Level;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
-use crate::{Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol, RateLimit};
+use crate::{
+    Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol, RateLimit, RetryPolicy,
+};
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
 #[derive(Debug)]
@@ -142,6 +144,8 @@ pub struct Pool {
     pub on_down: OnDown,
     /// How its servers are probed, if they are.
     pub health: Option<Arc<HealthCheck>>,
+    /// When another server is asked, and for which requests.
+    pub retries: RetryPolicy,
     /// What a server may take.
     pub limits: PoolLimits,
 }

@@ -18,7 +18,7 @@ use crate::rate_limits::RateLimitSpec;
 use crate::section::{Section, TextOrSection};
 use crate::{
     Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown, Pipeline,
-    PoolLimits, Protocol, ProxyProtocol, ProxyVersion, ServerProtocol,
+    PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -120,6 +120,7 @@ pub(crate) struct PoolSpec {
     pub(crate) protocol: ServerProtocol,
     pub(crate) on_down: OnDown,
     pub(crate) health: Option<HealthCheck>,
+    pub(crate) retries: RetryPolicy,
     pub(crate) limits: PoolLimits,
 }
 
@@ -378,8 +379,8 @@ impl PoolSpec {
             .section("health")
             .as_ref()
             .map(|health| health::read(health, PoolSpeaks { tls: section.has("tls"), protocol }));
-        let limits = PoolLimits::read(&section);
-        Self { name, balancing, servers, tls, proxy_protocol, protocol, on_down, health, limits }
+        let (retries, limits) = (RetryPolicy::read(&section), PoolLimits::read(&section));
+        Self { name, balancing, servers, tls, proxy_protocol, protocol, on_down, health, retries, limits }
     }
 }
 

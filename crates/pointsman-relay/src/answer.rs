@@ -20,6 +20,7 @@ use crate::session::{After, Session};
 use crate::shard::Scratch;
 use crate::transport::Transport;
 use crate::upgrade::say_upgrade;
+use crate::verdict::Forward;
 
 /// Interim answers that one request may get; more is a server gone wrong.
 const INTERIM_MAX: u8 = 16;
@@ -56,14 +57,16 @@ pub(crate) enum Upload<'a> {
 }
 
 impl<C: Transport> Session<C> {
-    /// Relays the answer to a request that the server has, or as much of it as it will get.
+    /// Relays the answer to a request that the server has, or as much of it as it will get. `held`: the request, where it
+    /// can be sent again.
     pub(crate) async fn relay_answer(
         &mut self,
+        mut held: Option<&mut Forward>,
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
         let mut head = loop {
-            if let Some(head) = self.final_head(reached, exchange).await? {
+            if let Some(head) = self.final_head(reached, held.as_deref_mut(), exchange).await? {
                 break head;
             }
             let ms = self.shard.ms_until(reached.answer_until_us);
@@ -83,10 +86,12 @@ impl<C: Transport> Session<C> {
     pub(crate) async fn final_head(
         &mut self,
         reached: &mut Reached,
+        mut held: Option<&mut Forward>,
         exchange: &mut Exchange,
     ) -> Result<Option<FinalHead>, Fault> {
         while !reached.answer.is_empty() {
-            let found = self.find_head(reached.server.server(), &mut reached.answer, exchange)?;
+            let held = held.as_deref_mut();
+            let found = self.find_head(reached.server.server(), &mut reached.answer, held, exchange)?;
             // Sent behind the match, which would keep room for all that can be found while it waits.
             let (message, used) = match found {
                 Found::More => break,
@@ -104,6 +109,7 @@ impl<C: Transport> Session<C> {
         &self,
         server: &Rc<LocalServer>,
         received: &mut PooledBuffer,
+        held: Option<&mut Forward>,
         exchange: &mut Exchange,
     ) -> Result<Found, Fault> {
         let Scratch { response: head, lines, .. } = &mut *self.shard.scratch.borrow_mut();
@@ -118,6 +124,8 @@ impl<C: Transport> Session<C> {
             if head.status() == 101 || exchange.interims >= INTERIM_MAX {
                 return Err(Fault::Server(ServerFault::Protocol));
             }
+            // It is not sent again: what it holds serves for the answer.
+            held.into_iter().for_each(Forward::let_go_sent);
             let mut message = self.shard.buffers.head();
             if exchange.version != Version::Http10 {
                 room_for(&mut message, head, received, b"")?;
@@ -129,6 +137,9 @@ impl<C: Transport> Session<C> {
         let is_mistaken = exchange.upgrade.is_some() && exchange.version == Version::Http2;
         if is_mistaken && granted.is_none() && matches!(head.status(), 200..300) {
             return Err(Fault::Server(ServerFault::Protocol));
+        }
+        if let Some(forward) = held {
+            self.takes(head.status(), server, forward, exchange)?;
         }
         let form = match (head.framing(), exchange.version) {
             (Framing::Chunked, Version::Http10 | Version::Http2) => BodyForm::Unchunked,
@@ -145,12 +156,7 @@ impl<C: Transport> Session<C> {
         exchange.keeps_client &= !ends_at_close && !is_reset_with_content && !self.is_ending();
         exchange.keeps_client &= granted.is_none();
         let is_websocket = granted.is_some_and(|granted| granted.is_websocket);
-        if exchange.version != Version::Http11 {
-            // HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
-            let codings =
-                head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
-            codings.for_each(|line| line.dropped = true);
-        }
+        drop_codings(head, exchange.version);
         lines.clear();
         // Whoever passes an answer without it on says when it came (RFC 9110 section 6.6.1).
         if !has_date(head) && granted.is_none() {
@@ -331,6 +337,14 @@ fn message(
         BodyForm::Unchunked => body.feed_unchunked(came, &mut message, trailers),
     };
     Ok((message, fed.map_err(broken)?))
+}
+
+/// HTTP/1.0 and HTTP/2 know no transfer codings, not even in an answer to HEAD.
+fn drop_codings(head: &mut ResponseHead, version: Version) {
+    if version != Version::Http11 {
+        let codings = head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::TransferEncoding);
+        codings.for_each(|line| line.dropped = true);
+    }
 }
 
 /// Whether the answer goes on with the `Date` that it came with.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use pointsman_config::RetryPolicy;
 use pointsman_http::{AnswerTo, Method, Unfinished, Upgrade, Version};
 use pointsman_net::Booking;
 use pointsman_telemetry::{Counts, Event, Query};
@@ -11,10 +12,19 @@ use pointsman_view::{AddressText, Connection};
 use crate::commit::HeaderEdits;
 use crate::ejection::Heard;
 use crate::facts::{Facts, Step, Text};
-use crate::fault::{ClientFault, Fault};
+use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::local::LocalServer;
 use crate::session::{After, Session};
+use crate::shard::Shard;
 use crate::transport::Transport;
+
+/// What a server may have seen of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Not a byte of it was sent.
+    Nothing,
+    Something,
+}
 
 /// What an exchange is and what came of it.
 #[derive(Debug, Default)]
@@ -43,6 +53,8 @@ pub(crate) struct Exchange {
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
     pub(crate) tries: u32,
+    /// When its try is over, on the shard's clock; 0: when it comes to an end.
+    pub(crate) try_until_us: u64,
     /// Whether its try is to show that a server can be used again.
     pub(crate) is_trial: bool,
     /// Interim answers passed so far.
@@ -78,8 +90,40 @@ impl Exchange {
     }
 
     /// Whether it may be sent again where nobody knows what became of it (RFC 9110 section 9.2.2).
-    pub(crate) fn may_repeat(&self) -> bool {
-        self.method.is_idempotent() && self.upgrade.is_none()
+    fn may_repeat(&self) -> bool {
+        self.retries().repeats(self.method) && self.upgrade.is_none()
+    }
+
+    /// Whether another server may be asked behind this fault.
+    pub(crate) fn may_try_again(&self, fault: ServerFault, seen: Seen) -> bool {
+        let is_harmless = seen == Seen::Nothing || fault.is_unread() || self.may_repeat();
+        is_harmless && fault.retry_cause().is_some_and(|cause| self.retries().is_on(cause))
+    }
+
+    /// How long its server may be waited for, which has this time otherwise.
+    pub(crate) fn try_ms(&self, shard: &Shard, ms: u32) -> u32 {
+        if self.try_until_us == 0 { ms } else { ms.min(shard.ms_until(self.try_until_us)) }
+    }
+
+    pub(crate) fn is_try_over(&self, shard: &Shard) -> bool {
+        self.try_until_us != 0 && shard.ms_until(self.try_until_us) == 0
+    }
+
+    /// What the pool of its server says of further tries.
+    fn retries(&self) -> RetryPolicy {
+        self.server.as_ref().map_or_else(RetryPolicy::default, |server| server.retries)
+    }
+
+    /// When all its tries are over; 0: when they come to an end.
+    pub(crate) fn request_until_us(&self) -> u64 {
+        let ms = self.server.as_ref().map_or(0, |server| server.limits.request_ms_max);
+        if ms == 0 { 0 } else { self.started_us + u64::from(ms) * 1000 }
+    }
+
+    /// Whether there is no time for another try.
+    pub(crate) fn is_over(&self, shard: &Shard) -> bool {
+        let until_us = self.request_until_us();
+        until_us != 0 && shard.ms_until(until_us) == 0
     }
 
     /// How closely a kept connection is looked at before it gets this request; `None` wants a new one.
@@ -87,7 +131,7 @@ impl Exchange {
     /// A request that cannot be sent again asks the socket itself. If it also follows the one before it at
     /// once, even the socket cannot know yet whether the server closes behind that answer.
     pub(crate) fn check(&self) -> Option<Check> {
-        match (self.may_repeat(), self.came_early) {
+        match (self.may_try_again(ServerFault::Closed, Seen::Something), self.came_early) {
             (true, false) => Some(Check::Heard),
             (true, true) | (false, false) => Some(Check::Socket),
             (false, true) => None,

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use pointsman_config::RetryCause;
 use pointsman_http::BodyFault;
 use pointsman_rules::{BadPath, Cause, ForbiddenByte};
 use pointsman_telemetry::{Refusal, ServerFailure};
@@ -103,6 +104,8 @@ pub(crate) enum ServerFault {
     TakesNone,
     /// Its answer is not HTTP, or breaks a limit.
     Protocol,
+    /// Its answer has a status that its pool asks another server for.
+    Status(u16),
 }
 
 impl From<Unfollowed> for Fault {
@@ -142,6 +145,7 @@ impl Fault {
             Fault::Unknown(cause) | Fault::Content(cause) => cause.status(),
             Fault::Memory | Fault::Hold | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
+                ServerFault::Status(status) => status,
                 ServerFault::Shortage | ServerFault::TakesNone => 503,
                 ServerFault::Refused
                 | ServerFault::Unreachable
@@ -226,6 +230,7 @@ impl Fault {
                 ServerFault::NotHttp2 => "the server does not speak HTTP/2",
                 ServerFault::TakesNone => "the server takes no requests for now",
                 ServerFault::Protocol => "the server's answer is not valid",
+                ServerFault::Status(_) => "the server says that it cannot answer",
             },
         }
     }
@@ -335,6 +340,32 @@ impl ServerFault {
             | ServerFault::BodyTimeout => ServerFailure::Timeout,
             ServerFault::Closed | ServerFault::Unread => ServerFailure::Closed,
             ServerFault::Protocol | ServerFault::NotHttp2 => ServerFailure::Protocol,
+            ServerFault::Status(_) => ServerFailure::Status,
         }
+    }
+
+    /// What another server may be asked for, where its pool says so; `None`: nothing.
+    pub(crate) fn retry_cause(self) -> Option<RetryCause> {
+        match self {
+            ServerFault::Refused
+            | ServerFault::Unreachable
+            | ServerFault::Connect
+            | ServerFault::ConnectTimeout
+            | ServerFault::Tls(_)
+            | ServerFault::TlsTimeout
+            | ServerFault::NotHttp2
+            | ServerFault::TakesNone => Some(RetryCause::Connect),
+            ServerFault::Closed | ServerFault::Unread => Some(RetryCause::Reset),
+            ServerFault::WriteTimeout | ServerFault::ResponseTimeout => Some(RetryCause::Timeout),
+            ServerFault::Status(status) => RetryCause::of_status(status),
+            // What the switch is short of no other server has; the others have answered.
+            ServerFault::Shortage | ServerFault::BodyTimeout | ServerFault::Protocol => None,
+        }
+    }
+
+    /// Whether it says that the server did not look at the request, whatever was sent of it.
+    pub(crate) fn is_unread(self) -> bool {
+        // What the server has against our certificate it says before it looks at a request.
+        matches!(self, ServerFault::Unread | ServerFault::Tls(TlsFault::OurCertificate))
     }
 }

@@ -43,6 +43,7 @@ mod proxy_header;
 mod pump;
 mod reach;
 mod response_time;
+mod retry;
 mod session;
 mod shard;
 mod shortage;

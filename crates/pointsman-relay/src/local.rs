@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_balance::{Algorithm, ByHash, Condition, Level, Levels, Picker};
-use pointsman_config::{OnDown, Pool, PoolIndex, PoolLimits, ProxyVersion, ServerProtocol};
+use pointsman_config::{OnDown, Pool, PoolIndex, PoolLimits, ProxyVersion, RetryPolicy, ServerProtocol};
 use pointsman_h2::ServerLimits;
 use pointsman_net::Clock;
 use pointsman_rules::Field;
@@ -59,6 +59,7 @@ pub(crate) struct LocalServer {
     /// Only where the pool ejects servers.
     pub(crate) ejection: Option<Rc<Ejection>>,
     pub(crate) metrics: Arc<ServerMetrics>,
+    pub(crate) retries: RetryPolicy,
     pub(crate) limits: PoolLimits,
 }
 
@@ -137,6 +138,7 @@ impl LocalPool {
                     response_time: by_time.then(|| state.response_time.clone()),
                     ejection: ejection.clone(),
                     metrics: state.metrics.clone(),
+                    retries: plan.retries,
                     limits: plan.limits,
                 })
             })

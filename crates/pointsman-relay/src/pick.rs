@@ -1,6 +1,7 @@
 //! Which server of the target gets the request.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use pointsman_balance::{ClientId, Condition, Hashed, rendezvous, takes_at_its_start};
@@ -27,6 +28,8 @@ pub(crate) struct Choice {
     by: By,
     /// Empty, and no room taken for it, unless something goes wrong.
     failed: Vec<usize>,
+    /// The number, from 1, of one that was picked before the answer of another was given up for it.
+    next: Option<NonZeroU32>,
     /// Whether the server that was picked last is tried out.
     pub(crate) is_trial: bool,
 }
@@ -49,6 +52,7 @@ impl Choice {
             pool: local.pool(target.pool).clone(),
             by: target.server.map_or(by, |server| By::Name(server.0 as usize)),
             failed: Vec::new(),
+            next: None,
             is_trial: false,
         }
     }
@@ -60,6 +64,9 @@ impl Choice {
 
     /// The next server to try; none when all have failed.
     pub(crate) fn pick(&mut self, shard: &Shard) -> Option<Rc<LocalServer>> {
+        if let Some(next) = self.next.take() {
+            return self.pool.servers.get(next.get() as usize - 1).cloned();
+        }
         loop {
             let index = self.pick_usable(shard)?;
             let server = self.pool.servers[index].clone();
@@ -130,6 +137,15 @@ impl Choice {
                 self.pool.picker.borrow_mut().pick(load, weight, shard.random())
             }
         }
+    }
+
+    /// Picks the server that will be tried next, behind one that has failed. Says whether there is any.
+    pub(crate) fn picks_another(&mut self, failed: &LocalServer, shard: &Shard) -> bool {
+        self.exclude(failed);
+        let Some(next) = self.pick(shard) else { return false };
+        let at = self.pool.servers.iter().position(|server| server.id == next.id);
+        self.next = at.and_then(|at| NonZeroU32::new(at as u32 + 1));
+        self.next.is_some()
     }
 
     /// Not that one again: it did not take the request.

@@ -1,4 +1,4 @@
-//! Getting a request to a server: pick, connect or reuse, send, and the first bytes of the answer.
+//! Getting a request to one server: connect or reuse, send, and the first bytes of the answer.
 
 use std::io::ErrorKind;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use pointsman_config::ServerProtocol;
-use pointsman_http::AnswerTo;
+use pointsman_http::{AnswerTo, Unfinished};
 use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
 use pointsman_telemetry::{Event, Recorder};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
@@ -15,7 +15,7 @@ use pointsman_view::HelloFacts;
 use tokio::io::AsyncWrite;
 
 use crate::ejection::Heard;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Seen};
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::hold::Hold;
 use crate::local::LocalServer;
@@ -117,11 +117,10 @@ impl ServerConnection {
 }
 
 /// What came of one try.
-enum Tried {
+pub(crate) enum Tried {
     Failed {
         fault: ServerFault,
-        /// Whether another try may follow: the request cannot have had an effect, or may have it twice.
-        again: bool,
+        seen: Seen,
     },
     /// There is nobody left to try for, or no memory to try it with.
     GivenUp(Fault),
@@ -135,74 +134,16 @@ enum Replayed {
     Left,
 }
 
-fn failed(fault: ServerFault, again: bool) -> Tried {
-    Tried::Failed { fault, again }
+fn failed(fault: ServerFault, seen: Seen) -> Tried {
+    Tried::Failed { fault, seen }
 }
 
-/// Whether a request that failed so may be sent again.
-fn repeats(fault: ServerFault, exchange: &Exchange) -> bool {
-    match fault {
-        // What the server has against our certificate it says before it looks at a request.
-        ServerFault::Unread | ServerFault::Tls(TlsFault::OurCertificate) => true,
-        // It has answered.
-        ServerFault::Protocol => false,
-        _ => exchange.may_repeat(),
-    }
+/// What a server may have seen of a request of which so many bytes were sent.
+fn seen(sent: usize) -> Seen {
+    if sent == 0 { Seen::Nothing } else { Seen::Something }
 }
 
 impl<C: Transport> Session<C> {
-    /// Brings a request to a server of its target.
-    ///
-    /// While it is still held whole, which is until more of its body is read, it may be sent again:
-    /// if no byte of it was sent, or if its method is idempotent (RFC 9110 section 9.2.2).
-    pub(crate) async fn reach(
-        &mut self,
-        forward: &mut Forward,
-        exchange: &mut Exchange,
-    ) -> Result<Reached, Fault> {
-        let mut fault = Fault::NoServer;
-        loop {
-            let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
-            exchange.is_trial = forward.choice.is_trial;
-            self.begin_try(&server, exchange);
-            let time = server.response_time.as_ref().map(|time| (time, self.shard.clock.now_us()));
-            let (tried, again) = match self.try_server(&server, forward, exchange).await {
-                Ok(reached) => {
-                    exchange.is_reached = true;
-                    // An answer that comes while the request is still read says as much of the client.
-                    if let Some((time, since_us)) = time.filter(|_| !reached.answer.is_empty()) {
-                        time.answered(since_us, self.shard.clock);
-                    }
-                    return Ok(reached);
-                }
-                Err(Tried::Failed { fault, again }) => (fault, again),
-                Err(Tried::GivenUp(fault)) => return Err(fault),
-            };
-            fault = Fault::Server(tried);
-            let is_last = !again || exchange.tries >= server.limits.tries_max || forward.is_partly_gone();
-            let says_nothing = match tried {
-                // A kept connection that its server has closed says nothing about the server.
-                ServerFault::Closed => exchange.reused == Some(true) && again,
-                // Nor does one that it ends, or that has too many requests.
-                ServerFault::Unread => !is_last,
-                // Nor does what the switch itself is short of.
-                ServerFault::Shortage => true,
-                _ => false,
-            };
-            if !says_nothing {
-                self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
-                server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
-                forward.choice.exclude(&server);
-                if let Some((time, since_us)) = time {
-                    time.failed(since_us, self.shard.clock);
-                }
-            }
-            if is_last {
-                return Err(fault);
-            }
-        }
-    }
-
     /// Connects to a server of a connection's target. Nothing was sent yet: another one may take its place.
     pub(crate) async fn reach_for_connection(
         &mut self,
@@ -216,7 +157,7 @@ impl<C: Transport> Session<C> {
             exchange.is_trial = choice.is_trial;
             self.begin_try(&server, exchange);
             let in_flight = InFlight::begin(server.clone());
-            let (tried, again) = match self.connect(&server, hello).await {
+            let (tried, again) = match self.connect(&server, hello, exchange).await {
                 Ok(mut io) => {
                     if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
                         return Err(Fault::Memory);
@@ -226,7 +167,7 @@ impl<C: Transport> Session<C> {
                     server.hear(Heard::Passed, exchange.is_trial, self.shard.clock);
                     return Ok(ServerConnection { io, in_flight });
                 }
-                Err(Tried::Failed { fault, again }) => (fault, again),
+                Err(Tried::Failed { fault, seen }) => (fault, exchange.may_try_again(fault, seen)),
                 Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
@@ -235,21 +176,28 @@ impl<C: Transport> Session<C> {
                 server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
                 choice.exclude(&server);
             }
-            if !again || exchange.tries >= server.limits.tries_max {
+            if !again || exchange.tries >= server.limits.tries_max || exchange.is_over(&self.shard) {
                 return Err(fault);
             }
         }
     }
 
-    fn begin_try(&self, server: &Rc<LocalServer>, exchange: &mut Exchange) {
+    pub(crate) fn begin_try(&self, server: &Rc<LocalServer>, exchange: &mut Exchange) {
         if exchange.tries > 0 {
             self.shard.recorder.hear(&Event::Retried(&server.metrics));
+            // Of an answer that did not come to its head.
+            exchange.unfinished = Unfinished::default();
         }
         exchange.tries += 1;
         exchange.server = Some(server.clone());
+        exchange.try_until_us = exchange.request_until_us();
+        let try_ms_max = server.limits.try_ms_max;
+        if try_ms_max > 0 {
+            exchange.try_until_us = self.shard.after_ms(exchange.try_ms(&self.shard, try_ms_max));
+        }
     }
 
-    async fn try_server(
+    pub(crate) async fn try_server(
         &mut self,
         server: &Rc<LocalServer>,
         forward: &mut Forward,
@@ -258,7 +206,7 @@ impl<C: Transport> Session<C> {
         let in_flight = InFlight::begin(server.clone());
         let mut io = match (self.kept(server, exchange), server.protocol) {
             (Some(io), _) => io,
-            (None, ServerProtocol::Http1) => self.connect(server, None).await?,
+            (None, ServerProtocol::Http1) => self.connect(server, None, exchange).await?,
             (None, ServerProtocol::Http2) => Box::pin(self.share(server, exchange)).await?,
         };
         let window_bytes = server.limits.http2_stream_window_bytes;
@@ -274,7 +222,7 @@ impl<C: Transport> Session<C> {
         let (mut sent, mut stall) = (0, Stall::new(server.limits.write_ms_max));
         loop {
             let write = write_all(&mut io, &forward.message, &mut sent);
-            match self.deadline.within(stall.look_ms(), write).await {
+            match self.deadline.within(exchange.try_ms(&self.shard, stall.look_ms()), write).await {
                 Ok(Ok(())) => break,
                 // The answer to it is there.
                 Ok(Err(error)) if io.is_stream() && error.kind() == ErrorKind::BrokenPipe && sent > 0 => {
@@ -282,13 +230,13 @@ impl<C: Transport> Session<C> {
                 }
                 Ok(Err(error)) => {
                     let fault = if io.is_stream() { ServerFault::of_io(&error) } else { ServerFault::Closed };
-                    return Err(failed(fault, sent == 0 || repeats(fault, exchange)));
+                    return Err(failed(fault, seen(sent)));
                 }
                 // Slowly, but it takes it.
-                Err(_) if stall.goes_on(io.taken_bytes()) => {}
+                Err(_) if !exchange.is_try_over(&self.shard) && stall.goes_on(io.taken_bytes()) => {}
                 Err(_) => {
                     io.is_given_up();
-                    return Err(failed(ServerFault::WriteTimeout, false));
+                    return Err(failed(ServerFault::WriteTimeout, seen(sent)));
                 }
             }
         }
@@ -297,19 +245,20 @@ impl<C: Transport> Session<C> {
             // On the heap: most requests have nothing to replay.
             Box::pin(self.replay(&mut ahead.hold, &mut io, &mut answer, (server, exchange))).await?;
         }
-        let answer_until_us = self.shard.after_ms(server.limits.response_ms_max);
+        let answer_until_us =
+            self.shard.after_ms(exchange.try_ms(&self.shard, server.limits.response_ms_max));
         if forward.is_sent() && answer.is_empty() {
-            let ms = server.limits.response_ms_max;
+            let ms = self.shard.ms_until(answer_until_us);
             let read = |context: &mut Context<'_>, _: &mut C| io.poll_read_into(context, &mut answer);
             match self.while_present(ms, Ahead::Request, read).await.map_err(Tried::GivenUp)? {
                 Ok(Ok(1..)) => exchange.has_first_byte(self),
                 Ok(read) => {
                     let fault = ServerFault::of_read(&read);
-                    return Err(failed(fault, repeats(fault, exchange)));
+                    return Err(failed(fault, Seen::Something));
                 }
                 Err(_) => {
                     io.is_given_up();
-                    return Err(failed(ServerFault::ResponseTimeout, false));
+                    return Err(failed(ServerFault::ResponseTimeout, Seen::Something));
                 }
             }
         }
@@ -330,6 +279,7 @@ impl<C: Transport> Session<C> {
         hold.rewind();
         loop {
             let bytes = hold.next();
+            let look_ms = exchange.try_ms(&self.shard, stall.look_ms());
             let Session { io: client, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| {
                 if let Poll::Ready(read) = io.poll_read_into(context, answer) {
@@ -348,7 +298,7 @@ impl<C: Transport> Session<C> {
                 }
             });
             let is_over = bytes.is_none();
-            let fault = match deadline.within(stall.look_ms(), step).await {
+            let fault = match deadline.within(look_ms, step).await {
                 Ok(Replayed::Written(Ok(0))) if is_over => return Ok(()),
                 Ok(Replayed::Written(Ok(written @ 1..))) => {
                     hold.advance(written);
@@ -363,10 +313,10 @@ impl<C: Transport> Session<C> {
                     return Ok(());
                 }
                 // Slowly, but it takes it.
-                Err(_) if stall.goes_on(io.taken_bytes()) => continue,
+                Err(_) if !exchange.is_try_over(&self.shard) && stall.goes_on(io.taken_bytes()) => continue,
                 Err(_) => {
                     io.is_given_up();
-                    return Err(failed(ServerFault::WriteTimeout, false));
+                    return Err(failed(ServerFault::WriteTimeout, Seen::Something));
                 }
                 Ok(Replayed::Left) => return Err(Tried::GivenUp(Fault::Client(ClientFault::Closed))),
                 // The answer to it is there.
@@ -379,7 +329,7 @@ impl<C: Transport> Session<C> {
                 Ok(Replayed::Written(_)) => ServerFault::Closed,
                 Ok(Replayed::Answered(read)) => ServerFault::of_read(&read),
             };
-            return Err(failed(fault, repeats(fault, exchange)));
+            return Err(failed(fault, Seen::Something));
         }
     }
 
@@ -406,12 +356,14 @@ impl<C: Transport> Session<C> {
         &mut self,
         server: &LocalServer,
         hello: Option<&HelloFacts>,
+        exchange: &Exchange,
     ) -> Result<Connection, Tried> {
+        let ms = exchange.try_ms(&self.shard, server.limits.connect_ms_max);
         let Session { io, shard, deadline, connection, .. } = self;
         let preface = server.proxy_protocol.map(|version| proxy_header(version, connection, hello));
         // On the heap: most requests find a connection, and an idle client has no room to spare.
         let mut connecting =
-            Box::pin(connect(shard, server, preface.as_deref().unwrap_or_default(), deadline));
+            Box::pin(connect(shard, server, preface.as_deref().unwrap_or_default(), (deadline, ms)));
         let connected = std::future::poll_fn(|context| {
             if let Poll::Ready(connected) = connecting.as_mut().poll(context) {
                 return Poll::Ready(Some(connected));
@@ -438,7 +390,7 @@ impl<C: Transport> Session<C> {
             ConnectFault::Tls(error) => ServerFault::Tls(TlsFault::of(&error)),
             ConnectFault::TlsTimeout => ServerFault::TlsTimeout,
         };
-        Err(failed(fault, fault != ServerFault::Shortage))
+        Err(failed(fault, Seen::Nothing))
     }
 
     /// A stream on a connection that others share, which is opened here, unless somebody else does so at the moment.
@@ -447,19 +399,19 @@ impl<C: Transport> Session<C> {
         let shard = self.shard.clone();
         loop {
             if shard.multiplexed.takes_none(place) {
-                return Err(failed(ServerFault::TakesNone, true));
+                return Err(failed(ServerFault::TakesNone, Seen::Nothing));
             }
             let Some(opening) = shard.multiplexed.begin_opening(place) else {
-                self.opened(server, place).await?;
+                self.opened(server, place, exchange).await?;
                 if let Some(stream) = shard.multiplexed.take(place) {
                     exchange.reused = Some(true);
                     return Ok(stream);
                 }
                 continue;
             };
-            let connection = self.connect(server, None).await?;
+            let connection = self.connect(server, None, exchange).await?;
             if connection.agrees_on_http2() == Some(false) {
-                return Err(failed(ServerFault::Tls(TlsFault::NoSharedProtocol), true));
+                return Err(failed(ServerFault::Tls(TlsFault::NoSharedProtocol), Seen::Nothing));
             }
             let Some(booked) = shard.with_room(|| shard.buffers.http2()) else {
                 return Err(Tried::GivenUp(Fault::Memory));
@@ -471,18 +423,18 @@ impl<C: Transport> Session<C> {
             });
             let shared =
                 opening.share(connection, server.sharing(shard.idle.keeps_any()), booked, on_rest).await;
-            return shared.map_err(|_| failed(ServerFault::Closed, true));
+            return shared.map_err(|_| failed(ServerFault::Closed, Seen::Nothing));
         }
     }
 
     /// Waits for a connection that somebody else opens, as long as the client is there.
-    async fn opened(&mut self, server: &LocalServer, place: Place) -> Result<(), Tried> {
+    async fn opened(&mut self, server: &LocalServer, place: Place, exchange: &Exchange) -> Result<(), Tried> {
         let shard = self.shard.clone();
-        let ms = server.limits.connect_ms_max;
+        let ms = exchange.try_ms(&shard, server.limits.connect_ms_max);
         let poll = |context: &mut Context<'_>, _: &mut C| shard.multiplexed.poll_opened(place, context);
         match self.while_present(ms, Ahead::Body, poll).await.map_err(Tried::GivenUp)? {
             Ok(()) => Ok(()),
-            Err(_) => Err(failed(ServerFault::ConnectTimeout, true)),
+            Err(_) => Err(failed(ServerFault::ConnectTimeout, Seen::Nothing)),
         }
     }
 }

@@ -162,18 +162,24 @@ impl<C: Transport> Session<C> {
                 if let Some(fault) = self.io.cut() {
                     return Err(fault);
                 }
-                let mut reached = self.reach(forward, exchange).await?;
-                // It is not sent again: what it holds serves for the answer.
-                forward.let_go_sent();
-                let after = match forward.is_sent() {
-                    true => self.relay_answer(&mut reached, exchange).await,
-                    // On the heap: most requests come in one piece, and an idle connection has no room to
-                    // spare.
-                    false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await,
-                };
-                let after = after.inspect_err(|fault| reached.hear_of(*fault))?;
-                reached.settle(&self.shard, exchange, self.owner);
-                Ok(after)
+                loop {
+                    let mut reached = self.reach(forward, exchange).await?;
+                    let is_whole = forward.is_sent();
+                    let after = match is_whole {
+                        true => self.relay_answer(Some(&mut *forward), &mut reached, exchange).await,
+                        // On the heap: most requests come in one piece, and an idle connection has no room to
+                        // spare.
+                        false => Box::pin(self.upload_and_answer(forward, &mut reached, exchange)).await,
+                    };
+                    match after.inspect_err(|fault| reached.hear_of(*fault)) {
+                        Err(fault) if is_whole && self.tries_another(fault, &reached, forward, exchange) => {}
+                        Err(fault) => return Err(fault),
+                        Ok(after) => {
+                            reached.settle(&self.shard, exchange, self.owner);
+                            return Ok(after);
+                        }
+                    }
+                }
             }
             Verdict::Answer(answer) => Ok(self.answer(answer, exchange).await),
             Verdict::Http2 => Ok(After::Http2),

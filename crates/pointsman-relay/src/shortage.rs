@@ -122,14 +122,13 @@ pub(crate) async fn connect(
     shard: &Shard,
     server: &LocalServer,
     preface: &[u8],
-    deadline: &mut Deadline,
+    (deadline, ms): (&mut Deadline, u32),
 ) -> Result<Option<Connection>, ConnectFault> {
     loop {
         let mut lack = Lack::Table;
         if !shard.is_short(Use::Server) {
             let Some((securing, _handshake)) = shard.secures(server) else { return Ok(None) };
-            let (address, ms) = (server.address, server.limits.connect_ms_max);
-            let outcome = pointsman_upstream::connect(address, preface, securing, deadline, ms).await;
+            let outcome = pointsman_upstream::connect(server.address, preface, securing, deadline, ms).await;
             match outcome {
                 Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(&error) => lack = lacking,
                 outcome => return outcome.map(Some),

@@ -50,7 +50,7 @@ impl<C: Transport> Session<C> {
         }
         up.through_pipe(&self.shard, &self.io, &reached.server.io);
         let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
-            Ok(Progress::Uploaded) => self.relay_answer(reached, exchange).await,
+            Ok(Progress::Uploaded) => self.relay_answer(None, reached, exchange).await,
             Ok(Progress::Answered(mut head)) => {
                 self.relay(&mut head, reached, &mut Upload::Running(&mut up), exchange).await
             }
@@ -89,12 +89,8 @@ impl<C: Transport> Session<C> {
         }
         let uploaded = loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
-            let ms = match waiting {
-                // Until the server has said 100, it is the server that is waited for.
-                Waiting::Read if waits_for_continue => self.shard.ms_until(continue_until_us),
-                Waiting::Read => self.body_ms(up.pace),
-                Waiting::Write => stall.look_ms(),
-            };
+            let continue_until_us = waits_for_continue.then_some(continue_until_us);
+            let ms = exchange.try_ms(&self.shard, self.upload_ms(up, continue_until_us, &stall));
             let step = {
                 let Session { io, deadline, .. } = &mut *self;
                 let Reached { server, answer, .. } = &mut *reached;
@@ -133,11 +129,11 @@ impl<C: Transport> Session<C> {
                 Ok(Event::Answered(read)) => return Err(Fault::of_server(&read)),
                 Ok(Event::Left) => return Err(Fault::Client(ClientFault::Closed)),
                 // Slowly, but the server takes it.
-                Err(_) if waiting == Waiting::Write && stall.goes_on(reached.server.io.taken_bytes()) => {}
+                Err(_) if !exchange.is_over(&self.shard) && goes_on(waiting, &mut stall, reached) => {}
                 Err(_) => return Err(stalled(up, waits_for_continue)),
             }
         };
-        reached.answer_until_us = self.shard.after_ms(limits.response_ms_max);
+        reached.answer_until_us = self.shard.after_ms(exchange.try_ms(&self.shard, limits.response_ms_max));
         match uploaded {
             Ok(()) => {
                 exchange.has_whole_request = true;
@@ -153,6 +149,15 @@ impl<C: Transport> Session<C> {
         }
     }
 
+    /// How long the next step of an upload may take. Until the server has said 100, it is the server that is waited for.
+    fn upload_ms(&self, up: &Pump, continue_until_us: Option<u64>, stall: &Stall) -> u32 {
+        match (up.waiting(), continue_until_us) {
+            (Waiting::Read, Some(until_us)) => self.shard.ms_until(until_us),
+            (Waiting::Read, None) => self.body_ms(up.pace),
+            (Waiting::Write, _) => stall.look_ms(),
+        }
+    }
+
     /// The head of a final answer that comes before the body's end, once it is whole.
     async fn early_head(
         &mut self,
@@ -161,7 +166,7 @@ impl<C: Transport> Session<C> {
     ) -> Result<Option<FinalHead>, Fault> {
         // What rules and limits ask of the answer is known only when its head is whole.
         let kept = std::mem::replace(&mut exchange.keeps_client, false);
-        let head = self.final_head(reached, exchange).await?;
+        let head = self.final_head(reached, None, exchange).await?;
         exchange.keeps_client = kept && head.is_none();
         Ok(head)
     }
@@ -212,6 +217,11 @@ impl<C: Transport> Session<C> {
             }
         }
     }
+}
+
+/// Whether the server takes the body, however slowly.
+fn goes_on(waiting: Waiting, stall: &mut Stall, reached: &Reached) -> bool {
+    waiting == Waiting::Write && stall.goes_on(reached.server.io.taken_bytes())
 }
 
 fn stalled(up: &Pump, waits_for_continue: bool) -> Fault {

@@ -166,6 +166,8 @@ pub enum ServerFailure {
     TlsOurCertificate,
     /// The TLS handshake failed otherwise.
     Tls,
+    /// It answered with a status that its pool asks another server for.
+    Status,
 }
 
 /// What is counted of an exchange that is over.
@@ -363,7 +365,7 @@ impl Refusal {
 }
 
 impl ServerFailure {
-    pub(crate) const ALL: [(ServerFailure, &'static str); 10] = [
+    pub(crate) const ALL: [(ServerFailure, &'static str); 11] = [
         (ServerFailure::Connect, "connect"),
         (ServerFailure::Timeout, "timeout"),
         (ServerFailure::Protocol, "protocol"),
@@ -374,6 +376,7 @@ impl ServerFailure {
         (ServerFailure::TlsCertificate, "tls_certificate"),
         (ServerFailure::TlsOurCertificate, "tls_our_certificate"),
         (ServerFailure::Tls, "tls"),
+        (ServerFailure::Status, "status"),
     ];
 }
 
@@ -381,4 +384,4 @@ impl ServerFailure {
 const _: () = assert!(Handshake::ALL.len() == Handshake::Resumed as usize + 1);
 const _: () = assert!(HandshakeFailure::ALL.len() == HandshakeFailure::Other as usize + 1);
 const _: () = assert!(Refusal::ALL.len() == Refusal::Rate as usize + 1);
-const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Tls as usize + 1);
+const _: () = assert!(ServerFailure::ALL.len() == ServerFailure::Status as usize + 1);

@@ -56,6 +56,21 @@ pub(super) static POOL: Table = Table {
                 default: Default::Words("servers are not probed"),
                 doc: "How the servers are probed; `health = {}` is enough where they answer `GET /`.",
             },
+            Key {
+                name: "retry_on",
+                kind: Kind::Texts(
+                    "some of `connect`, `reset`, `timeout`, `status-502`, `status-503`, `status-504`",
+                ),
+                default: Default::Words("`[\"connect\", \"reset\"]`"),
+                doc: "What another server is asked for, while the request is held whole and nothing of its answer has \
+                      gone to the client. `[]`: for nothing.",
+            },
+            Key {
+                name: "retry_methods",
+                kind: Kind::OneOrMoreTexts("`idempotent`, `safe`, `any`, or methods such as `POST`"),
+                default: Default::Words("`idempotent`"),
+                doc: "Which requests are sent again though a server may have looked at them.",
+            },
         ],
         HASH_KEYS,
         POOL_LIMIT_KEYS,

@@ -47,6 +47,7 @@ mod refusals;
 mod reload;
 mod reload_command;
 mod replay;
+mod retries;
 mod rule_tests;
 mod rules_at_run_time;
 mod sandboxes;

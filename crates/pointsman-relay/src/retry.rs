@@ -1,0 +1,136 @@
+//! Tries at servers, one after the other, until one of them answers.
+
+use pointsman_telemetry::Event;
+
+use crate::ejection::Heard;
+use crate::exchange::{Exchange, Seen};
+use crate::fault::{Fault, ServerFault};
+use crate::local::LocalServer;
+use crate::reach::{Reached, Tried};
+use crate::session::Session;
+use crate::transport::Transport;
+use crate::verdict::Forward;
+
+impl<C: Transport> Session<C> {
+    /// Brings a request to a server of its target.
+    ///
+    /// While it is held whole it may be sent again: for what `retry_on` of the pool says, if no byte of it was sent, or
+    /// if its method is one of `retry_methods`.
+    pub(crate) async fn reach(
+        &mut self,
+        forward: &mut Forward,
+        exchange: &mut Exchange,
+    ) -> Result<Reached, Fault> {
+        let mut fault = Fault::NoServer;
+        loop {
+            let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
+            exchange.is_trial = forward.choice.is_trial;
+            self.begin_try(&server, exchange);
+            let since_us = server.response_time.as_ref().map_or(0, |_| self.shard.clock.now_us());
+            let (tried, again) = match self.try_server(&server, forward, exchange).await {
+                Ok(reached) => {
+                    exchange.is_reached = true;
+                    if !forward.is_sent() {
+                        // It is not sent again: what it holds serves for the answer.
+                        forward.let_go_sent();
+                        exchange.try_until_us = exchange.request_until_us();
+                    }
+                    // An answer that comes while the request is still read says as much of the client.
+                    if let Some(time) = server.response_time.as_ref().filter(|_| !reached.answer.is_empty()) {
+                        time.answered(since_us, self.shard.clock);
+                    }
+                    return Ok(reached);
+                }
+                Err(Tried::Failed { fault, seen }) => (fault, exchange.may_try_again(fault, seen)),
+                Err(Tried::GivenUp(fault)) => return Err(fault),
+            };
+            fault = Fault::Server(tried);
+            let is_last = !again || !self.has_another_try(&server, forward, exchange);
+            let says_nothing = match tried {
+                // A kept connection that its server has closed says nothing about the server.
+                ServerFault::Closed => exchange.reused == Some(true) && again,
+                // Nor does one that it ends, or that has too many requests.
+                ServerFault::Unread => !is_last,
+                // Nor does what the switch itself is short of.
+                ServerFault::Shortage => true,
+                _ => false,
+            };
+            if !says_nothing {
+                self.tell_failed(&server, tried, exchange);
+                forward.choice.exclude(&server);
+                if let Some(time) = &server.response_time {
+                    time.failed(since_us, self.shard.clock);
+                }
+            }
+            if is_last {
+                return Err(fault);
+            }
+        }
+    }
+
+    /// Whether another try may follow this one, whatever its fault.
+    fn has_another_try(&self, server: &LocalServer, forward: &Forward, exchange: &Exchange) -> bool {
+        let is_held = !forward.is_partly_gone() && exchange.status == 0 && exchange.interims == 0;
+        is_held && exchange.tries < server.limits.tries_max && !exchange.is_over(&self.shard)
+    }
+
+    /// Takes an answer with this status: its request is not sent again.
+    ///
+    /// # Errors
+    /// Another server is asked.
+    pub(crate) fn takes(
+        &self,
+        status: u16,
+        server: &LocalServer,
+        forward: &mut Forward,
+        exchange: &Exchange,
+    ) -> Result<(), Fault> {
+        let fault = ServerFault::Status(status);
+        if self.passes_over(fault, server, forward, exchange) {
+            return Err(Fault::Server(fault));
+        }
+        // What it holds serves for the answer.
+        forward.let_go_sent();
+        Ok(())
+    }
+
+    /// Whether an answer is given up for that of another server, which is picked then.
+    fn passes_over(
+        &self,
+        fault: ServerFault,
+        server: &LocalServer,
+        forward: &mut Forward,
+        exchange: &Exchange,
+    ) -> bool {
+        exchange.may_try_again(fault, Seen::Something)
+            && self.has_another_try(server, forward, exchange)
+            && forward.choice.picks_another(server, &self.shard)
+    }
+
+    /// Whether another server, which is picked then, is asked for the answer of which one has brought nothing that
+    /// the client may see.
+    pub(crate) fn tries_another(
+        &self,
+        fault: Fault,
+        reached: &Reached,
+        forward: &mut Forward,
+        exchange: &mut Exchange,
+    ) -> bool {
+        let (Fault::Server(tried), server) = (fault, reached.server.server()) else { return false };
+        let goes_on = match tried {
+            ServerFault::Status(_) => true,
+            _ => self.passes_over(tried, server, forward, exchange),
+        };
+        if goes_on {
+            self.tell_failed(server, tried, exchange);
+            // What fails next is the next try.
+            exchange.is_reached = false;
+        }
+        goes_on
+    }
+
+    fn tell_failed(&self, server: &LocalServer, tried: ServerFault, exchange: &Exchange) {
+        self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
+        server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
+    }
+}
