@@ -6,6 +6,7 @@
 
 mod alignment;
 mod candidates;
+mod checking;
 mod effects;
 mod ends;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use self::alignment::Alignment;
 use self::candidates::{Candidates, Pair};
 use self::ends::{End, Ends};
 use super::doubt::Doubt;
+
 use super::question::{Analyst, Answer, Question, Way};
 use super::states::States;
 use crate::Effort;
@@ -98,12 +100,21 @@ pub struct Differences {
     /// Whether what stands in a body of no media type that is read is unknown in one of them, and absent in the other. Of
     /// such requests nothing is said here, and nothing is proved to be equal.
     pub reads_otherwise: bool,
+    /// Whether a body may be looked into by one of them and not by the other: where it is malformed, that one refuses what
+    /// both decide alike.
+    pub checks_otherwise: bool,
 }
 
 impl Differences {
-    /// Whether it is proved that every request is decided alike.
+    /// Whether it is proved that the same becomes of every request.
     #[must_use]
     pub fn are_none(&self) -> bool {
+        self.decide_alike() && !self.checks_otherwise
+    }
+
+    /// Whether it is proved that every request is decided alike, if its body is well-formed.
+    #[must_use]
+    pub fn decide_alike(&self) -> bool {
         let is_settled = self.undecided_count == 0 && !self.reads_otherwise;
         is_settled && self.groups_count == 0 && self.validate.is_none()
     }
@@ -123,10 +134,13 @@ impl Differences {
 pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effort: Effort) -> Differences {
     let joint = Arc::new(Program::joined(&[old.program, new.program]));
     let analyst = Analyst::of_two(&joint, [old.program, new.program], setting, effort);
+    let middle = analyst.across.as_ref().map(|across| across.middle());
+    let checks_otherwise = !middle.is_some_and(|middle| checking::look_alike(&joint, &analyst.walk, middle));
     let mut found = match Comparison::new(&joint, [old, new], analyst) {
         Some(comparison) => comparison.compare(),
         None => Differences::default(),
     };
+    found.checks_otherwise = checks_otherwise;
     let [before, now] = [old, new].map(|side| side.program.validate);
     let looks_into_bodies = [old, new].iter().any(|side| !side.program.payloads.is_empty());
     found.validate = (before != now && looks_into_bodies).then_some((before, now));

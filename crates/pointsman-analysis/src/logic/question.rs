@@ -196,9 +196,7 @@ impl<'p> Analyst<'p> {
     pub(super) fn same(&self, field: &'p Field) -> &'p Field {
         match field {
             Field::Scheme => &Field::Proto,
-            Field::ClientIp if !self.setting.may_trust_others && self.setting.trusted_proxies.is_empty() => {
-                &Field::SrcIp
-            }
+            Field::ClientIp if self.setting.clients_are_peers() => &Field::SrcIp,
             field => field,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pointsman_rules::{Block, Exit, Rule, Terminal};
+use pointsman_rules::{Block, Exit, Field, Rule, Terminal};
 
 use super::doubt::Doubt;
 use super::findings::{Code, Report};
@@ -32,6 +32,12 @@ enum Change {
     Nothing(Vec<u32>),
     Something,
     Unknown(Doubt),
+}
+
+fn looks_into_bodies(rule: &Rule) -> bool {
+    let mut does = false;
+    rule.condition.each_test(&mut |test| does |= matches!(test.field, Field::Payload(_)));
+    does
 }
 
 impl Report<'_> {
@@ -66,6 +72,10 @@ impl Report<'_> {
     fn change(&mut self, index: u32, own: &Rooms<'_>, behind: &mut Behind<'_, '_>) -> Change {
         let rule = self.program.rules.get(index as usize);
         let Some(terminal) = rule.and_then(plain_end) else { return Change::Something };
+        // Without it bodies may be read, or checked, otherwise, whatever is decided.
+        if rule.is_some_and(looks_into_bodies) {
+            return Change::Something;
+        }
         let end = self.analyst.walk.len();
         let removed = Some((index, States::TRUE));
         let question = Question { rule: end, states: States::ALL, removed, way: Way::Otherwise };

@@ -39,6 +39,10 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     body.write(&mut bytes);
     let authority = host.or(target.authority).unwrap_or_default();
     let is_of_http2 = version == Version::Http2;
+    let is_taken = if is_of_http2 { setting.takes_http2 } else { setting.takes_http1 };
+    if !is_taken {
+        return None;
+    }
     Some(Witness {
         bytes,
         is_of_http2,

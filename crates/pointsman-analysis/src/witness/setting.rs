@@ -9,6 +9,9 @@ use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
 
 use crate::wanted::Values;
 
+/// What a listener holds where nothing else is said, 16 MiB.
+const HOLD_BYTES_MAX: u32 = 16 * 1024 * 1024;
+
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
 /// a configuration.
 #[derive(Clone, Debug)]
@@ -31,8 +34,17 @@ pub struct Setting {
     pub may_be_proxied: bool,
     /// Whether it speaks TLS; nothing where that is not said.
     pub speaks_tls: Option<bool>,
-    /// Where it listens.
+    /// Whether peers of Unix sockets are believed when they name the client. No witness comes from one.
+    pub trusts_unix: bool,
+    /// Where all its requests come to. An unspecified address and port 0 are not known; nothing where there are Unix
+    /// sockets, too.
     pub bind: Option<SocketAddr>,
+    /// Whether it takes requests of HTTP/1.
+    pub takes_http1: bool,
+    /// Whether it takes those of HTTP/2.
+    pub takes_http2: bool,
+    /// Bytes of a body that are held until it is decided.
+    pub hold_bytes_max: u32,
     /// The pool that takes what no rule decides; nothing where that is not said.
     pub default_pool: Option<Box<str>>,
 }
@@ -61,7 +73,11 @@ impl Default for Setting {
             may_trust_others: true,
             may_be_proxied: true,
             speaks_tls: None,
+            trusts_unix: false,
             bind: None,
+            takes_http1: true,
+            takes_http2: true,
+            hold_bytes_max: HOLD_BYTES_MAX,
             default_pool: None,
         }
     }
@@ -71,6 +87,11 @@ impl Setting {
     /// Those that are believed, as views take them. No witness comes to a Unix socket.
     pub(super) fn trusted<'n>(&self, networks: &'n [IpNet]) -> TrustedProxies<'n> {
         TrustedProxies { networks, unix: false }
+    }
+
+    /// Whether nobody is believed who names another client than the peer.
+    pub(crate) fn clients_are_peers(&self) -> bool {
+        !self.may_trust_others && !self.trusts_unix && self.trusted_proxies.is_empty()
     }
 
     /// The values of a field that are the same for every request that comes here.

@@ -78,6 +78,11 @@ impl Compared {
                 "by values in a body one of them refuses, and the other does not: of bodies without a media type that is read nothing is said",
             );
         }
+        if found.checks_otherwise && found.decide_alike() {
+            notes.push(
+                "they need not look into the same bodies: one that is malformed may be refused by one of them alone",
+            );
+        }
         let is_equal = found.are_none() && !reads_otherwise;
         let group = |difference: &pointsman_analysis::Difference| {
             let witness = &difference.witness;

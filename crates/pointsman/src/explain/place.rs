@@ -1,6 +1,6 @@
 //! Where a request or a connection is decided: a listener of a configuration, or rules by themselves.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -36,6 +36,10 @@ pub(crate) struct Place {
     pub(crate) is_tls: bool,
     /// Where the listener listens; the first address where it has several.
     pub(crate) bind: Option<SocketAddr>,
+    /// What all its addresses have in common; nothing where it listens on Unix sockets, too.
+    pub(crate) common_bind: Option<SocketAddr>,
+    /// Whether peers of Unix sockets are believed.
+    pub(crate) trusts_unix: bool,
     /// Takes what no rule decides.
     pub(crate) default_pool: DefaultPool,
 }
@@ -92,6 +96,8 @@ impl Place {
             trusted_proxies,
             is_tls: false,
             bind: None,
+            common_bind: None,
+            trusts_unix: false,
             default_pool: DefaultPool::Unknown,
         }
     }
@@ -134,12 +140,30 @@ impl Place {
             trusted_proxies,
             is_tls: listener.is_tls(),
             bind: listener.binds.iter().find_map(Bind::address),
+            common_bind: common_bind(&listener.binds),
+            trusts_unix: listener.trusts_unix,
             default_pool: match listener.default_pool {
                 Some(pool) => DefaultPool::Named(plan.pool(pool).name.to_string()),
                 None => DefaultPool::None,
             },
         }
     }
+}
+
+/// An address where all have the same, and a port; unspecified and 0 where they differ.
+fn common_bind(binds: &[Bind]) -> Option<SocketAddr> {
+    let addresses: Option<Vec<_>> = binds.iter().map(Bind::address).collect();
+    let addresses = addresses?;
+    let mut common = *addresses.first()?;
+    for other in &addresses {
+        if other.ip() != common.ip() {
+            common.set_ip(Ipv4Addr::UNSPECIFIED.into());
+        }
+        if other.port() != common.port() {
+            common.set_port(0);
+        }
+    }
+    Some(common)
 }
 
 impl Place {
@@ -180,7 +204,11 @@ impl Place {
             may_be_proxied: true,
             // Rules by themselves say nothing of it.
             speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
-            bind: self.bind,
+            bind: self.common_bind,
+            trusts_unix: self.trusts_unix,
+            takes_http1: self.http2 != Http2::Only,
+            takes_http2: self.http2 != Http2::Off,
+            hold_bytes_max: self.hold_bytes_max,
             default_pool: match &self.default_pool {
                 DefaultPool::Named(pool) => Some(pool.as_str().into()),
                 DefaultPool::Unknown | DefaultPool::None => None,

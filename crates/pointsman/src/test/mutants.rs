@@ -199,7 +199,7 @@ fn decides_alike(suite: &Suite, mutants: &Mutants, mutant: &Mutant) -> bool {
     let setting = setting(&suite.place);
     let [old, new] = [&suite.program, &program]
         .map(|program| RuleSide { program, default_pool: setting.default_pool.as_deref() });
-    differences(old, new, &setting, Effort::new(COMPARED_STEPS)).are_none()
+    differences(old, new, &setting, Effort::new(COMPARED_STEPS)).decide_alike()
 }
 
 /// What becomes of each, on as many threads as there are processors.

@@ -105,7 +105,7 @@ fn likenesses(joint: &Program, walk: &Walk) -> Vec<u32> {
 }
 
 /// A condition by the numbers of its tests; the order in which an `and` and an `or` have their parts is all the same.
-fn shape(condition: &Condition) -> Vec<u32> {
+pub(super) fn shape(condition: &Condition) -> Vec<u32> {
     match condition {
         Condition::Always => vec![0],
         Condition::Test(test) => vec![1, test.number()],

@@ -123,6 +123,27 @@ fn what_a_listener_fixes() {
     assert_eq!(of(true, "192.0.2.1:8443", true), never(&[1]));
 }
 
+/// Who names clients need not be a proxy of some network, and some listeners take HTTP/1 alone.
+#[test]
+fn what_a_listener_believes_and_takes() {
+    let never = |rules: &str, setting: &Setting| {
+        let found = findings(&program(rules), setting, Effort::new(50_000_000));
+        found.iter().any(|finding| finding.code.word() == "contradiction")
+    };
+    let strict = Setting { may_trust_others: false, may_be_proxied: false, ..Setting::default() };
+    let other = "if (clientip == 192.0.2.1 && srcip == 192.0.2.2) { reject(); }\nelse: routeTo(a);\n";
+    assert!(never(other, &strict));
+    assert!(!never(other, &Setting { trusts_unix: true, ..strict.clone() }));
+    let of_http2 = "if (version == \"2\") { reject(); }\nelse: routeTo(a);\n";
+    let shown = |setting: &Setting| {
+        let found = findings(&program(of_http2), setting, Effort::new(50_000_000));
+        found.iter().any(|finding| {
+            finding.witness.as_ref().is_some_and(|witness| witness.to_string().contains("HTTP/2"))
+        })
+    };
+    assert!(!shown(&Setting { takes_http2: false, ..strict }));
+}
+
 /// Who answers itself before others is no warning, and who routes before a refusal is.
 #[test]
 fn guards() {

@@ -27,7 +27,7 @@ fn groups(old: &str, new: &str) -> Vec<String> {
         .iter()
         .map(|group| format!("{} -> {}", label(&old, group.old), label(&new, group.new)))
         .collect();
-    assert_eq!(found.are_none(), found.groups.is_empty());
+    assert_eq!(found.decide_alike(), found.groups.is_empty());
     shown
 }
 
@@ -165,11 +165,31 @@ fn bodies_without_a_media_type() {
     let of = |old: &str| {
         let [old, new] = [program(old), program(new)];
         let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
-        (found.reads_otherwise, found.are_none())
+        (found.reads_otherwise, found.decide_alike())
     };
     assert_eq!(of(new), (false, true));
     let never = r#"path == "/x" && path == "/y""#;
     assert_eq!(of(&rule(never)), (false, true));
     assert_eq!(of(&rule(&format!(r#"xml.a == "1" && {never}"#))), (true, false));
     assert_eq!(of(&rule(&format!(r#"json.a == "1" && {never}"#))), (false, true));
+}
+
+/// What is decided alike may be refused all the same, where the body is looked into.
+#[test]
+fn bodies_that_one_of_them_need_not_look_into() {
+    let of = |old: &str, new: &str| {
+        let [old, new] = [old, new].map(program);
+        let found = differences(side(&old), side(&new), &Setting::default(), Effort::new(EFFORT));
+        assert!(found.decide_alike(), "{found:?}");
+        found.are_none()
+    };
+    let by_path = "if (path == \"/a\") { routeTo(a); }\n";
+    let by_value = "if (json.a == 1) { routeTo(a); }\n";
+    let skip = |rules: &str| format!("on_unknown skip;\n{rules}else: routeTo(a);\n");
+    assert!(!of(&skip(&[by_path, by_value].concat()), &skip(&[by_value, by_path].concat())));
+    assert!(!of(&skip(by_value), &skip("")));
+    assert!(of(by_value, "if (json.a == 1.0) { routeTo(a); }\n"));
+    let beside = |test: &str| format!("if (path == \"/b\" && {test}) {{ routeTo(a); }}\n");
+    assert!(of(&beside("json.a > 5"), &beside("json.a in (5..1e9999)").replace("in (5..1e9999)", "> 5.0")));
+    assert!(!of(&beside("json.a > 5"), "if (json.a > 5 && path in [\"/b\"]) { routeTo(a); }\n"));
 }

@@ -1,0 +1,115 @@
+//! Whether two programs look into the bodies of the same requests: a body that is looked into must be well-formed, whatever is
+//! decided by it.
+
+use std::mem::{Discriminant, discriminant};
+
+use pointsman_rules::{Block, Condition, Field, Place, Program, Rule};
+
+use super::alignment::shape;
+use crate::logic::states::States;
+use crate::logic::walk::{Step, Walk};
+
+/// What decides whether a rule that is visited looks into a body, and where a request goes from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Look {
+    /// The whole condition, or, where that is enough, what it asks besides the body, and of which kinds of body it asks.
+    asks: Asks,
+    /// What follows each outcome: where a jump leads, counted from the program's first rule.
+    steps: [(u8, u32); 3],
+    awaited: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asks {
+    Whole(Vec<u32>),
+    Beside { heads: Vec<Vec<u32>>, kinds: Vec<Discriminant<Place>> },
+}
+
+/// Whether it is seen that they do. The rules of the second stand behind those of the first, from `middle` on.
+///
+/// They do where rule by rule, as far as any looks into a body, the same is asked of the head in the same order. What a rule
+/// asks of a value in the body may differ where the rules know one kind of body: it is looked into before the answer.
+pub(super) fn look_alike(joint: &Program, walk: &Walk, middle: u32) -> bool {
+    let kinds = joint.payloads.iter().map(|payload| &payload.place).filter(|place| **place != Place::Size);
+    let mut kinds: Vec<_> = kinds.map(discriminant).collect();
+    kinds.dedup();
+    let Some(first) = kinds.first() else { return true };
+    let knows_one = kinds.iter().all(|kind| kind == first);
+    let end = u32::try_from(joint.rules.len()).unwrap_or(u32::MAX);
+    let [old, new] = [0..middle, middle..end].map(|rules| {
+        let first = rules.start;
+        let looks = rules.filter_map(|index| Some((index, joint.rules.get(index as usize)?)));
+        let mut looks: Vec<_> = looks
+            .map(|(index, rule)| (Look::of(rule, index, first, walk, knows_one), looks_in(rule)))
+            .collect();
+        let count = looks.iter().rposition(|(_, looks_in)| *looks_in).map_or(0, |last| last + 1);
+        looks.truncate(count);
+        looks
+    });
+    old == new
+}
+
+fn looks_in(rule: &Rule) -> bool {
+    let mut does = names_body(&rule.condition);
+    for block in [&rule.then, &rule.otherwise] {
+        does |= block.awaits.iter().any(is_of_body);
+    }
+    does
+}
+
+fn is_of_body(field: &Field) -> bool {
+    matches!(field, Field::Payload(payload) if payload.place != Place::Size)
+}
+
+fn names_body(condition: &Condition) -> bool {
+    let mut does = false;
+    condition.each_test(&mut |test| does |= is_of_body(&test.field));
+    does
+}
+
+impl Look {
+    fn of(rule: &Rule, index: u32, first: u32, walk: &Walk, knows_one: bool) -> Look {
+        let beside = if knows_one { Asks::beside(&rule.condition) } else { None };
+        let steps = States::EACH.map(|on| match walk.step(index, on) {
+            Step::Next => (0, 0),
+            Step::Goto(to) => (1, to.saturating_sub(first)),
+            Step::Decides => (2, 0),
+        });
+        let awaited = |block: &Block| block.awaits.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let awaited = [awaited(&rule.then), awaited(&rule.otherwise)].concat();
+        Look { asks: beside.unwrap_or_else(|| Asks::Whole(shape(&rule.condition))), steps, awaited }
+    }
+}
+
+impl Asks {
+    /// What is asked besides the body, where each part of a condition asks of either.
+    fn beside(condition: &Condition) -> Option<Asks> {
+        let parts = match condition {
+            Condition::And(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let (of_body, heads): (Vec<_>, Vec<_>) = parts.iter().partition(|part| names_body(part));
+        if of_body.is_empty() {
+            return None;
+        }
+        let mut kinds = Vec::new();
+        for part in of_body {
+            let test = match part {
+                Condition::Test(test) => test,
+                Condition::Not(inner) => match &**inner {
+                    Condition::Test(test) => test,
+                    _ => return None,
+                },
+                _ => return None,
+            };
+            if let Field::Payload(payload) = &test.field {
+                kinds.push(discriminant(&payload.place));
+            }
+        }
+        kinds.dedup();
+        let mut heads: Vec<_> = heads.into_iter().map(shape).collect();
+        heads.sort_unstable();
+        heads.dedup();
+        Some(Asks::Beside { heads, kinds })
+    }
+}
