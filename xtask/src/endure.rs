@@ -1,5 +1,5 @@
-//! `cargo xtask endure`: the end-to-end tests of staying up, in full, against the release binary, and the table
-//! of what they measured.
+//! `cargo xtask endure` and `cargo xtask storm`: end-to-end tests in full, against the release binary, and the table of
+//! what they measured.
 
 mod names;
 
@@ -10,13 +10,31 @@ use lexopt::Arg;
 use crate::failure::{Because, Failure, Result};
 use crate::project::{Project, succeed};
 
+/// A group of tests that are small in `check`: a module of the end-to-end tests, and the command that runs it in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// What clients, servers and operators may do to the switch.
+    Endure,
+    /// Servers, rules and the binary change under load.
+    Storm,
+}
+
+impl Group {
+    fn name(self) -> &'static str {
+        match self {
+            Group::Endure => "endure",
+            Group::Storm => "storm",
+        }
+    }
+}
+
 /// Builds, runs every test even when one fails, and prints the table last.
-pub(crate) fn run(project: &Project, arguments: lexopt::Parser) -> Result<()> {
+pub(crate) fn run(project: &Project, group: Group, arguments: lexopt::Parser) -> Result<()> {
     let name = name(arguments)?;
-    let filters = names::filters(project, name.as_deref())?;
+    let filters = names::filters(project, group.name(), name.as_deref())?;
     project.build_release("pointsman")?;
     let binary = project.release_binary("pointsman")?;
-    let path = project.target().join("endure-figures.tsv");
+    let path = project.target().join(format!("{}-figures.tsv", group.name()));
     std::fs::write(&path, "").because(|| format!("cannot write `{}`", path.display()))?;
     let mut tests = project.cargo();
     tests

@@ -43,6 +43,12 @@ const COMMANDS: &[Command] = &[
         more: "An unknown NAME is answered with those there are.",
     },
     Command {
+        usage: "storm [NAME]",
+        what: "servers killed, stalled, slowed and restarted under load; rules and the binary replaced",
+        arguments: &[("NAME", "a module, a test or a part of `module::test`; without it: all of them")],
+        more: "POINTSMAN_STORM_SEED=N makes other choices. An unknown NAME is answered with those there are.",
+    },
+    Command {
         usage: "fuzz [--runs N] [--seed N] [TARGET…]",
         what: "libFuzzer over each target, with a line for each",
         arguments: &[

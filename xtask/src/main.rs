@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `fuzz`, `soak`,
+//! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
 //! `bench-peers` and `conformance`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 use lexopt::Arg;
 
+use crate::endure::Group;
 use crate::failure::{Failure, Result};
 use crate::project::Project;
 
@@ -58,7 +59,8 @@ fn run() -> Result<()> {
         Some("demo") => demo(&project, arguments.raw_args()?.collect()),
         Some("check") => nothing_more(arguments).and_then(|()| check::run(&project)),
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
-        Some("endure") => endure::run(&project, arguments),
+        Some("endure") => endure::run(&project, Group::Endure, arguments),
+        Some("storm") => endure::run(&project, Group::Storm, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),

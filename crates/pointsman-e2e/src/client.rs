@@ -295,9 +295,17 @@ impl Client {
     /// # Panics
     /// When none comes.
     pub fn head(&mut self) -> Head {
-        let head = self.reader.head().expect("a head").expect("an answer before the end");
+        self.try_head().unwrap_or_else(|error| panic!("no head: {error}"))
+    }
+
+    /// The same where none may come.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub fn try_head(&mut self) -> Result<Head> {
+        let head = self.reader.head()?.ok_or_else(no_answer)?;
         self.reader.begin_body(head.response_framing(false));
-        head
+        Ok(head)
     }
 
     /// From here on bytes come as they come: [`Client::piece`] reads them, to the end of the connection.
@@ -401,8 +409,7 @@ impl Client {
     fn read_response(&mut self, to_head: bool) -> Result<Response> {
         let mut interim = Vec::new();
         loop {
-            let ended = || Error::new(ErrorKind::UnexpectedEof, "closed before an answer");
-            let head = self.reader.head()?.ok_or_else(ended)?;
+            let head = self.reader.head()?.ok_or_else(no_answer)?;
             if head.word(1).starts_with('1') {
                 interim.push(head);
                 continue;
@@ -475,6 +482,10 @@ fn encrypt_some(session: &mut ClientConnection, socket: &mut TcpStream, bytes: &
 pub fn is_closed(error: &Error) -> bool {
     let kinds = [ErrorKind::ConnectionReset, ErrorKind::UnexpectedEof, ErrorKind::BrokenPipe];
     kinds.contains(&error.kind())
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::UnexpectedEof, "closed before an answer")
 }
 
 fn connect(address: SocketAddr) -> Result<TcpStream> {

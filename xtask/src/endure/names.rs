@@ -1,25 +1,25 @@
-//! The names of the tests of staying up, read from their sources: nothing has to be compiled to know them.
+//! The names of the tests of a group, read from their sources: nothing has to be compiled to know them.
 
 use std::path::Path;
 
 use crate::failure::{Because, Failure, Result};
 use crate::project::Project;
 
-/// Where the modules of these tests stand.
-const MODULES: &str = "crates/pointsman-e2e/tests/e2e/endure";
+/// Where the groups' folders stand, each with the modules of its tests.
+const GROUPS: &str = "crates/pointsman-e2e/tests/e2e";
 
 /// What the test binary is asked for: everything, or the tests whose names, as `module::test`, hold this one.
-pub(super) fn filters(project: &Project, name: Option<&str>) -> Result<Vec<String>> {
-    let Some(name) = name else { return Ok(vec!["endure::".into()]) };
-    let known = known(&project.root().join(MODULES))?;
+pub(super) fn filters(project: &Project, group: &str, name: Option<&str>) -> Result<Vec<String>> {
+    let Some(name) = name else { return Ok(vec![format!("{group}::")]) };
+    let known = known(&project.root().join(GROUPS).join(group))?;
     let chosen: Vec<_> = known.iter().filter(|known| known.contains(name)).collect();
     if chosen.is_empty() {
         let names = known.join("\n    ");
         return Err(Failure::usage(format!(
-            "no test of endure is called `{name}`\nhelp: a module, a test, or a part of one of these names:\n    {names}"
+            "no test of {group} is called `{name}`\nhelp: a module, a test, or a part of one of these names:\n    {names}"
         )));
     }
-    Ok(chosen.into_iter().map(|name| format!("endure::{name}")).collect())
+    Ok(chosen.into_iter().map(|name| format!("{group}::{name}")).collect())
 }
 
 /// All names, sorted, as `module::test`.
@@ -78,29 +78,33 @@ pointsman_e2e::for_threads!(down, up);
     #[test]
     fn no_module_is_left_out() -> Result<()> {
         let project = Project::find()?;
-        let folder = project.root().join(MODULES);
-        let names = known(&folder)?;
-        let declared = std::fs::read_to_string(folder.with_extension("rs")).because(|| MODULES.into())?;
-        let has_none = |module: &&str| !names.iter().any(|name| name.starts_with(&format!("{module}::")));
-        let modules = declared.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
-        assert_eq!(
-            modules.filter(has_none).collect::<Vec<_>>(),
-            ["framed"],
-            "what is only a tool of the others"
-        );
+        let tools: [(&str, &[&str]); 2] =
+            [("endure", &["framed"]), ("storm", &["chance", "server", "traffic", "weather"])];
+        for (group, tools) in tools {
+            let folder = project.root().join(GROUPS).join(group);
+            let names = known(&folder)?;
+            let declared = std::fs::read_to_string(folder.with_extension("rs")).because(|| group.into())?;
+            let has_none = |module: &&str| !names.iter().any(|name| name.starts_with(&format!("{module}::")));
+            let modules = declared.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+            assert_eq!(
+                modules.filter(has_none).collect::<Vec<_>>(),
+                tools,
+                "what is only a tool of the others"
+            );
+        }
         Ok(())
     }
 
     #[test]
     fn a_name_chooses_and_an_unknown_one_is_answered_with_all() -> Result<()> {
         let project = Project::find()?;
-        assert_eq!(filters(&project, None)?, ["endure::"]);
+        assert_eq!(filters(&project, "endure", None)?, ["endure::"]);
         assert_eq!(
-            filters(&project, Some("reloads"))?,
+            filters(&project, "endure", Some("reloads"))?,
             ["endure::reloads::certificates", "endure::reloads::rules"]
         );
-        assert_eq!(filters(&project, Some("slow_readers"))?, ["endure::crowds::slow_readers"]);
-        let said = filters(&project, Some("slow_raeders")).err().map(|failure| failure.to_string());
+        assert_eq!(filters(&project, "endure", Some("slow_readers"))?, ["endure::crowds::slow_readers"]);
+        let said = filters(&project, "endure", Some("slow_raeders")).err().map(|failure| failure.to_string());
         assert!(
             said.is_some_and(|said| said.contains("`slow_raeders`") && said.contains("crowds::slow_readers"))
         );

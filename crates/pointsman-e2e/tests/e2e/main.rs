@@ -65,6 +65,7 @@ mod shares;
 mod slow_peers;
 mod stickiness;
 mod sticky_exceptions;
+mod storm;
 mod stuck_outputs;
 mod succession;
 mod tcp;
