@@ -1,5 +1,7 @@
 //! A client that sends the bytes it is told to, and reads one answer at a time.
 
+mod session;
+
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -7,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustls::{ClientConnection, HandshakeKind, ProtocolVersion, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::{Body, Framing, Head, PATIENCE, Reader, TlsClient};
@@ -361,43 +363,6 @@ impl Client {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Whether the TLS session was resumed.
-    #[must_use]
-    pub fn resumed(&self) -> bool {
-        self.session().handshake_kind() == Some(HandshakeKind::Resumed)
-    }
-
-    /// The TLS version agreed on.
-    #[must_use]
-    pub fn version(&self) -> Option<ProtocolVersion> {
-        self.session().protocol_version()
-    }
-
-    /// The protocol agreed on by ALPN.
-    #[must_use]
-    pub fn alpn(&self) -> Option<String> {
-        self.session().alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned())
-    }
-
-    /// The name of the key exchange group.
-    #[must_use]
-    pub fn group(&self) -> Option<String> {
-        self.session().negotiated_key_exchange_group().map(|group| format!("{:?}", group.name()))
-    }
-
-    /// The IANA name of the cipher suite.
-    #[must_use]
-    pub fn cipher(&self) -> Option<String> {
-        let suite = self.session().negotiated_cipher_suite()?;
-        suite.suite().as_str().map(|name| name.replace("TLS13_", "TLS_"))
-    }
-
-    /// The certificate the switch showed, as DER.
-    #[must_use]
-    pub fn certificate(&self) -> Vec<u8> {
-        self.session().peer_certificates().map(|chain| chain[0].to_vec()).unwrap_or_default()
-    }
-
     pub(crate) fn stream(&mut self) -> &mut Stream {
         self.reader.stream()
     }
@@ -416,13 +381,6 @@ impl Client {
             }
             self.reader.begin_body(head.response_framing(to_head));
             return Ok(Response { head, interim, body: self.reader.rest()? });
-        }
-    }
-
-    fn session(&self) -> &ClientConnection {
-        match self.reader.stream_ref() {
-            Stream::Tls(stream) => &stream.conn,
-            Stream::Plain(_) => panic!("a plain connection has no TLS session"),
         }
     }
 }
