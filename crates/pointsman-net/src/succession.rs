@@ -59,10 +59,11 @@ impl Line {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where too many are under way; another where the other process is gone.
     pub fn send(&self, text: &[u8], sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+        // Counted, for the room may have some to spare: it is larger than it need be where it begins well aligned.
+        let fits = sockets.len() <= PARCEL_SOCKETS_MAX && (1..=PARCEL_BYTES_MAX).contains(&text.len());
         let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(PARCEL_SOCKETS_MAX))];
         let mut control = SendAncillaryBuffer::new(&mut room);
-        let has_room = sockets.is_empty() || control.push(SendAncillaryMessage::ScmRights(sockets));
-        if !has_room || text.is_empty() || text.len() > PARCEL_BYTES_MAX {
+        if !fits || !sockets.is_empty() && !control.push(SendAncillaryMessage::ScmRights(sockets)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -259,8 +259,13 @@ impl Report {
             "equal" => return "equal: every request is decided alike".to_owned(),
             verdict => verdict,
         };
-        let rest = if unknown > 0 { format!(", {unknown} unknown") } else { String::new() };
-        format!("{verdict}: {}{rest}", plural(groups, "way"))
+        let validates = self.compared.iter().filter(|compared| compared.validate.is_some()).count();
+        let counts = [
+            (groups > 0 || validates == 0).then(|| plural(groups, "way")),
+            (validates > 0).then(|| "bodies validated otherwise".to_owned()),
+            (unknown > 0).then(|| format!("{unknown} unknown")),
+        ];
+        format!("{verdict}: {}", counts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 
