@@ -3,6 +3,7 @@
 
 mod access_log;
 mod balance;
+mod bandwidth;
 mod health;
 mod limit;
 mod listener_tls;
@@ -12,6 +13,8 @@ mod table;
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 use access_log::ACCESS_LOG;
 pub(crate) use balance::{HASH, SOURCE_ADDRESS};
+use bandwidth::BANDWIDTH;
+pub(crate) use bandwidth::{TO_CLIENT, TO_SERVER};
 use limit::LIMIT;
 use listener_tls::LISTENER_TLS;
 use pool::POOL;
@@ -224,6 +227,12 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::NamedTables(&LIMIT),
             default: Default::Words("no classes"),
             doc: "How many requests may come that rules limit; one table a class.",
+        },
+        Key {
+            name: "bandwidth",
+            kind: Kind::NamedTables(&BANDWIDTH),
+            default: Default::Words("no classes"),
+            doc: "How many bytes a second those have that rules give bandwidth by; one table a class.",
         },
         Key {
             name: "admin",

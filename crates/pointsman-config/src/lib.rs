@@ -8,6 +8,7 @@
 
 mod admin;
 mod balancing;
+mod bandwidth;
 mod binds;
 mod findings;
 mod health;
@@ -35,6 +36,7 @@ mod watch;
 
 pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
+pub use bandwidth::{BandwidthClass, Direction};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;

@@ -86,7 +86,7 @@ impl<'a> Lowering<'a> {
             outside,
             previous,
             findings,
-            rules: RulesFiles::new(&spec.pools, &spec.limits),
+            rules: RulesFiles::new(&spec.pools, &spec.limits, &spec.bandwidth),
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
             authorities: SystemAuthorities::default(),
@@ -105,7 +105,9 @@ impl<'a> Lowering<'a> {
         if !self.findings.has_errors() && !self.rules.problems().has_errors() {
             self.note_idle_pools(&listeners);
             self.note_idle_limits(&listeners);
+            crate::bandwidth::note_idle(&spec.bandwidth, &listeners, self.findings);
         }
+        let bandwidth = crate::bandwidth::lower(&spec.bandwidth, self.findings);
         let lower_admin =
             |admin| crate::admin::lower(admin, self.folder, self.outside, &mut self.files, self.findings);
         let admin = spec.admin.as_ref().and_then(lower_admin);
@@ -129,6 +131,7 @@ impl<'a> Lowering<'a> {
             admin,
             listeners,
             pools,
+            bandwidth,
             limits: spec.limits.iter().map(|limit| limit.limit.clone()).collect(),
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
@@ -485,14 +488,13 @@ impl<'a> Lowering<'a> {
         let (name, port) = match (address, self.outside) {
             (ServerAddress::Socket(address), _) => return Ok(*address),
             (ServerAddress::Host(name, port), Outside::System { .. }) => (name.as_str(), *port),
-            (ServerAddress::Host(name, _), Outside::Texts { .. }) => {
+            (ServerAddress::Host(name, _), _) => {
                 return Err(format!("cannot resolve `{name}`: nobody is asked"));
             }
         };
-        let found = (name, port).to_socket_addrs().map(|mut addresses| addresses.next());
-        let none = || io::Error::new(io::ErrorKind::NotFound, "it has no address");
-        found
-            .and_then(|first| first.ok_or_else(none))
+        (name, port)
+            .to_socket_addrs()
+            .and_then(|mut found| found.next().ok_or_else(|| io::Error::other("it has no address")))
             .map_err(|error| format!("cannot resolve `{name}`: {error}"))
     }
 }

@@ -11,7 +11,8 @@ use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
-    Admin, Balancing, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol, RateLimit, RetryPolicy,
+    Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol,
+    RateLimit, RetryPolicy,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
@@ -57,6 +58,8 @@ pub struct Plan {
     pub listeners: Vec<Listener>,
     /// In the order of the file; [`PoolIndex`] is a position here.
     pub pools: Vec<Pool>,
+    /// Classes of `bandwidth`, each behind the one that it borrows of.
+    pub bandwidth: Vec<BandwidthClass>,
     /// Classes of `limitRate`, in the order of the file.
     pub limits: Vec<RateLimit>,
 }

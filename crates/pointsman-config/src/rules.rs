@@ -9,6 +9,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
+use crate::bandwidth::BandwidthSpec;
 use crate::lower::Outside;
 use crate::rate_limits::RateLimitSpec;
 use crate::reading::{reason, text};
@@ -61,14 +62,15 @@ pub(crate) struct RulesFiles<'a> {
 }
 
 impl<'a> RulesFiles<'a> {
-    pub(crate) fn new(pools: &'a [PoolSpec], limits: &[RateLimitSpec]) -> Self {
+    pub(crate) fn new(pools: &'a [PoolSpec], limits: &[RateLimitSpec], bandwidth: &[BandwidthSpec]) -> Self {
         let names =
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
         Self {
             pools,
             positions: pools.iter().map(|pool| pool.name.value.as_str()).zip(0..).collect(),
             names: Targets::known::<_, &str>(names)
-                .with_limits(limits.iter().map(|limit| limit.name.value.as_str())),
+                .with_limits(limits.iter().map(|limit| limit.name.value.as_str()))
+                .with_bandwidths(bandwidth.iter().map(|class| class.name.value.as_str())),
             compiled: HashMap::new(),
             sets: Vec::new(),
             problems: Problems::default(),

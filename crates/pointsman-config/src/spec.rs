@@ -9,6 +9,7 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use pointsman_view::BodyKind;
 use toml::de::DeTable;
 
+use crate::bandwidth::BandwidthSpec;
 use crate::findings::{Findings, Spanned};
 use crate::health::{self, HealthCheck, PoolSpeaks};
 use crate::idle_keys;
@@ -46,6 +47,7 @@ pub(crate) struct Spec {
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) limits: Vec<RateLimitSpec>,
+    pub(crate) bandwidth: Vec<BandwidthSpec>,
 }
 
 /// The admin listener as written.
@@ -168,6 +170,7 @@ impl Spec {
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),
             limits: root.named_sections("limit").into_iter().map(RateLimitSpec::read).collect(),
+            bandwidth: root.named_sections("bandwidth").into_iter().map(BandwidthSpec::read).collect(),
         }
     }
 }

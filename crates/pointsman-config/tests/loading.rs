@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
-    Bind, BodyLimits, Colour, EncodedSlash, ForwardedMode, Http2, Listener, ListenerLimits, Loaded,
-    LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion,
-    ServerIndex, ServerProtocol, Target, changed,
+    BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Http2, Listener,
+    ListenerLimits, Loaded, LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems,
+    ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Target, changed,
 };
 use pointsman_shape::Rate;
 
@@ -50,6 +50,17 @@ fn check_process(plan: &Plan) {
     assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
     let admin = plan.admin.as_ref().map(|admin| admin.bind);
     assert_eq!(admin, "127.0.0.1:0".parse().ok());
+    let class = |name: &str, parent, ceiling, burst_bytes, direction| BandwidthClass {
+        name: name.into(),
+        parent,
+        guaranteed_bytes_per_second: 2_000_000,
+        ceiling_bytes_per_second: Some(ceiling),
+        burst_bytes,
+        direction,
+    };
+    let link = class("link", None, 10_000_000, 100_000, Direction::ToClient);
+    let gold = class("gold", Some(0), 5_000_000, 1_000_000, Direction::Both);
+    assert_eq!(plan.bandwidth, [link, gold]);
     let limits: Vec<_> =
         plan.limits.iter().map(|limit| (&*limit.name, limit.keys_max, limit.status)).collect();
     assert_eq!(limits, [("api", 1000, 503), ("idle", 100_000, 429)]);

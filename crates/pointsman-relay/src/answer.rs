@@ -7,6 +7,7 @@ use pointsman_http::{BodyReader, Fed, Framing, HeaderKind, ResponseHead, Version
 use pointsman_net::{PooledBuffer, Stall};
 use pointsman_tls::UNSENT_BYTES_MAX;
 
+use crate::bandwidth::Toward;
 use crate::ejection::Heard;
 use crate::exchange::Exchange;
 use crate::fault::{ClientFault, Fault, ServerFault};
@@ -54,6 +55,15 @@ pub(crate) enum Upload<'a> {
     Running(&'a mut Pump),
     /// It will never be whole: the server's connection is of no more use.
     Broken,
+}
+
+impl Upload<'_> {
+    fn running(&self) -> Option<&Pump> {
+        match self {
+            Upload::Running(up) => Some(up),
+            Upload::Over | Upload::Broken => None,
+        }
+    }
 }
 
 impl<C: Transport> Session<C> {
@@ -207,6 +217,11 @@ impl<C: Transport> Session<C> {
         }
         let is_last = head.body.is_done() && !exchange.keeps_client && matches!(upload, Upload::Over);
         // The last bytes go out together with the farewell, where that is possible.
+        if exchange.bandwidth.is_some() {
+            // Nothing of the answer has gone: who ends now breaks off nothing.
+            let bytes = head.message.len();
+            Box::pin(self.wait_for_bandwidth(Toward::Client, bytes, exchange)).await?;
+        }
         let is_held = is_last && self.io.hold(&head.message);
         if !is_held {
             self.send(&head.message).await?;
@@ -246,7 +261,8 @@ impl<C: Transport> Session<C> {
     ) -> Result<(), Fault> {
         reached.answer.release();
         let body = std::mem::replace(&mut head.body, BodyReader::new(Framing::None));
-        let mut down = Pump::new(&self.shard.buffers, body, head.form, u64::MAX);
+        let mut down =
+            Pump::new(&self.shard.buffers, (body, head.form), u64::MAX, (exchange.bandwidth, Toward::Client));
         down.trailers = std::mem::take(&mut head.trailers);
         down.through_pipe(&self.shard, &reached.server.io, &self.io);
         let unsent = self.connection.tls.as_ref().and_then(|_| self.shard.buffers.unsent_body());
@@ -266,19 +282,33 @@ impl<C: Transport> Session<C> {
     ) -> Result<(), Fault> {
         let server_ms = server.server().limits.body_ms_max;
         let mut stall = Stall::new(self.limits.write_ms_max);
+        let shard = self.shard.clone();
+        let mut read_until_us = shard.after_ms(server_ms);
         loop {
             let waiting = down.waiting();
+            // Whoever of both waits for bandwidth is to be woken for it.
+            let class_ms = [Some(&*down), upload.running()].into_iter().flatten();
+            let class_ms = class_ms.filter_map(|pump| pump.shaping.waits_ms(&shard)).min();
+            let ms = match waiting {
+                Waiting::Read => shard.ms_until(read_until_us),
+                Waiting::Write => stall.look_ms(),
+                Waiting::Class => u32::MAX,
+            };
+            let naps = class_ms.is_some_and(|class_ms| class_ms < ms);
+            let ms = class_ms.map_or(ms, |class_ms| class_ms.min(ms));
             let ahead = ahead(matches!(upload, Upload::Over));
             let step = |context: &mut Context<'_>, io: &mut C| {
-                if let Poll::Ready(step) = down.poll_step(context, &mut server.io, io) {
+                if let Poll::Ready(step) = down.poll_step(context, &shard, &mut server.io, io) {
                     return Poll::Ready(step);
                 }
                 // However the upload goes on, it is the answer that is waited for, and its time runs.
                 while let Upload::Running(up) = upload
-                    && let Poll::Ready(step) = up.poll_step(context, io, &mut server.io)
+                    && let Poll::Ready(step) = up.poll_step(context, &shard, io, &mut server.io)
                 {
                     match step {
                         Ok(Step::Moved) => {}
+                        // The deadline is set anew by it.
+                        Ok(Step::Throttled) => return Poll::Ready(Ok(Step::Throttled)),
                         Ok(Step::Done) => *upload = Upload::Over,
                         // What answers a request that is refused is no answer.
                         Err(fault @ (PumpFault::Content(_) | PumpFault::Memory)) => {
@@ -290,18 +320,24 @@ impl<C: Transport> Session<C> {
                 Poll::Pending
             };
             let moved = match waiting {
-                Waiting::Read => self.while_present(server_ms, ahead, step).await?,
+                Waiting::Read | Waiting::Class => self.while_present(ms, ahead, step).await?,
                 // It is the client that is waited for: where it has left, writing fails.
                 Waiting::Write => {
                     let Session { io, deadline, .. } = &mut *self;
                     let mut step = step;
-                    deadline.within(stall.look_ms(), std::future::poll_fn(|context| step(context, io))).await
+                    deadline.within(ms, std::future::poll_fn(|context| step(context, io))).await
                 }
             };
             match (moved, waiting) {
-                (Ok(Ok(Step::Moved)), _) => stall = Stall::new(self.limits.write_ms_max),
+                (Ok(Ok(Step::Moved)), _) => {
+                    stall = Stall::new(self.limits.write_ms_max);
+                    read_until_us = shard.after_ms(server_ms);
+                }
+                (Ok(Ok(Step::Throttled)), _) => {}
                 (Ok(Ok(Step::Done)), _) => return Ok(()),
                 (Ok(Err(fault)), _) => return Err(fault_of(&fault)),
+                (Err(_), Waiting::Class) => read_until_us = shard.after_ms(server_ms),
+                (Err(_), _) if naps => {}
                 (Err(_), Waiting::Read) => return Err(Fault::Server(ServerFault::BodyTimeout)),
                 // Slowly, but the client takes it.
                 (Err(_), Waiting::Write) if stall.goes_on(self.io.taken_bytes()) => {}

@@ -54,8 +54,8 @@ impl<'r> Committed<'r> {
                     committed.path = Some(normal.path().to_vec());
                 }
                 Effect::Tag(tag) => committed.tags.push(tag),
-                // It is no edit: `limit.rs` takes it.
-                Effect::LimitRate(_) => {}
+                // They are no edits: `limit.rs` and `bandwidth.rs` take them.
+                Effect::LimitRate(_) | Effect::Bandwidth(_) => {}
             }
         }
         Ok(committed)

@@ -9,6 +9,7 @@ use pointsman_telemetry::{Counts, Event, Query};
 use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
+use crate::bandwidth::ClassId;
 use crate::commit::HeaderEdits;
 use crate::ejection::Heard;
 use crate::facts::{Facts, Step, Text};
@@ -48,11 +49,14 @@ pub(crate) struct Exchange {
     pub(crate) upgrade: Option<Box<Upgrade>>,
     /// Edits of the answer's head, where rules or stickiness ask for any.
     pub(crate) response_edits: Option<Box<HeaderEdits<'static>>>,
+    /// The class whose bandwidth it has.
+    pub(crate) bandwidth: Option<ClassId>,
     pub(crate) server: Option<Rc<LocalServer>>,
     pub(crate) status: u16,
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
-    pub(crate) tries: u32,
+    /// At most 16, as `tries_max`.
+    pub(crate) tries: u8,
     /// When its try is over, on the shard's clock; 0: when it comes to an end.
     pub(crate) try_until_us: u64,
     /// Whether its try is to show that a server can be used again.
@@ -239,7 +243,7 @@ impl Exchange {
             decided_us: step_us(Step::Decided),
             connected_us: step_us(Step::Connected),
             first_byte_us: step_us(Step::FirstByte),
-            tries: self.tries,
+            tries: self.tries.into(),
             reused: self.reused,
             tags: facts.map_or(&[], |facts| &facts.tags),
             error: content.or_else(|| self.fault.map(Fault::sentence)),

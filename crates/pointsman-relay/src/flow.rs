@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 use pointsman_http::{Frames, GOING_AWAY};
 use pointsman_net::{Pipe, PooledBuffer, Stall};
 
+use crate::bandwidth::{ClassId, Shaping, Toward};
+use crate::pump::moved;
 use crate::shard::Shard;
 use crate::shortage::Use;
 use crate::transport::Transport;
@@ -31,6 +33,8 @@ pub(crate) struct Flow {
     pub(crate) has_ended: bool,
     /// TLS may hold what was written.
     is_unflushed: bool,
+    /// What it waits for before each piece, where a rule gave it bandwidth.
+    pub(crate) shaping: Shaping,
     /// Where frames end, in a WebSocket.
     frames: Option<Frames>,
     /// Whether the sink has heard the switch's own last word, behind which nothing goes to it.
@@ -53,6 +57,8 @@ pub(crate) enum Now {
     Writes,
     /// It waits for memory to read with.
     Starves,
+    /// It waits for its class of bandwidth.
+    Throttled,
     /// Its sink has heard the last of its source.
     Over,
 }
@@ -76,8 +82,14 @@ pub(crate) enum FlowFault {
 }
 
 impl Flow {
-    pub(crate) fn new(shard: &Shard, first: Option<PooledBuffer>, write_ms_max: u32) -> Flow {
-        let mut buffer = shard.buffers.tunnel();
+    pub(crate) fn new(
+        shard: &Shard,
+        first: Option<PooledBuffer>,
+        write_ms_max: u32,
+        (class, toward): (Option<ClassId>, Toward),
+    ) -> Flow {
+        // What is given in pieces needs no more room than one.
+        let mut buffer = if class.is_some() { shard.buffers.tunnel_piece() } else { shard.buffers.tunnel() };
         if let Some(first) = first.filter(|first| !first.is_empty()) {
             if buffer.reserve(first.len()) {
                 buffer.extend_from_slice(&first);
@@ -93,6 +105,7 @@ impl Flow {
             full_reads: 0,
             has_ended: false,
             is_unflushed: false,
+            shaping: Shaping::new(class, toward),
             frames: None,
             is_discarding: false,
             has_lost_sink: false,
@@ -192,7 +205,16 @@ impl Flow {
                 self.now = Now::Starves;
                 return Ok(());
             }
-            match self.poll_read(context, from, to.plain().is_some()) {
+            let Poll::Ready(leave) = self.shaping.poll_leave(shard, u64::MAX) else {
+                self.now = match self.poll_flush(context, to)? {
+                    Poll::Pending => Now::Writes,
+                    Poll::Ready(()) => Now::Throttled,
+                };
+                return Ok(());
+            };
+            let read = self.poll_read(context, from, to.plain().is_some(), leave.bytes);
+            self.shaping.settle(shard, leave, moved(&read));
+            match read {
                 Poll::Ready(Ok(0)) => self.has_ended = true,
                 Poll::Ready(Ok(more)) => {
                     *bytes += more as u64;
@@ -272,6 +294,7 @@ impl Flow {
         context: &mut Context<'_>,
         from: &mut R,
         to_is_plain: bool,
+        leave_bytes: u64,
     ) -> Poll<io::Result<usize>> {
         let bytes_max = self.unseen_bytes_max();
         if bytes_max < PIPED_BYTES_MIN && self.pipe.is_some() {
@@ -283,7 +306,7 @@ impl Flow {
             }
         }
         if let (Some(pipe), Some(from), true) = (&mut self.pipe, from.plain(), to_is_plain) {
-            let filled = pipe.poll_fill(context, from, bytes_max);
+            let filled = pipe.poll_fill(context, from, bytes_max.min(leave_bytes));
             let is_refused = match &filled {
                 Poll::Ready(Err(error)) => error.kind() == ErrorKind::InvalidInput,
                 Poll::Ready(_) => return filled,

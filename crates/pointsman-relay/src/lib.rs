@@ -14,6 +14,7 @@ mod accept;
 mod admission;
 mod ahead;
 mod answer;
+mod bandwidth;
 mod commit;
 mod decide;
 mod ejection;

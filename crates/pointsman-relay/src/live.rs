@@ -13,6 +13,7 @@ use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
+use crate::bandwidth::{BandwidthStates, LiveBandwidth};
 use crate::hash_tables::HashTables;
 use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
@@ -46,6 +47,7 @@ pub(crate) struct Live {
     /// Whom each socket accepts for. Part of the generation: a socket and the rules that its connections
     /// meet change together.
     pub(crate) sockets: HashMap<SocketId, ListenerId>,
+    pub(crate) bandwidth: LiveBandwidth,
     /// Classes of `limitRate`, by name.
     pub(crate) limits: HashMap<Arc<str>, LiveLimit>,
     /// Whether some rule keeps clients by the switch's own cookie. It is host-wide, whatever the port, so
@@ -144,6 +146,7 @@ pub(crate) struct Registry {
     servers: HashMap<ServerKey, LiveServer>,
     hash_tables: HashTables,
     limits: LimitStates,
+    bandwidth: BandwidthStates,
     places: Places,
     /// How many numbers were given to listeners and servers: none is given twice.
     listeners_numbered: u32,
@@ -160,6 +163,7 @@ impl Registry {
             servers: HashMap::new(),
             hash_tables: HashTables::default(),
             limits: LimitStates::default(),
+            bandwidth: BandwidthStates::default(),
             places: Places::new(threads),
             listeners_numbered: 0,
             servers_numbered: 0,
@@ -182,6 +186,7 @@ impl Registry {
             programs.flat_map(Program::stickinesses).any(|sticky| *sticky == Stickiness::Cookie);
         Live {
             uses_route_cookie,
+            bandwidth: self.bandwidth.attach(&plan.bandwidth, &self.metrics, now_us),
             limits: self.limits.attach(&plan.limits, &self.metrics),
             sticky,
             route_cookie: RouteCookie::new(key),
@@ -263,6 +268,7 @@ impl Registry {
         self.listeners.retain(|_, (_, state)| Arc::strong_count(state) > 1);
         self.servers.retain(|_, server| Arc::strong_count(&server.load) > 1);
         self.limits.forget_unused();
+        self.bandwidth.forget_unused();
         self.metrics.forget_unused();
     }
 

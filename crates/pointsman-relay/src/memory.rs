@@ -169,6 +169,11 @@ impl Buffers {
         self.bodies.take_later()
     }
 
+    /// The same for one that gets it in pieces.
+    pub(crate) fn tunnel_piece(&self) -> PooledBuffer {
+        self.heads.take_later()
+    }
+
     /// Books what TLS may hold of what is on its way in a tunnel, at so many of its sides.
     pub(crate) fn tunnel_tls(&self, sides: u8) -> Option<Booking> {
         self.account.book(u64::from(sides) * TLS_EXCHANGE_BYTES as u64)

@@ -9,6 +9,7 @@ use pointsman_net::{Pipe, PooledBuffer, Tcp};
 use pointsman_rules::Cause;
 
 use crate::ahead::{Ahead, Judge, Pace, Unfollowed};
+use crate::bandwidth::{ClassId, Shaping, Toward};
 use crate::hold::Hold;
 use crate::memory::Buffers;
 use crate::shard::Shard;
@@ -37,6 +38,8 @@ pub(crate) struct Pump {
     pub(crate) read_bytes: u64,
     /// The same with those that were read ahead, and for how long its source was waited for.
     pub(crate) pace: Pace,
+    /// What it waits for before each piece, where a rule gave it bandwidth.
+    pub(crate) shaping: Shaping,
     /// What was read after the body's end, unless there was no room for it.
     excess: PooledBuffer,
     excess_bytes: usize,
@@ -67,6 +70,8 @@ pub(crate) enum BodyForm {
 pub(crate) enum Step {
     /// Something moved; there is more.
     Moved,
+    /// Nothing did: its class of bandwidth has nothing left now.
+    Throttled,
     /// The body is over, and all of it is written.
     Done,
 }
@@ -93,12 +98,21 @@ pub(crate) enum PumpFault {
 pub(crate) enum Waiting {
     Read,
     Write,
+    /// Its class of bandwidth.
+    Class,
 }
 
 impl Pump {
     /// A pump for what is left of `body`.
-    pub(crate) fn new(buffers: &Buffers, body: BodyReader, form: BodyForm, left: u64) -> Pump {
-        let (buffer, excess) = (buffers.body(), buffers.request());
+    pub(crate) fn new(
+        buffers: &Buffers,
+        (body, form): (BodyReader, BodyForm),
+        left: u64,
+        (class, toward): (Option<ClassId>, Toward),
+    ) -> Pump {
+        // What is given in pieces needs no more room than one.
+        let buffer = if class.is_some() { buffers.head() } else { buffers.body() };
+        let excess = buffers.request();
         Pump {
             buffer,
             written: 0,
@@ -112,6 +126,7 @@ impl Pump {
             left,
             read_bytes: 0,
             pace: Pace::default(),
+            shaping: Shaping::new(class, toward),
             excess,
             excess_bytes: 0,
         }
@@ -165,6 +180,9 @@ impl Pump {
 
     /// Once all is read it is the writing that is waited for: TLS may still hold some of it.
     pub(crate) fn waiting(&self) -> Waiting {
+        if self.shaping.is_waiting() {
+            return Waiting::Class;
+        }
         let is_unwritten = !self.hold.is_sent() || self.written + self.kept_back < self.buffer.len();
         let is_held = is_unwritten || self.pipe.as_ref().is_some_and(Pipe::is_holding);
         if is_held || self.body.is_done() { Waiting::Write } else { Waiting::Read }
@@ -174,11 +192,19 @@ impl Pump {
     pub(crate) fn poll_step<R: Transport, W: Transport>(
         &mut self,
         context: &mut Context<'_>,
+        shard: &Shard,
         from: &mut R,
         to: &mut W,
     ) -> Poll<Result<Step, PumpFault>> {
         if let Some(bytes) = self.hold.next() {
-            let written = ready!(Pin::new(to).poll_write(context, bytes));
+            let was_waiting = self.shaping.is_waiting();
+            let Poll::Ready(leave) = self.shaping.poll_leave(shard, bytes.len() as u64) else {
+                return throttled(context, was_waiting, to);
+            };
+            let piece = &bytes[..leave.bytes as usize];
+            let written = Pin::new(to).poll_write(context, piece);
+            self.shaping.settle(shard, leave, moved(&written));
+            let written = ready!(written);
             return Poll::Ready(match written {
                 Ok(bytes @ 1..) => {
                     self.hold.advance(bytes);
@@ -189,7 +215,7 @@ impl Pump {
             });
         }
         if let (Some(_), Some(from), Some(to)) = (&self.pipe, from.plain(), to.plain()) {
-            if let Some(step) = ready!(self.poll_pipe(context, from, to)) {
+            if let Some(step) = ready!(self.poll_pipe(context, shard, from, to)) {
                 return Poll::Ready(step);
             }
             self.pipe = None;
@@ -213,7 +239,13 @@ impl Pump {
         }
         self.buffer.drain(..end);
         self.written = 0;
-        let read = match from.poll_read_into(context, &mut self.buffer) {
+        let was_waiting = self.shaping.is_waiting();
+        let Poll::Ready(leave) = self.shaping.poll_leave(shard, u64::MAX) else {
+            return throttled(context, was_waiting, to);
+        };
+        let read = from.poll_read_into(context, &mut self.buffer);
+        self.shaping.settle(shard, leave, moved(&read));
+        let read = match read {
             Poll::Ready(read) => read,
             Poll::Pending => {
                 // TLS may still hold what was written; nothing else would push it out now.
@@ -234,6 +266,7 @@ impl Pump {
     fn poll_pipe(
         &mut self,
         context: &Context<'_>,
+        shard: &Shard,
         from: &Tcp,
         to: &Tcp,
     ) -> Poll<Option<Result<Step, PumpFault>>> {
@@ -248,7 +281,13 @@ impl Pump {
         if self.body.is_done() {
             return Poll::Ready(Some(Ok(Step::Done)));
         }
-        let filled = ready!(pipe.poll_fill(context, from, self.body.unseen_bytes_max()));
+        let was_waiting = self.shaping.is_waiting();
+        let Poll::Ready(leave) = self.shaping.poll_leave(shard, self.body.unseen_bytes_max()) else {
+            return if was_waiting { Poll::Pending } else { Poll::Ready(Some(Ok(Step::Throttled))) };
+        };
+        let filled = pipe.poll_fill(context, from, leave.bytes);
+        self.shaping.settle(shard, leave, moved(&filled));
+        let filled = ready!(filled);
         Poll::Ready(match filled {
             Ok(bytes @ 1..) => {
                 self.body.pass(bytes as u64);
@@ -328,5 +367,26 @@ impl Pump {
             self.excess.extend_from_slice(excess);
         }
         self.buffer.truncate(used);
+    }
+}
+
+/// What a step comes to for which there is no bandwidth now. That is said once, so that the caller sets its deadline
+/// by it; what TLS holds goes out meanwhile.
+fn throttled<W: Transport>(
+    context: &mut Context<'_>,
+    was_waiting: bool,
+    to: &mut W,
+) -> Poll<Result<Step, PumpFault>> {
+    if let Poll::Ready(Err(_)) = Pin::new(to).poll_flush(context) {
+        return Poll::Ready(Err(PumpFault::Sink));
+    }
+    if was_waiting { Poll::Pending } else { Poll::Ready(Ok(Step::Throttled)) }
+}
+
+/// How many bytes a write or a read moved.
+pub(crate) fn moved(done: &Poll<io::Result<usize>>) -> u64 {
+    match done {
+        Poll::Ready(Ok(bytes)) => *bytes as u64,
+        _ => 0,
     }
 }

@@ -176,7 +176,8 @@ impl<C: Transport> Session<C> {
                 server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
                 choice.exclude(&server);
             }
-            if !again || exchange.tries >= server.limits.tries_max || exchange.is_over(&self.shard) {
+            if !again || u32::from(exchange.tries) >= server.limits.tries_max || exchange.is_over(&self.shard)
+            {
                 return Err(fault);
             }
         }

@@ -71,7 +71,7 @@ impl<C: Transport> Session<C> {
     /// Whether another try may follow this one, whatever its fault.
     fn has_another_try(&self, server: &LocalServer, forward: &Forward, exchange: &Exchange) -> bool {
         let is_held = !forward.is_partly_gone() && exchange.status == 0 && exchange.interims == 0;
-        is_held && exchange.tries < server.limits.tries_max && !exchange.is_over(&self.shard)
+        is_held && u32::from(exchange.tries) < server.limits.tries_max && !exchange.is_over(&self.shard)
     }
 
     /// Takes an answer with this status: its request is not sent again.

@@ -157,6 +157,10 @@ impl<C: Transport> Session<C> {
             // On the heap: most requests are decided by what comes at once.
             verdict = Box::pin(self.wait_for_body(undecided, exchange)).await?;
         }
+        if exchange.bandwidth.is_some() {
+            // On the heap: few have a class.
+            Box::pin(self.wait_for_class_of(&verdict, exchange)).await?;
+        }
         match &mut verdict {
             Verdict::Forward(forward) => {
                 if let Some(fault) = self.io.cut() {

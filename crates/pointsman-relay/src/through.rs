@@ -130,10 +130,14 @@ impl Session<Tcp> {
             note_unknown(facts, &decision.outcome);
             let tags = decision.effects.iter().filter_map(|effect| match effect {
                 Effect::Tag(tag) => Some(Box::<str>::from(&**tag)),
-                Effect::Header { .. } | Effect::RewritePath { .. } | Effect::LimitRate(_) => None,
+                Effect::Header { .. }
+                | Effect::RewritePath { .. }
+                | Effect::LimitRate(_)
+                | Effect::Bandwidth(_) => None,
             });
             facts.tags.extend(tags);
         }
+        exchange.bandwidth = local.live.bandwidth.of_effects(&decision.effects);
         let (route, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),

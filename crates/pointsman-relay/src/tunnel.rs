@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use pointsman_net::{Booking, Deadline, PooledBuffer, Presence};
 
+use crate::bandwidth::{ClassId, Toward};
 use crate::flow::{Farewell, Flow, FlowFault, Now};
 use crate::shard::Shard;
 use crate::transport::Transport;
@@ -92,12 +93,17 @@ enum Turn {
 }
 
 impl<'s> Tunnel<'s> {
-    pub(crate) fn new(shard: &'s Shard, limits: TunnelLimits, first: FirstBytes) -> Tunnel<'s> {
+    pub(crate) fn new(
+        shard: &'s Shard,
+        limits: TunnelLimits,
+        first: FirstBytes,
+        class: Option<ClassId>,
+    ) -> Tunnel<'s> {
         Tunnel {
             shard,
             limits,
-            up: Flow::new(shard, first.of_client, limits.server_write_ms_max),
-            down: Flow::new(shard, first.of_server, limits.client_write_ms_max),
+            up: Flow::new(shard, first.of_client, limits.server_write_ms_max, (class, Toward::Server)),
+            down: Flow::new(shard, first.of_server, limits.client_write_ms_max, (class, Toward::Client)),
             tls: None,
             closing_until_us: None,
             moved_us: shard.clock.round_us(),
@@ -215,12 +221,18 @@ impl<'s> Tunnel<'s> {
         server: &mut S,
     ) -> Option<Side> {
         let (up, down) = (self.up.now, self.down.now);
-        let is_unheard = |from: Now, back: Now| from == Now::Writes && back != Now::Over;
+        let is_unheard =
+            |from: Now, back: Now| matches!(from, Now::Writes | Now::Throttled) && back != Now::Over;
         if is_unheard(up, down) && client.presence(context) == Presence::Broken {
             return Some(Side::Client);
         }
         let is_gone = is_unheard(down, up) && server.presence(context) == Presence::Broken;
         is_gone.then_some(Side::Server)
+    }
+
+    /// The directions that wait for bandwidth.
+    fn throttled(&self) -> impl Iterator<Item = &Flow> {
+        [&self.up, &self.down].into_iter().filter(|flow| flow.now == Now::Throttled)
     }
 
     fn has_half_closed(&self) -> bool {
@@ -239,6 +251,8 @@ impl<'s> Tunnel<'s> {
         let until_us = looks.map(|flow| flow.look_us).min().unwrap_or_else(|| self.idle_until_us());
         let until_us = self.closing_until_us.map_or(until_us, |closing_us| closing_us.min(until_us));
         let ms = self.shard.ms_until(until_us).max(1);
+        let class_ms = self.throttled().filter_map(|flow| flow.shaping.waits_ms(self.shard)).min();
+        let ms = class_ms.map_or(ms, |class_ms| class_ms.min(ms));
         let starves = self.up.now == Now::Starves || self.down.now == Now::Starves;
         if starves { ms.min(MEMORY_MS) } else { ms }
     }
@@ -256,7 +270,7 @@ impl<'s> Tunnel<'s> {
             return Some(TunnelEnd::Drained);
         }
         let writes = self.up.now == Now::Writes || self.down.now == Now::Writes;
-        if writes {
+        if writes || self.throttled().next().is_some() {
             self.moved_us = now_us;
         }
         (now_us >= self.idle_until_us()).then_some(TunnelEnd::Idle)

@@ -66,7 +66,7 @@ impl<C: Transport> Session<C> {
         };
         let first = FirstBytes { of_client: self.early.take(), of_server };
         let shard = self.shard.clone();
-        let mut tunnel = Tunnel::new(&shard, limits, first);
+        let mut tunnel = Tunnel::new(&shard, limits, first, exchange.bandwidth);
         if carries == Carries::Frames {
             tunnel.carries_frames();
         }

@@ -8,6 +8,7 @@ use pointsman_net::{Presence, Stall};
 
 use crate::ahead::Pace;
 use crate::answer::{FinalHead, Upload};
+use crate::bandwidth::Toward;
 use crate::exchange::Exchange;
 use crate::facts::Text;
 use crate::fault::{ClientFault, Fault, ServerFault};
@@ -42,7 +43,12 @@ impl<C: Transport> Session<C> {
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
         let body = std::mem::replace(&mut forward.body, BodyReader::new(Framing::None));
-        let mut up = Pump::new(&self.shard.buffers, body, BodyForm::AsItCame, forward.body_left);
+        let mut up = Pump::new(
+            &self.shard.buffers,
+            (body, BodyForm::AsItCame),
+            forward.body_left,
+            (exchange.bandwidth, Toward::Server),
+        );
         if let Some(ahead) = forward.ahead.take()
             && !up.begin_with(*ahead)
         {
@@ -92,20 +98,18 @@ impl<C: Transport> Session<C> {
             let continue_until_us = waits_for_continue.then_some(continue_until_us);
             let ms = exchange.try_ms(&self.shard, self.upload_ms(up, continue_until_us, &stall));
             let step = {
-                let Session { io, deadline, .. } = &mut *self;
+                let Session { io, deadline, shard, .. } = &mut *self;
                 let Reached { server, answer, .. } = &mut *reached;
                 let both = std::future::poll_fn(|context| {
                     if let Poll::Ready(read) = server.io.poll_read_into(context, answer) {
                         return Poll::Ready(Event::Answered(read));
                     }
-                    if let Poll::Ready(step) = up.poll_step(context, io, &mut server.io) {
+                    if let Poll::Ready(step) = up.poll_step(context, shard, io, &mut server.io) {
                         return Poll::Ready(Event::Uploaded(step));
                     }
-                    match io.presence(context) {
-                        Presence::Broken => Poll::Ready(Event::Left),
-                        // Reading what it sent comes to its end.
-                        Presence::Ended | Presence::Open => Poll::Pending,
-                    }
+                    // Of an orderly end, reading what it sent hears.
+                    let is_gone = io.presence(context) == Presence::Broken;
+                    if is_gone { Poll::Ready(Event::Left) } else { Poll::Pending }
                 });
                 deadline.within(ms, both).await
             };
@@ -117,6 +121,7 @@ impl<C: Transport> Session<C> {
                     waits_for_continue = false;
                     stall = Stall::new(limits.write_ms_max);
                 }
+                Ok(Event::Uploaded(Ok(Step::Throttled))) => {}
                 Ok(Event::Uploaded(Ok(Step::Done))) => break Ok(()),
                 Ok(Event::Uploaded(Err(fault))) => break Err(fault),
                 Ok(Event::Answered(Ok(1..))) => {
@@ -155,6 +160,7 @@ impl<C: Transport> Session<C> {
             (Waiting::Read, Some(until_us)) => self.shard.ms_until(until_us),
             (Waiting::Read, None) => self.body_ms(up.pace),
             (Waiting::Write, _) => stall.look_ms(),
+            (Waiting::Class, _) => up.shaping.waits_ms(&self.shard).unwrap_or_default(),
         }
     }
 
@@ -199,18 +205,17 @@ impl<C: Transport> Session<C> {
         let mut stall = Stall::new(server_ms);
         loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
-            let ms = match waiting {
-                Waiting::Read => self.body_ms(up.pace),
-                Waiting::Write => stall.look_ms(),
-            };
-            let Session { io, deadline, .. } = &mut *self;
-            let step = std::future::poll_fn(|context| up.poll_step(context, io, &mut server.io));
+            let ms = self.upload_ms(up, None, &stall);
+            let Session { io, deadline, shard, .. } = &mut *self;
+            let step = std::future::poll_fn(|context| up.poll_step(context, shard, io, &mut server.io));
             let step = deadline.within(ms, step).await;
             if waiting == Waiting::Read {
                 up.pace.waited_us += self.shard.clock.round_us() - began_us;
             }
             match step {
                 Ok(Ok(Step::Moved)) => stall = Stall::new(server_ms),
+                Ok(Ok(Step::Throttled)) => {}
+                Err(_) if waiting == Waiting::Class => {}
                 Err(_) if waiting == Waiting::Write && stall.goes_on(server.io.taken_bytes()) => {}
                 Ok(Err(fault @ (PumpFault::Content(_) | PumpFault::Memory))) => return Some(fault_of(fault)),
                 _ => return None,
@@ -221,14 +226,18 @@ impl<C: Transport> Session<C> {
 
 /// Whether the server takes the body, however slowly.
 fn goes_on(waiting: Waiting, stall: &mut Stall, reached: &Reached) -> bool {
-    waiting == Waiting::Write && stall.goes_on(reached.server.io.taken_bytes())
+    match waiting {
+        Waiting::Write => stall.goes_on(reached.server.io.taken_bytes()),
+        Waiting::Class => true,
+        Waiting::Read => false,
+    }
 }
 
 fn stalled(up: &Pump, waits_for_continue: bool) -> Fault {
     match up.waiting() {
         Waiting::Write => Fault::Server(ServerFault::WriteTimeout),
         Waiting::Read if waits_for_continue => Fault::Server(ServerFault::ResponseTimeout),
-        Waiting::Read => Fault::BodyTimeout,
+        Waiting::Read | Waiting::Class => Fault::BodyTimeout,
     }
 }
 

@@ -121,6 +121,7 @@ impl<'a> Place<'a> {
         {
             return Ok(Decided::Answer(answer));
         }
+        exchange.bandwidth = self.local.live.bandwidth.of_effects(&decision.effects);
         let (route, sticky) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),

@@ -21,6 +21,8 @@ pub enum Committed {
     Tag(Box<str>),
     /// A class that the request takes from.
     Limit(Box<str>),
+    /// A class whose bandwidth it has.
+    Bandwidth(Box<str>),
 }
 
 impl Decision<'_> {
@@ -66,6 +68,7 @@ fn committed<S: Subject + ?Sized>(
         }
         Effect::Tag(word) => Committed::Tag(word.clone()),
         Effect::LimitRate(class) => Committed::Limit(class.clone()),
+        Effect::Bandwidth(class) => Committed::Bandwidth(class.clone()),
     })
 }
 
@@ -95,6 +98,8 @@ impl fmt::Display for Committed {
             Committed::Tag(tag) => write!(to, "tag({})", quoted(tag.as_bytes())),
             Committed::Limit(class) if is_word(class) => write!(to, "limitRate({class})"),
             Committed::Limit(class) => write!(to, "limitRate({})", quoted(class.as_bytes())),
+            Committed::Bandwidth(class) if is_word(class) => write!(to, "bandwidth({class})"),
+            Committed::Bandwidth(class) => write!(to, "bandwidth({})", quoted(class.as_bytes())),
         }
     }
 }

@@ -383,6 +383,8 @@ pub enum Effect {
     Tag(Box<str>),
     /// `limitRate(class)`: takes a token of the class; where there is none, that is what the request comes to.
     LimitRate(Box<str>),
+    /// `bandwidth(class)`: what the request and its answer send is sent within what the class gets.
+    Bandwidth(Box<str>),
 }
 
 /// Request or answer.

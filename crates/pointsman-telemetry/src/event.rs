@@ -1,6 +1,6 @@
 //! What the data path tells: one event a step, with borrowed facts.
 
-use crate::family::{LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
+use crate::family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 
 /// A step on the way of a connection or request.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,10 @@ pub enum Event<'a> {
     IdleRemoved(&'a ServerMetrics),
     /// A request was too much for a class.
     Limited(&'a LimitMetrics),
+    /// So many bytes of a class of bandwidth were used.
+    Shaped(&'a BandwidthMetrics, u32),
+    /// What a class of bandwidth sends had to wait.
+    ShapedWait(&'a BandwidthMetrics),
     /// A rule decided about a request. Told apart from the end of the exchange, which may come when the
     /// rule is no longer in any plan.
     Decided(&'a RuleMetrics),

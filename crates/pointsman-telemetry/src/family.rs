@@ -29,6 +29,14 @@ pub struct LimitMetrics {
     pub(crate) slots: Slots<LimitSlot>,
 }
 
+/// The counters of a class of `bandwidth` in one direction.
+#[derive(Debug)]
+pub struct BandwidthMetrics {
+    class: Box<str>,
+    direction: Box<str>,
+    pub(crate) slots: Slots<BandwidthSlot>,
+}
+
 /// The counters of a server in a pool.
 #[derive(Debug)]
 pub struct ServerMetrics {
@@ -68,6 +76,12 @@ pub(crate) struct RuleSlot {
 #[derive(Debug, Default)]
 pub(crate) struct LimitSlot {
     pub(crate) limited: Counter,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct BandwidthSlot {
+    pub(crate) bytes: Counter,
+    pub(crate) waits: Counter,
 }
 
 #[derive(Debug, Default)]
@@ -114,6 +128,22 @@ impl LimitMetrics {
     /// The name of the class.
     pub fn class(&self) -> &str {
         &self.class
+    }
+}
+
+impl BandwidthMetrics {
+    pub(crate) fn new(class: &str, direction: &str, threads: usize) -> BandwidthMetrics {
+        BandwidthMetrics { class: class.into(), direction: direction.into(), slots: Slots::new(threads) }
+    }
+
+    /// The name of the class.
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// Whom it is for: `to-client` or `to-server`.
+    pub fn direction(&self) -> &str {
+        &self.direction
     }
 }
 

@@ -28,7 +28,7 @@ mod timestamp;
 pub use access_log::{AccessLog, LogTarget};
 pub use date_line::DateLine;
 pub use event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Query, Refusal, ServerFailure};
-pub use family::{LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
+pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
 pub use recorder::Recorder;
 pub use slots::{Counter, OwnLines};

@@ -8,7 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::access_log::{AccessLog, LogCounters};
 use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
-use crate::family::{LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot};
+use crate::family::{
+    BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
+};
 use crate::histogram::{BUCKETS, bound_us};
 use crate::recorder::Recorder;
 use crate::slots::Counter;
@@ -25,6 +27,7 @@ pub struct Metrics {
     rules: Named<RuleMetrics>,
     servers: Named<ServerMetrics>,
     limits: Named<LimitMetrics>,
+    bandwidth: Named<BandwidthMetrics>,
     log: Arc<LogCounters>,
     generation: AtomicU64,
     reloads: AtomicU64,
@@ -76,6 +79,7 @@ impl Metrics {
             rules: Named::default(),
             servers: Named::default(),
             limits: Named::default(),
+            bandwidth: Named::default(),
             log: Arc::default(),
             generation: AtomicU64::new(1),
             reloads: AtomicU64::new(0),
@@ -117,6 +121,12 @@ impl Metrics {
         self.limits.get((class, ""), || LimitMetrics::new(class, self.threads()))
     }
 
+    /// The counters of a class of bandwidth in one direction: the same for the same name, over reloads.
+    pub fn bandwidth(&self, class: &str, direction: &str) -> Arc<BandwidthMetrics> {
+        let new = || BandwidthMetrics::new(class, direction, self.threads());
+        self.bandwidth.get((class, direction), new)
+    }
+
     /// Forgets the counters that no plan or connection holds any more, so that reloads with ever new names do
     /// not add up. For the control thread, after it freed an old plan.
     pub fn forget_unused(&self) {
@@ -124,6 +134,7 @@ impl Metrics {
         self.rules.forget_unused();
         self.servers.forget_unused();
         self.limits.forget_unused();
+        self.bandwidth.forget_unused();
     }
 
     /// A new plan is in force. The first plan is generation 1 and no reload.
@@ -151,6 +162,7 @@ impl Metrics {
         render_listeners(&mut page, &self.listeners.all());
         render_rules(&mut page, &self.rules.all());
         render_limits(&mut page, &self.limits.all());
+        render_bandwidth(&mut page, &self.bandwidth.all());
         render_servers(&mut page, &self.servers.all(), now);
     }
 
@@ -329,6 +341,21 @@ fn render_limits(page: &mut Exposition<'_>, limits: &[Arc<LimitMetrics>]) {
     page.family(name, Kind::Counter, "Requests that were too much for a class of `limitRate`.");
     for limit in limits {
         page.sample(name, &[("class", limit.class())], limit.slots.sum(|slot| &slot.limited));
+    }
+}
+
+fn render_bandwidth(page: &mut Exposition<'_>, classes: &[Arc<BandwidthMetrics>]) {
+    let name = "pointsman_bandwidth_bytes_total";
+    page.family(name, Kind::Counter, "Bytes that a class of `bandwidth` was used for.");
+    for class in classes {
+        let labels = [("class", class.class()), ("direction", class.direction())];
+        page.sample(name, &labels, class.slots.sum(|slot| &slot.bytes));
+    }
+    let name = "pointsman_bandwidth_waits_total";
+    page.family(name, Kind::Counter, "How often something had to wait for bytes of a class of `bandwidth`.");
+    for class in classes {
+        let labels = [("class", class.class()), ("direction", class.direction())];
+        page.sample(name, &labels, class.slots.sum(|slot| &slot.waits));
     }
 }
 

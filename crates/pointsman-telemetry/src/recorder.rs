@@ -69,6 +69,8 @@ impl Recorder {
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
             Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
+            Event::Shaped(class, bytes) => class.slots.of(thread).bytes.add(bytes.into()),
+            Event::ShapedWait(class) => class.slots.of(thread).waits.add(1),
             Event::Limited(limit) => limit.slots.of(thread).limited.add(1),
             Event::Decided(rule) => rule.slots.of(thread).hits.add(1),
             Event::Done(exchange) => self.done(exchange),

@@ -3,6 +3,7 @@
 mod admin;
 mod assertions;
 mod balance;
+mod bandwidth;
 mod bodies;
 mod broken_answers;
 mod command_line;

@@ -80,13 +80,10 @@ impl Compiler<'_> {
             }
             ActionKind::Tag(name) => return self.tag(name).map(Step::Effect),
             ActionKind::LimitRate(class) => return self.limit_class(class).map(Step::Effect),
+            ActionKind::Bandwidth(class) => return self.bandwidth_class(class).map(Step::Effect),
             ActionKind::AllowConflict(labels) => {
                 let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
                 return known.into_iter().collect::<Option<_>>().map(Step::Allows);
-            }
-            ActionKind::Bandwidth(_) => {
-                self.not_evaluated(at, "`bandwidth` is");
-                None
             }
             ActionKind::Mirror(_) => {
                 self.not_evaluated(at, "`mirror` is");

@@ -317,6 +317,9 @@ impl<'a> Compiler<'a> {
             ActionKind::LimitRate(class) => {
                 self.limit_class(class).map(|_| Committed::Limit(class.text.clone()))
             }
+            ActionKind::Bandwidth(class) => {
+                self.bandwidth_class(class).map(|_| Committed::Bandwidth(class.text.clone()))
+            }
             // Invariant: the parser lets nothing else stand here.
             _ => None,
         }

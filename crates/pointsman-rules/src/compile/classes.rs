@@ -1,4 +1,6 @@
-//! Classes that effects name: `limitRate(class)`.
+//! Classes that effects name: `limitRate(class)`, `bandwidth(class)`.
+
+use std::collections::BTreeSet;
 
 use crate::ast::Name;
 use crate::parser::shorten;
@@ -8,14 +10,28 @@ use super::Compiler;
 
 impl Compiler<'_> {
     pub(super) fn limit_class(&mut self, class: &Name) -> Option<Effect> {
+        self.class(class, self.targets.limits(), "limit").map(Effect::LimitRate)
+    }
+
+    pub(super) fn bandwidth_class(&mut self, class: &Name) -> Option<Effect> {
+        self.class(class, self.targets.bandwidths(), "bandwidth").map(Effect::Bandwidth)
+    }
+
+    /// One of those known, which the configuration has in tables of that name.
+    fn class(
+        &mut self,
+        class: &Name,
+        known: Option<&BTreeSet<Box<str>>>,
+        table: &'static str,
+    ) -> Option<Box<str>> {
         let shown = shorten(&class.text);
-        let Some(known) = self.targets.limits() else { return Some(Effect::LimitRate(class.text.clone())) };
+        let Some(known) = known else { return Some(class.text.clone()) };
         if known.contains(&class.text) {
-            return Some(Effect::LimitRate(class.text.clone()));
+            return Some(class.text.clone());
         }
         let help = match self.nearest(&class.text, known.iter().map(|name| &**name)) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => format!("the configuration says how much it gets, in `[limit.{shown}]`"),
+            None => format!("the configuration says how much it gets, in `[{table}.{shown}]`"),
         };
         self.error(class.span, format!("unknown class `{shown}`"), help);
         None
@@ -28,13 +44,30 @@ impl Program {
         let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
         blocks.flat_map(Block::limit_classes)
     }
+
+    /// The classes that some rule gives bandwidth by; one may come several times.
+    pub fn bandwidth_classes(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
+        blocks.flat_map(Block::bandwidth_classes)
+    }
 }
 
 impl Block {
     fn limit_classes(&self) -> impl Iterator<Item = &str> {
         self.effects.iter().filter_map(|effect| match effect {
             Effect::LimitRate(class) => Some(&**class),
-            Effect::Header { .. } | Effect::RewritePath { .. } | Effect::Tag(_) => None,
+            Effect::Header { .. } | Effect::RewritePath { .. } | Effect::Tag(_) | Effect::Bandwidth(_) => {
+                None
+            }
+        })
+    }
+
+    fn bandwidth_classes(&self) -> impl Iterator<Item = &str> {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Bandwidth(class) => Some(&**class),
+            Effect::Header { .. } | Effect::RewritePath { .. } | Effect::Tag(_) | Effect::LimitRate(_) => {
+                None
+            }
         })
     }
 }

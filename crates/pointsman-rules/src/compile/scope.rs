@@ -69,6 +69,7 @@ impl Compiler<'_> {
             | ActionKind::Discard
             | ActionKind::Goto(_)
             | ActionKind::Tag(_)
+            | ActionKind::Bandwidth(_)
             | ActionKind::AllowConflict(_) => Some(()),
             ActionKind::RouteTo(_, Some(sticky)) => self.check_sticky(sticky),
             ActionKind::Reject(..) => {
@@ -81,7 +82,7 @@ impl Compiler<'_> {
                 self.error(
                     action.word,
                     message,
-                    "a connection can be routed, rejected, discarded and tagged",
+                    "a connection can be routed, rejected, discarded, tagged and given bandwidth",
                 );
                 None
             }

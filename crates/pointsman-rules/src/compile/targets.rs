@@ -19,6 +19,8 @@ pub enum Targets {
         pools: BTreeMap<Box<str>, Vec<Box<str>>>,
         /// Its classes of `limitRate`.
         limits: BTreeSet<Box<str>>,
+        /// Its classes of `bandwidth`.
+        bandwidths: BTreeSet<Box<str>>,
     },
 }
 
@@ -31,7 +33,7 @@ impl Targets {
     {
         let servers = |names: Vec<S>| names.into_iter().map(Into::into).collect();
         let pools = pools.into_iter().map(|(pool, names)| (pool.into(), servers(names))).collect();
-        Targets::Known { pools, limits: BTreeSet::new() }
+        Targets::Known { pools, limits: BTreeSet::new(), bandwidths: BTreeSet::new() }
     }
 
     /// The same with these classes of `limitRate`. Where every name is taken as given, these are, too.
@@ -39,8 +41,19 @@ impl Targets {
     pub fn with_limits<'n>(self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
         match self {
             Targets::Any => Targets::Any,
-            Targets::Known { pools, .. } => {
-                Targets::Known { pools, limits: classes.into_iter().map(Box::from).collect() }
+            Targets::Known { pools, bandwidths, .. } => {
+                Targets::Known { pools, limits: classes.into_iter().map(Box::from).collect(), bandwidths }
+            }
+        }
+    }
+
+    /// The same with these classes of `bandwidth`.
+    #[must_use]
+    pub fn with_bandwidths<'n>(self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
+        match self {
+            Targets::Any => Targets::Any,
+            Targets::Known { pools, limits, .. } => {
+                Targets::Known { pools, limits, bandwidths: classes.into_iter().map(Box::from).collect() }
             }
         }
     }
@@ -50,6 +63,7 @@ impl Targets {
 pub(super) struct TargetTable<'a> {
     known: Option<&'a BTreeMap<Box<str>, Vec<Box<str>>>>,
     limits: Option<&'a BTreeSet<Box<str>>>,
+    bandwidths: Option<&'a BTreeSet<Box<str>>>,
     pools_of_server: HashMap<&'a str, Vec<&'a str>>,
     named: Vec<TargetName>,
     ids: HashMap<TargetName, TargetId>,
@@ -64,9 +78,9 @@ enum NoTarget {
 
 impl<'a> TargetTable<'a> {
     pub(super) fn new(targets: &'a Targets) -> Self {
-        let (known, limits) = match targets {
-            Targets::Any => (None, None),
-            Targets::Known { pools, limits } => (Some(pools), Some(limits)),
+        let (known, limits, bandwidths) = match targets {
+            Targets::Any => (None, None, None),
+            Targets::Known { pools, limits, bandwidths } => (Some(pools), Some(limits), Some(bandwidths)),
         };
         let mut pools_of_server: HashMap<&str, Vec<&str>> = HashMap::new();
         for (pool, servers) in known.into_iter().flatten() {
@@ -78,7 +92,7 @@ impl<'a> TargetTable<'a> {
                 }
             }
         }
-        TargetTable { known, limits, pools_of_server, named: Vec::new(), ids: HashMap::new() }
+        TargetTable { known, limits, bandwidths, pools_of_server, named: Vec::new(), ids: HashMap::new() }
     }
 
     /// Whether the rules stand without a configuration.
@@ -89,6 +103,11 @@ impl<'a> TargetTable<'a> {
     /// The classes of `limitRate`; nothing where every name is one.
     pub(super) fn limits(&self) -> Option<&'a BTreeSet<Box<str>>> {
         self.limits
+    }
+
+    /// The classes of `bandwidth`; nothing where every name is one.
+    pub(super) fn bandwidths(&self) -> Option<&'a BTreeSet<Box<str>>> {
+        self.bandwidths
     }
 
     /// Has them named already, in this order.

@@ -113,7 +113,8 @@ impl Parser<'_> {
             | "addResponseHeader"
             | "removeResponseHeader"
             | "tag"
-            | "limitRate" => {
+            | "limitRate"
+            | "bandwidth" => {
                 let kind = self.action_kind()?;
                 Ok(ExpectedEffect::Action(Action { span: self.since(word), word, kind }))
             }

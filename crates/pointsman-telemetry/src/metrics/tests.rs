@@ -173,7 +173,6 @@ fn every_event_is_on_the_page() {
         recorder.hear(&Event::ConnectionOpened(&shop));
         recorder.hear(&Event::TunnelOpened(&shop));
     }
-    recorder.hear(&Event::Limited(&metrics.limit("api")));
     recorder.hear(&Event::ConnectionClosed(&shop));
     recorder.hear(&Event::TunnelClosed(&shop));
     recorder.hear(&Event::WaitBegan(&shop));
@@ -226,12 +225,28 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_request_duration_seconds_sum{listener="shop"}"#, 90.001501),
         (r#"pointsman_request_duration_seconds_count{listener="shop"}"#, 3.0),
         (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
-        (r#"pointsman_limited_requests_total{class="api"}"#, 1.0),
         (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 5.0),
         (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
         (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),
         (r#"pointsman_server_in_flight_requests{pool="fast",server="server1"}"#, 3.0),
         (r#"pointsman_server_idle_connections{pool="fast",server="server1"}"#, 1.0),
+    ] {
+        assert_eq!(page.get(series), Some(&expected), "{series}");
+    }
+}
+
+#[test]
+fn classes_are_on_the_page() {
+    let metrics = registry(1);
+    let recorder = metrics.recorder(None, BASE).unwrap();
+    recorder.hear(&Event::Limited(&metrics.limit("api")));
+    recorder.hear(&Event::Shaped(&metrics.bandwidth("gold", "to-client"), 4096));
+    recorder.hear(&Event::ShapedWait(&metrics.bandwidth("gold", "to-client")));
+    let page = page(&metrics);
+    for (series, expected) in [
+        (r#"pointsman_limited_requests_total{class="api"}"#, 1.0),
+        (r#"pointsman_bandwidth_bytes_total{class="gold",direction="to-client"}"#, 4096.0),
+        (r#"pointsman_bandwidth_waits_total{class="gold",direction="to-client"}"#, 1.0),
     ] {
         assert_eq!(page.get(series), Some(&expected), "{series}");
     }

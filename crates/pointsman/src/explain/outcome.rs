@@ -215,7 +215,10 @@ fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<V
             Effect::Header { edit: HeaderEdit::Set(template) | HeaderEdit::Add(template), .. } => {
                 render(template, subject)?
             }
-            Effect::Header { edit: HeaderEdit::Remove, .. } | Effect::Tag(_) | Effect::LimitRate(_) => None,
+            Effect::Header { edit: HeaderEdit::Remove, .. }
+            | Effect::Tag(_)
+            | Effect::LimitRate(_)
+            | Effect::Bandwidth(_) => None,
             Effect::RewritePath { regex, replacement } => {
                 let mut rewritten = Vec::new();
                 rewrite_path(regex, replacement, &path, &mut rewritten).map_err(|error| error.to_string())?;

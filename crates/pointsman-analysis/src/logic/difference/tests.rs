@@ -37,6 +37,7 @@ const EDITS: &[(&str, &str)] = &[
     ("tag(\"t\")", "tag(\"u\")"),
     ("tag(\"t\");", ""),
     ("tag(\"t\");", "limitRate(t);"),
+    ("tag(\"t\");", "bandwidth(t);"),
     ("{  }", "{ tag(\"t\"); }"),
     ("reject;", "skip;"),
     ("skip;", "reject;"),
