@@ -236,7 +236,6 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
 async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> ExitCode {
-    notice(&format!("draining connections={}", switch.borrow().open_connections()));
     match ends {
         Ends::Told => {
             waits.service.stops();
@@ -244,6 +243,8 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> E
         }
         Ends::Replaced => switch.borrow_mut().hand_on(),
     }
+    // Behind it: who reads this line finds it so.
+    notice(&format!("draining connections={}", switch.borrow().open_connections()));
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());
     let has_ended = ended(switch, waits, drain_max, true).await
         // Nobody is cut: the threads have last words for servers.
