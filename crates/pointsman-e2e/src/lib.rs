@@ -23,6 +23,7 @@ mod origin;
 mod pattern;
 mod peer;
 mod process;
+mod random;
 mod raw_origin;
 mod setup;
 mod succession;
@@ -33,6 +34,7 @@ mod vectors;
 mod websocket;
 mod wire;
 
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 pub use binary::{Finished, ends, folder, installed, pointsman, program, skipped, tool, workspace};
@@ -49,6 +51,7 @@ pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
 pub use peer::{Peer, peers_installed, run_peer, without_netlink};
 pub use process::{descriptors_of, descriptors_of_this_process};
+pub use random::Random;
 pub use raw_origin::{RawOrigin, read_head};
 pub use setup::{ADMIN_TOKEN, Setup};
 pub use switch::Switch;
@@ -83,6 +86,12 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "waited for {what}");
         std::thread::yield_now();
     }
+}
+
+/// Lets time pass for others.
+pub fn pause(lasts: Duration) {
+    let (_silent, nothing) = channel::<()>();
+    nothing.recv_timeout(lasts).unwrap_or_default();
 }
 
 /// Makes two tests of each named `fn(threads: usize)`: with one event-loop thread and with four.

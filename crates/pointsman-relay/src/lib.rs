@@ -15,6 +15,7 @@ mod admission;
 mod ahead;
 mod answer;
 mod bandwidth;
+mod chance;
 mod commit;
 mod decide;
 mod ejection;

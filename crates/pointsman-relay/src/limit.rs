@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pointsman_balance::StickyHash;
 use pointsman_config::RateLimit;
-use pointsman_rules::{Effect, Field, Subject, Value};
+use pointsman_rules::{Effect, Field};
 use pointsman_shape::{Bucket, Buckets, Wait};
 use pointsman_telemetry::{Event, LimitMetrics, Metrics, Refusal};
 use pointsman_view::RequestView;
 
 use crate::exchange::Exchange;
 use crate::facts::Text;
+use crate::pick::with_key;
 use crate::verdict::{OwnAnswer, Place};
 
 /// Begins the salts of classes; no name of a pool begins so.
@@ -128,20 +128,8 @@ impl LiveLimit {
 
     /// The hash of what the request is counted under. Nobody can choose it, or make it meet another one.
     fn key(&self, hash: &StickyHash, view: &RequestView<'_>) -> u64 {
-        let mut key = None;
-        if let Some(field) = &self.plan.key {
-            let hash = |key: &[u8]| Some(hash.hash(&self.salt, key));
-            view.each(field, &mut |value| {
-                key = match value {
-                    Value::Text(text) => hash(text),
-                    Value::Integer(number) => hash(&number.to_be_bytes()),
-                    Value::Ip(address) => hash(&counted_as(address)),
-                    Value::Boolean(truth) => hash(&[u8::from(truth)]),
-                    Value::Nothing | Value::Unknown(_) => None,
-                };
-                ControlFlow::Break(())
-            });
-        }
+        let of_key = |key: &[u8]| hash.hash(&self.salt, key);
+        let key = self.plan.key.as_ref().and_then(|field| with_key(field, view, counted_as, of_key));
         // Who leaves the key out must not go free.
         key.unwrap_or_else(|| hash.hash(WITHOUT_KEY, &self.salt))
     }

@@ -1,6 +1,6 @@
 //! Which server of the target gets the request.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
@@ -223,7 +223,7 @@ impl Fork<'_> {
         };
         let pool = self.local.pool(target.pool);
         let hash = |key: &[u8]| self.local.live.sticky.hash(pool.name().as_bytes(), key);
-        let hash = pool.hash_on().and_then(|field| with_key(field, subject, hash));
+        let hash = pool.hash_on().and_then(|field| with_key(field, subject, address_bytes, hash));
         Choice::new(self.local, target, hash.map_or(By::Turn, By::Hash))
     }
 
@@ -263,7 +263,8 @@ impl Fork<'_> {
     }
 
     fn by_field(&self, field: &Field, subject: &impl Subject) -> Choice {
-        with_key(field, subject, |key| self.by_key(key)).unwrap_or_else(|| self.by_pool(subject))
+        with_key(field, subject, address_bytes, |key| self.by_key(key))
+            .unwrap_or_else(|| self.by_pool(subject))
     }
 
     /// The target that a hash falls to. It hangs on the names alone, as a server of a pool does: on every node, after
@@ -283,14 +284,19 @@ impl Fork<'_> {
     }
 }
 
-/// What comes of a field's first value, if it has one.
-fn with_key<T>(field: &Field, subject: &impl Subject, of: impl Fn(&[u8]) -> T) -> Option<T> {
+/// What comes of a field's first value, as bytes that others do not have, if it has one.
+pub(crate) fn with_key<T>(
+    field: &Field,
+    subject: &impl Subject,
+    of_address: fn(IpAddr) -> [u8; 16],
+    of: impl Fn(&[u8]) -> T,
+) -> Option<T> {
     let mut found = None;
     subject.each(field, &mut |value| {
         found = match value {
             Value::Text(text) => Some(of(text)),
             Value::Integer(number) => Some(of(&number.to_be_bytes())),
-            Value::Ip(address) => Some(of(&address_bytes(address))),
+            Value::Ip(address) => Some(of(&of_address(address))),
             Value::Boolean(truth) => Some(of(&[u8::from(truth)])),
             Value::Nothing | Value::Unknown(_) => None,
         };
@@ -320,9 +326,9 @@ fn end_bytes(end: SocketAddr) -> [u8; 18] {
 }
 
 /// An address as 16 bytes, IPv4 in its mapped form.
-fn address_bytes(address: std::net::IpAddr) -> [u8; 16] {
+fn address_bytes(address: IpAddr) -> [u8; 16] {
     match address {
-        std::net::IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
-        std::net::IpAddr::V6(v6) => v6.octets(),
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
     }
 }

@@ -1,6 +1,5 @@
 //! The thread that probes servers: one in the process, which no request waits for.
 
-use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
@@ -13,6 +12,7 @@ use pointsman_balance::{self as balance, ProbeRow, probe_wait_ms};
 use pointsman_net::{Clock, EventLoop, Task, spawn};
 use pointsman_upstream::ServerId;
 
+use crate::chance::Chance;
 use crate::live::Live;
 use crate::probe::{Probed, Tools};
 use crate::standing::{Health, ProbeOutcome};
@@ -161,13 +161,13 @@ struct Desk {
     tools: Tools,
     orders: Arc<Orders>,
     clock: Clock,
-    random: Cell<u64>,
+    chance: Chance,
 }
 
 /// The thread.
 fn run(event_loop: &EventLoop, orders: &Arc<Orders>, clock: Clock, seed: u64) {
     let desk =
-        Rc::new(Desk { tools: Tools::new(), orders: orders.clone(), clock, random: Cell::new(seed | 1) });
+        Rc::new(Desk { tools: Tools::new(), orders: orders.clone(), clock, chance: Chance::new(seed) });
     let mut watched = HashMap::new();
     let mut ticks = 0;
     event_loop.run(async {
@@ -239,7 +239,7 @@ impl Desk {
                     self.say(server, health, news);
                 }
             }
-            let wait_ms = probe_wait_ms(check.interval_ms, check.jitter_percent, self.random());
+            let wait_ms = probe_wait_ms(check.interval_ms, check.jitter_percent, self.chance.draw());
             let waited = pause.within(wait_ms, std::future::pending::<()>()).await;
             debug_assert!(waited.is_err());
         }
@@ -257,14 +257,5 @@ impl Desk {
             changes.pop_front();
         }
         changes.push_back(HealthChange { pool: server.pool.clone(), server: server.name.clone(), news });
-    }
-
-    fn random(&self) -> u64 {
-        let mut number = self.random.get();
-        number ^= number << 13;
-        number ^= number >> 7;
-        number ^= number << 17;
-        self.random.set(number);
-        number
     }
 }

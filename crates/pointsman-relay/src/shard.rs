@@ -17,6 +17,7 @@ use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
 use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
+use crate::chance::Chance;
 use crate::exceptions::make_room;
 use crate::facts::SpareFacts;
 use crate::hand_over::{HandOver, StreamCounts};
@@ -173,7 +174,7 @@ pub(crate) struct Shard {
     pub(crate) shortages_heard: Cell<u64>,
     local: RefCell<Rc<Local>>,
     seen: Cell<u64>,
-    random: Cell<u64>,
+    chance: Chance,
     /// Clients' connections so far, to tell them apart.
     owners: Cell<u64>,
     accepting: RefCell<Vec<(SocketId, Accepting)>>,
@@ -277,7 +278,7 @@ impl Shard {
             shortages_heard: Cell::new(0),
             local: RefCell::new(Rc::new(local)),
             seen: Cell::new(seen),
-            random: Cell::new(start.seed | 1),
+            chance: Chance::new(start.seed),
             owners: Cell::new(0),
             accepting: RefCell::default(),
             ticks: Cell::new(0),
@@ -380,14 +381,9 @@ impl Shard {
         [&self.date.line()[..], PLAIN_TEXT_LINE].concat()
     }
 
-    /// A number for choices by chance (xorshift64: fast, and nothing secret hangs on it).
+    /// A number for choices by chance.
     pub(crate) fn random(&self) -> u64 {
-        let mut number = self.random.get();
-        number ^= number << 13;
-        number ^= number >> 7;
-        number ^= number << 17;
-        self.random.set(number);
-        number
+        self.chance.draw()
     }
 
     /// Another number for a client's connection.

@@ -145,6 +145,16 @@ impl Condition {
             Condition::Test(test) => see(test),
         }
     }
+
+    /// Whether some of the tests that it is made of is such.
+    pub fn any_test(&self, is_such: &impl Fn(&Test) -> bool) -> bool {
+        match self {
+            Condition::Always => false,
+            Condition::Not(inner) => inner.any_test(is_such),
+            Condition::And(parts) | Condition::Or(parts) => parts.iter().any(|part| part.any_test(is_such)),
+            Condition::Test(test) => is_such(test),
+        }
+    }
 }
 
 /// A comparison of a field.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pointsman_rules::{
-    Compiled, Evidence, Field, Program, Scope, Subject, Targets, TestCase, Truths, Value, compile,
+    Compiled, Evidence, Field, Program, Scope, Subject, Targets, TestCase, Tests, Truths, Value, compile,
     compile_for,
 };
 
@@ -35,6 +35,14 @@ fn is_met(program: &Arc<Program>, test: &TestCase) -> bool {
     let subject = Listed { test, evidence };
     let decision = program.decide(&subject, &mut Truths::default());
     test.expected.is_met(&decision) && test.has_effects(&decision, &subject)
+}
+
+/// The test that a request is to come to this.
+fn case(tests: &Tests, program: &Program, request: &str, expected: &str) -> TestCase {
+    let source = format!("test \"a\" {{ request {request} expect {expected} }}");
+    let (further, warnings) = tests.further(&source, program, &Targets::Any).expect("a test");
+    assert_eq!(warnings, [], "{source}");
+    further.cases.into_iter().next().expect("one")
 }
 
 const RULES: &str = "
@@ -69,13 +77,7 @@ fn what_is_expected_is_held_against_what_is_decided() {
         ("path \"/json\" json.flag null", "R8 -> fast.one", "R8 -> fast"),
         ("path \"/json\"", "default", "R8 -> fast.one"),
     ] {
-        let case = |expected: &str| {
-            let source = format!("test \"a\" {{ request {request} expect {expected} }}");
-            let (further, warnings) =
-                compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
-            assert_eq!(warnings, [], "{source}");
-            further.cases.into_iter().next().expect("one")
-        };
+        let case = |expected: &str| case(&compiled.tests, &program, request, expected);
         let met = case(expected);
         assert!(is_met(&program, &met), "{met:?}");
         for other in others.split('|') {
@@ -120,13 +122,7 @@ else: routeTo(slow);
         (r#"path "x" method "PUT""#, "R4 -> unknown with nothing", "tag(put)"),
         (r#"path "5""#, "else -> slow with nothing", "tag(put)"),
     ] {
-        let case = |expected: &str| {
-            let source = format!("test \"a\" {{ request {request} expect {expected} }}");
-            let (further, warnings) =
-                compiled.tests.further(&source, &program, &Targets::Any).expect("a test");
-            assert_eq!(warnings, [], "{source}");
-            further.cases.into_iter().next().expect("one")
-        };
+        let case = |expected: &str| case(&compiled.tests, &program, request, expected);
         let (outcome, _) = expected.split_once(" with ").expect("effects");
         for met in [expected, outcome] {
             assert!(is_met(&program, &case(met)), "{request}: {met}");

@@ -4,6 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use pointsman_config::reason;
 use pointsman_http::{AnswerTo, Framing, HeadLimits, ResponseHead};
 
 /// How long the switch may take to let us in.
@@ -17,12 +18,22 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends a request and reads its answer; nothing where it is none of HTTP.
+/// Sends a request and reads its answer; nothing where it is none of HTTP. The error is a text for people.
 pub(crate) fn exchange(
     address: SocketAddr,
-    request: &[u8],
+    request: &str,
     answer_max: Duration,
-) -> io::Result<Option<Reply>> {
+) -> Result<Option<Reply>, String> {
+    converse(address, request.as_bytes(), answer_max).map_err(|error| {
+        format!(
+            "error: the switch cannot be asked at {address}: {}\n\
+             help: look whether it runs, and whether it listens there: it says `admin address=` at its start\n",
+            reason(&error)
+        )
+    })
+}
+
+fn converse(address: SocketAddr, request: &[u8], answer_max: Duration) -> io::Result<Option<Reply>> {
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_MAX)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(answer_max))?;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lexopt::Arg;
-use pointsman_config::{AdminClient, AdminUse, reason};
+use pointsman_config::{AdminClient, AdminUse};
 use pointsman_rules::Colour;
 
 use crate::admin_client::exchange;
@@ -122,13 +122,7 @@ impl Look {
             "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{}Connection: close\r\n\r\n",
             token.unwrap_or_default()
         );
-        let reply = exchange(address, request.as_bytes(), ANSWER_MAX).map_err(|error| {
-            format!(
-                "error: the switch cannot be asked at {address}: {}\n\
-                 help: look whether it runs, and whether it listens there: it says `admin address=` at its start\n",
-                reason(&error)
-            )
-        })?;
+        let reply = exchange(address, &request, ANSWER_MAX)?;
         let foreign =
             || format!("error: what answers at {address} is no switch\nhelp: look what listens there\n");
         let reply = reply.ok_or_else(foreign)?;

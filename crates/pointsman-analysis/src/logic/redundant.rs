@@ -35,9 +35,7 @@ enum Change {
 }
 
 fn looks_into_bodies(rule: &Rule) -> bool {
-    let mut does = false;
-    rule.condition.each_test(&mut |test| does |= matches!(test.field, Field::Payload(_)));
-    does
+    rule.condition.any_test(&|test| matches!(test.field, Field::Payload(_)))
 }
 
 impl Report<'_> {

@@ -233,9 +233,7 @@ impl<'p> Rooms<'p> {
 
 /// Whether a condition may come to neither true nor false; it may be said of one that cannot.
 pub(super) fn may_end_unknown_in(condition: &Condition) -> bool {
-    let mut may = false;
-    condition.each_test(&mut |test| may |= may_end_unknown(test));
-    may
+    condition.any_test(&may_end_unknown)
 }
 
 /// The same of a rule's condition, with what its blocks need.

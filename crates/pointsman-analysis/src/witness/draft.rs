@@ -18,6 +18,11 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     let target = Target::new(sought, scheme)?;
     let host = host(sought, &target)?;
     let version = version(sought, host.is_none())?;
+    let is_of_http2 = version == Version::Http2;
+    let is_taken = if is_of_http2 { setting.takes_http2 } else { setting.takes_http1 };
+    if !is_taken {
+        return None;
+    }
     let body = Body::new(sought, setting)?;
     let mut lines = Lines::default();
     if let Some(host) = &host {
@@ -38,11 +43,6 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     bytes.extend_from_slice(b"\r\n");
     body.write(&mut bytes);
     let authority = host.or(target.authority).unwrap_or_default();
-    let is_of_http2 = version == Version::Http2;
-    let is_taken = if is_of_http2 { setting.takes_http2 } else { setting.takes_http1 };
-    if !is_taken {
-        return None;
-    }
     Some(Witness {
         bytes,
         is_of_http2,

@@ -9,9 +9,6 @@ use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
 
 use crate::wanted::Values;
 
-/// What a listener holds where nothing else is said, 16 MiB.
-const HOLD_BYTES_MAX: u32 = 16 * 1024 * 1024;
-
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
 /// a configuration.
 #[derive(Clone, Debug)]
@@ -43,8 +40,8 @@ pub struct Setting {
     pub takes_http1: bool,
     /// Whether it takes those of HTTP/2.
     pub takes_http2: bool,
-    /// Bytes of a body that are held until it is decided.
-    pub hold_bytes_max: u32,
+    /// Bytes of a body that are held until it is decided; nothing where that is not said.
+    pub hold_bytes_max: Option<u32>,
     /// The pool that takes what no rule decides; nothing where that is not said.
     pub default_pool: Option<Box<str>>,
 }
@@ -77,7 +74,7 @@ impl Default for Setting {
             bind: None,
             takes_http1: true,
             takes_http2: true,
-            hold_bytes_max: HOLD_BYTES_MAX,
+            hold_bytes_max: None,
             default_pool: None,
         }
     }

@@ -17,11 +17,11 @@ mod tls_sessions;
 mod tunnels;
 
 use std::io::Write;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use pointsman_e2e::{
-    Bound, Client, Exchange, Setup, Switch, Then, Unit, descriptors_of_this_process, figure, ok, scale, until,
+    Bound, Client, Exchange, Setup, Switch, Then, Unit, descriptors_of_this_process, figure, ok, pause,
+    scale, until,
 };
 
 /// Descriptors of a test process that are for nobody of a crowd.
@@ -119,8 +119,7 @@ impl<'s> Costs<'s> {
 /// The answer of a server that takes its time: whoever asks it again and again costs the switch little.
 fn unhurried(exchange: &mut Exchange<'_>) -> Then {
     const TIME: Duration = Duration::from_millis(5);
-    let (_silent, nothing) = channel::<()>();
-    nothing.recv_timeout(TIME).unwrap_or_default();
+    pause(TIME);
     ok(exchange)
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 use pointsman_e2e::{Client, Origin, Setup, Switch, program};
 
@@ -103,8 +104,8 @@ fn keys_are_passed_on(threads: usize) {
     }
 }
 
-/// It gets its answer from the old process, which says that the connection ends.
-fn an_open_exchange(threads: usize) {
+/// A switch whose old process drains, with a request there that waits until its server is told to go on.
+fn replaced_amid_exchange(threads: usize) -> (Origin, Sender<()>, Switch, Client) {
     let (origin, go) = held();
     let mut switch = setup(threads, &origin).start();
     let mut client = switch.client();
@@ -113,6 +114,12 @@ fn an_open_exchange(threads: usize) {
     switch.upgrade();
     // An answer before that need not say that its connection ends.
     switch.wait_for_line("draining connections=");
+    (origin, go, switch, client)
+}
+
+/// It gets its answer from the old process, which says that the connection ends.
+fn an_open_exchange(threads: usize) {
+    let (origin, go, mut switch, mut client) = replaced_amid_exchange(threads);
     let mut other = switch.client();
     other.send("GET /other HTTP/1.1\r\nHost: shop.example\r\n\r\n");
     origin.wait_for_requests(2);
@@ -216,13 +223,7 @@ fn a_listener_of_another_name(threads: usize) {
 
 /// It answers for the new process as soon as that serves.
 fn the_admin_listener(threads: usize) {
-    let (origin, go) = held();
-    let mut switch = setup(threads, &origin).start();
-    let mut client = switch.client();
-    client.send("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
-    origin.wait_for_requests(1);
-    switch.upgrade();
-    switch.wait_for_line("draining connections=");
+    let (_origin, go, mut switch, mut client) = replaced_amid_exchange(threads);
     assert_eq!(switch.admin_get("/health").status(), 200);
     assert!(switch.metric("pointsman_requests_total", &[]) < 1.0, "it counts its own");
     go.send(()).expect("the origin is there");

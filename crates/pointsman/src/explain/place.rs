@@ -1,6 +1,6 @@
 //! Where a request or a connection is decided: a listener of a configuration, or rules by themselves.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -167,6 +167,16 @@ fn common_bind(binds: &[Bind]) -> Option<SocketAddr> {
 }
 
 impl Place {
+    /// The address that all requests come to, where it is known.
+    pub(crate) fn dst_ip(&self) -> Option<IpAddr> {
+        self.common_bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified())
+    }
+
+    /// The port that all requests come to, where it is known.
+    pub(crate) fn dst_port(&self) -> Option<u16> {
+        self.common_bind.map(|bind| bind.port()).filter(|port| *port != 0)
+    }
+
     /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
     pub(crate) fn trusted_proxies(&self) -> TrustedProxies<'_> {
         TrustedProxies { networks: &self.trusted_proxies, unix: false }
@@ -208,7 +218,7 @@ impl Place {
             trusts_unix: self.trusts_unix,
             takes_http1: self.http2 != Http2::Only,
             takes_http2: self.http2 != Http2::Off,
-            hold_bytes_max: self.hold_bytes_max,
+            hold_bytes_max: Some(self.hold_bytes_max),
             default_pool: match &self.default_pool {
                 DefaultPool::Named(pool) => Some(pool.as_str().into()),
                 DefaultPool::Unknown | DefaultPool::None => None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointsman_config::{AdminClient, reason};
+use pointsman_config::AdminClient;
 use pointsman_rules::Colour;
 use serde_json::Value;
 
@@ -29,13 +29,7 @@ pub(super) fn ask(
         "POST /api/v1/reload?dry_run={dry_run}&colour={colour} HTTP/1.1\r\nHost: {address}\r\n\
          Authorization: Bearer {token}\r\nAccept: application/json\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
-    let received = exchange(address, request.as_bytes(), ANSWER_MAX).map_err(|error| {
-        format!(
-            "error: the switch cannot be asked at {address}: {}\n\
-             help: look whether it runs, and whether it listens there: it says `admin address=` at its start\n",
-            reason(&error)
-        )
-    })?;
+    let received = exchange(address, &request, ANSWER_MAX)?;
     let Some(answer) = received.as_ref().and_then(read) else {
         return Err(format!(
             "error: what answers at {address} is no switch with this API\nhelp: look what listens there, and whether \

@@ -183,8 +183,8 @@ fn connection(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Connection
         Client::Port(end) => Some(end),
         Client::Address(ip) => Some(SocketAddr::new(ip, 0)),
     };
-    let dst_ip = stand.dst_ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let dst = SocketAddr::new(dst_ip, stand.dst_port.unwrap_or_default());
+    let dst_ip = stand.place.dst_ip().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let dst = SocketAddr::new(dst_ip, stand.place.dst_port().unwrap_or_default());
     let facts = |version, sni: Option<&str>| {
         let sni = sni.map(str::to_owned);
         Some(TlsFacts { sni, version, cipher: "", alpn: None, resumed: false, client: None, session: None })
@@ -218,8 +218,8 @@ fn known(stand: &Stand, record: &Record, spoken: &Spoken<'_>) -> Known<'static> 
     Known {
         src_ip: record.client != Client::Unknown,
         src_port: matches!(record.client, Client::Unix | Client::Port(_)),
-        dst_ip: is_unix || stand.dst_ip.is_some(),
-        dst_port: is_unix || stand.dst_port.is_some(),
+        dst_ip: is_unix || stand.place.dst_ip().is_some(),
+        dst_port: is_unix || stand.place.dst_port().is_some(),
         client_ip,
         scheme: *spoken != Spoken::Unknown,
         sni: is_plain || is_spoken,

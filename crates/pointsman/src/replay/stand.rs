@@ -1,10 +1,9 @@
 //! The rules that a log is replayed against, and the listeners that they stand at.
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_config::{Bind, Listener, Loaded, Plan, Protocol, ProxyProtocol};
+use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use super::Options;
@@ -23,10 +22,6 @@ pub(crate) struct Stand {
     pub(crate) place: Place,
     /// Whether a PROXY header may name another client.
     pub(crate) may_be_proxied: bool,
-    /// Where clients connect to, where there is one address.
-    pub(super) dst_ip: Option<IpAddr>,
-    /// Likewise.
-    pub(super) dst_port: Option<u16>,
 }
 
 /// The rules that are to come, and those before where they are given.
@@ -106,20 +101,12 @@ impl Rules {
 impl Stand {
     fn alone(program: Program) -> Stand {
         let place = Place::of_no_listener(Arc::new(program), Vec::new());
-        Stand { place, may_be_proxied: true, dst_ip: None, dst_port: None }
+        Stand { place, may_be_proxied: true }
     }
 
     fn of(listener: &Listener, plan: &Plan) -> Stand {
-        let binds: Option<Vec<SocketAddr>> = listener.binds.iter().map(Bind::address).collect();
-        let (mut dst_ip, mut dst_port) = (None, None);
-        if let Some([first, others @ ..]) = binds.as_deref() {
-            let is_one = |of: fn(&SocketAddr) -> String| others.iter().all(|bind| of(bind) == of(first));
-            dst_ip =
-                Some(first.ip()).filter(|ip| !ip.is_unspecified() && is_one(|bind| bind.ip().to_string()));
-            dst_port = Some(first.port()).filter(|port| *port != 0 && is_one(|bind| bind.port().to_string()));
-        }
         let may_be_proxied = listener.proxy_protocol != ProxyProtocol::Off;
-        Stand { place: Place::of_listener(listener, plan, &[]), may_be_proxied, dst_ip, dst_port }
+        Stand { place: Place::of_listener(listener, plan, &[]), may_be_proxied }
     }
 }
 

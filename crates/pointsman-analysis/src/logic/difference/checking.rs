@@ -50,11 +50,8 @@ pub(super) fn look_alike(joint: &Program, walk: &Walk, middle: u32) -> bool {
 }
 
 fn looks_in(rule: &Rule) -> bool {
-    let mut does = names_body(&rule.condition);
-    for block in [&rule.then, &rule.otherwise] {
-        does |= block.awaits.iter().any(is_of_body);
-    }
-    does
+    let mut awaited = [&rule.then, &rule.otherwise].into_iter().flat_map(|block| &block.awaits);
+    names_body(&rule.condition) || awaited.any(is_of_body)
 }
 
 fn is_of_body(field: &Field) -> bool {
@@ -62,9 +59,7 @@ fn is_of_body(field: &Field) -> bool {
 }
 
 fn names_body(condition: &Condition) -> bool {
-    let mut does = false;
-    condition.each_test(&mut |test| does |= is_of_body(&test.field));
-    does
+    condition.any_test(&|test| is_of_body(&test.field))
 }
 
 impl Look {

@@ -139,18 +139,11 @@ impl<'p> Trial<'_, 'p> {
                 Field::Path => text == b"*",
                 _ => true,
             };
-            if !is_made_of_it || !effort.take(REQUEST_STEPS) {
+            if !is_made_of_it {
                 return None;
             }
-            let known = vec![OwnedValue::Text(text.into())];
-            let sketch = Sketch { fields: vec![(&pin.field, Values { known, rest: None })] };
-            let analyst = &*self.analyst;
-            let witness = realise(&sketch, analyst.setting).ok()?;
-            let fails = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
-                others.iter().find(|(test, states)| !states.covers(States::of(test.eval(subject)))).copied()
-            });
-            let (test, states) = fails??;
-            lemma.push((test.number(), states));
+            let fails = |_: &Test, states: States, comes_to| !states.covers(comes_to);
+            lemma.push(self.first_of_text((&pin.field, text), others, fails, effort)?);
         }
         Some(Related::Never(sorted(lemma)))
     }
@@ -164,24 +157,34 @@ impl<'p> Trial<'_, 'p> {
     ) -> Option<Related<'p>> {
         let (line, texts) = pinned(lines)?;
         let [text] = texts[..] else { return None };
+        let holds = |test: &Test, states: States, comes_to: States| {
+            test.over == Over::Any && !states.covers(States::TRUE) && comes_to == States::TRUE
+        };
+        let held = self.first_of_text((&line.field, text), others, holds, effort)?;
+        Some(Related::Never(sorted(vec![(line.number(), States::TRUE), held])))
+    }
+
+    /// The first of some tests of which this is so, by what it comes to where a field is this text.
+    fn first_of_text(
+        &self,
+        (field, text): (&Field, &[u8]),
+        tests: &[Mattering<'p>],
+        is_so: impl Fn(&Test, States, States) -> bool,
+        effort: &mut Effort,
+    ) -> Option<(u32, States)> {
         if !effort.take(REQUEST_STEPS) {
             return None;
         }
         let known = vec![OwnedValue::Text(text.into())];
-        let sketch = Sketch { fields: vec![(&line.field, Values { known, rest: None })] };
+        let sketch = Sketch { fields: vec![(field, Values { known, rest: None })] };
         let analyst = &*self.analyst;
         let witness = realise(&sketch, analyst.setting).ok()?;
-        let holds = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
-            let is_so = |(test, states): &&Mattering<'p>| {
-                test.over == Over::Any
-                    && !states.covers(States::TRUE)
-                    && States::of(test.eval(subject)) == States::TRUE
-            };
-            others.iter().find(is_so).copied()
+        let first = with_subject(analyst.program, &analyst.paths, &witness, analyst.setting, |subject| {
+            let mut such =
+                tests.iter().filter(|(test, states)| is_so(test, *states, States::of(test.eval(subject))));
+            such.next().map(|(test, states)| (test.number(), *states))
         });
-        let (test, states) = holds??;
-        let lemma = vec![(line.number(), States::TRUE), (test.number(), states)];
-        Some(Related::Never(sorted(lemma)))
+        first.flatten()
     }
 
     /// A target that is a path in normal form, and some that lead to a path from somewhere else.

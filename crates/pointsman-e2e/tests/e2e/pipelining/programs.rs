@@ -3,30 +3,13 @@
 
 use std::io::Result;
 
-use pointsman_e2e::{Client, Response};
+use pointsman_e2e::{Client, Random, Response};
 
 use super::{Over, Shop, get};
 
 pointsman_e2e::for_threads!(each_answer_is_to_its_own_request);
 
 const PROGRAMS: u64 = 60;
-
-/// SplitMix64: small, and the same on each machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).expect("below a usize")
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 /// A request and what may come of it.
 struct Asked {
@@ -125,7 +108,7 @@ fn next(client: &mut Client, asked: &Asked) -> Result<Response> {
 }
 
 fn run(shop: &Shop, mode: &str, program: u64) {
-    let mut random = Random(program);
+    let mut random = Random::new(program);
     let count = 1 + random.below(12);
     let asked: Vec<_> = (0..count).map(|number| Asked::random(&mut random, program, number)).collect();
     let mut client = shop.client();

@@ -1,10 +1,9 @@
 //! Large rule sets are replaced under load: nobody's request fails, no connection that is kept closes, and whoever asks
 //! meanwhile waits little longer.
 
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pointsman_e2e::{Bound, Origin, Setup, Unit, figure, ok, scale};
+use pointsman_e2e::{Bound, Origin, Setup, Unit, figure, ok, pause, scale};
 
 use super::traffic::{Clock, Noted, Phase, Traffic, p99};
 
@@ -56,10 +55,4 @@ fn reloads(threads: usize) {
     // A small run has too few requests to say anything of the slowest.
     let bound = scale(Bound::AtLeast(0), Bound::AtMost(200));
     figure(&fault, median, Unit::PerCent("of the p99 at rest, median"), bound);
-}
-
-/// Lets time pass for those who ask.
-fn pause(lasts: Duration) {
-    let (_silent, nothing) = channel::<()>();
-    nothing.recv_timeout(lasts).unwrap_or_default();
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pointsman_e2e::{Bound, Client, Head, Setup, Switch, Unit, figure, scale};
+use pointsman_e2e::{Bound, Client, Head, Random, Setup, Switch, Unit, figure, pause, scale};
 
-use super::chance::Chance;
+use super::chance;
 use super::server::{Server, Watch, body};
 use super::weather::{Deeds, SETTLED, rage};
 
@@ -61,7 +61,7 @@ fn four_servers(threads: usize) {
     let mut servers: Vec<Server> = ["s1", "s2", "s3", "s4"].into_iter().map(Server::start).collect();
     let switch = switch(threads, &servers);
     let watches: Vec<Watch> = servers.iter().map(Server::watch).collect();
-    let (stop, mut chance) = (AtomicBool::new(false), Chance::of_run());
+    let (stop, mut chance) = (AtomicBool::new(false), chance());
     let weather = chance.split();
     let (storm, calm) = channel();
     let (seen, deeds): (Seen, Deeds) = std::thread::scope(|scope| {
@@ -71,9 +71,7 @@ fn four_servers(threads: usize) {
             visitors.map(|mut visitor| scope.spawn(move || visitor.ask_until(stop))).collect();
         let all = &mut servers;
         let raging = scope.spawn(move || rage(all, weather, &calm));
-        // Nobody sends: it is the time that ends it.
-        let (_silent, nothing) = channel::<()>();
-        nothing.recv_timeout(lasts).unwrap_or_default();
+        pause(lasts);
         drop(storm);
         let deeds = raging.join().expect("it changes servers only");
         stop.store(true, Ordering::Relaxed);
@@ -125,7 +123,7 @@ fn report(fault: &str, seen: &Seen, deeds: Deeds) {
 struct Visitor<'s> {
     switch: &'s Switch,
     watches: &'s [Watch],
-    chance: Chance,
+    chance: Random,
     /// Tells its requests from all others.
     number: usize,
     asked: usize,
@@ -147,7 +145,7 @@ enum Outcome {
 }
 
 impl<'s> Visitor<'s> {
-    fn new(switch: &'s Switch, watches: &'s [Watch], number: usize, chance: Chance) -> Self {
+    fn new(switch: &'s Switch, watches: &'s [Watch], number: usize, chance: Random) -> Self {
         let (client, stays) = (switch.client(), number % 2 == 1);
         let seen = Seen::default();
         Self { switch, watches, chance, number, asked: 0, client, stays, cookie: None, last: None, seen }
@@ -194,8 +192,8 @@ impl<'s> Visitor<'s> {
         const LENGTHS: [usize; 6] = [0, 1, 100, 9_000, 40_001, 200_000];
         const METHODS: [&str; 5] = ["GET", "GET", "HEAD", "PUT", "DELETE"];
         self.asked += 1;
-        let length = LENGTHS[self.chance.below(LENGTHS.len())];
-        let method = METHODS[self.chance.below(METHODS.len())];
+        let length = self.chance.one(&LENGTHS);
+        let method = self.chance.one(&METHODS);
         let target = format!("/{length}/{}-{}", self.number, self.asked);
         let mut request = format!("{method} {target} HTTP/1.1\r\nHost: shop.example\r\n");
         if self.stays {

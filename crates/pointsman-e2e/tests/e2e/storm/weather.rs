@@ -3,7 +3,8 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::chance::Chance;
+use pointsman_e2e::Random;
+
 use super::server::{Server, State};
 
 /// How long a server must have been up to count as healthy: the switch knows it by then.
@@ -21,7 +22,7 @@ pub(super) struct Deeds {
 }
 
 /// Changes the servers until told to stop; then all are up again.
-pub(super) fn rage(servers: &mut [Server], mut chance: Chance, stop: &Receiver<()>) -> Deeds {
+pub(super) fn rage(servers: &mut [Server], mut chance: Random, stop: &Receiver<()>) -> Deeds {
     let mut deeds = Deeds::default();
     loop {
         let pause = Duration::from_millis(50 + u64::try_from(chance.below(250)).expect("small"));
@@ -53,7 +54,7 @@ fn others_are_healthy(servers: &[Server], index: usize) -> bool {
     healthy.count() >= HEALTHY_MIN
 }
 
-fn strike(server: &mut Server, chance: &mut Chance, deeds: &mut Deeds) {
+fn strike(server: &mut Server, chance: &mut Random, deeds: &mut Deeds) {
     // In turn, so that a short storm has of all.
     match (deeds.killed + deeds.stalled + deeds.slowed) % 5 {
         0 | 2 => {
