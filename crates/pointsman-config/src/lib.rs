@@ -6,6 +6,7 @@
 //! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
 //! at for changes, never on the way of a request.
 
+mod access_log;
 mod admin;
 mod balancing;
 mod bandwidth;
@@ -34,6 +35,7 @@ mod tls;
 mod tokens;
 mod watch;
 
+pub use access_log::{AccessLog, LogDestination, LogFormat, Share};
 pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
 pub use bandwidth::{BandwidthClass, Direction};
@@ -42,8 +44,8 @@ pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use lower::Instead;
 pub use plan::{
-    Bind, EncodedSlash, ForwardedMode, Http2, Listener, LogDestination, OddNames, OnDown, Pipeline, Plan,
-    Pool, PoolIndex, ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
+    Bind, EncodedSlash, ForwardedMode, Http2, Listener, OddNames, OnDown, Pipeline, Plan, Pool, PoolIndex,
+    ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;

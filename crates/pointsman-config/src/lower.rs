@@ -1,7 +1,6 @@
 //! From what was written to what it means: names looked up, files read, host names resolved.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -18,8 +17,7 @@ use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
-    Bind, BodyLimits, Listener, LogDestination, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server,
-    WatchedFile, tls,
+    Bind, BodyLimits, Listener, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, WatchedFile, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -127,7 +125,10 @@ impl<'a> Lowering<'a> {
             sticky_key: spec.sticky_key,
             sticky_entries_max: spec.sticky_entries_max,
             sticky_idle_ms_max: spec.sticky_idle_ms_max,
-            access_log: spec.access_log.as_ref().map(|path| self.access_log(path)),
+            access_log: spec
+                .access_log
+                .as_ref()
+                .and_then(|log| log.lower(self.folder, self.outside, self.findings)),
             admin,
             listeners,
             pools,
@@ -212,27 +213,6 @@ impl<'a> Lowering<'a> {
                 seen.insert(&value.value, value.span);
             }
         }
-    }
-
-    fn access_log(&self, written: &Spanned<String>) -> LogDestination {
-        if written.value == "-" {
-            return LogDestination::StandardOutput;
-        }
-        let path = self.folder.join(&written.value);
-        if let Outside::Texts { .. } = self.outside {
-            return LogDestination::File(path);
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Somebody else may be allowed to look where this process is not, so other errors say nothing.
-        let is_missing = match fs::metadata(folder) {
-            Ok(found) => !found.is_dir(),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
-        if is_missing {
-            let message = format!("there is no folder `{}` for the access log", folder.display());
-            self.findings.error(written.span, message, "make it: the switch makes only the file");
-        }
-        LogDestination::File(path)
     }
 
     fn pool(&mut self, spec: &PoolSpec) -> Pool {
@@ -353,7 +333,7 @@ impl<'a> Lowering<'a> {
             upgrades: spec.upgrades.clone(),
             limits: spec.limits,
             body_limits: self.body_limits(spec),
-            logs_query: self.spec.logs_query,
+            logs_query: self.spec.access_log.as_ref().is_some_and(|log| log.query),
         }
     }
 

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
 use pointsman_rules::unmapped;
 
+use crate::access_log::Share;
+
 /// Why a string was refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -228,6 +230,26 @@ pub(crate) fn upgrade(text: &str) -> Result<Box<str>, Refusal> {
     Ok(text.into())
 }
 
+/// A share of many, in percent with at most four decimals.
+pub(crate) fn share(text: &str) -> Result<Share, Refusal> {
+    const HELP: &str = "write a percentage with at most four decimals, as in `10%` or `0.5%`";
+    let millionths = || {
+        let (whole, decimals) = match text.strip_suffix('%')?.split_once('.') {
+            Some((whole, decimals)) if (1..=4).contains(&decimals.len()) => (whole, decimals),
+            Some(_) => return None,
+            None => (text.strip_suffix('%')?, ""),
+        };
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        let written = format!("{whole}{decimals:0<4}");
+        let is_written = (1..=3).contains(&whole.len()) && is_number(&written);
+        written.parse().ok().filter(|millionths| is_written && *millionths <= Share::ALL.millionths())
+    };
+    millionths().map_or_else(
+        || refuse(text, "a share from `0%` to `100%`", HELP),
+        |share| Ok(Share::per_million(share)),
+    )
+}
+
 fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { message: format!("`{text}` is not {what}"), help: help.into() })
 }
@@ -235,6 +257,34 @@ fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refus
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares() {
+        for (text, expected) in [
+            ("100%", Some(1_000_000)),
+            ("100.0000%", Some(1_000_000)),
+            ("10%", Some(100_000)),
+            ("0.5%", Some(5000)),
+            ("0.0001%", Some(1)),
+            ("012.3%", Some(123_000)),
+            ("0%", Some(0)),
+            ("100.0001%", None),
+            ("101%", None),
+            ("0.00001%", None),
+            ("1000%", None),
+            ("10", None),
+            ("10 %", None),
+            ("-1%", None),
+            ("+1%", None),
+            (".5%", None),
+            ("5.%", None),
+            ("1.2.3%", None),
+            ("%", None),
+            ("", None),
+        ] {
+            assert_eq!(share(text).ok().map(Share::millionths), expected, "{text}");
+        }
+    }
 
     #[test]
     fn server_addresses() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -11,8 +11,8 @@ use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
-    Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits, Protocol,
-    RateLimit, RetryPolicy,
+    AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits,
+    Protocol, RateLimit, RetryPolicy,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
@@ -50,8 +50,8 @@ pub struct Plan {
     pub sticky_entries_max: u32,
     /// How long they are remembered after their last request.
     pub sticky_idle_ms_max: u64,
-    /// Where the access log goes; nowhere when absent.
-    pub access_log: Option<LogDestination>,
+    /// Absent: there is none.
+    pub access_log: Option<AccessLog>,
     /// Where the switch shows itself and takes changes; nowhere when absent.
     pub admin: Option<Arc<Admin>>,
     /// In the order of the file.
@@ -204,15 +204,6 @@ pub struct PoolIndex(pub u32);
 /// Position of a server in [`Pool::servers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerIndex(pub u32);
-
-/// Where the access log is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogDestination {
-    /// To standard output.
-    StandardOutput,
-    /// To the end of a file.
-    File(PathBuf),
-}
 
 /// A place to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

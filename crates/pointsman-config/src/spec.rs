@@ -9,6 +9,7 @@ use pointsman_tls::{ClientAuth, TlsVersion};
 use pointsman_view::BodyKind;
 use toml::de::DeTable;
 
+use crate::access_log::AccessLogSpec;
 use crate::bandwidth::BandwidthSpec;
 use crate::findings::{Findings, Spanned};
 use crate::health::{self, HealthCheck, PoolSpeaks};
@@ -40,9 +41,7 @@ pub(crate) struct Spec {
     pub(crate) zone: Option<String>,
     pub(crate) sticky_entries_max: u32,
     pub(crate) sticky_idle_ms_max: u64,
-    /// `-` is standard output.
-    pub(crate) access_log: Option<Spanned<String>>,
-    pub(crate) logs_query: bool,
+    pub(crate) access_log: Option<AccessLogSpec>,
     pub(crate) admin: Option<AdminSpec>,
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) pools: Vec<PoolSpec>,
@@ -146,7 +145,6 @@ impl Spec {
     pub(crate) fn read(table: &DeTable<'_>, findings: &Findings<'_>) -> Spec {
         let root = Section::root(table, findings);
         root.require_elements("listener", "a configuration needs at least one listener");
-        let access_log = root.section("access_log");
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
@@ -164,8 +162,7 @@ impl Spec {
             zone: root.parsed("zone", notation::server_name).map(|zone| zone.value),
             sticky_entries_max: root.number("sticky_entries_max").unwrap_or_default(),
             sticky_idle_ms_max: root.number("sticky_idle_ms_max").unwrap_or_default(),
-            access_log: access_log.as_ref().and_then(|log| log.parsed("path", notation::path)),
-            logs_query: access_log.is_some_and(|log| log.flag("query")),
+            access_log: root.section("access_log").as_ref().map(AccessLogSpec::read),
             admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
     BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Http2, Listener,
-    ListenerLimits, Loaded, LogDestination, OddNames, Pipeline, Plan, PoolIndex, PoolLimits, Problems,
-    ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Target, changed,
+    ListenerLimits, Loaded, LogDestination, LogFormat, OddNames, Pipeline, Plan, PoolIndex, PoolLimits,
+    Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target, changed,
 };
 use pointsman_shape::Rate;
 
@@ -47,7 +47,9 @@ fn check_process(plan: &Plan) {
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
     assert_eq!(plan.hold_total_bytes_max, 2_000_000);
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
-    assert_eq!(plan.access_log, Some(LogDestination::StandardOutput));
+    let log = plan.access_log.as_ref().expect("there is one");
+    assert_eq!((&log.destination, log.format), (&LogDestination::StandardOutput, LogFormat::Combined));
+    assert_eq!((log.details, log.sample), (false, Share::per_million(5000)));
     let admin = plan.admin.as_ref().map(|admin| admin.bind);
     assert_eq!(admin, "127.0.0.1:0".parse().ok());
     let class = |name: &str, parent, ceiling, burst_bytes, direction| BandwidthClass {

@@ -164,7 +164,20 @@ fn note_facts(
     if let Some(query) = view.and_then(|view| view.path().query()).filter(|_| facts.logs_query) {
         facts.note(Text::Query, query);
     }
+    if shard.recorder.logs_agent() {
+        note_agent(&mut facts, head, received);
+    }
     exchange.keep(facts);
+}
+
+/// Who asks, and from where, as the first line of each name says.
+fn note_agent(facts: &mut Facts, head: &RequestHead, received: &[u8]) {
+    for (name, text) in [(&b"referer"[..], Text::Referer), (b"user-agent", Text::UserAgent)] {
+        let mut lines = head.lines().iter();
+        if let Some(line) = lines.find(|line| line.name(received).eq_ignore_ascii_case(name)) {
+            facts.note(text, line.value(received));
+        }
+    }
 }
 
 /// What a head says of the body; nothing where it says two things.

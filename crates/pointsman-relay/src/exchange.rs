@@ -233,6 +233,8 @@ impl Exchange {
                 (true, Some(query)) => Query::Text(query),
             },
             version: facts.filter(|_| !self.is_connection).map(|_| version_text(self.version)),
+            referer: text(Text::Referer),
+            user_agent: text(Text::UserAgent),
             content_type: text(Text::ContentType),
             content_length: facts.and_then(|facts| facts.content_length),
             has_body: facts.and_then(|facts| facts.has_body),

@@ -39,6 +39,8 @@ pub(crate) enum Text {
     Host,
     Path,
     Query,
+    Referer,
+    UserAgent,
     ContentType,
     Rule,
     /// Why the rule's condition ended unknown.

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::metrics::Metrics;
+use crate::style::LogStyle;
 
 /// Buffers that may wait to be written: about 2 MiB of lines.
 const QUEUED_BUFFERS_MAX: usize = 64;
@@ -47,6 +48,7 @@ pub struct AccessLog(Arc<Sink>);
 
 #[derive(Debug)]
 struct Sink {
+    style: LogStyle,
     queue: Arc<Queue>,
 }
 
@@ -59,13 +61,13 @@ pub(crate) struct LogCounters {
 
 impl AccessLog {
     /// Opens the target and starts the thread.
-    pub fn open(target: LogTarget, metrics: &Metrics) -> io::Result<AccessLog> {
+    pub fn open(target: LogTarget, style: LogStyle, metrics: &Metrics) -> io::Result<AccessLog> {
         let file = open(&target)?;
         let queue = Arc::new(Queue::new(metrics.log_counters()));
         let writer = Writer { target, file, torn: false, queue: queue.clone() };
         // Not joined: a write to a pipe that nobody reads, or to a disk that hangs, may never return.
         drop(thread::Builder::new().name("access-log".to_owned()).spawn(|| writer.run())?);
-        Ok(AccessLog(Arc::new(Sink { queue })))
+        Ok(AccessLog(Arc::new(Sink { style, queue })))
     }
 
     /// Opens the file anew after it was renamed. Lines handed over before go to the old file, later ones to the new
@@ -81,6 +83,10 @@ impl AccessLog {
     pub fn close(&self, max: Duration, cut: impl FnMut() -> bool) -> u64 {
         self.0.queue.close();
         self.0.queue.wait_for_end(max, cut)
+    }
+
+    pub(crate) fn style(&self) -> LogStyle {
+        self.0.style
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -318,7 +324,7 @@ mod tests {
         let path = folder.path().join("access.log");
         fs::write(&path, "before\n").unwrap();
         let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
-        let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+        let log = AccessLog::open(LogTarget::File(path.clone()), LogStyle::JSON, &metrics).unwrap();
         let expected: String = (0..50).map(|number| format!("{number}\n")).collect();
         for line in expected.split_inclusive('\n') {
             log.queue().hand_over(&mut lines(line));
@@ -351,7 +357,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, rotated) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
         let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
-        let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+        let log = AccessLog::open(LogTarget::File(path.clone()), LogStyle::JSON, &metrics).unwrap();
         log.queue().hand_over(&mut lines("old\n"));
         fs::rename(&path, &rotated).unwrap();
         log.reopen();
@@ -387,7 +393,7 @@ mod tests {
     fn lines_that_cannot_be_written_are_counted() {
         let full = LogTarget::File(PathBuf::from("/dev/full"));
         let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
-        let Ok(log) = AccessLog::open(full, &metrics) else {
+        let Ok(log) = AccessLog::open(full, LogStyle::JSON, &metrics) else {
             return;
         };
         log.queue().hand_over(&mut lines("a\nb\n"));
@@ -401,6 +407,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let metrics = Metrics::new(1, "0", std::time::UNIX_EPOCH);
         let target = LogTarget::File(folder.path().join("none").join("access.log"));
-        assert!(AccessLog::open(target, &metrics).is_err());
+        assert!(AccessLog::open(target, LogStyle::JSON, &metrics).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::timestamp::{SECOND_MAX, date, digits};
+use crate::timestamp::{MONTHS, SECOND_MAX, date, digits};
 
 /// The line `Date` of one thread's answers, as RFC 9110 section 5.6.7 writes times, with its CRLF.
 #[derive(Debug)]
@@ -43,8 +43,6 @@ fn second(unix_us: u64) -> u64 {
 fn written(second: u64) -> [u8; LENGTH] {
     /// 1970-01-01 was a Thursday.
     const WEEKDAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
-    const MONTHS: [&[u8; 3]; 12] =
-        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
     let days = second / 86_400;
     let (year, month, day) = date(days);
     let in_day = second % 86_400;

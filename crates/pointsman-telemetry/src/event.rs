@@ -221,6 +221,10 @@ pub struct Exchange<'a> {
     pub query: Query<'a>,
     /// The version of HTTP, as in `1.1`.
     pub version: Option<&'static str>,
+    /// The field `Referer`, where the log is to have it.
+    pub referer: Option<&'a [u8]>,
+    /// The field `User-Agent`, where the log is to have it.
+    pub user_agent: Option<&'a [u8]>,
     /// The media type, in lower case.
     pub content_type: Option<&'a [u8]>,
     /// The bytes of the body, where the head says how many.
@@ -292,6 +296,8 @@ impl<'a> Exchange<'a> {
             path: None,
             query: Query::Unlogged,
             version: None,
+            referer: None,
+            user_agent: None,
             content_type: None,
             content_length: None,
             has_body: None,

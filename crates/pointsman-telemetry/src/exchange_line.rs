@@ -1,140 +1,182 @@
-//! The line that an exchange leaves in the access log: one JSON object, absent facts left out.
+//! The line that an exchange leaves in the access log: one JSON object, or a line of the common or combined format with
+//! the same facts behind it. Absent facts are left out.
 
 use crate::event::{Counts, Exchange, Query};
 use crate::json::{push_number, push_string};
 
-/// A key as one literal, with what stands around it. Keys are our own words, so nothing in them needs an escape.
+/// A key as literals, with what stands around it. Keys are our own words, so nothing in them needs an escape.
+struct Key {
+    json: &'static [u8],
+    pair: &'static [u8],
+}
+
 macro_rules! key {
     ($key:literal) => {
-        concat!(",\"", $key, "\":").as_bytes()
+        Key { json: concat!(",\"", $key, "\":").as_bytes(), pair: concat!(" ", $key, "=").as_bytes() }
     };
 }
 
-/// Appends the line of an exchange, with its line feed.
+/// Facts behind each other: `,"key":value`, or as pairs: ` key=value`.
+struct Facts<'o, const PAIRS: bool>(&'o mut Vec<u8>);
+
+/// Appends the JSON line of an exchange, with its line feed.
 pub(crate) fn push_line(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>) {
     out.extend_from_slice(b"{\"time\":\"");
     out.extend_from_slice(time);
     out.push(b'"');
-    push_client(out, exchange);
-    push_request(out, exchange);
-    push_way(out, exchange);
-    push_figures(out, exchange);
-    if !exchange.tags.is_empty() {
-        out.extend_from_slice(key!("tags"));
-        for (index, tag) in exchange.tags.iter().enumerate() {
-            out.push(if index == 0 { b'[' } else { b',' });
-            push_string(out, tag.as_bytes());
-        }
-        out.push(b']');
-    }
-    push_text(out, key!("error"), exchange.error);
+    let mut facts = Facts::<false>(out);
+    facts.client(exchange);
+    facts.request(exchange);
+    facts.way(exchange);
+    facts.answer(exchange);
+    facts.figures(exchange);
+    facts.words(exchange);
     out.extend_from_slice(b"}\n");
 }
 
-fn push_client(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_json(out, key!("listener"), Some(&exchange.counts.listener.quoted));
-    out.extend_from_slice(key!("client"));
-    match exchange.peer {
-        Some((address, port)) => push_peer(out, address, port),
-        None => out.extend_from_slice(b"\"unix:\""),
+/// Appends what the common and the combined format do not say of an exchange, as pairs, each behind a blank. Strings
+/// are JSON's.
+pub(crate) fn push_details(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
+    let mut facts = Facts::<true>(out);
+    facts.json(key!("listener"), Some(&exchange.counts.listener.quoted));
+    facts.tls(exchange);
+    facts.bytes(key!("host"), exchange.host);
+    facts.way(exchange);
+    facts.figures(exchange);
+    facts.words(exchange);
+}
+
+impl<const PAIRS: bool> Facts<'_, PAIRS> {
+    fn client(&mut self, exchange: &Exchange<'_>) {
+        self.json(key!("listener"), Some(&exchange.counts.listener.quoted));
+        self.key(&key!("client"));
+        match exchange.peer {
+            Some((address, port)) => self.peer(address, port),
+            None => self.0.extend_from_slice(b"\"unix:\""),
+        }
+        self.word(key!("client_ip"), exchange.client_ip);
+        self.tls(exchange);
     }
-    push_word(out, key!("client_ip"), exchange.client_ip);
-    push_word(out, key!("tls"), exchange.tls.map(str::as_bytes));
-    push_text(out, key!("sni"), exchange.sni);
-}
 
-/// `"192.0.2.7:5555"` or `"[2001:db8::7]:5555"`.
-fn push_peer(out: &mut Vec<u8>, address: &[u8], port: u16) {
-    let (open, close): (&[u8], &[u8]) = match address.contains(&b':') {
-        true => (b"\"[", b"]:"),
-        false => (b"\"", b":"),
-    };
-    out.extend_from_slice(open);
-    out.extend_from_slice(address);
-    out.extend_from_slice(close);
-    push_number(out, port.into());
-    out.push(b'"');
-}
-
-fn push_request(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_bytes(out, key!("method"), exchange.method);
-    push_bytes(out, key!("host"), exchange.host);
-    push_bytes(out, key!("path"), exchange.path);
-    match exchange.query {
-        Query::Unlogged => {}
-        Query::Absent => push_json(out, key!("query"), Some(b"null")),
-        Query::Text(query) => push_bytes(out, key!("query"), Some(query)),
-    }
-    push_word(out, key!("version"), exchange.version.map(str::as_bytes));
-    push_bytes(out, key!("content_type"), exchange.content_type);
-    push_figure(out, key!("content_length"), exchange.content_length);
-    push_flag(out, key!("body"), exchange.has_body);
-}
-
-fn push_way(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    push_bytes(out, key!("rule"), exchange.rule);
-    push_bytes(out, key!("unknown"), exchange.unknown);
-    push_bytes(out, key!("limit"), exchange.limit);
-    push_bytes(out, key!("pool"), exchange.pool);
-    push_json(out, key!("server"), exchange.counts.server.map(|server| &*server.quoted));
-}
-
-fn push_figures(out: &mut Vec<u8>, exchange: &Exchange<'_>) {
-    let Counts { status, request_bytes, response_bytes, total_us, .. } = exchange.counts;
-    push_figure(out, key!("status"), (status != 0).then_some(u64::from(status)));
-    push_figure(out, key!("request_bytes"), Some(request_bytes));
-    push_figure(out, key!("response_bytes"), Some(response_bytes));
-    push_figure(out, key!("decided_us"), exchange.decided_us);
-    push_figure(out, key!("connected_us"), exchange.connected_us);
-    push_figure(out, key!("first_byte_us"), exchange.first_byte_us);
-    push_figure(out, key!("total_us"), Some(total_us));
-    push_figure(out, key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
-    push_flag(out, key!("reused"), exchange.reused);
-}
-
-#[inline]
-fn push_text(out: &mut Vec<u8>, key: &'static [u8], value: Option<&str>) {
-    push_bytes(out, key, value.map(str::as_bytes));
-}
-
-#[inline]
-fn push_bytes(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        push_string(out, value);
-    }
-}
-
-/// A text of ours: nothing in it needs an escape.
-#[inline]
-fn push_word(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        out.push(b'"');
-        out.extend_from_slice(value);
+    /// `"192.0.2.7:5555"` or `"[2001:db8::7]:5555"`.
+    fn peer(&mut self, address: &[u8], port: u16) {
+        let out = &mut self.0;
+        let (open, close): (&[u8], &[u8]) = match address.contains(&b':') {
+            true => (b"\"[", b"]:"),
+            false => (b"\"", b":"),
+        };
+        out.extend_from_slice(open);
+        out.extend_from_slice(address);
+        out.extend_from_slice(close);
+        push_number(out, port.into());
         out.push(b'"');
     }
-}
 
-/// What is JSON already.
-#[inline]
-fn push_json(out: &mut Vec<u8>, key: &'static [u8], value: Option<&[u8]>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        out.extend_from_slice(value);
+    fn tls(&mut self, exchange: &Exchange<'_>) {
+        self.word(key!("tls"), exchange.tls.map(str::as_bytes));
+        self.text(key!("sni"), exchange.sni);
     }
-}
 
-#[inline]
-fn push_flag(out: &mut Vec<u8>, key: &'static [u8], flag: Option<bool>) {
-    push_json(out, key, flag.map(|flag| if flag { &b"true"[..] } else { b"false" }));
-}
+    fn request(&mut self, exchange: &Exchange<'_>) {
+        self.bytes(key!("method"), exchange.method);
+        self.bytes(key!("host"), exchange.host);
+        self.bytes(key!("path"), exchange.path);
+        match exchange.query {
+            Query::Unlogged => {}
+            Query::Absent => self.json(key!("query"), Some(b"null")),
+            Query::Text(query) => self.bytes(key!("query"), Some(query)),
+        }
+        self.word(key!("version"), exchange.version.map(str::as_bytes));
+        self.bytes(key!("content_type"), exchange.content_type);
+        self.figure(key!("content_length"), exchange.content_length);
+        self.flag(key!("body"), exchange.has_body);
+    }
 
-#[inline]
-fn push_figure(out: &mut Vec<u8>, key: &'static [u8], value: Option<u64>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        push_number(out, value);
+    fn way(&mut self, exchange: &Exchange<'_>) {
+        self.bytes(key!("rule"), exchange.rule);
+        self.bytes(key!("unknown"), exchange.unknown);
+        self.bytes(key!("limit"), exchange.limit);
+        self.bytes(key!("pool"), exchange.pool);
+        self.json(key!("server"), exchange.counts.server.map(|server| &*server.quoted));
+    }
+
+    fn answer(&mut self, exchange: &Exchange<'_>) {
+        let Counts { status, request_bytes, response_bytes, .. } = exchange.counts;
+        self.figure(key!("status"), (status != 0).then_some(u64::from(status)));
+        self.figure(key!("request_bytes"), Some(request_bytes));
+        self.figure(key!("response_bytes"), Some(response_bytes));
+    }
+
+    fn figures(&mut self, exchange: &Exchange<'_>) {
+        self.figure(key!("decided_us"), exchange.decided_us);
+        self.figure(key!("connected_us"), exchange.connected_us);
+        self.figure(key!("first_byte_us"), exchange.first_byte_us);
+        self.figure(key!("total_us"), Some(exchange.counts.total_us));
+        self.figure(key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
+        self.flag(key!("reused"), exchange.reused);
+    }
+
+    fn words(&mut self, exchange: &Exchange<'_>) {
+        if !exchange.tags.is_empty() {
+            self.key(&key!("tags"));
+            for (index, tag) in exchange.tags.iter().enumerate() {
+                self.0.push(if index == 0 { b'[' } else { b',' });
+                push_string(self.0, tag.as_bytes());
+            }
+            self.0.push(b']');
+        }
+        self.text(key!("error"), exchange.error);
+    }
+
+    #[inline]
+    fn key(&mut self, key: &Key) {
+        self.0.extend_from_slice(if PAIRS { key.pair } else { key.json });
+    }
+
+    #[inline]
+    fn text(&mut self, key: Key, value: Option<&str>) {
+        self.bytes(key, value.map(str::as_bytes));
+    }
+
+    #[inline]
+    fn bytes(&mut self, key: Key, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.key(&key);
+            push_string(self.0, value);
+        }
+    }
+
+    /// A text of ours: nothing in it needs an escape.
+    #[inline]
+    fn word(&mut self, key: Key, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.key(&key);
+            self.0.push(b'"');
+            self.0.extend_from_slice(value);
+            self.0.push(b'"');
+        }
+    }
+
+    /// What is JSON already.
+    #[inline]
+    fn json(&mut self, key: Key, value: Option<&[u8]>) {
+        if let Some(value) = value {
+            self.key(&key);
+            self.0.extend_from_slice(value);
+        }
+    }
+
+    #[inline]
+    fn flag(&mut self, key: Key, flag: Option<bool>) {
+        self.json(key, flag.map(|flag| if flag { &b"true"[..] } else { b"false" }));
+    }
+
+    #[inline]
+    fn figure(&mut self, key: Key, value: Option<u64>) {
+        if let Some(value) = value {
+            self.key(&key);
+            push_number(self.0, value);
+        }
     }
 }
 
@@ -167,6 +209,8 @@ mod tests {
             path: Some(b"/x"),
             query: Query::Text(b"a=\"b"),
             version: Some("1.1"),
+            referer: None,
+            user_agent: None,
             content_type: Some(b"application/json"),
             content_length: Some(31),
             has_body: Some(true),

@@ -13,6 +13,7 @@
 //!   keep up loses lines, which are counted.
 
 mod access_log;
+mod common_line;
 mod date_line;
 mod event;
 mod exchange_line;
@@ -23,6 +24,7 @@ mod json;
 mod metrics;
 mod recorder;
 mod slots;
+mod style;
 mod timestamp;
 
 pub use access_log::{AccessLog, LogTarget};
@@ -32,4 +34,5 @@ pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, S
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
 pub use recorder::Recorder;
 pub use slots::{Counter, OwnLines};
+pub use style::{LogForm, LogStyle, Sample};
 pub use timestamp::{WallBase, rfc3339};

@@ -93,8 +93,7 @@ impl Metrics {
         let mut taken = locked(&self.taken);
         let thread = taken.iter().position(|taken| !taken)?;
         taken[thread] = true;
-        let queue = log.map(|log| log.queue().clone());
-        Some(Recorder::new(thread, self.clone(), queue, base))
+        Some(Recorder::new(thread, self.clone(), log, base))
     }
 
     pub(crate) fn release(&self, thread: usize) {

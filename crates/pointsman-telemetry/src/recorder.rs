@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::access_log::{Lines, Queue};
+use crate::access_log::{AccessLog, Lines, Queue};
+use crate::common_line::push_common_line;
 use crate::event::{Counts, Event, Exchange};
 use crate::exchange_line::push_line;
 use crate::metrics::Metrics;
+use crate::style::{LogForm, LogStyle, Sampler};
 use crate::timestamp::{Timestamps, WallBase};
 
 /// Lines are handed over when there are more bytes of them than this.
@@ -27,6 +29,8 @@ pub struct Recorder {
 #[derive(Debug)]
 struct LineBuffer {
     lines: Lines,
+    style: LogStyle,
+    sampler: Sampler,
     timestamps: Timestamps,
     queue: Arc<Queue>,
 }
@@ -35,12 +39,10 @@ impl Recorder {
     pub(crate) fn new(
         thread: usize,
         metrics: Arc<Metrics>,
-        queue: Option<Arc<Queue>>,
+        log: Option<&AccessLog>,
         base: WallBase,
     ) -> Recorder {
-        let log = queue.map(|queue| {
-            RefCell::new(LineBuffer { lines: Lines::default(), timestamps: Timestamps::new(base), queue })
-        });
+        let log = log.map(|log| RefCell::new(LineBuffer::new(log, thread, base)));
         // A cell makes the type unshareable even without a log, which the counters rely on.
         Recorder { thread, metrics, log }
     }
@@ -82,6 +84,11 @@ impl Recorder {
     #[inline]
     pub fn is_logging(&self) -> bool {
         self.log.is_some()
+    }
+
+    /// Whether lines have the fields `Referer` and `User-Agent`.
+    pub fn logs_agent(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.borrow().style.wants_agent())
     }
 
     /// Hands over the lines that are there. For the thread's tick, so that a quiet log is not a late one.
@@ -137,9 +144,29 @@ impl Drop for Recorder {
 }
 
 impl LineBuffer {
+    fn new(log: &AccessLog, thread: usize, base: WallBase) -> LineBuffer {
+        let style = log.style();
+        LineBuffer {
+            lines: Lines::default(),
+            style,
+            // Another sequence on each thread; nothing secret hangs on it.
+            sampler: Sampler::new(style.sample, base.unix_us ^ (thread as u64) << 48),
+            timestamps: Timestamps::new(base, style.time_form()),
+            queue: log.queue().clone(),
+        }
+    }
+
     fn write(&mut self, exchange: &Exchange<'_>) {
+        if !self.sampler.takes(exchange) {
+            return;
+        }
         let time = self.timestamps.at(exchange.now_us);
-        push_line(&mut self.lines.bytes, time, exchange);
+        match self.style.form {
+            LogForm::Json => push_line(&mut self.lines.bytes, time, exchange),
+            LogForm::Common | LogForm::Combined => {
+                push_common_line(&mut self.lines.bytes, time, exchange, &self.style);
+            }
+        }
         self.lines.count += 1;
         if self.lines.bytes.len() > HAND_OVER_BYTES {
             self.hand_over();

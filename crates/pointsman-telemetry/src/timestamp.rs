@@ -1,4 +1,4 @@
-//! Wall-clock times of log lines, from monotonic ones, as RFC 3339 writes them.
+//! Wall-clock times of log lines, from monotonic ones, as RFC 3339 or the Common Log Format write them.
 
 /// Two readings of the same moment, which tie the monotonic clock to the wall's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,25 +23,50 @@ impl WallBase {
 #[derive(Debug)]
 pub(crate) struct Timestamps {
     base: WallBase,
+    form: TimeForm,
     second: u64,
-    text: [u8; LENGTH],
+    text: [u8; LENGTH_MAX],
+}
+
+/// How a time is written, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeForm {
+    /// As in `2026-11-21T02:17:54.123Z` (RFC 3339).
+    Rfc3339,
+    /// As in `21/Nov/2026:02:17:54 +0000`, in the Common Log Format.
+    CommonLog,
+}
+
+impl TimeForm {
+    fn pattern(self) -> &'static [u8] {
+        match self {
+            TimeForm::Rfc3339 => b"0000-00-00T00:00:00.000Z",
+            TimeForm::CommonLog => b"00/Jan/0000:00:00:00 +0000",
+        }
+    }
 }
 
 /// A time of the wall as RFC 3339 writes it: microseconds since 1970-01-01T00:00:00Z.
 pub fn rfc3339(unix_us: u64) -> String {
-    let mut timestamps = Timestamps::new(WallBase { unix_us, monotonic_us: 0 });
+    let mut timestamps = Timestamps::new(WallBase { unix_us, monotonic_us: 0 }, TimeForm::Rfc3339);
     String::from_utf8_lossy(timestamps.at(0)).into_owned()
 }
 
-/// As in `2026-11-21T02:17:54.123Z`.
-const LENGTH: usize = 24;
+/// Of the longest form.
+const LENGTH_MAX: usize = 26;
+
+/// As dates in HTTP and in logs name them.
+pub(crate) const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
 /// 9999-12-31T23:59:59Z: the form has four digits for the year.
 pub(crate) const SECOND_MAX: u64 = 253_402_300_799;
 
 impl Timestamps {
-    pub(crate) fn new(base: WallBase) -> Timestamps {
-        let mut timestamps = Timestamps { base, second: 0, text: *b"0000-00-00T00:00:00.000Z" };
+    pub(crate) fn new(base: WallBase, form: TimeForm) -> Timestamps {
+        let mut timestamps = Timestamps { base, form, second: 0, text: [0; LENGTH_MAX] };
+        let pattern = form.pattern();
+        timestamps.text[..pattern.len()].copy_from_slice(pattern);
         timestamps.write_second(0);
         timestamps
     }
@@ -51,27 +76,40 @@ impl Timestamps {
         self.base = base;
     }
 
-    /// The wall's time at a monotonic time, with milliseconds.
-    pub(crate) fn at(&mut self, now_us: u64) -> &[u8; LENGTH] {
+    /// The wall's time at a monotonic time.
+    pub(crate) fn at(&mut self, now_us: u64) -> &[u8] {
         let unix_us = self.base.unix_us(now_us);
         let second = (unix_us / 1_000_000).min(SECOND_MAX);
         if second != self.second {
             self.write_second(second);
         }
-        digits(&mut self.text[20..23], unix_us / 1_000 % 1_000);
-        &self.text
+        if self.form == TimeForm::Rfc3339 {
+            digits(&mut self.text[20..23], unix_us / 1_000 % 1_000);
+        }
+        &self.text[..self.form.pattern().len()]
     }
 
     fn write_second(&mut self, second: u64) {
         self.second = second;
         let (year, month, day) = date(second / 86_400);
+        let time = match self.form {
+            TimeForm::Rfc3339 => {
+                digits(&mut self.text[0..4], year);
+                digits(&mut self.text[5..7], month);
+                digits(&mut self.text[8..10], day);
+                11
+            }
+            TimeForm::CommonLog => {
+                digits(&mut self.text[0..2], day);
+                self.text[3..6].copy_from_slice(MONTHS[month as usize - 1]);
+                digits(&mut self.text[7..11], year);
+                12
+            }
+        };
         let in_day = second % 86_400;
-        digits(&mut self.text[0..4], year);
-        digits(&mut self.text[5..7], month);
-        digits(&mut self.text[8..10], day);
-        digits(&mut self.text[11..13], in_day / 3_600);
-        digits(&mut self.text[14..16], in_day / 60 % 60);
-        digits(&mut self.text[17..19], in_day % 60);
+        digits(&mut self.text[time..time + 2], in_day / 3_600);
+        digits(&mut self.text[time + 3..time + 5], in_day / 60 % 60);
+        digits(&mut self.text[time + 6..time + 8], in_day % 60);
     }
 }
 
@@ -108,7 +146,7 @@ mod tests {
     use super::*;
 
     fn check(unix_ms: u64, expected: &str) {
-        let mut timestamps = Timestamps::new(WallBase { unix_us: 0, monotonic_us: 0 });
+        let mut timestamps = Timestamps::new(WallBase { unix_us: 0, monotonic_us: 0 }, TimeForm::Rfc3339);
         assert_eq!(std::str::from_utf8(timestamps.at(unix_ms * 1_000)), Ok(expected));
     }
 
@@ -124,6 +162,20 @@ mod tests {
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
         check(253_402_300_799_000, "9999-12-31T23:59:59.000Z");
         check(253_402_300_800_000, "9999-12-31T23:59:59.000Z");
+    }
+
+    #[test]
+    fn known_dates_of_the_common_log_format() {
+        let base = WallBase { unix_us: 0, monotonic_us: 0 };
+        let mut timestamps = Timestamps::new(base, TimeForm::CommonLog);
+        for (unix_s, expected) in [
+            (0, "01/Jan/1970:00:00:00 +0000"),
+            (951_782_400, "29/Feb/2000:00:00:00 +0000"),
+            (971_211_336, "10/Oct/2000:20:55:36 +0000"),
+            (1_735_689_599, "31/Dec/2024:23:59:59 +0000"),
+        ] {
+            assert_eq!(std::str::from_utf8(timestamps.at(unix_s * 1_000_000)), Ok(expected));
+        }
     }
 
     #[test]
@@ -148,7 +200,7 @@ mod tests {
     #[test]
     fn the_base_ties_both_clocks() {
         let base = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 5_000_000 };
-        let mut timestamps = Timestamps::new(base);
+        let mut timestamps = Timestamps::new(base, TimeForm::Rfc3339);
         assert_eq!(timestamps.at(5_000_000), b"2026-11-21T02:17:54.123Z");
         assert_eq!(timestamps.at(5_001_999), b"2026-11-21T02:17:54.124Z");
         assert_eq!(timestamps.at(4_000_000), b"2026-11-21T02:17:53.123Z");

@@ -25,10 +25,10 @@ use std::time::{Duration, SystemTime};
 
 use lexopt::Arg;
 use pointsman_admin::Listening;
-use pointsman_config::{Loaded, LogDestination, Plan};
+use pointsman_config::{Loaded, LogDestination, LogFormat, Plan};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Start, Switch, Threads};
-use pointsman_telemetry::{AccessLog, LogTarget, Metrics};
+use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample};
 
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
@@ -108,7 +108,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let (keys, legacy) = handed_over(predecessor.as_ref()).map_err(|error| not_handed_over(&error))?;
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
-    let log = plan.access_log.as_ref().map(|to| open_log(to, &metrics)).transpose()?;
+    let log = plan.access_log.as_ref().map(|log| open_log(log, &metrics)).transpose()?;
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin.as_ref().map(|admin| listen_for_admin(admin.bind, legacy.admin)).transpose()?;
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
@@ -181,12 +181,18 @@ fn listen_for_admin(asked: SocketAddr, given: Option<(String, OwnedFd)>) -> Resu
     }
 }
 
-fn open_log(to: &LogDestination, metrics: &Metrics) -> Result<AccessLog, String> {
-    let (target, name) = match to {
+fn open_log(log: &pointsman_config::AccessLog, metrics: &Metrics) -> Result<AccessLog, String> {
+    let (target, name) = match &log.destination {
         LogDestination::StandardOutput => (LogTarget::Stdout, "standard output".to_owned()),
         LogDestination::File(path) => (LogTarget::File(path.clone()), path.display().to_string()),
     };
-    AccessLog::open(target, metrics)
+    let form = match log.format {
+        LogFormat::Json => LogForm::Json,
+        LogFormat::Common => LogForm::Common,
+        LogFormat::Combined => LogForm::Combined,
+    };
+    let sample = Sample::per_million(log.sample.millionths());
+    AccessLog::open(target, LogStyle { form, details: log.details, sample }, metrics)
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }
 

@@ -38,6 +38,7 @@ mod http2_tunnels;
 mod http2_windows;
 mod ipv6;
 mod levels;
+mod log_formats;
 mod nginx;
 mod normal_forms;
 mod peers;

@@ -117,7 +117,8 @@ fn on_a_terminal(switch: &Switch, kind: &str, end: &[u8], wanted: &[&str]) -> Op
     if !installed("script") {
         return None;
     }
-    let line = format!("stty rows 12 cols 50; {} top; stty -a", program().display());
+    // Who runs the tests in the background lets them ignore what ^C sends.
+    let line = format!("stty rows 12 cols 50; env --default-signal=INT {} top; stty -a", program().display());
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
     command.env("TERM", kind).env_remove("NO_COLOR").current_dir(switch.folder());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::event::{Counts, Event, Exchange};
-use crate::{AccessLog, LogTarget};
+use crate::{AccessLog, LogStyle, LogTarget};
 
 const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };
 
@@ -322,7 +322,7 @@ fn lines_reach_the_file_on_flush_and_when_the_recorder_goes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("access.log");
     let metrics = registry(1);
-    let log = AccessLog::open(LogTarget::File(path.clone()), &metrics).unwrap();
+    let log = AccessLog::open(LogTarget::File(path.clone()), LogStyle::JSON, &metrics).unwrap();
     let shop = metrics.listener("shop");
     let recorder = metrics.recorder(Some(&log), BASE).unwrap();
     let done = |number: usize| {
@@ -359,7 +359,8 @@ fn lines_reach_the_file_on_flush_and_when_the_recorder_goes() {
 fn lines_after_closing_are_counted_as_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = registry(1);
-    let log = AccessLog::open(LogTarget::File(folder.path().join("access.log")), &metrics).unwrap();
+    let log =
+        AccessLog::open(LogTarget::File(folder.path().join("access.log")), LogStyle::JSON, &metrics).unwrap();
     let shop = metrics.listener("shop");
     let recorder = metrics.recorder(Some(&log), BASE).unwrap();
     assert_eq!(log.close(Duration::MAX, || false), 0);

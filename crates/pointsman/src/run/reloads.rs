@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pointsman_config::{Loaded, LogDestination, Plan, Problems, RuleSet, WatchedFile};
+use pointsman_config::{Loaded, Plan, Problems, RuleSet, WatchedFile};
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
@@ -51,7 +51,7 @@ pub(super) enum Refused {
 #[derive(Clone, PartialEq)]
 pub(super) struct Fixed {
     threads: Option<usize>,
-    access_log: Option<LogDestination>,
+    access_log: Option<pointsman_config::AccessLog>,
     admin: Option<std::net::SocketAddr>,
     upstream_idle_connections_max: u32,
     splice_pipes_max: u32,
