@@ -116,9 +116,7 @@ impl<'a> Place<'a> {
         if let Some(facts) = exchange.facts_mut() {
             facts.tags.extend(committed.tags.iter().map(|&tag| Box::from(tag)));
         }
-        if !matches!(decision.outcome, Outcome::Refused(_) | Outcome::Waits)
-            && let Some(answer) = self.over_limit(&decision.effects, view, exchange)
-        {
+        if let Some(answer) = self.over_limit(&decision.effects, view, exchange) {
             return Ok(Decided::Answer(answer));
         }
         exchange.bandwidth = self.local.live.bandwidth.of_effects(&decision.effects);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::subject::TextRoom;
-use crate::{Decision, Effect, Field, HeaderEdit, Outcome, Side, Subject, Template, rewrite_path};
+use crate::{Decision, Effect, Field, HeaderEdit, Side, Subject, Template, rewrite_path};
 
 /// An effect as it is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,6 @@ impl Decision<'_> {
     /// # Errors
     /// Why a value cannot be filled in: the switch refuses the request then.
     pub fn committed<S: Subject + ?Sized>(&self, subject: &S) -> Result<Vec<Committed>, String> {
-        if let Outcome::Refused(_) | Outcome::Waits = self.outcome {
-            return Ok(Vec::new());
-        }
         let mut path = None;
         self.effects.iter().map(|effect| committed(effect, subject, &mut path)).collect()
     }

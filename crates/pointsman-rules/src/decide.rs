@@ -21,7 +21,8 @@ pub struct Decision<'r> {
     pub by: DecidedBy<'r>,
     /// What it decided.
     pub outcome: Outcome<'r>,
-    /// What was collected on the way, in order; committed together with the outcome.
+    /// What was collected on the way, in order; committed together with the outcome. Of a request that is refused as
+    /// unknown nothing is committed but its tags, so nothing else is here.
     pub effects: SmallVec<[&'r Effect; 4]>,
 }
 
@@ -175,7 +176,7 @@ impl Program {
         mut next: impl FnMut(RuleIndex) -> Option<(RuleIndex, &'r Rule, Truth)>,
         mut watch: impl FnMut(Visit<'r>),
     ) -> Decision<'r> {
-        let mut effects = SmallVec::new();
+        let mut effects: SmallVec<[&'r Effect; 4]> = SmallVec::new();
         while let Some((index, rule, truth)) = next(from) {
             let step = self.step(rule, truth);
             watch(Visit { index, rule, truth, step });
@@ -189,6 +190,9 @@ impl Program {
                 Destination::Rule(target) => from = forward(index, target),
                 Destination::Decided(outcome) => {
                     let by = DecidedBy::Rule { index, label: &rule.label };
+                    if let Outcome::Refused(_) | Outcome::Waits = outcome {
+                        effects.retain(|effect: &mut &Effect| effect.is_committed_with_refusal());
+                    }
                     return Decision { by, outcome, effects };
                 }
             }
@@ -332,7 +336,9 @@ mod tests {
             Exit::Goto(target) => go_on(target.0 as usize),
             Exit::Terminal(terminal) => decided(Outcome::Terminal(terminal)),
         };
-        Decision { effects: block.effects.iter().chain(rest.effects).collect(), ..rest }
+        let is_refused = matches!(rest.outcome, Outcome::Refused(_) | Outcome::Waits);
+        let own = block.effects.iter().filter(|effect| !is_refused || matches!(effect, Effect::Tag(_)));
+        Decision { effects: own.chain(rest.effects).collect(), ..rest }
     }
 
     fn nobody<'r>() -> Decision<'r> {

@@ -359,7 +359,11 @@ fn blocks() -> impl Strategy<Value = (Block, u32)> {
         1 => (0..1).prop_map(|_| Exit::Goto(RuleIndex(0))),
         2 => terminal.prop_map(Exit::Terminal),
     ];
-    let effects = vec("[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())), 0..3);
+    let effect = prop_oneof![
+        "[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())),
+        "[a-z]{4}".prop_map(|class| Effect::Bandwidth(class.into())),
+    ];
+    let effects = vec(effect, 0..3);
     (effects, exit, 1u32..4)
         .prop_map(|(effects, exit, jump)| (Block { effects: effects.into(), exit, ..Block::default() }, jump))
 }

@@ -397,6 +397,15 @@ pub enum Effect {
     Bandwidth(Box<str>),
 }
 
+impl Effect {
+    /// Whether it is committed where the request is refused because a condition ended unknown, too: no action decides
+    /// then that the others could go with, and the access log says all the same what was seen on the way.
+    #[must_use]
+    pub fn is_committed_with_refusal(&self) -> bool {
+        matches!(self, Effect::Tag(_))
+    }
+}
+
 /// Request or answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {

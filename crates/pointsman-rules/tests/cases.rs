@@ -119,7 +119,12 @@ else: routeTo(slow);
             r#"R3 -> reject with removeHeader("A") addResponseHeader("b", "c")"#,
             r#"removeHeader("b") addResponseHeader("b", "c")|removeHeader("a") addHeader("b", "c")|removeHeader("a") setResponseHeader("b", "c")"#,
         ),
-        (r#"path "x" method "PUT""#, "R4 -> unknown with nothing", "tag(put)"),
+        // Refused as unknown: of all that nothing but the tag is committed.
+        (
+            r#"path "x" method "PUT""#,
+            "R4 -> unknown with tag(put)",
+            r#"nothing|setHeader("x-class", "") tag(put)"#,
+        ),
         (r#"path "5""#, "else -> slow with nothing", "tag(put)"),
     ] {
         let case = |expected: &str| case(&compiled.tests, &program, request, expected);

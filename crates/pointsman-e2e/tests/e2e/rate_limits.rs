@@ -8,10 +8,27 @@ pointsman_e2e::for_threads!(
     by_address_behind_proxies,
     all_classes_or_none,
     whatever_was_decided,
+    nothing_for_what_is_unknown,
     decided_by_the_body,
     over_a_reload,
     only_what_is_named
 );
+
+/// Who is refused because a rule cannot be decided has taken nothing. Of what was done on the way only the tag is left: also
+/// a header that cannot be made is not what is wrong.
+fn nothing_for_what_is_unknown(threads: usize) {
+    let origin = Origin::new("one");
+    let rules = "R1: { tag(counted); limitRate(few); setResponseHeader(\"x-way\", \"${query[\"k\"]}\"); }\n\
+                 R2: if (header[\"x-n\"] > 5) { reject(402); }\n";
+    let switch = setup(threads, rules, &class("few", "", 1), &origin).start();
+    for _ in 0..3 {
+        let answer = switch.client().ask("GET", "/?k=%0A", "X-N: none\r\n");
+        assert_eq!((answer.status(), answer.head.field("x-way")), (400, None));
+    }
+    let line = switch.log_entry("a request that is not decided", |line| line["status"] == 400);
+    assert_eq!((&line["tags"], &line["unknown"]), (&serde_json::json!(["counted"]), &"not a number".into()));
+    assert_eq!(switch.metric("pointsman_limited_requests_total", &[("class", "few")]), 0.0);
+}
 
 /// A class that fills far more slowly than a test takes.
 fn class(name: &str, key: &str, burst: u32) -> String {

@@ -308,7 +308,7 @@ fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>
             let target = program.targets.get(target.0 as usize).map(ToString::to_string);
             format!("on_unknown routeTo({}): {cause}", target.unwrap_or_default())
         }
-        Outcome::Refused(cause) => return format!("on_unknown reject, {}: {cause}", cause.status()),
+        Outcome::Refused(cause) => format!("on_unknown reject, {}: {cause}", cause.status()),
         Outcome::DefaultPool => {
             default_pool.map_or("the default pool".to_owned(), |pool| format!("the default pool {pool}"))
         }

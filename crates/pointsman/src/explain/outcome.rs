@@ -135,10 +135,9 @@ impl Verdict {
                 return Verdict { rule, ..Verdict::refused(400, reason) };
             }
             Outcome::Refused(cause) => {
-                // Nothing is committed with a refusal.
                 let reason = format!("the condition ended unknown: {cause}");
                 let refusal = Refusal::of(place.protocol, cause.status(), ACCESS_DENIED);
-                return Verdict { rule, ..Verdict::refused_with(refusal, reason) };
+                return Verdict { rule, effects, ..Verdict::refused_with(refusal, reason) };
             }
             Outcome::RouteUnknown { target, cause } => {
                 let target = spelling::target(program, target);

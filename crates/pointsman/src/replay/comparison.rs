@@ -213,11 +213,8 @@ impl Way {
         if let (Outcome::Terminal(terminal), Some(program)) = (decision.outcome, program) {
             way.outcome = spelling::terminal(program, terminal);
         }
-        // Nothing is committed with a refusal.
-        if !matches!(decision.outcome, Outcome::Refused(_)) {
-            for effect in &decision.effects {
-                way.outcome.push_str(&format!(" with {}", spelling::effect(effect)));
-            }
+        for effect in &decision.effects {
+            way.outcome.push_str(&format!(" with {}", spelling::effect(effect)));
         }
         way
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pointsman_rules::Rule;
 
 use super::alignment::may_come_to;
-use super::effects::carries;
+use super::effects::{Commits, carries};
 use super::ends::End;
 use super::{Comparison, States};
 use crate::logic::meetings::Meetings;
@@ -124,7 +124,8 @@ impl<'p> Comparison<'p> {
     }
 
     fn look_around(&mut self, ends: &[End], sought: &[Sought], candidates: &mut Candidates) {
-        let odd: Vec<u32> = self.carriers.iter().copied().filter(|carrier| self.is_odd(*carrier)).collect();
+        let odd: Vec<u32> =
+            self.carriers.iter().copied().filter(|carrier| self.is_odd(*carrier, Commits::All)).collect();
         if sought.is_empty() && odd.is_empty() {
             return;
         }

@@ -21,6 +21,28 @@ pub(super) enum Seen {
     Same(Pattern),
 }
 
+/// What of the effects on a way is committed at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Commits {
+    All,
+    /// What is where the request is refused as unknown.
+    WithRefusal,
+}
+
+impl Commits {
+    /// At an outcome.
+    fn at(outcome: Outcome<'_>) -> Commits {
+        match outcome {
+            Outcome::RefusedAsUnknown => Commits::WithRefusal,
+            Outcome::Routed { .. } | Outcome::Terminal(_) | Outcome::DefaultPool => Commits::All,
+        }
+    }
+
+    fn of(self, effects: &[Effect]) -> impl Iterator<Item = &Effect> {
+        effects.iter().filter(move |effect| self == Commits::All || effect.is_committed_with_refusal())
+    }
+}
+
 /// Where an effect stands among those that are the same in both programs: behind so many rules.
 type Placed<'p> = (usize, &'p Effect);
 
@@ -50,9 +72,10 @@ impl<'p> Comparison<'p> {
     }
 
     /// Whether its counterpart does not do the same, or is perhaps not visited with it.
-    pub(super) fn is_odd(&self, carrier: u32) -> bool {
+    pub(super) fn is_odd(&self, carrier: u32, commits: Commits) -> bool {
         let Some(other) = self.alignment.counterpart(carrier) else { return true };
-        let differs = |on| effects(self.joint, carrier, on) != effects(self.joint, other, on);
+        let of = |rule, on| commits.of(effects(self.joint, rule, on));
+        let differs = |on| !of(carrier, on).eq(of(other, on));
         let is_jumped_over = [carrier, other].into_iter().any(|rule| self.alignment.is_jumped_over(rule));
         self.alignment.has_strays() && is_jumped_over || States::EACH.into_iter().any(differs)
     }
@@ -61,7 +84,12 @@ impl<'p> Comparison<'p> {
     fn is_tight(&self, carrier: u32, pair: Pair) -> bool {
         let behind = if carrier < self.middle { pair.new } else { pair.old };
         let counterpart = self.alignment.counterpart(carrier);
-        counterpart.is_some_and(|other| other < behind.rule) && !self.is_odd(carrier)
+        counterpart.is_some_and(|other| other < behind.rule) && !self.is_odd(carrier, self.commits(pair))
+    }
+
+    /// What is committed at two ends with the same outcome.
+    fn commits(&self, pair: Pair) -> Commits {
+        Commits::at(self.ends.outcome(pair.old))
     }
 
     /// Whether the rules that decide do something else themselves.
@@ -72,10 +100,6 @@ impl<'p> Comparison<'p> {
 
     /// Whether something else may be done to a request that comes to these ends, which have the same outcome.
     pub(super) fn may_do_otherwise(&mut self, pair: Pair) -> bool {
-        // Nothing is committed with a refusal for what is unknown.
-        if self.ends.outcome(pair.old) == Outcome::RefusedAsUnknown {
-            return false;
-        }
         if self.does_other_itself(pair) {
             return true;
         }
@@ -152,9 +176,9 @@ impl<'p> Comparison<'p> {
     /// What these rules do.
     fn done(&self, pair: Pair, visited: &[(u32, States)]) -> Way<'p> {
         let mut way = Way { all: Vec::new(), loose: Vec::new(), tight: Vec::new() };
-        let mut place = 0;
+        let (mut place, commits) = (0, self.commits(pair));
         for (rule, on) in visited {
-            let placed = effects(self.joint, *rule, *on).iter().map(|effect| (place, effect));
+            let placed = commits.of(effects(self.joint, *rule, *on)).map(|effect| (place, effect));
             let is_end = [pair.old.rule, pair.new.rule].contains(rule);
             if !is_end && self.is_tight(*rule, pair) && self.carriers.binary_search(rule).is_ok() {
                 way.all.extend(placed);

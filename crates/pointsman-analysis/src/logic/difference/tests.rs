@@ -87,11 +87,7 @@ fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, Str
         States::FALSE => Holds::False,
         _ => Holds::Unknown,
     };
-    let effects = match decision.outcome {
-        Outcome::Refused(_) => String::new(),
-        _ => format!("{:?}", decision.effects),
-    };
-    (Decider { rule: index, holds }, format!("{effects} {outcome}"))
+    (Decider { rule: index, holds }, format!("{:?} {outcome}", decision.effects))
 }
 
 type Groups = BTreeSet<(Decider, Decider)>;

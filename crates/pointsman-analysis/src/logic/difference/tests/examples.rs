@@ -78,6 +78,22 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
         "T: if (method == \"GET\") { tag(x); }\nU: if (method == \"GET\") { tag(y); }\nA: { routeTo(a); }\n",
         &[],
     ),
+    // What is refused as unknown has its tags, and nothing else that was done on the way.
+    (
+        "T: if (method == \"GET\") { tag(x); }\nA: if (path > 5) { routeTo(a); }\n",
+        "T: if (method == \"GET\") { tag(y); }\nA: if (path > 5) { routeTo(a); }\n",
+        &["A unknown -> A unknown"],
+    ),
+    (
+        "T: if (method == \"GET\") { tag(x); setHeader(\"a\", \"1\"); limitRate(a); }\nA: if (path > 5) { routeTo(a); }\n",
+        "T: if (method == \"GET\") { setHeader(\"a\", \"2\"); tag(x); bandwidth(a); }\nA: if (path > 5) { routeTo(a); }\n",
+        &[],
+    ),
+    (
+        "on_unknown routeTo(b);\nT: if (method == \"GET\") { setHeader(\"a\", \"1\"); }\nA: if (path > 5) { routeTo(a); }\n",
+        "on_unknown routeTo(b);\nT: if (method == \"GET\") { setHeader(\"a\", \"2\"); }\nA: if (path > 5) { routeTo(a); }\n",
+        &["A unknown -> A unknown"],
+    ),
     // A jump that leads elsewhere.
     (
         "J: if (method == \"GET\") { goto B; }\nA: { routeTo(a); }\nB: { routeTo(b); }\nC: { routeTo(c); }\n",
