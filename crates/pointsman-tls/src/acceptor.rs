@@ -16,6 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::certificate::{self, CertificateFacts, CertificateWarning, Loaded};
 use crate::error::{Problem, TlsError};
+use crate::own_keys::{OwnKeys, TicketSecret};
 use crate::pem;
 use crate::resolver::ByName;
 use crate::session_id::Identified;
@@ -90,6 +91,21 @@ impl Acceptor {
     /// certificate of its own. Client certificates are asked for alike for all hosts of an acceptor.
     pub fn serves(&self, name: Option<&str>, host: &str) -> bool {
         self.0.by_name.serves(name, host)
+    }
+
+    /// The keys of its tickets, the newest first, as far as no file names them: for the process that takes the place of
+    /// this one, and for nobody else.
+    pub fn ticket_secrets(&self) -> Vec<TicketSecret> {
+        let own = self.0.sessions.as_ref().and_then(Sessions::own_keys);
+        own.map(OwnKeys::secrets).unwrap_or_default()
+    }
+
+    /// Opens the tickets that the *same listener* of the process before this one has sealed, and goes on with its keys,
+    /// unless a file names them. Sessions that rested on another client-certificate policy cannot be resumed all the
+    /// same.
+    pub fn take_over_tickets(&self, secrets: &[TicketSecret]) {
+        let own = self.0.sessions.as_ref().and_then(Sessions::own_keys);
+        own.into_iter().for_each(|own| own.take_over(secrets));
     }
 
     /// The certificates, in the order of the configuration.

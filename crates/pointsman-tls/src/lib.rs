@@ -21,6 +21,7 @@ mod error;
 mod fault;
 mod hello;
 mod identity;
+mod own_keys;
 mod pem;
 mod resolver;
 mod server_fault;
@@ -43,6 +44,7 @@ pub use hello::{
     is_dns_name, without_last_dot,
 };
 pub use identity::ClientIdentity;
+pub use own_keys::TicketSecret;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;
 pub use session_id::SessionId;

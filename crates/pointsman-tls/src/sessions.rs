@@ -11,6 +11,7 @@ use aws_lc_rs::digest;
 use rustls::ServerConfig;
 use rustls::server::NoServerSessionStorage;
 
+use crate::own_keys::OwnKeys;
 use crate::session_id::Cache;
 use crate::settings::ClientAuth;
 use crate::tickets::{KeyFile, Tickets};
@@ -50,7 +51,7 @@ impl Policy {
         }
     }
 
-    /// What a key is derived with that several processes share: it says the same in each of them, and in each version.
+    /// What a key is derived with that several processes have: it says the same in each of them, and in each version.
     fn bytes(self) -> [u8; 33] {
         let mut bytes = [0; 33];
         bytes[0] = match self.auth {
@@ -76,7 +77,10 @@ impl Sessions {
             (None, Some(previous)) if matches!(*previous.tickets, Tickets::Own(_)) => {
                 previous.tickets.clone()
             }
-            (None, _) => Arc::new(Tickets::own()?),
+            (None, _) => {
+                let own = Tickets::own(&policy.bytes());
+                Arc::new(own.ok_or(rustls::Error::FailedToGetRandomBytes)?)
+            }
         };
         let new_cache = || Arc::new(Cache::new(CACHED_SESSIONS_MAX));
         Ok(Sessions {
@@ -84,6 +88,14 @@ impl Sessions {
             tickets,
             cache: previous.map_or_else(new_cache, |previous| previous.cache.clone()),
         })
+    }
+
+    /// The keys that no file names.
+    pub(crate) fn own_keys(&self) -> Option<&OwnKeys> {
+        match &*self.tickets {
+            Tickets::Own(own) => Some(own),
+            Tickets::Shared(_) => None,
+        }
     }
 
     /// Lets clients of this configuration resume, or none of them.

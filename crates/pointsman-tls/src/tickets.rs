@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
-use rustls::crypto::aws_lc_rs::Ticketer;
 use rustls::server::ProducesTickets;
 
 use crate::error::{Problem, TlsError};
+use crate::own_keys::OwnKeys;
 use crate::pem;
 use crate::session_id::{with_id, without_id};
 
@@ -23,8 +22,8 @@ const HEX_DIGITS: usize = 64;
 /// Fewer different bytes are in no random key.
 const DIFFERENT_BYTES_MIN: usize = 8;
 
-/// How long a ticket is good; the library says the same of those under its own keys.
-const LIFETIME_S: u32 = 12 * 60 * 60;
+/// How long a ticket is good.
+pub(crate) const LIFETIME_S: u32 = 12 * 60 * 60;
 
 const NAME_BYTES: usize = 16;
 const SALT_BYTES: usize = 16;
@@ -33,15 +32,16 @@ const TIME_BYTES: usize = size_of::<u64>();
 /// Makes and reads the tickets of one acceptor.
 #[derive(Debug)]
 pub(crate) enum Tickets {
-    /// Under keys that this process draws: replaced every six hours, and valid for twelve.
-    Own(Arc<dyn ProducesTickets>),
+    /// Under keys that this process draws, or the one before it.
+    Own(OwnKeys),
     /// Under keys out of a file. The first one seals, each of them opens.
     Shared(Vec<TicketKey>),
 }
 
 impl Tickets {
-    pub(crate) fn own() -> Result<Tickets, rustls::Error> {
-        Ticketer::new().map(Tickets::Own)
+    /// `policy` is what the sessions rest on. `None`: no randomness.
+    pub(crate) fn own(policy: &[u8]) -> Option<Tickets> {
+        OwnKeys::draw(policy, now_s()).map(Tickets::Own)
     }
 
     /// `policy` is what the sessions rest on: under another one the same file gives other keys.
@@ -56,27 +56,21 @@ impl ProducesTickets for Tickets {
     }
 
     fn lifetime(&self) -> u32 {
-        match self {
-            Tickets::Own(own) => own.lifetime(),
-            Tickets::Shared(_) => LIFETIME_S,
-        }
+        LIFETIME_S
     }
 
     fn encrypt(&self, state: &[u8]) -> Option<Vec<u8>> {
         let identified = with_id(state)?;
         match self {
-            Tickets::Own(own) => own.encrypt(&identified),
+            Tickets::Own(own) => own.seal(&identified, now_s()),
             Tickets::Shared(keys) => keys.first()?.seal(&identified, now_s()),
         }
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
         let identified = match self {
-            Tickets::Own(own) => own.decrypt(ticket),
-            Tickets::Shared(keys) => {
-                let (name, _) = ticket.split_first_chunk::<NAME_BYTES>()?;
-                keys.iter().find(|key| key.name == *name)?.open(ticket, now_s())
-            }
+            Tickets::Own(own) => own.open(ticket, now_s()),
+            Tickets::Shared(keys) => keys.iter().find(|key| key.has_sealed(ticket))?.open(ticket, now_s()),
         }?;
         without_id(identified)
     }
@@ -152,7 +146,7 @@ impl fmt::Debug for TicketKey {
 }
 
 impl TicketKey {
-    fn derive(secret: &[u8; 32], policy: &[u8]) -> TicketKey {
+    pub(crate) fn derive(secret: &[u8; 32], policy: &[u8]) -> TicketKey {
         let written = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derived = |purpose: &[u8]| hmac::sign(&written, &[purpose, policy].concat());
         let mut name = [0; NAME_BYTES];
@@ -161,7 +155,12 @@ impl TicketKey {
         TicketKey { name, secret }
     }
 
-    fn seal(&self, identified: &[u8], now_s: u64) -> Option<Vec<u8>> {
+    /// Whether a ticket names this key.
+    pub(crate) fn has_sealed(&self, ticket: &[u8]) -> bool {
+        ticket.split_first_chunk::<NAME_BYTES>().is_some_and(|(name, _)| self.name == *name)
+    }
+
+    pub(crate) fn seal(&self, identified: &[u8], now_s: u64) -> Option<Vec<u8>> {
         let mut salt = [0; SALT_BYTES];
         rand::fill(&mut salt).ok()?;
         let head = [self.name, salt].concat();
@@ -170,7 +169,7 @@ impl TicketKey {
         Some([head, sealed].concat())
     }
 
-    fn open(&self, ticket: &[u8], now_s: u64) -> Option<Vec<u8>> {
+    pub(crate) fn open(&self, ticket: &[u8], now_s: u64) -> Option<Vec<u8>> {
         let (head, sealed) = ticket.split_at_checked(NAME_BYTES + SALT_BYTES)?;
         let mut sealed = sealed.to_vec();
         let opened =

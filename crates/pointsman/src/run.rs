@@ -29,6 +29,7 @@ use pointsman_config::{Loaded, LogDestination, LogFormat, Plan};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample};
+use pointsman_tls::TicketSecret;
 
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
@@ -106,6 +107,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     notice::maybe(descriptors::shared(&waiting));
     // Behind that, so that the sockets are open in the table of this thread alone.
     let (keys, legacy) = handed_over(predecessor.as_ref()).map_err(|error| not_handed_over(&error))?;
+    take_over_tickets(&plan, &legacy.tickets);
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|log| open_log(log, &metrics)).transpose()?;
@@ -162,8 +164,16 @@ fn handed_over(predecessor: Option<&Predecessor>) -> std::io::Result<(Keys, Lega
         Some(predecessor) => Ok((predecessor.keys()?, predecessor.legacy()?)),
         None => {
             let keys = Keys::random().map_err(std::io::Error::other)?;
-            Ok((keys, Legacy { sockets: activation::sockets(), admin: None }))
+            Ok((keys, Legacy { sockets: activation::sockets(), ..Legacy::default() }))
         }
+    }
+}
+
+/// Lets clients resume the sessions that they have with the process before this one.
+fn take_over_tickets(plan: &Plan, tickets: &[(String, Vec<TicketSecret>)]) {
+    for (listener, secrets) in tickets {
+        let tls = plan.listener_named(listener).and_then(|listener| listener.tls.as_ref());
+        tls.into_iter().for_each(|tls| tls.take_over_tickets(secrets));
     }
 }
 

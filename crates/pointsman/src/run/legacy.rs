@@ -1,5 +1,5 @@
-//! What a process is given by the one whose place it takes: keys that clients' cookies and sessions hang on, and listening
-//! sockets.
+//! What a process is given by the one whose place it takes: keys that clients' cookies and TLS sessions hang on, and
+//! listening sockets.
 //!
 //! The two may be of different versions: what one does not know of the other's keys it leaves out.
 
@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 
 use pointsman_net::{Line, Parcel};
 use pointsman_relay::{Inherited, InheritedSocket, SocketLabel};
+use pointsman_tls::TicketSecret;
 use rustix::process::getppid;
 use rustix::stdio::dup2_stdin;
 
@@ -43,6 +44,8 @@ pub(super) struct Legacy {
     pub(super) sockets: Inherited,
     /// What the admin listener listens on, and the address as it was written.
     pub(super) admin: Option<(String, OwnedFd)>,
+    /// What clients' TLS sessions are sealed under, by listener.
+    pub(super) tickets: Vec<(String, Vec<TicketSecret>)>,
 }
 
 impl Predecessor {
@@ -77,13 +80,13 @@ impl Predecessor {
     /// # Errors
     /// When not all of it comes.
     pub(super) fn legacy(&self) -> io::Result<Legacy> {
-        let (mut sockets, mut admin) = (Vec::new(), None);
+        let (mut sockets, mut admin, mut tickets) = (Vec::new(), None, Vec::new());
         loop {
             let Parcel { text, sockets: came } = self.0.receive_within(GIVEN_MS_MAX)?;
             let text = String::from_utf8_lossy(&text);
             let lines: Vec<_> = text.lines().collect();
             match lines[..] {
-                [END] => return Ok(Legacy { sockets: Inherited::new(sockets), admin }),
+                [END] => return Ok(Legacy { sockets: Inherited::new(sockets), admin, tickets }),
                 ["socket", listener, asked, file] => {
                     let label = SocketLabel {
                         listener: listener.to_owned(),
@@ -94,6 +97,11 @@ impl Predecessor {
                     sockets.extend(came.into_iter().map(labelled));
                 }
                 ["admin", asked] => admin = came.into_iter().next().map(|socket| (asked.to_owned(), socket)),
+                ["tickets", listener, ref secrets @ ..] => {
+                    // One that this version cannot read opens nothing here.
+                    let secrets = secrets.iter().filter_map(|line| ticket_secret(line)).collect();
+                    tickets.push((listener.to_owned(), secrets));
+                }
                 // Of a later version.
                 _ => {}
             }
@@ -113,6 +121,17 @@ impl Predecessor {
 pub(super) fn socket_text(label: &SocketLabel) -> String {
     let file = if label.owns_file { "file" } else { "-" };
     format!("socket\n{}\n{}\n{file}\n", label.listener, label.asked)
+}
+
+/// How the keys of a listener's tickets are, the newest first.
+pub(super) fn tickets_text(listener: &str, secrets: &[TicketSecret]) -> String {
+    let lines = secrets.iter().map(|one| format!("{} {}\n", one.since_s, hex(&one.secret)));
+    format!("tickets\n{listener}\n{}", lines.collect::<String>())
+}
+
+fn ticket_secret(line: &str) -> Option<TicketSecret> {
+    let (since_s, secret) = line.split_once(' ')?;
+    Some(TicketSecret { since_s: since_s.parse().ok()?, secret: bytes(secret)? })
 }
 
 /// How that of the admin listener is.
@@ -161,6 +180,21 @@ fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_tickets_pass() {
+        let one = TicketSecret { since_s: 1_700_000_000, secret: [0xa7; 32] };
+        let text = tickets_text("shop", &[one.clone(), one.clone()]);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[..2], ["tickets", "shop"]);
+        assert_eq!(
+            lines[2..].iter().filter_map(|line| ticket_secret(line)).collect::<Vec<_>>(),
+            [one.clone(), one]
+        );
+        for wrong in ["", "17", "17 ", "x a7", "-1 a7", lines[2].trim_end_matches('7')] {
+            assert_eq!(ticket_secret(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn keys_pass_from_one_version_to_another() {

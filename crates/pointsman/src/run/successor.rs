@@ -10,10 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pointsman_admin::Serving;
+use pointsman_config::Plan;
 use pointsman_net::{Line, PARCEL_SOCKETS_MAX};
 use pointsman_relay::Switch;
 
-use super::legacy::{END, Keys, PREDECESSOR, READY, admin_text, socket_text};
+use super::legacy::{END, Keys, PREDECESSOR, READY, admin_text, socket_text, tickets_text};
 use super::notice::notice;
 
 /// How this process was started.
@@ -165,6 +166,7 @@ fn parcels(
     admin: Option<&Serving>,
 ) -> io::Result<VecDeque<(String, Vec<OwnedFd>)>> {
     let mut parcels = VecDeque::from([(keys.to_text(), Vec::new())]);
+    parcels.extend(switch.with_plan(tickets));
     for (label, sockets) in switch.listening_sockets() {
         for some in sockets.chunks(PARCEL_SOCKETS_MAX) {
             parcels.push_back((socket_text(&label), clones(some)?));
@@ -175,6 +177,14 @@ fn parcels(
     }
     parcels.push_back((END.to_owned(), Vec::new()));
     Ok(parcels)
+}
+
+/// The keys of the listeners' tickets.
+fn tickets(plan: &Plan) -> Vec<(String, Vec<OwnedFd>)> {
+    let listeners = plan.listeners.iter().filter_map(|listener| Some((listener, listener.tls.as_ref()?)));
+    let secrets = listeners.map(|(listener, tls)| (listener, tls.ticket_secrets()));
+    let own = secrets.filter(|(_, secrets)| !secrets.is_empty());
+    own.map(|(listener, secrets)| (tickets_text(&listener.name, &secrets), Vec::new())).collect()
 }
 
 fn clones(sockets: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {

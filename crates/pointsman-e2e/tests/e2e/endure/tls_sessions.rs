@@ -7,6 +7,7 @@ use pointsman_e2e::{Authority, Client, Origin, Pair, Setup, Switch, TlsClient, i
 
 pointsman_e2e::for_threads!(
     from_any_address,
+    over_upgrades,
     new_without_resumption,
     over_http2,
     on_each_process_with_the_keys,
@@ -70,6 +71,36 @@ fn from_any_address(threads: usize) {
     for (trust, first) in &clients {
         assert_eq!(ask(&switch, 4, trust), (true, first.clone()), "after a reload");
     }
+}
+
+/// The keys that a process has drawn pass to the next one, and to the one after that. A
+/// listener that asks for certificates from then on takes nobody's tickets of before.
+fn over_upgrades(threads: usize) {
+    let (authority, origins) = (Authority::new("test CA"), six());
+    let pair = authority.server(&["shop.example"]);
+    let setup = setup(threads, &pair, "", &origins);
+    let mut switch = setup.start();
+    let clients: Vec<_> = clients(&authority, scale(20, 1000))
+        .into_iter()
+        .map(|trust| {
+            let (_, first) = ask(&switch, 1, &trust);
+            (trust, first)
+        })
+        .collect();
+    for threads in [threads + 1, 1] {
+        switch.upgrade_to(&self::setup(threads, &pair, "", &origins));
+        switch.wait_for_predecessors();
+        for (trust, first) in &clients {
+            assert_eq!(ask(&switch, 2, trust), (true, first.clone()));
+        }
+    }
+    let asking = "client_ca = \"ca.crt\"\nclient_auth = \"request\"";
+    switch.upgrade_to(&self::setup(threads, &pair, asking, &origins).file("ca.crt", &authority.pem()));
+    switch.wait_for_predecessors();
+    assert!(
+        clients.iter().all(|(trust, _)| !ask(&switch, 3, trust).0),
+        "it never looked at their certificates"
+    );
 }
 
 fn new_without_resumption(threads: usize) {
