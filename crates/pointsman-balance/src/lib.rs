@@ -11,6 +11,7 @@ mod levels;
 mod maglev;
 mod picker;
 mod response_time;
+mod retry_budget;
 mod sticky;
 mod sticky_table;
 
@@ -23,5 +24,6 @@ pub use levels::{Condition, Level, Levels, Open, takes_at_its_start};
 pub use maglev::Maglev;
 pub use picker::Picker;
 pub use response_time::ResponseTime;
+pub use retry_budget::{RETRY_WINDOW_S, RetryBudget, SecondCount};
 pub use sticky::{StickyHash, rendezvous};
 pub use sticky_table::{STICKY_ENTRY_BYTES, StickyEntry, StickyTable};

@@ -110,6 +110,10 @@ limits! {
         "How many of the pool's servers may be ejected at a time, rounded down; beyond that they go on.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
+    retries_percent_max: u32 = 20, 0..1500, "percent",
+        "Attempts that follow a failed one, in percent of the pool's requests of the last ten seconds; beyond that, and `retries_per_second_min`, the first failure is the answer. One that follows where no server can have seen the request does not count. 1500: no bound, since `tries_max` is 16 at most.";
+    retries_per_second_min: u32 = 10, 0..1_000_000, "tries",
+        "Such attempts that there may be besides, for each second of those ten, however few the requests are.";
     try_ms_max: u32 = 0, 0..DAY_MS, "ms",
         "How long one attempt may take that has the whole request, from connecting to the end of the answer's head; 504 over it, or another server where `timeout` stands in `retry_on`. 0: as long as the other limits let it.";
     request_ms_max: u32 = 0, 0..DAY_MS, "ms",

@@ -141,6 +141,8 @@ fn every_key_arrives() -> TestResult {
             panic_threshold_percent: 50,
             slow_start_ms: 7,
             tries_max: 1,
+            retries_percent_max: 1500,
+            retries_per_second_min: 3,
             try_ms_max: 9,
             request_ms_max: 10,
             head_bytes_max: 1024,

@@ -95,13 +95,13 @@ impl Exchange {
 
     /// Whether it may be sent again where nobody knows what became of it (RFC 9110 section 9.2.2).
     fn may_repeat(&self) -> bool {
-        self.retries().repeats(self.method) && self.upgrade.is_none()
+        self.retry_policy().repeats(self.method) && self.upgrade.is_none()
     }
 
     /// Whether another server may be asked behind this fault.
     pub(crate) fn may_try_again(&self, fault: ServerFault, seen: Seen) -> bool {
         let is_harmless = seen == Seen::Nothing || fault.is_unread() || self.may_repeat();
-        is_harmless && fault.retry_cause().is_some_and(|cause| self.retries().is_on(cause))
+        is_harmless && fault.retry_cause().is_some_and(|cause| self.retry_policy().is_on(cause))
     }
 
     /// How long its server may be waited for, which has this time otherwise.
@@ -114,8 +114,8 @@ impl Exchange {
     }
 
     /// What the pool of its server says of further tries.
-    fn retries(&self) -> RetryPolicy {
-        self.server.as_ref().map_or_else(RetryPolicy::default, |server| server.retries)
+    fn retry_policy(&self) -> RetryPolicy {
+        self.server.as_ref().map_or_else(RetryPolicy::default, |server| server.retry_policy)
     }
 
     /// When all its tries are over; 0: when they come to an end.
@@ -247,6 +247,7 @@ impl Exchange {
             first_byte_us: step_us(Step::FirstByte),
             tries: self.tries.into(),
             reused: self.reused,
+            over_budget: facts.is_some_and(|facts| facts.is_over_budget),
             tags: facts.map_or(&[], |facts| &facts.tags),
             error: content.or_else(|| self.fault.map(Fault::sentence)),
         }));

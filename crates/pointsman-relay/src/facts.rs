@@ -24,6 +24,8 @@ pub(crate) struct Facts {
     /// Whether there is a body, where the head says it in one way.
     pub(crate) has_body: Option<bool>,
     pub(crate) content_length: Option<u64>,
+    /// Whether no try followed a failed one because the pool had none left.
+    pub(crate) is_over_budget: bool,
     /// Words that rules gave.
     pub(crate) tags: Vec<Box<str>>,
     /// When each step was taken, from the first byte of the request.
@@ -73,6 +75,7 @@ impl Facts {
             logs_query: false,
             has_body: None,
             content_length: None,
+            is_over_budget: false,
             tags: Vec::new(),
             steps_us: [None; STEPS],
             bytes: Vec::with_capacity(USUAL_BYTES),
@@ -103,6 +106,7 @@ impl Facts {
         self.logs_query = false;
         self.has_body = None;
         self.content_length = None;
+        self.is_over_budget = false;
         self.tags.clear();
         self.steps_us = [None; STEPS];
         self.bytes.clear();
@@ -161,12 +165,14 @@ mod tests {
         facts.tags.push("gold".into());
         facts.steps_us[Step::FirstByte as usize] = Some(7);
         (facts.logs_query, facts.has_body, facts.content_length) = (true, Some(true), Some(5));
+        facts.is_over_budget = true;
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX - 100]);
         spares.give_back(facts);
         let mut facts = spares.take();
         assert!(facts.heap_bytes() > USUAL_BYTES, "they are the same again");
         assert_eq!(facts.steps_us, [None; STEPS]);
         assert_eq!((facts.logs_query, facts.has_body, facts.content_length), (false, None, None));
+        assert!(!facts.is_over_budget);
         assert!(facts.client_ip.is_none() && facts.tags.is_empty() && facts.text(Text::Path).is_none());
 
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX + 1]);

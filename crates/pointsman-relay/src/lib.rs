@@ -3,8 +3,8 @@
 //! Start reading at `session.rs`: one function shows the way of a request. [`Threads`] start
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
-//! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, and
-//! `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where a
+//! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, `retry_budget.rs`,
+//! and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where a
 //! sticky client stays that is not where its hash says (`exceptions.rs`).
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
@@ -38,6 +38,7 @@ mod memory;
 mod onward;
 mod pick;
 mod pipeline;
+mod pool_state;
 mod presence;
 mod probe;
 mod prober;
@@ -46,6 +47,7 @@ mod pump;
 mod reach;
 mod response_time;
 mod retry;
+mod retry_budget;
 mod session;
 mod shard;
 mod shortage;

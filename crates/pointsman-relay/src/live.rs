@@ -17,6 +17,7 @@ use crate::bandwidth::{BandwidthStates, LiveBandwidth};
 use crate::hash_tables::HashTables;
 use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
+use crate::pool_state::{PoolState, PoolStates};
 use crate::response_time::SharedResponseTime;
 use crate::standing::{Health, Standing};
 
@@ -40,6 +41,8 @@ pub(crate) struct Live {
     listeners: Vec<LiveListener>,
     /// Parallel to the plan's pools.
     pools: Vec<Vec<LiveServer>>,
+    /// Likewise.
+    pool_states: Vec<Arc<PoolState>>,
     /// Likewise.
     hash_tables: Vec<Option<Arc<Maglev>>>,
     /// Positions by number: asked several times a request.
@@ -110,6 +113,10 @@ impl Live {
         self.hash_tables[pool.0 as usize].as_ref()
     }
 
+    pub(crate) fn pool_state(&self, pool: PoolIndex) -> &Arc<PoolState> {
+        &self.pool_states[pool.0 as usize]
+    }
+
     pub(crate) fn servers(&self, pool: PoolIndex) -> &[LiveServer] {
         &self.pools[pool.0 as usize]
     }
@@ -144,6 +151,7 @@ pub(crate) struct Registry {
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<ServerKey, LiveServer>,
+    pool_states: PoolStates,
     hash_tables: HashTables,
     limits: LimitStates,
     bandwidth: BandwidthStates,
@@ -161,6 +169,7 @@ impl Registry {
             sticky_key,
             listeners: HashMap::new(),
             servers: HashMap::new(),
+            pool_states: PoolStates::new(threads),
             hash_tables: HashTables::default(),
             limits: LimitStates::default(),
             bandwidth: BandwidthStates::default(),
@@ -175,6 +184,7 @@ impl Registry {
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
         let pools = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
+        let pool_states = plan.pools.iter().map(|pool| self.pool_states.of(&pool.name)).collect();
         let sticky = StickyHash::new(key);
         let hash_tables = self.hash_tables.of(&plan.pools, &sticky);
         let mut by_id = vec![None; self.listeners_numbered as usize + 1];
@@ -192,6 +202,7 @@ impl Registry {
             route_cookie: RouteCookie::new(key),
             listeners,
             pools,
+            pool_states,
             hash_tables,
             by_id,
             sockets: HashMap::new(),
@@ -267,6 +278,7 @@ impl Registry {
     pub(crate) fn forget_unused(&mut self) {
         self.listeners.retain(|_, (_, state)| Arc::strong_count(state) > 1);
         self.servers.retain(|_, server| Arc::strong_count(&server.load) > 1);
+        self.pool_states.forget_unused();
         self.limits.forget_unused();
         self.bandwidth.forget_unused();
         self.metrics.forget_unused();

@@ -18,7 +18,9 @@ use crate::hash_tables::identity;
 use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
+use crate::pool_state::PoolState;
 use crate::response_time::SharedResponseTime;
+use crate::retry_budget::Retries;
 use crate::standing::{Admission, Newcomer, Standing};
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
@@ -30,6 +32,7 @@ pub(crate) struct Local {
 /// A pool with this thread's place in its rotation.
 pub(crate) struct LocalPool {
     plan: Pool,
+    state: Arc<PoolState>,
     pub(crate) servers: Vec<Rc<LocalServer>>,
     pub(crate) picker: RefCell<Picker>,
     pub(crate) by_hash: ByHash,
@@ -59,7 +62,9 @@ pub(crate) struct LocalServer {
     /// Only where the pool ejects servers.
     pub(crate) ejection: Option<Rc<Ejection>>,
     pub(crate) metrics: Arc<ServerMetrics>,
-    pub(crate) retries: RetryPolicy,
+    pub(crate) retry_policy: RetryPolicy,
+    /// What its pool has of further tries; only where it has any.
+    pub(crate) retries: Option<Rc<Retries>>,
     pub(crate) limits: PoolLimits,
 }
 
@@ -96,7 +101,11 @@ impl Local {
 
 /// Sticky identities depend on the key, which a reload may have changed.
 fn same_states(pool: &LocalPool, live: &Live, index: usize) -> bool {
-    let states = live.servers(PoolIndex(index as u32));
+    let index = PoolIndex(index as u32);
+    if !Arc::ptr_eq(&pool.state, live.pool_state(index)) {
+        return false;
+    }
+    let states = live.servers(index);
     pool.servers.iter().zip(states).all(|(local, state)| {
         local.id == state.id
             && local.identity == identity(&live.sticky, &pool.plan.name, state.metrics.name())
@@ -120,6 +129,8 @@ impl LocalPool {
         let by_time = plan.balancing.algorithm == Algorithm::LeastTime;
         let standings = states.iter().map(|state| state.standing.clone()).collect();
         let ejection = Ejection::of_pool(&plan.limits, standings).map(Rc::new);
+        let state = live.pool_state(PoolIndex(index as u32)).clone();
+        let retries = Retries::of_pool(&plan.limits, state.clone(), thread).map(Rc::new);
         let servers: Vec<_> = plan
             .servers
             .iter()
@@ -138,7 +149,8 @@ impl LocalPool {
                     response_time: by_time.then(|| state.response_time.clone()),
                     ejection: ejection.clone(),
                     metrics: state.metrics.clone(),
-                    retries: plan.retries,
+                    retry_policy: plan.retries,
+                    retries: retries.clone(),
                     limits: plan.limits,
                 })
             })
@@ -153,6 +165,7 @@ impl LocalPool {
             levels: levels(plan),
             slow_start_us: u64::from(plan.limits.slow_start_ms) * 1000,
             plan: plan.clone(),
+            state,
             servers,
         }
     }

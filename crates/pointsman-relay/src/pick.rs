@@ -46,6 +46,24 @@ enum By {
     Turn,
 }
 
+/// What a try costs of the further tries that its pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// Nothing: no server can have worked on the request.
+    Free,
+    /// One.
+    One,
+}
+
+/// What came of a choice.
+pub(crate) enum Picked {
+    Server(Rc<LocalServer>),
+    /// There is one, but the pool has no further try left.
+    OverBudget,
+    /// All have failed, or none may be used.
+    Nobody,
+}
+
 impl Choice {
     fn new(local: &Local, target: Target, by: By) -> Choice {
         Choice {
@@ -62,18 +80,24 @@ impl Choice {
         self.pool.name()
     }
 
-    /// The next server to try; none when all have failed.
-    pub(crate) fn pick(&mut self, shard: &Shard) -> Option<Rc<LocalServer>> {
-        if let Some(next) = self.next.take() {
-            return self.pool.servers.get(next.get() as usize - 1).cloned();
+    /// The next server to try.
+    pub(crate) fn pick(&mut self, cost: Cost, shard: &Shard) -> Picked {
+        let next = self.next.take().and_then(|next| self.pool.servers.get(next.get() as usize - 1));
+        if let Some(next) = next {
+            return Picked::Server(next.clone());
         }
+        let mut is_paid = cost == Cost::Free;
         loop {
-            let index = self.pick_usable(shard)?;
+            let Some(index) = self.pick_usable(shard) else { return Picked::Nobody };
             let server = self.pool.servers[index].clone();
+            is_paid = is_paid || server.retries.as_ref().is_some_and(|retries| retries.take(shard.clock));
+            if !is_paid {
+                return Picked::OverBudget;
+            }
             match server.try_out(shard.clock) {
                 Some(is_trial) => {
                     self.is_trial = is_trial;
-                    return Some(server);
+                    return Picked::Server(server);
                 }
                 // Another request is its trial already.
                 None => self.failed.push(index),
@@ -139,13 +163,15 @@ impl Choice {
         }
     }
 
-    /// Picks the server that will be tried next, behind one that has failed. Says whether there is any.
-    pub(crate) fn picks_another(&mut self, failed: &LocalServer, shard: &Shard) -> bool {
+    /// Picks the server that will be tried next, behind one that has failed.
+    pub(crate) fn pick_another(&mut self, failed: &LocalServer, cost: Cost, shard: &Shard) -> Picked {
         self.exclude(failed);
-        let Some(next) = self.pick(shard) else { return false };
-        let at = self.pool.servers.iter().position(|server| server.id == next.id);
-        self.next = at.and_then(|at| NonZeroU32::new(at as u32 + 1));
-        self.next.is_some()
+        let picked = self.pick(cost, shard);
+        if let Picked::Server(next) = &picked {
+            let at = self.pool.servers.iter().position(|server| server.id == next.id);
+            self.next = at.and_then(|at| NonZeroU32::new(at as u32 + 1));
+        }
+        picked
     }
 
     /// Not that one again: it did not take the request.

@@ -19,7 +19,7 @@ use crate::exchange::{Exchange, Seen};
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::hold::Hold;
 use crate::local::LocalServer;
-use crate::pick::Choice;
+use crate::pick::{Choice, Cost, Picked};
 use crate::presence::Ahead;
 use crate::proxy_header::proxy_header;
 use crate::session::Session;
@@ -153,7 +153,8 @@ impl<C: Transport> Session<C> {
     ) -> Result<ServerConnection, Fault> {
         let mut fault = Fault::NoServer;
         loop {
-            let Some(server) = choice.pick(&self.shard) else { return Err(fault) };
+            // Nothing was sent of it.
+            let Picked::Server(server) = choice.pick(Cost::Free, &self.shard) else { return Err(fault) };
             exchange.is_trial = choice.is_trial;
             self.begin_try(&server, exchange);
             let in_flight = InFlight::begin(server.clone());
@@ -188,6 +189,8 @@ impl<C: Transport> Session<C> {
             self.shard.recorder.hear(&Event::Retried(&server.metrics));
             // Of an answer that did not come to its head.
             exchange.unfinished = Unfinished::default();
+        } else if let Some(retries) = &server.retries {
+            retries.asked(self.shard.clock);
         }
         exchange.tries += 1;
         exchange.server = Some(server.clone());

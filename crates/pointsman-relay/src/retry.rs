@@ -6,6 +6,7 @@ use crate::ejection::Heard;
 use crate::exchange::{Exchange, Seen};
 use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
+use crate::pick::{Cost, Picked};
 use crate::reach::{Reached, Tried};
 use crate::session::Session;
 use crate::transport::Transport;
@@ -21,13 +22,20 @@ impl<C: Transport> Session<C> {
         forward: &mut Forward,
         exchange: &mut Exchange,
     ) -> Result<Reached, Fault> {
-        let mut fault = Fault::NoServer;
+        let (mut fault, mut cost) = (Fault::NoServer, Cost::Free);
         loop {
-            let Some(server) = forward.choice.pick(&self.shard) else { return Err(fault) };
+            let server = match forward.choice.pick(cost, &self.shard) {
+                Picked::Server(server) => server,
+                Picked::OverBudget => {
+                    self.tell_over_budget(exchange);
+                    return Err(fault);
+                }
+                Picked::Nobody => return Err(fault),
+            };
             exchange.is_trial = forward.choice.is_trial;
             self.begin_try(&server, exchange);
             let since_us = server.response_time.as_ref().map_or(0, |_| self.shard.clock.now_us());
-            let (tried, again) = match self.try_server(&server, forward, exchange).await {
+            let (tried, seen) = match self.try_server(&server, forward, exchange).await {
                 Ok(reached) => {
                     exchange.is_reached = true;
                     if !forward.is_sent() {
@@ -41,10 +49,12 @@ impl<C: Transport> Session<C> {
                     }
                     return Ok(reached);
                 }
-                Err(Tried::Failed { fault, seen }) => (fault, exchange.may_try_again(fault, seen)),
+                Err(Tried::Failed { fault, seen }) => (fault, seen),
                 Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
+            let again = exchange.may_try_again(tried, seen);
+            cost = cost_behind(tried, seen, exchange);
             let is_last = !again || !self.has_another_try(&server, forward, exchange);
             let says_nothing = match tried {
                 // A kept connection that its server has closed says nothing about the server.
@@ -74,6 +84,16 @@ impl<C: Transport> Session<C> {
         is_held && u32::from(exchange.tries) < server.limits.tries_max && !exchange.is_over(&self.shard)
     }
 
+    /// The server that has failed had the last try, though there is another one.
+    fn tell_over_budget(&self, exchange: &mut Exchange) {
+        if let Some(server) = &exchange.server {
+            self.shard.recorder.hear(&Event::RetryRefused(&server.metrics));
+        }
+        if let Some(facts) = exchange.facts_mut() {
+            facts.is_over_budget = true;
+        }
+    }
+
     /// Takes an answer with this status: its request is not sent again.
     ///
     /// # Errors
@@ -83,7 +103,7 @@ impl<C: Transport> Session<C> {
         status: u16,
         server: &LocalServer,
         forward: &mut Forward,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
     ) -> Result<(), Fault> {
         let fault = ServerFault::Status(status);
         if self.passes_over(fault, server, forward, exchange) {
@@ -100,11 +120,22 @@ impl<C: Transport> Session<C> {
         fault: ServerFault,
         server: &LocalServer,
         forward: &mut Forward,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
     ) -> bool {
-        exchange.may_try_again(fault, Seen::Something)
-            && self.has_another_try(server, forward, exchange)
-            && forward.choice.picks_another(server, &self.shard)
+        let may =
+            exchange.may_try_again(fault, Seen::Something) && self.has_another_try(server, forward, exchange);
+        if !may {
+            return false;
+        }
+        let cost = cost_behind(fault, Seen::Something, exchange);
+        match forward.choice.pick_another(server, cost, &self.shard) {
+            Picked::Server(_) => true,
+            Picked::OverBudget => {
+                self.tell_over_budget(exchange);
+                false
+            }
+            Picked::Nobody => false,
+        }
     }
 
     /// Whether another server, which is picked then, is asked for the answer of which one has brought nothing that
@@ -132,5 +163,14 @@ impl<C: Transport> Session<C> {
     fn tell_failed(&self, server: &LocalServer, tried: ServerFault, exchange: &Exchange) {
         self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
         server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
+    }
+}
+
+/// What another try behind this one costs. Where no server can have worked on the request it is as good as the first.
+fn cost_behind(fault: ServerFault, seen: Seen, exchange: &Exchange) -> Cost {
+    let is_stale = fault == ServerFault::Closed && exchange.reused == Some(true);
+    match seen == Seen::Nothing || fault.is_unread() || is_stale {
+        true => Cost::Free,
+        false => Cost::One,
     }
 }

@@ -35,6 +35,8 @@ pub enum Event<'a> {
     ServerFailed(&'a ServerMetrics, ServerFailure),
     /// A request goes to this server after an attempt that failed, at this server or another.
     Retried(&'a ServerMetrics),
+    /// An attempt that failed here was the last, because the pool had no further one left.
+    RetryRefused(&'a ServerMetrics),
     /// A connection to a server was put aside for later use.
     IdleAdded(&'a ServerMetrics),
     /// A connection that was put aside is used again, or closed. On the thread that put it aside.
@@ -249,6 +251,8 @@ pub struct Exchange<'a> {
     pub tries: u32,
     /// Whether the connection to the server had served before.
     pub reused: Option<bool>,
+    /// Whether no further try was made because the pool had none left.
+    pub over_budget: bool,
     /// Words that rules gave.
     pub tags: &'a [Box<str>],
     /// What went wrong.
@@ -310,6 +314,7 @@ impl<'a> Exchange<'a> {
             first_byte_us: None,
             tries: 0,
             reused: None,
+            over_budget: false,
             tags: &[],
             error: None,
         }

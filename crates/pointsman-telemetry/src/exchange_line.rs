@@ -114,6 +114,7 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
         self.figure(key!("total_us"), Some(exchange.counts.total_us));
         self.figure(key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
         self.flag(key!("reused"), exchange.reused);
+        self.flag(key!("over_budget"), exchange.over_budget.then_some(true));
     }
 
     fn words(&mut self, exchange: &Exchange<'_>) {
@@ -223,6 +224,7 @@ mod tests {
             first_byte_us: Some(800),
             tries: 1,
             reused: Some(true),
+            over_budget: true,
             tags: &["gold".into(), "a\"b".into()],
             error: Some("…"),
         };
@@ -235,7 +237,7 @@ mod tests {
             r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"connected_us":120,"#,
-            r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"tags":["gold","a\"b"],"#,
+            r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"over_budget":true,"tags":["gold","a\"b"],"#,
             "\"error\":\"…\"}\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);

@@ -88,6 +88,7 @@ pub(crate) struct BandwidthSlot {
 pub(crate) struct ServerSlot {
     pub(crate) requests: Counter,
     pub(crate) retries: Counter,
+    pub(crate) retries_refused: Counter,
     pub(crate) idle_added: Counter,
     pub(crate) idle_removed: Counter,
     pub(crate) failures: [Counter; ServerFailure::ALL.len()],

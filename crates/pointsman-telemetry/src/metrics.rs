@@ -375,6 +375,11 @@ fn render_servers(
     simple(page, "pointsman_server_retries_total", "Attempts at a server after a failed one.", |slot| {
         &slot.retries
     });
+    let (name, help) = (
+        "pointsman_server_retries_over_budget_total",
+        "Failed attempts at a server that were the last because the pool had no further one left.",
+    );
+    simple(page, name, help, |slot| &slot.retries_refused);
     let name = "pointsman_server_failures_total";
     page.family(name, Kind::Counter, "Failed attempts at a server, by kind.");
     for server in servers {

@@ -16,6 +16,8 @@ pointsman_e2e::for_threads!(
     methods,
     nothing_at_all,
     all_tries_together,
+    used_up,
+    what_costs_nothing,
     a_body_that_is_held
 );
 
@@ -207,6 +209,53 @@ fn all_tries_together(threads: usize) {
     let mut client = switch.client();
     client.send("PUT /slow HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 10\r\n\r\nhalf");
     assert_eq!(client.response().status(), 408, "it is the client that is waited for");
+}
+
+/// Of ten seconds so many for each, and a part of the requests: then the first failure is the answer, and says so.
+fn used_up(threads: usize) {
+    for (keys, requests, again, ends_over) in [
+        ("retries_percent_max = 0\nretries_per_second_min = 1", 25, 10, true),
+        ("retries_percent_max = 20\nretries_per_second_min = 0", 30, 6, false),
+        ("retries_percent_max = 50\nretries_per_second_min = 1", 20, 20, false),
+        ("retries_percent_max = 0\nretries_per_second_min = 0", 5, 0, true),
+    ] {
+        for (cause, fails) in [("reset", None), ("status-503", Some("503 Service Unavailable"))] {
+            let origins = ["one", "two"].map(|name| {
+                Origin::answering(name, move |exchange: &mut Exchange<'_>| match fails {
+                    Some(line) => exchange.answer(line, ""),
+                    None => Then::Close,
+                })
+            });
+            let keys = format!("retry_on = [\"{cause}\"]\nidle_connections_max = 0\n{keys}");
+            let switch = before(threads, &keys, &origins);
+            let began = std::time::Instant::now();
+            for number in 1..=requests {
+                assert!(switch.get(&format!("/{number}")).status() >= 502);
+            }
+            // What left the window meanwhile, on a machine that is too busy, came back.
+            if began.elapsed().as_secs() < 8 {
+                assert_eq!(origins.iter().map(Origin::count).sum::<usize>(), requests + again, "{keys}");
+                let refused = switch.metric("pointsman_server_retries_over_budget_total", &[]);
+                assert!((refused - (requests - again) as f64).abs() < 0.5, "{refused}: {keys}");
+                let line = switch.log_of(&format!("/{requests}"));
+                let expected = if ends_over { (Some(1), Some(true)) } else { (Some(2), None) };
+                assert_eq!((line["tries"].as_u64(), line["over_budget"].as_bool()), expected, "{keys}");
+            }
+        }
+    }
+}
+
+/// Who found no server asks for the first time at the next one; and who finds a connection closed that was kept.
+fn what_costs_nothing(threads: usize) {
+    let well = Origin::new("well");
+    let servers = [("dead", Origin::dead_address()), ("well", well.address())];
+    let keys = "retries_percent_max = 0\nretries_per_second_min = 0";
+    let switch = Setup::new(threads).pool_at("standard", keys, &servers).start();
+    for _ in 0..20 {
+        assert_eq!(switch.get("/").status(), 200);
+    }
+    assert!(switch.metric("pointsman_server_retries_total", &[("server", "well")]) > 0.5);
+    assert!(switch.metric("pointsman_server_retries_over_budget_total", &[]) < 0.5);
 }
 
 /// A body that came with its head is held whole, and sent again.

@@ -184,6 +184,7 @@ fn every_event_is_on_the_page() {
     recorder.hear(&Event::Refused(&shop, Refusal::HeadTimeout));
     recorder.hear(&Event::ServerFailed(&server, ServerFailure::Connect));
     recorder.hear(&Event::Retried(&server));
+    recorder.hear(&Event::RetryRefused(&server));
     recorder.hear(&Event::IdleAdded(&server));
     recorder.hear(&Event::IdleAdded(&server));
     recorder.hear(&Event::IdleRemoved(&server));
@@ -227,6 +228,7 @@ fn every_event_is_on_the_page() {
         (r#"pointsman_rule_hits_total{listener="shop",rule="R1"}"#, 3.0),
         (r#"pointsman_server_requests_total{pool="fast",server="server1"}"#, 5.0),
         (r#"pointsman_server_retries_total{pool="fast",server="server1"}"#, 1.0),
+        (r#"pointsman_server_retries_over_budget_total{pool="fast",server="server1"}"#, 1.0),
         (r#"pointsman_server_failures_total{pool="fast",server="server1",kind="connect"}"#, 1.0),
         (r#"pointsman_server_in_flight_requests{pool="fast",server="server1"}"#, 3.0),
         (r#"pointsman_server_idle_connections{pool="fast",server="server1"}"#, 1.0),

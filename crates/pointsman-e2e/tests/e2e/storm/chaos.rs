@@ -19,6 +19,7 @@ const CLIENTS: usize = 8;
 const POOL: &str = "\
 retry_on = [\"connect\", \"reset\", \"timeout\"]
 tries_max = 4
+retries_percent_max = 100
 try_ms_max = 700
 connect_ms_max = 700
 response_ms_max = 2000
