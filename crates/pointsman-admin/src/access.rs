@@ -111,7 +111,7 @@ mod tests {
     use pointsman_config::{AdminClient, AdminUse, Plan};
 
     use super::*;
-    use crate::route::ROUTES;
+    use crate::routes::ROUTES;
 
     const TOKEN: &str = "000102030405060708090a0b0c0d0e0f";
 

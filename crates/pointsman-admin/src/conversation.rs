@@ -158,11 +158,11 @@ fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Page
     };
     let who = holder(authorization.as_deref(), admin.as_deref()).map(str::to_owned);
     let route = admit(&asked, admin.as_deref());
-    heard.body_bytes_max = route.as_ref().map_or(0, |route| route.body_bytes_max);
+    heard.body_bytes_max = route.as_ref().map_or(0, |route| route.body_bytes_max());
     heard.asked = route.and_then(|route| {
         let query = route.query(query).map_err(|fault| Page::problem(400, fault))?;
-        let name = route.name_in(path).unwrap_or_default().to_owned();
-        Ok(Request { call: route.call, name, query, if_match, body: Vec::new(), who: who.clone() })
+        let names = route.names_in(path).unwrap_or_default();
+        Ok(Request { call: route.call, names, query, if_match, body: Vec::new(), who: who.clone() })
     });
     heard.who = who;
     heard.origin = origin.filter(|origin| may_read(origin, admin.as_deref()));

@@ -1,7 +1,7 @@
 //! Shows the running switch and takes changes, on a listener of its own.
 //!
 //! It runs on the control thread: a scrape never stands between a request and its server. What can be asked is one
-//! table (`route.rs`), who may ask it is decided in one place (`access.rs`), and what is done then is for the
+//! table (`routes.rs`), who may ask it is decided in one place (`access.rs`), and what is done then is for the
 //! [`Pages`] that the binary gives.
 
 mod access;
@@ -11,6 +11,7 @@ mod openapi;
 mod page;
 mod places;
 mod route;
+mod routes;
 
 use std::future::Future;
 use std::io;
@@ -53,8 +54,8 @@ pub trait Pages {
 pub struct Request {
     /// Which of the routes.
     pub call: Call,
-    /// What its path names, where it names something.
-    pub name: String,
+    /// What its path names, in order.
+    pub names: Vec<String>,
     /// Those parameters that were given; the route knows all of them.
     pub query: Vec<(&'static str, String)>,
     /// The version that is to be changed, in whatever quotes.
@@ -66,6 +67,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The first that its path names; empty where it names nothing.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
     /// What a parameter says.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::route::{Call, Needs, ParameterKind, ROUTES, Route};
+use crate::route::{Needs, ParameterKind, Route};
+use crate::routes::ROUTES;
 
 /// An OpenAPI document.
 pub(crate) fn document() -> Value {
@@ -47,9 +48,10 @@ fn operation(route: &Route) -> Value {
         "security": security,
         "responses": answers,
     });
-    if let Some(what) = route.body {
-        let content = json!({ "text/plain": { "schema": { "type": "string" } } });
-        operation["requestBody"] = json!({ "description": what, "required": true, "content": content });
+    if let Some(body) = route.body {
+        let kind = if body.media_type == "text/plain" { "string" } else { "object" };
+        let content = json!({ body.media_type: { "schema": { "type": kind } } });
+        operation["requestBody"] = json!({ "description": body.doc, "required": true, "content": content });
     }
     operation
 }
@@ -65,10 +67,9 @@ fn parameters(route: &Route) -> Vec<Value> {
     let text = json!({ "type": "string" });
     let names = route.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     let names = names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": text }));
-    let if_match = (route.call == Call::PublishRules).then(|| {
-        let what = "The version that serves, in quotes; not needed with `dry_run`.";
-        json!({ "name": "If-Match", "in": "header", "description": what, "schema": text })
-    });
+    let if_match = route
+        .if_match
+        .map(|what| json!({ "name": "If-Match", "in": "header", "description": what, "schema": text }));
     names.chain(query).chain(if_match).collect()
 }
 

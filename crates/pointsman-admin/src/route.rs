@@ -1,4 +1,6 @@
-//! What can be asked: one table, from which requests are told apart, and the description of the API is made.
+//! How requests are told apart by the table of what can be asked.
+
+use crate::routes::ROUTES;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,20 @@ pub enum Call {
     Version,
     /// Such rules in the place of those that serve.
     RestoreVersion,
+    /// Every pool with its servers.
+    Pools,
+    /// One pool.
+    Pool,
+    /// A server, with what has become of it lately.
+    Server,
+    /// What is set of a server by hand.
+    SetServerState,
+    /// A server in the configuration, new or in the place of what stands there.
+    PutServer,
+    /// Other values of some of its keys.
+    ChangeServer,
+    /// A server less in the configuration.
+    RemoveServer,
 }
 
 /// What whoever asks must be allowed to do.
@@ -59,8 +75,14 @@ pub(crate) enum ParameterKind {
 const PARAMETER_BYTES_MAX: usize = 200;
 /// The longest body of a route that reads none: what is sent counts for nothing.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
-/// The longest rules that are taken.
-const RULES_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What a route reads.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) media_type: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) bytes_max: u64,
+}
 
 /// One thing that can be asked.
 #[derive(Debug)]
@@ -72,162 +94,15 @@ pub(crate) struct Route {
     pub(crate) call: Call,
     pub(crate) summary: &'static str,
     pub(crate) query: &'static [Parameter],
+    /// What `If-Match` says, where it is heeded.
+    pub(crate) if_match: Option<&'static str>,
     /// What its body is, where it reads one.
-    pub(crate) body: Option<&'static str>,
-    pub(crate) body_bytes_max: u64,
+    pub(crate) body: Option<&'static Body>,
     /// Of a good answer.
     pub(crate) media_type: &'static str,
     /// Statuses of refusals that are this route's own, with what they mean.
     pub(crate) refusals: &'static [(u16, &'static str)],
 }
-
-const TEXT: &str = "text/plain";
-const JSON: &str = "application/json";
-const COLOUR: Parameter = Parameter {
-    name: "colour",
-    kind: ParameterKind::Flag,
-    doc: "Texts for people have colours for a terminal.",
-};
-const WHY: Parameter =
-    Parameter { name: "why", kind: ParameterKind::Text, doc: "The reason, kept with the version." };
-const RULES: &str = "The rules as text.";
-const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
-const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
-const DRAINS: (u16, &str) = (503, "It drains.");
-const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
-
-/// Reads something.
-const fn get(path: &'static str, call: Call, summary: &'static str) -> Route {
-    Route {
-        method: "GET",
-        path,
-        needs: Needs::Read,
-        call,
-        summary,
-        query: &[],
-        body: None,
-        body_bytes_max: UNREAD_BYTES_MAX,
-        media_type: JSON,
-        refusals: &[],
-    }
-}
-
-/// Changes something.
-const fn change(method: &'static str, path: &'static str, call: Call, summary: &'static str) -> Route {
-    Route { method, needs: Needs::Change, ..get(path, call, summary) }
-}
-
-pub(crate) static ROUTES: &[Route] = &[
-    Route { media_type: TEXT, ..get("/metrics", Call::Metrics, "Metrics in Prometheus' text format.") },
-    Route {
-        media_type: TEXT,
-        refusals: &[DRAINS],
-        ..get("/health", Call::Health, "Whether the switch serves.")
-    },
-    get("/api/v1/openapi.json", Call::OpenApi, "This description."),
-    Route {
-        query: &[
-            Parameter {
-                name: "dry_run",
-                kind: ParameterKind::Flag,
-                doc: "Changes nothing, and says what the rules on disk decide otherwise than those that serve.",
-            },
-            COLOUR,
-        ],
-        refusals: &[
-            (409, "Another comparison is going on."),
-            (422, "The configuration is wrong; `findings` and `text` say where."),
-            (503, "It drains, or there is no thread for a comparison."),
-            (504, "The comparison takes too long."),
-        ],
-        ..change(
-            "POST",
-            "/api/v1/reload",
-            Call::Reload,
-            "Reads the configuration and its files again, as SIGHUP does, and answers when the new plan serves.",
-        )
-    },
-    get("/api/v1/plan", Call::Plan, "What serves: listeners with their rules, and pools with their servers."),
-    Route {
-        refusals: &[NO_LISTENER],
-        ..get(
-            "/api/v1/listeners/{name}/rules",
-            Call::Rules,
-            "The rules of a listener, their version (also in `ETag`), and how often each decided.",
-        )
-    },
-    Route {
-        query: &[
-            Parameter {
-                name: "dry_run",
-                kind: ParameterKind::Flag,
-                doc: "Changes nothing, and says what these rules decide otherwise than those that serve.",
-            },
-            WHY,
-            COLOUR,
-        ],
-        body: Some(RULES),
-        body_bytes_max: RULES_BYTES_MAX,
-        refusals: &[
-            NO_LISTENER,
-            CHANGED,
-            (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
-            WRONG,
-            (428, "`If-Match` is missing."),
-            (500, "The rules file cannot be written."),
-            DRAINS,
-        ],
-        ..change(
-            "PUT",
-            "/api/v1/listeners/{name}/rules",
-            Call::PublishRules,
-            "Puts other rules in the place of those of a listener: they serve at once, and stand in its rules file.",
-        )
-    },
-    Route {
-        query: &[COLOUR],
-        body: Some(RULES),
-        body_bytes_max: RULES_BYTES_MAX,
-        refusals: &[NO_LISTENER, CHANGED, WRONG],
-        ..change(
-            "POST",
-            "/api/v1/listeners/{name}/rules/validate",
-            Call::ValidateRules,
-            "Says what is wrong with rules for a listener, and changes nothing.",
-        )
-    },
-    Route {
-        query: &[COLOUR],
-        body: Some(RULES),
-        body_bytes_max: RULES_BYTES_MAX,
-        refusals: &[NO_LISTENER, (409, "As above, or another comparison is going on."), WRONG],
-        ..change(
-            "POST",
-            "/api/v1/listeners/{name}/rules/diff",
-            Call::CompareRules,
-            "Says what rules would decide otherwise than those of a listener that serve, and changes nothing.",
-        )
-    },
-    get(
-        "/api/v1/versions",
-        Call::Versions,
-        "Which rules have served since the switch began: who, when, why, how long.",
-    ),
-    Route {
-        refusals: &[(404, "There is no such version, or no more.")],
-        ..get("/api/v1/versions/{n}", Call::Version, "The text of rules that have served.")
-    },
-    Route {
-        query: &[WHY, COLOUR],
-        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, DRAINS],
-        ..change(
-            "POST",
-            "/api/v1/versions/{n}/restore",
-            Call::RestoreVersion,
-            "Lets rules serve again that have served, and writes them to their rules file.",
-        )
-    },
-];
 
 /// What a method and a path lead to.
 #[derive(Debug)]
@@ -243,7 +118,7 @@ pub(crate) enum Found {
 pub(crate) fn find(method: &str, path: &str) -> Found {
     // HEAD is GET without the body.
     let wanted = if method == "HEAD" { "GET" } else { method };
-    let here = || ROUTES.iter().filter(|route| route.name_in(path).is_some());
+    let here = || ROUTES.iter().filter(|route| route.names_in(path).is_some());
     if let Some(route) = here().find(|route| route.method == wanted) {
         return Found::Route(route);
     }
@@ -256,19 +131,24 @@ pub(crate) fn find(method: &str, path: &str) -> Found {
 }
 
 impl Route {
-    /// What stands in a path where this one has braces; empty where it has none. `None`: it is another path.
-    pub(crate) fn name_in<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let mut name = "";
+    /// Bytes that its body may have.
+    pub(crate) fn body_bytes_max(&self) -> u64 {
+        self.body.map_or(UNREAD_BYTES_MAX, |body| body.bytes_max)
+    }
+
+    /// What stands in a path where this one has braces. `None`: it is another path.
+    pub(crate) fn names_in(&self, path: &str) -> Option<Vec<String>> {
+        let mut names = Vec::new();
         let mut segments = path.split('/');
         for wanted in self.path.split('/') {
             let segment = segments.next()?;
             if wanted.starts_with('{') && !segment.is_empty() {
-                name = segment;
+                names.push(decoded(segment)?);
             } else if wanted != segment {
                 return None;
             }
         }
-        segments.next().is_none().then_some(name)
+        segments.next().is_none().then_some(names)
     }
 
     /// The parameters of a query; the error says which is not known or not understood.
@@ -286,7 +166,7 @@ impl Route {
                 ParameterKind::Flag if is_flag => Ok((known.name, value.to_owned())),
                 ParameterKind::Flag => Err(format!("`{name}` is `true` or `false`")),
                 ParameterKind::Text => {
-                    match decoded(value).filter(|text| text.len() <= PARAMETER_BYTES_MAX) {
+                    match decoded(&value.replace('+', " ")).filter(|text| text.len() <= PARAMETER_BYTES_MAX) {
                         Some(text) => Ok((known.name, text)),
                         None => Err(format!(
                             "`{name}` is up to {PARAMETER_BYTES_MAX} bytes of text, percent-encoded"
@@ -299,13 +179,12 @@ impl Route {
     }
 }
 
-/// What a form or a browser has encoded; nothing where it is no text.
+/// What stands behind percent-codes; nothing where it is no text.
 fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'+' => b' ',
             b'%' => {
                 let mut digit = || char::from(rest.next()?).to_digit(16);
                 u8::try_from(digit()? * 16 + digit()?).ok()?
@@ -328,9 +207,15 @@ mod tests {
         assert!(matches!(find("HEAD", "/api/v1/reload"), Found::Methods(methods) if methods == "POST"));
         assert!(matches!(find("GET", "/health/"), Found::Nothing));
         let rules = "/api/v1/listeners/shop/rules";
-        assert!(matches!(find("PUT", rules), Found::Route(route) if route.name_in(rules) == Some("shop")));
+        assert!(
+            matches!(find("PUT", rules), Found::Route(route) if route.names_in(rules).expect("it is its") == ["shop"])
+        );
         assert!(matches!(find("POST", rules), Found::Methods(methods) if methods == "GET, HEAD, PUT"));
         assert!(matches!(find("GET", "/api/v1/listeners//rules"), Found::Nothing));
+        let server = "/api/v1/pools/fast/servers/%5b::1%5D:80";
+        let Found::Route(route) = find("GET", server) else { panic!("there is one") };
+        assert_eq!(route.names_in(server).expect("it is its"), ["fast", "[::1]:80"]);
+        assert!(matches!(find("GET", "/api/v1/pools/fast/servers/%f"), Found::Nothing));
         assert!(matches!(find("GET", "/api/v1/listeners/a/b/rules"), Found::Nothing));
     }
 

@@ -43,6 +43,11 @@ impl Balancing {
         Balancing { algorithm, hash }
     }
 
+    /// What it is called: `hash`, or the algorithm.
+    pub fn name(&self) -> &'static str {
+        if self.hash.is_some() { HASH } else { self.algorithm.name() }
+    }
+
     /// Whether the weights of servers say anything.
     pub(crate) fn looks_at_weights(&self) -> bool {
         self.hash.is_some() || self.algorithm.looks_at_weights()

@@ -16,6 +16,8 @@ use crate::{Plan, Problems, RuleSet, WatchedFile, syntax};
 pub struct Loaded {
     /// What the configuration means.
     pub plan: Plan,
+    /// The text of the configuration itself.
+    pub source: Arc<str>,
     /// What is odd about it; no errors.
     pub warnings: Problems,
     /// Every file that was read. When one of them has [changed](crate::changed), the plan is out of date.
@@ -35,7 +37,7 @@ impl Plan {
         Self::load_from(path, previous, None)
     }
 
-    /// The same, as if a rules file had another text.
+    /// The same, as if a file had another text: the configuration, or rules that it names.
     pub fn load_instead(
         path: &Path,
         previous: Option<&Plan>,
@@ -49,7 +51,12 @@ impl Plan {
         previous: Option<&Plan>,
         instead: Option<Instead<'_>>,
     ) -> Result<Loaded, Problems> {
-        let (file, content) = WatchedFile::read(path);
+        let (file, content) = match instead {
+            Some(instead) if instead.path == path => {
+                (WatchedFile::holding(path, instead.text), Ok(instead.text.as_bytes().to_vec()))
+            }
+            _ => WatchedFile::read(path),
+        };
         let files = vec![file];
         let source = match content.and_then(text) {
             Ok(source) => source,
@@ -84,7 +91,9 @@ impl Plan {
             Lowering::new(&spec, folder, outside, previous, &findings).lower()
         });
         let mut problems = Problems::default();
-        problems.add(path, Arc::from(source), findings.into_sorted());
+        let findings = findings.into_sorted();
+        let source: Arc<str> = Arc::from(source);
+        problems.add(path, source.clone(), findings);
         let Some(Lowered { plan, problems: of_rules, rule_sets, targets, files: named }) = lowered else {
             return Err(problems.watching(files));
         };
@@ -93,7 +102,7 @@ impl Plan {
         if problems.has_errors() {
             return Err(problems.watching(files));
         }
-        Ok(Loaded { plan, warnings: problems, files, rule_sets, targets })
+        Ok(Loaded { plan, source, warnings: problems, files, rule_sets, targets })
     }
 
     /// The same for a plan that will not be used: what `pointsman check` does.

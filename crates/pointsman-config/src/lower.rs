@@ -32,10 +32,10 @@ pub(crate) enum Outside<'a> {
     Texts { rules: &'a str },
 }
 
-/// A text that stands for that of a rules file, which is not read then.
+/// A text that stands for that of a file, which is not read then.
 #[derive(Clone, Copy, Debug)]
 pub struct Instead<'a> {
-    /// The file, as [`RuleSet::path`] has it.
+    /// The configuration, as it is named, or rules, as [`RuleSet::path`] has them.
     pub path: &'a Path,
     /// What would stand in it.
     pub text: &'a str,

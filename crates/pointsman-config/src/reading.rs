@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use aws_lc_rs::digest::{SHA256, digest};
+
 /// No configuration, rule set or request is larger.
 pub(crate) const FILE_BYTES_MAX: u64 = pointsman_rules::SOURCE_BYTES_MAX as u64;
 
@@ -30,6 +32,13 @@ pub fn text(content: Vec<u8>) -> io::Result<String> {
         let line = 1 + head.iter().filter(|byte| **byte == b'\n').count();
         io::Error::new(io::ErrorKind::InvalidData, format!("it is not UTF-8 on line {line}"))
     })
+}
+
+/// A word for a text, which no other text has: the beginning of its SHA-256.
+pub fn version(text: &str) -> String {
+    const BYTES: usize = 16;
+    let digest = digest(&SHA256, text.as_bytes());
+    digest.as_ref().iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the system says, as the end of a sentence.

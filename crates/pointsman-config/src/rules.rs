@@ -5,14 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
 use crate::bandwidth::BandwidthSpec;
 use crate::lower::Outside;
 use crate::rate_limits::RateLimitSpec;
-use crate::reading::{reason, text};
+use crate::reading::{reason, text, version};
 use crate::spec::PoolSpec;
 use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 
@@ -40,11 +39,9 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// A word for its text, which no other text has: the beginning of its SHA-256.
+    /// A word for its text, which no other text has.
     pub fn version(&self) -> String {
-        const BYTES: usize = 16;
-        let digest = digest(&SHA256, self.source.as_bytes());
-        digest.as_ref().iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+        version(&self.source)
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Client, Lines, Setup, TlsClient, binary, until};
+use crate::{ADMIN_TOKEN, Client, Lines, Setup, TlsClient, binary, until};
 
 /// A running `pointsman run`. It is killed when it is dropped.
 pub struct Switch {
@@ -223,6 +223,24 @@ impl Switch {
         let answer = client.response();
         assert_eq!(answer.head.check_date(), Ok(()), "{:?}", answer.head);
         answer
+    }
+
+    /// A request to the admin listener with the token of [`Setup::with_token`] and these header lines, each with its
+    /// line end; its answer, and what it says in JSON.
+    ///
+    /// # Panics
+    /// When the answer is no JSON.
+    #[must_use]
+    pub fn admin_ask(&self, method: &str, target: &str, lines: &str, body: &str) -> (crate::Response, Value) {
+        let mut client = Client::plain(self.admin());
+        let length = body.len();
+        client.send(format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n{lines}\
+             Content-Length: {length}\r\n\r\n{body}"
+        ));
+        let answer = client.response();
+        let said = serde_json::from_str(&answer.text()).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+        (answer, said)
     }
 
     /// What `/metrics` says.

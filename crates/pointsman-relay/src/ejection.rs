@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pointsman_balance::{BreakerLimits, ejected_max};
+use pointsman_balance::{Breaker, BreakerLimits, ejected_max};
 use pointsman_config::PoolLimits;
 use pointsman_net::Clock;
 
@@ -56,6 +56,14 @@ impl Ejection {
     }
 }
 
+fn why_ejected(before: Breaker, limits: BreakerLimits) -> String {
+    match (before.is_closed(), limits.failures_max) {
+        (false, _) => "the request on trial failed".to_owned(),
+        (true, 1) => "a request failed".to_owned(),
+        (true, failures) => format!("{failures} requests failed in a row"),
+    }
+}
+
 impl LocalServer {
     /// Lets the breaker hear what came of a try.
     pub(crate) fn hear(&self, heard: Heard, is_trial: bool, clock: Clock) {
@@ -67,7 +75,7 @@ impl LocalServer {
             Heard::Passed => {
                 let before = self.standing.change_breaker(|breaker| breaker.passed(is_trial, now_ms));
                 if is_trial && !before.is_closed() {
-                    self.standing.comes_back(clock.round_us());
+                    self.standing.comes_back("the request on trial passed", clock.round_us());
                 }
             }
             Heard::Failed => {
@@ -82,7 +90,7 @@ impl LocalServer {
                 if before.is_closed() && ejection.is_too_much() {
                     self.standing.change_breaker(|_| before);
                 } else {
-                    self.standing.was_ejected();
+                    self.standing.was_ejected(&why_ejected(before, limits), clock.round_us());
                 }
             }
         }
@@ -95,8 +103,7 @@ impl LocalServer {
         if !self.standing.breaker().is_half_open(now_ms) {
             return Some(false);
         }
-        let begins =
-            |breaker: pointsman_balance::Breaker| breaker.try_out(now_ms, ejection.limits).unwrap_or(breaker);
+        let begins = |breaker: Breaker| breaker.try_out(now_ms, ejection.limits).unwrap_or(breaker);
         let before = self.standing.change_breaker(begins);
         match (before.is_half_open(now_ms), before.is_open(now_ms)) {
             (true, _) => Some(true),

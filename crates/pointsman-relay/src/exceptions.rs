@@ -1,5 +1,6 @@
 //! Sticky clients that are not where their hash says: the table of them beside the plans, shown and cleared by hand.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use pointsman_balance::{Condition, StickyEntry, StickyTable, rendezvous};
@@ -49,6 +50,20 @@ impl Switch {
     pub fn sticky_clients_count(&self) -> usize {
         let now_s = seconds(self.now_us());
         self.shared.exceptions.get().map_or(0, |table| table.entries(now_s).count())
+    }
+
+    /// How many of them stay with each server: by pool and name.
+    pub(crate) fn sticky_clients_by_server(&self) -> HashMap<(Arc<str>, Arc<str>), usize> {
+        let now_s = seconds(self.now_us());
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for entry in self.shared.exceptions.get().into_iter().flat_map(|table| table.entries(now_s)) {
+            *counts.entry(entry.server).or_default() += 1;
+        }
+        let named = self
+            .server_numbers()
+            .into_iter()
+            .filter_map(|(number, pool, server)| counts.get(&number).map(|count| ((pool, server), *count)));
+        named.collect()
     }
 
     /// Forgets those that stay with servers of this pool, or with this one of them, or all: from their next request on

@@ -19,7 +19,7 @@ use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
 use crate::pool_state::{PoolState, PoolStates};
 use crate::response_time::SharedResponseTime;
-use crate::standing::{Health, Standing};
+use crate::standing::{Health, NOT_PROBED, Standing};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
@@ -248,7 +248,7 @@ impl Registry {
                 self.servers_numbered += 1;
                 let standing = Standing::new(now_us);
                 if pool.health.as_ref().is_some_and(|check| check.starts_down) {
-                    standing.set_health(Health::Starting, now_us);
+                    standing.set_health(Health::Starting, "it waits for its first probe", now_us);
                 }
                 LiveServer {
                     id: ServerId(self.servers_numbered),
@@ -261,12 +261,12 @@ impl Registry {
             match &pool.health {
                 // Nobody would ever say that it is up.
                 None if live.standing.health() == Health::Starting => {
-                    live.standing.set_health(Health::Unknown, now_us);
+                    live.standing.set_health(Health::Unknown, NOT_PROBED, now_us);
                 }
                 _ => {}
             }
             if pool.limits.outlier_failures_max == 0 {
-                live.standing.readmit(now_us);
+                live.standing.readmit("the pool ejects nobody any more", now_us);
             }
             servers.push(live.clone());
         }
@@ -284,9 +284,9 @@ impl Registry {
         self.metrics.forget_unused();
     }
 
-    /// Every server that a generation names, with what is on its way there.
-    pub(crate) fn loads(&self) -> impl Iterator<Item = (&ServerMetrics, u32)> {
-        self.servers.values().map(|server| (&*server.metrics, server.load.in_flight()))
+    /// Every server that a generation names, or something still on its way.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &LiveServer> {
+        self.servers.values()
     }
 }
 

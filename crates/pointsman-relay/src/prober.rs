@@ -15,7 +15,7 @@ use pointsman_upstream::ServerId;
 use crate::chance::Chance;
 use crate::live::Live;
 use crate::probe::{Probed, Tools};
-use crate::standing::{Health, ProbeOutcome};
+use crate::standing::{Health, NOT_PROBED, ProbeOutcome};
 
 /// Changes that wait to be told of; more are dropped, the oldest first.
 const CHANGES_MAX: usize = 1024;
@@ -209,7 +209,7 @@ impl Desk {
         }
         for gone in before.into_values() {
             gone.task.abort();
-            gone.server.standing.set_health(Health::Unknown, self.clock.now_us());
+            gone.server.standing.set_health(Health::Unknown, NOT_PROBED, self.clock.now_us());
         }
     }
 
@@ -248,7 +248,11 @@ impl Desk {
     /// Notes what is said of a server from now on. That one is up which was taken to be up is no news.
     fn say(&self, server: &Probed, health: Health, news: HealthNews) {
         let before = server.standing.health();
-        server.standing.set_health(health, self.clock.now_us());
+        let why = match &news {
+            HealthNews::Down(why) => why,
+            HealthNews::Up | HealthNews::Ejected => "probes pass",
+        };
+        server.standing.set_health(health, why, self.clock.now_us());
         if (before, health) == (Health::Unknown, Health::Up) {
             return;
         }

@@ -8,8 +8,13 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use pointsman_balance::Breaker;
 use pointsman_telemetry::OwnLines;
 
+use crate::history::{History, Kept, ServerState};
+
 /// Stands for a weight that nobody has set by hand.
 const AS_CONFIGURED: u32 = u32::MAX;
+
+/// Why nothing is known of a server any more.
+pub(crate) const NOT_PROBED: &str = "it is not probed any more";
 
 /// What probes say of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +42,22 @@ pub enum Admission {
     Disabled,
 }
 
+impl Health {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Health::Unknown => "unknown",
+            Health::Starting => "starting",
+            Health::Up => "up",
+            Health::Down => "down",
+        }
+    }
+}
+
 impl Admission {
+    /// All of them.
+    pub const ALL: [Admission; 3] = [Admission::Enabled, Admission::Draining, Admission::Disabled];
+
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -117,6 +137,7 @@ pub struct Standing {
     probes: ProbeCounts,
     ejections: AtomicU64,
     ejections_told: AtomicU64,
+    history: History,
 }
 
 /// What is read together lies together.
@@ -133,7 +154,7 @@ struct Record {
 impl Standing {
     /// Of a server that is new. `up_since_us`: 0 for one that was there when the switch began.
     pub(crate) fn new(up_since_us: u64) -> Standing {
-        let standing = Standing::default();
+        let standing = Standing { history: History::since(up_since_us), ..Standing::default() };
         standing.record.weight.store(AS_CONFIGURED, Ordering::Relaxed);
         standing.record.up_since_us.store(up_since_us, Ordering::Relaxed);
         standing
@@ -172,11 +193,14 @@ impl Standing {
         }
     }
 
-    /// Notes what probes say.
-    pub fn set_health(&self, health: Health, now_us: u64) {
+    /// Notes what probes say, and why.
+    pub fn set_health(&self, health: Health, why: &str, now_us: u64) {
         let was_healthy = self.is_healthy(now_us);
-        self.record.health.store(health as u8, Ordering::Relaxed);
+        let before = self.record.health.swap(health as u8, Ordering::Relaxed);
         self.came_up(was_healthy, now_us);
+        if before != health as u8 {
+            self.note(why, now_us);
+        }
     }
 
     /// What was set by hand.
@@ -189,12 +213,34 @@ impl Standing {
         }
     }
 
-    /// Sets it by hand.
-    pub fn set_admission(&self, admission: Admission, now_us: u64) {
+    /// Sets it by hand, and notes why.
+    pub fn set_admission(&self, admission: Admission, why: &str, now_us: u64) {
         let before = self.record.admission.swap(admission as u8, Ordering::Relaxed);
         if before == Admission::Disabled as u8 && admission == Admission::Enabled {
             self.record.up_since_us.store(now_us, Ordering::Relaxed);
         }
+        self.note(why, now_us);
+    }
+
+    /// How it is, in a word: what keeps most from it counts most.
+    pub fn state(&self) -> ServerState {
+        match (self.admission(), self.health()) {
+            (Admission::Disabled, _) => ServerState::Disabled,
+            (_, Health::Down) => ServerState::Down,
+            (_, Health::Starting) => ServerState::Starting,
+            _ if !self.breaker().is_closed() => ServerState::Ejected,
+            (Admission::Draining, _) => ServerState::Draining,
+            (Admission::Enabled, Health::Up | Health::Unknown) => ServerState::Up,
+        }
+    }
+
+    /// What has become of it lately.
+    pub(crate) fn history(&self) -> Kept {
+        self.history.kept()
+    }
+
+    fn note(&self, why: &str, now_us: u64) {
+        self.history.note(now_us, why, || self.state());
     }
 
     /// Its weight: the configured one, unless another was set by hand.
@@ -221,9 +267,9 @@ impl Standing {
     }
 
     /// Lets everybody to it that was kept from it for a while, and forgets what has failed there.
-    pub fn readmit(&self, now_us: u64) {
+    pub fn readmit(&self, why: &str, now_us: u64) {
         if !self.change_breaker(|_| Breaker::default()).is_closed() {
-            self.comes_back(now_us);
+            self.comes_back(why, now_us);
         }
     }
 
@@ -241,8 +287,10 @@ impl Standing {
         Breaker::of_bits(before)
     }
 
-    pub(crate) fn was_ejected(&self) {
+    /// It gets nothing from now on, for a while.
+    pub(crate) fn was_ejected(&self, why: &str, now_us: u64) {
         self.ejections.fetch_add(1, Ordering::Relaxed);
+        self.note(why, now_us);
     }
 
     /// How often it was ejected.
@@ -257,8 +305,9 @@ impl Standing {
     }
 
     /// A rest is over, and its weight may grow from now on.
-    pub(crate) fn comes_back(&self, now_us: u64) {
+    pub(crate) fn comes_back(&self, why: &str, now_us: u64) {
         self.record.up_since_us.store(now_us, Ordering::Relaxed);
+        self.note(why, now_us);
     }
 
     /// Since when it has been up; 0: since the switch began.
@@ -303,8 +352,8 @@ mod tests {
                 (Admission::Disabled, false, false),
             ] {
                 let standing = Standing::new(0);
-                standing.set_health(health, NOW_US);
-                standing.set_admission(admission, NOW_US);
+                standing.set_health(health, "probe", NOW_US);
+                standing.set_admission(admission, "hand", NOW_US);
                 assert_eq!((standing.health(), standing.admission()), (health, admission));
                 assert_eq!(admitted(&standing, NOW_US), (healthy && new, healthy && sticky), "{standing:?}");
             }
@@ -319,24 +368,52 @@ mod tests {
         standing.change_breaker(|breaker| breaker.failed(false, 500, LIMITS).0);
         assert_eq!(admitted(&standing, NOW_US - 1), (false, false));
         assert_eq!(admitted(&standing, NOW_US), (true, true));
-        standing.readmit(NOW_US / 2);
+        standing.readmit("hand", NOW_US / 2);
         assert_eq!(admitted(&standing, NOW_US / 2), (true, true));
         assert_eq!(standing.up_since_us(), NOW_US / 2);
     }
 
     #[test]
+    fn what_keeps_most_from_it_is_its_state() {
+        let standing = Standing::new(0);
+        let mut expected = vec![];
+        let mut check = |state, why| {
+            assert_eq!(standing.state(), state, "{why}");
+            expected.push((state, why));
+        };
+        standing.set_admission(Admission::Draining, "a", 1);
+        check(ServerState::Draining, "a");
+        standing.change_breaker(|breaker| breaker.failed(false, 1, LIMITS).0);
+        standing.was_ejected("b", 1);
+        check(ServerState::Ejected, "b");
+        standing.set_health(Health::Down, "c", 1);
+        check(ServerState::Down, "c");
+        standing.set_admission(Admission::Disabled, "d", 1);
+        check(ServerState::Disabled, "d");
+        standing.set_health(Health::Down, "nothing new", 1);
+        standing.set_health(Health::Up, "e", 1);
+        check(ServerState::Disabled, "e");
+        standing.readmit("f", 1);
+        check(ServerState::Disabled, "f");
+        standing.set_admission(Admission::Enabled, "g", 1);
+        check(ServerState::Up, "g");
+        let kept = standing.history().changes;
+        assert_eq!(kept.iter().map(|kept| (kept.state, &*kept.why)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn it_is_up_since_it_last_came_up() {
         let standing = Standing::new(0);
-        standing.set_health(Health::Up, 1);
+        standing.set_health(Health::Up, "probe", 1);
         assert_eq!(standing.up_since_us(), 0, "it was taken to be up before");
-        standing.set_health(Health::Down, 2);
-        standing.set_health(Health::Up, 3);
+        standing.set_health(Health::Down, "probe", 2);
+        standing.set_health(Health::Up, "probe", 3);
         assert_eq!(standing.up_since_us(), 3);
-        standing.set_admission(Admission::Draining, 4);
-        standing.set_admission(Admission::Enabled, 5);
+        standing.set_admission(Admission::Draining, "hand", 4);
+        standing.set_admission(Admission::Enabled, "hand", 5);
         assert_eq!(standing.up_since_us(), 3, "it served all the time");
-        standing.set_admission(Admission::Disabled, 6);
-        standing.set_admission(Admission::Enabled, 7);
+        standing.set_admission(Admission::Disabled, "hand", 6);
+        standing.set_admission(Admission::Enabled, "hand", 7);
         assert_eq!(standing.up_since_us(), 7);
     }
 

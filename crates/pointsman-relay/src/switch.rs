@@ -10,14 +10,14 @@ use std::thread::JoinHandle;
 use pointsman_balance::ClientIds;
 use pointsman_config::{Bind, Plan};
 use pointsman_net::{Budget, Clock, SocketSender};
-use pointsman_telemetry::{AccessLog, Metrics, ServerNow, StandingNow, WallBase};
+use pointsman_telemetry::{AccessLog, Metrics, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
 use crate::prober::{HealthChange, HealthNews, Prober};
+use crate::servers::ByHand;
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Inherited, SocketLabel, Sockets};
-use crate::standing::{Health, Standing};
 use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
@@ -41,6 +41,8 @@ pub struct Start {
     pub buffer_bytes_max: u64,
     /// Listening sockets that are open already. What no listener takes of them is closed.
     pub inherited: Inherited,
+    /// What holds of servers from the first request on.
+    pub by_hand: Vec<ByHand>,
 }
 
 /// A running switch.
@@ -50,7 +52,7 @@ pub struct Switch {
     prober: Prober,
     /// The live generation. To look at it where it is shared would write to what requests read.
     pub(crate) live: Arc<Live>,
-    registry: Registry,
+    pub(crate) registry: Registry,
     threads: Vec<Thread>,
     sockets: Sockets,
     /// Sockets that a thread is still to be sent.
@@ -119,6 +121,7 @@ impl Switch {
         let clock = Clock::start();
         let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
         let mut live = registry.attach(plan, 0);
+        start.by_hand.iter().for_each(|set| set.set(&live));
         let mut sockets = Sockets::default();
         let threads = start.threads.count();
         let opened = sockets.open(&live, threads, &mut start.inherited).map_err(StartFault::Bind)?;
@@ -271,12 +274,6 @@ impl Switch {
         self.with_plan(|plan| plan.drain_ms_max)
     }
 
-    /// How a server of the live plan stands, by pool and name: to look at, and to change.
-    pub fn server(&self, pool: &str, server: &str) -> Option<&Arc<Standing>> {
-        let (_, servers) = self.live.pools().find(|(plan, _)| *plan.name == *pool)?;
-        servers.iter().find(|live| live.metrics.name() == server).map(|live| &live.standing)
-    }
-
     /// What probes and failures have changed since this was last asked.
     pub fn take_health_changes(&self) -> Vec<HealthChange> {
         let mut changes = self.prober.take_changes();
@@ -295,26 +292,6 @@ impl Switch {
     /// The time that standings speak of: microseconds since the switch began.
     pub fn now_us(&self) -> u64 {
         self.clock.now_us()
-    }
-
-    /// What the metrics show of a server beside what was counted, by pool and name.
-    pub fn server_now(&self, pool: &str, server: &str) -> Option<ServerNow> {
-        let in_flight = self.in_flight(pool, server)?;
-        let standing = self.server(pool, server).map(|standing| StandingNow {
-            is_up: matches!(standing.health(), Health::Unknown | Health::Up),
-            is_ejected: !standing.breaker().is_closed(),
-            ejections: standing.ejections(),
-            admission: standing.admission().name(),
-            probes: standing.probes().all().collect(),
-        });
-        Some(ServerNow { in_flight, standing })
-    }
-
-    /// Requests on their way to a server, by pool and name.
-    pub fn in_flight(&self, pool: &str, server: &str) -> Option<u64> {
-        let matching =
-            self.registry.loads().filter(|(metrics, _)| metrics.pool() == pool && metrics.name() == server);
-        matching.map(|(_, in_flight)| u64::from(in_flight)).reduce(|sum, more| sum + more)
     }
 
     /// Open client connections.

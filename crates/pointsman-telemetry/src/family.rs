@@ -167,4 +167,20 @@ impl ServerMetrics {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Requests that it was the last to get.
+    pub fn requests(&self) -> u64 {
+        self.slots.sum(|slot| &slot.requests)
+    }
+
+    /// Attempts at it that failed.
+    pub fn failures(&self) -> u64 {
+        (0..ServerFailure::ALL.len()).map(|kind| self.slots.sum(|slot| &slot.failures[kind])).sum()
+    }
+
+    /// Connections to it that are kept for later.
+    pub fn idle_connections(&self) -> u64 {
+        let removed = self.slots.sum(|slot| &slot.idle_removed);
+        self.slots.sum(|slot| &slot.idle_added).saturating_sub(removed)
+    }
 }

@@ -393,9 +393,7 @@ fn render_servers(
     let name = "pointsman_server_idle_connections";
     page.family(name, Kind::Gauge, "Connections to a server kept for later use.");
     for server in servers {
-        let removed = server.slots.sum(|slot| &slot.idle_removed);
-        let added = server.slots.sum(|slot| &slot.idle_added);
-        page.sample(name, &server_labels(server), added.saturating_sub(removed));
+        page.sample(name, &server_labels(server), server.idle_connections());
     }
 }
 

@@ -95,7 +95,7 @@ fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Erro
 
 fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     notice::warnings(&loaded);
-    let Loaded { plan, files, rule_sets, .. } = loaded;
+    let Loaded { plan, source, files, rule_sets, .. } = loaded;
     let program = Program::of_this_process().map_err(|error| format!("no path of this program: {error}"))?;
     let predecessor = Predecessor::of_this_process().map_err(|error| not_handed_over(&error))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -131,6 +131,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             connections_max,
             buffer_bytes_max: memory,
             inherited: legacy.sockets,
+            by_hand: legacy.by_hand,
         },
     )
     .map_err(|fault| fault.to_string())?;
@@ -148,6 +149,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         log,
         config,
         files,
+        source,
         rule_sets,
         admin,
         threads,

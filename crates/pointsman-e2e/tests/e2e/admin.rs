@@ -43,7 +43,9 @@ fn every_route(threads: usize) {
     let mut changes = 0;
     for (path, methods) in document["paths"].as_object().expect("paths") {
         // Whoever may ask gets an answer, though not always that there is such a one.
-        let path = &path.replace("{name}", "shop").replace("{n}", "1");
+        let names = [("{name}", "shop"), ("{n}", "1"), ("{pool}", "standard"), ("{server}", "origin")];
+        let path = &names.iter().fold(path.clone(), |path, (brace, name)| path.replace(brace, name));
+        assert!(!path.contains('{'), "{path} names something else");
         for (method, operation) in methods.as_object().expect("methods") {
             let method = method.to_ascii_uppercase();
             let needs_token = operation["security"].as_array().expect("a list").len() == 1;
@@ -67,7 +69,7 @@ fn every_route(threads: usize) {
             switch.errors().wait_for(&line, |said| {
                 (said.starts_with("audit who=- ") && said.contains(&line)).then_some(())
             });
-            let answer = ask(&switch, "PATCH", path, &authorization(ADMIN_TOKEN));
+            let answer = ask(&switch, "BREW", path, &authorization(ADMIN_TOKEN));
             problem(&answer, 405);
             assert!(answer.head.field("allow").is_some_and(|allow| allow.contains(&method)), "{answer:?}");
         }

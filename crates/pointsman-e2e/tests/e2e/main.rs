@@ -62,6 +62,7 @@ mod server_http2_nginx;
 mod server_proxy_protocol;
 mod server_tls;
 mod servers;
+mod servers_at_run_time;
 mod services;
 mod shares;
 mod slow_peers;

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsRawFd;
 
-use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, Response, Setup, Switch, until};
+use pointsman_e2e::{ADMIN_TOKEN, Client, Origin, Setup, Switch, until};
 use serde_json::Value;
 
 pointsman_e2e::for_threads!(
@@ -24,21 +24,8 @@ fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
     Setup::new(threads).rules(TO_A).pool("a", &[a]).pool("b", &[b]).with_token()
 }
 
-/// A request with a token, its answer and what it says.
-fn ask(switch: &Switch, method: &str, target: &str, lines: &str, body: &str) -> (Response, Value) {
-    let mut client = Client::plain(switch.admin());
-    let length = body.len();
-    client.send(format!(
-        "{method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n{lines}\
-         Content-Length: {length}\r\n\r\n{body}"
-    ));
-    let answer = client.response();
-    let said = serde_json::from_str(&answer.text()).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
-    (answer, said)
-}
-
 fn get(switch: &Switch, target: &str) -> Value {
-    let (answer, said) = ask(switch, "GET", target, "", "");
+    let (answer, said) = switch.admin_ask("GET", target, "", "");
     assert_eq!(answer.status(), 200, "{said}");
     said
 }
@@ -49,7 +36,7 @@ fn version(switch: &Switch) -> String {
 }
 
 fn publish(switch: &Switch, version: &str, target: &str, rules: &str) -> (u16, Value) {
-    let (answer, said) = ask(switch, "PUT", target, &format!("If-Match: \"{version}\"\r\n"), rules);
+    let (answer, said) = switch.admin_ask("PUT", target, &format!("If-Match: \"{version}\"\r\n"), rules);
     if answer.status() == 200 && said["rules_version"].is_string() {
         let tag = format!("\"{}\"", said["rules_version"].as_str().expect("a version"));
         assert_eq!(answer.head.field("etag"), Some(&*tag));
@@ -97,16 +84,16 @@ fn only_what_was_read_is_replaced(threads: usize) {
     let (a, b) = (Origin::new("sa"), Origin::new("sb"));
     let switch = two(threads, &a, &b).start();
     let read = version(&switch);
-    let (answer, said) = ask(&switch, "PUT", RULES, "", TO_B);
+    let (answer, said) = switch.admin_ask("PUT", RULES, "", TO_B);
     assert_eq!((answer.status(), &said["rules_version"]), (428, &read.as_str().into()));
     assert_eq!(publish(&switch, &read, RULES, TO_B).0, 200);
     let (status, said) = publish(&switch, &read, RULES, "R1: { reject(); }\n");
     assert_eq!((status, &said["rules_version"]), (412, &version(&switch).into()));
     assert_eq!(switch.get("/").server(), "sb");
-    let (answer, _) = ask(&switch, "PUT", RULES, "If-Match: *\r\n", TO_A);
+    let (answer, _) = switch.admin_ask("PUT", RULES, "If-Match: *\r\n", TO_A);
     assert_eq!(answer.status(), 200);
     assert_eq!(switch.get("/").server(), "sa");
-    let (answer, _) = ask(&switch, "PUT", "/api/v1/listeners/none/rules", "If-Match: *\r\n", TO_A);
+    let (answer, _) = switch.admin_ask("PUT", "/api/v1/listeners/none/rules", "If-Match: *\r\n", TO_A);
     assert_eq!(answer.status(), 404);
 }
 
@@ -122,7 +109,7 @@ fn bad_rules_are_refused(threads: usize) {
         said["findings"].as_array().expect("a list").iter().map(|found| &found["line"]).collect();
     assert_eq!(lines, [1, 2]);
     assert!(said["text"].as_str().expect("text").contains("^^^"), "{said}");
-    let (answer, _) = ask(&switch, "PUT", RULES, "If-Match: *\r\n", &"# too long\n".repeat(500_000));
+    let (answer, _) = switch.admin_ask("PUT", RULES, "If-Match: *\r\n", &"# too long\n".repeat(500_000));
     assert_eq!(answer.status(), 413);
     let mut client = Client::plain(switch.admin());
     let head = format!("PUT {RULES} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n");
@@ -160,17 +147,17 @@ fn tried_without_effect(threads: usize) {
     let new = "NEW: if (path == \"/b\") { routeTo(b); }\nR1: { routeTo(a); }\n";
     let tries = [("PUT", format!("{RULES}?dry_run=true")), ("POST", format!("{RULES}/diff"))];
     for (method, target) in &tries {
-        let (answer, said) = ask(&switch, method, target, "", new);
+        let (answer, said) = switch.admin_ask(method, target, "", new);
         assert_eq!((answer.status(), &said["verdict"]), (200, &"different".into()), "{said}");
         assert!(said["difference_text"].as_str().expect("text").contains("GET /b HTTP/1.1"), "{said}");
-        let (_, said) = ask(&switch, method, target, "", "OTHER: { routeTo(a); }\n");
+        let (_, said) = switch.admin_ask(method, target, "", "OTHER: { routeTo(a); }\n");
         assert_eq!(said["verdict"], "equal", "{said}");
-        assert_eq!(ask(&switch, method, target, "", "R1: {").0.status(), 422);
+        assert_eq!(switch.admin_ask(method, target, "", "R1: {").0.status(), 422);
     }
     let validate = format!("{RULES}/validate");
-    let (answer, said) = ask(&switch, "POST", &validate, "", new);
+    let (answer, said) = switch.admin_ask("POST", &validate, "", new);
     assert_eq!((answer.status(), &said["version"]), (200, &1.into()), "{said}");
-    assert_eq!(ask(&switch, "POST", &validate, "", "R1: { routeTo(nowhere); }\n").0.status(), 422);
+    assert_eq!(switch.admin_ask("POST", &validate, "", "R1: { routeTo(nowhere); }\n").0.status(), 422);
     assert_eq!((switch.get("/b").server(), &*file(&switch)), ("sa", TO_A));
     assert!(!switch.said().contains("reloaded"), "{}", switch.said());
 }
@@ -185,7 +172,7 @@ fn versions_are_restored(threads: usize) {
     switch.wait_for_line("reloaded generation=2");
     assert_eq!(get(&switch, "/api/v1/versions/2")["why"], "SIGHUP");
     assert_eq!(get(&switch, "/api/v1/versions/1")["text"], TO_A);
-    let (answer, said) = ask(&switch, "POST", "/api/v1/versions/1/restore?why=back", "", "");
+    let (answer, said) = switch.admin_ask("POST", "/api/v1/versions/1/restore?why=back", "", "");
     assert_eq!(answer.status(), 200, "{said}");
     assert_eq!((switch.get("/").server(), &*file(&switch)), ("sa", TO_A));
     let newest = get(&switch, "/api/v1/versions")["versions"][0].clone();
@@ -194,7 +181,7 @@ fn versions_are_restored(threads: usize) {
         (&3.into(), &"restores 1: back".into(), &true.into())
     );
     for number in ["0", "4", "x", "99999999999999999999"] {
-        let (answer, _) = ask(&switch, "POST", &format!("/api/v1/versions/{number}/restore"), "", "");
+        let (answer, _) = switch.admin_ask("POST", &format!("/api/v1/versions/{number}/restore"), "", "");
         assert_eq!(answer.status(), 404, "{number}");
     }
 }
@@ -217,9 +204,9 @@ fn what_serves_is_shown(threads: usize) {
     until("hits", || (get(&switch, RULES)["rules"][0]["hits"] == 3).then_some(()));
     let rules = get(&switch, RULES);
     assert_eq!((&rules["text"], &rules["listeners"][0]), (&TO_A.into(), &"shop".into()));
-    let (answer, _) = ask(&switch, "GET", "/api/v1/listeners/bare/rules", "", "");
+    let (answer, _) = switch.admin_ask("GET", "/api/v1/listeners/bare/rules", "", "");
     assert_eq!(answer.status(), 409);
-    let (answer, _) = ask(&switch, "GET", "/api/v1/listeners/none/rules", "", "");
+    let (answer, _) = switch.admin_ask("GET", "/api/v1/listeners/none/rules", "", "");
     assert_eq!(answer.status(), 404);
 }
 

@@ -51,6 +51,7 @@ pub(super) struct Control {
     pub(super) log: Option<AccessLog>,
     pub(super) config: PathBuf,
     pub(super) files: Vec<WatchedFile>,
+    pub(super) source: Arc<str>,
     pub(super) rule_sets: Vec<RuleSet>,
     pub(super) admin: Option<Listening>,
     pub(super) threads: usize,
@@ -104,7 +105,7 @@ impl Control {
     /// Runs until it has drained.
     fn serve(self) -> Result<ExitCode, String> {
         let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
-        let (fixed, limits, rule_sets) = (self.fixed, self.limits, self.rule_sets);
+        let (fixed, limits, rule_sets, source) = (self.fixed, self.limits, self.rule_sets, self.source);
         let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
@@ -120,6 +121,7 @@ impl Control {
                 log,
                 config,
                 files: RefCell::new(files),
+                source: RefCell::new(source),
                 rule_sets: RefCell::new(rule_sets),
                 history: RefCell::new(history),
                 fixed,

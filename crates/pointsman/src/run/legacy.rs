@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use pointsman_net::{Line, Parcel};
-use pointsman_relay::{Inherited, InheritedSocket, SocketLabel};
+use pointsman_relay::{Admission, ByHand, Inherited, InheritedSocket, SocketLabel};
 use pointsman_tls::TicketSecret;
 use rustix::process::getppid;
 use rustix::stdio::dup2_stdin;
@@ -46,6 +46,8 @@ pub(super) struct Legacy {
     pub(super) admin: Option<(String, OwnedFd)>,
     /// What clients' TLS sessions are sealed under, by listener.
     pub(super) tickets: Vec<(String, Vec<TicketSecret>)>,
+    /// What was set of servers by hand.
+    pub(super) by_hand: Vec<ByHand>,
 }
 
 impl Predecessor {
@@ -80,13 +82,13 @@ impl Predecessor {
     /// # Errors
     /// When not all of it comes.
     pub(super) fn legacy(&self) -> io::Result<Legacy> {
-        let (mut sockets, mut admin, mut tickets) = (Vec::new(), None, Vec::new());
+        let (mut legacy, mut sockets) = (Legacy::default(), Vec::new());
         loop {
             let Parcel { text, sockets: came } = self.0.receive_within(GIVEN_MS_MAX)?;
             let text = String::from_utf8_lossy(&text);
             let lines: Vec<_> = text.lines().collect();
             match lines[..] {
-                [END] => return Ok(Legacy { sockets: Inherited::new(sockets), admin, tickets }),
+                [END] => return Ok(Legacy { sockets: Inherited::new(sockets), ..legacy }),
                 ["socket", listener, asked, file] => {
                     let label = SocketLabel {
                         listener: listener.to_owned(),
@@ -96,11 +98,16 @@ impl Predecessor {
                     let labelled = |socket| InheritedSocket { label: Some(label.clone()), socket };
                     sockets.extend(came.into_iter().map(labelled));
                 }
-                ["admin", asked] => admin = came.into_iter().next().map(|socket| (asked.to_owned(), socket)),
+                ["admin", asked] => {
+                    legacy.admin = came.into_iter().next().map(|socket| (asked.to_owned(), socket));
+                }
                 ["tickets", listener, ref secrets @ ..] => {
                     // One that this version cannot read opens nothing here.
                     let secrets = secrets.iter().filter_map(|line| ticket_secret(line)).collect();
-                    tickets.push((listener.to_owned(), secrets));
+                    legacy.tickets.push((listener.to_owned(), secrets));
+                }
+                ["server", pool, server, admission] => {
+                    legacy.by_hand.extend(of_server(pool, server, admission))
                 }
                 // Of a later version.
                 _ => {}
@@ -137,6 +144,17 @@ fn ticket_secret(line: &str) -> Option<TicketSecret> {
 /// How that of the admin listener is.
 pub(super) fn admin_text(asked: &str) -> String {
     format!("admin\n{asked}\n")
+}
+
+/// How what was set of a server is.
+pub(super) fn server_text(set: &ByHand) -> String {
+    format!("server\n{}\n{}\n{}\n", set.pool, set.server, set.admission.name())
+}
+
+/// Nothing where it is called otherwise in a later version.
+fn of_server(pool: &str, server: &str, admission: &str) -> Option<ByHand> {
+    let admission = Admission::ALL.into_iter().find(|known| known.name() == admission)?;
+    Some(ByHand { pool: pool.to_owned(), server: server.to_owned(), admission })
 }
 
 impl Keys {

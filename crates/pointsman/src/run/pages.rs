@@ -1,7 +1,9 @@
 //! What the admin listener shows and does.
 
+mod changes;
 mod plan;
 mod rules;
+mod servers;
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, OpenOptions};
@@ -49,19 +51,22 @@ impl Pages for SwitchPages {
                 Call::Metrics => self.metrics(),
                 Call::Health if serves => Page::plain(200, "ok"),
                 Call::Health => Page::plain(503, "draining"),
-                Call::Reload | Call::PublishRules | Call::RestoreVersion if !serves => {
-                    Page::problem(503, "the switch drains")
-                }
+                call if !serves && is_lasting(call) => Page::problem(503, "the switch drains"),
                 Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
                 Call::Reload => self.reload(&request),
                 Call::Plan => self.plan(),
-                Call::Rules => self.rules(&request.name),
+                Call::Rules => self.rules(request.name()),
                 Call::PublishRules => self.publish_rules(request).await,
                 Call::ValidateRules => self.validate_rules(request),
                 Call::CompareRules => self.compare_rules(request).await,
                 Call::Versions => self.versions(),
-                Call::Version => self.version(&request.name),
+                Call::Version => self.version(request.name()),
                 Call::RestoreVersion => self.restore_version(&request),
+                Call::Pools => self.pools(),
+                Call::Pool => self.pool(&request),
+                Call::Server => self.server(&request),
+                Call::SetServerState => self.set_server_state(&request),
+                Call::PutServer | Call::ChangeServer | Call::RemoveServer => self.change_server(&request),
                 // The listener has answered it.
                 Call::OpenApi => Page::problem(404, "nothing is there"),
             }
@@ -135,6 +140,31 @@ impl SwitchPages {
     fn configuration(&self) -> String {
         let config = self.reloads.config();
         config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
+    }
+}
+
+/// Whether a call changes what is to last.
+fn is_lasting(call: Call) -> bool {
+    match call {
+        Call::Reload
+        | Call::PublishRules
+        | Call::RestoreVersion
+        | Call::SetServerState
+        | Call::PutServer
+        | Call::ChangeServer
+        | Call::RemoveServer => true,
+        Call::Metrics
+        | Call::Health
+        | Call::OpenApi
+        | Call::Plan
+        | Call::Rules
+        | Call::ValidateRules
+        | Call::CompareRules
+        | Call::Versions
+        | Call::Version
+        | Call::Pools
+        | Call::Pool
+        | Call::Server => false,
     }
 }
 

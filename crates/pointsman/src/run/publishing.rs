@@ -1,10 +1,11 @@
-//! Rules that are put in the place of others at run time: they serve at once, and stand in their file.
+//! Rules and configurations that are put in the place of others at run time: they serve at once, and stand in their file.
 //!
-//! Invariant: what serves and what stands on disk are the same before and after; docs/adr/0021 says why.
+//! Invariant: what serves and what stands on disk are the same before and after; docs/adr/0023 says why.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pointsman_config::{Instead, Loaded, Plan, Problems, RuleSet, changed_file};
 use tempfile::NamedTempFile;
@@ -12,15 +13,17 @@ use tempfile::NamedTempFile;
 use super::history::By;
 use super::reloads::{Refused, Reloaded, Reloads};
 
-/// Rules for a listener, and the plan that they would make.
+/// Another text for a file, and the plan that it would make.
 pub(super) struct Draft {
     pub(super) loaded: Loaded,
     path: PathBuf,
     text: String,
+    /// What stands in the file, and serves.
+    before: Arc<str>,
 }
 
 impl Draft {
-    /// The file that the rules are for.
+    /// The file that the text is for.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -51,7 +54,7 @@ impl Reloads {
             switch.with_plan(|plan| plan.listener_named(listener).map(|found| found.program.clone()));
         let program = program.ok_or(Unfit::NoListener)?.ok_or(Unfit::NoRules)?;
         let sets = self.rule_sets.borrow();
-        let set = sets.iter().find(|set| std::sync::Arc::ptr_eq(&set.program, &program));
+        let set = sets.iter().find(|set| Arc::ptr_eq(&set.program, &program));
         set.cloned().ok_or(Unfit::NoRules)
     }
 
@@ -63,9 +66,18 @@ impl Reloads {
 
     /// The same for a rules file.
     pub(super) fn draft_at(&self, path: PathBuf, text: String) -> Result<Draft, Unfit> {
-        if !self.rule_sets.borrow().iter().any(|set| set.path == path) {
-            return Err(Unfit::NoRules);
-        }
+        let before =
+            self.rule_sets.borrow().iter().find(|set| set.path == path).map(|set| set.source.clone());
+        self.draft_of(path, text, before.ok_or(Unfit::NoRules)?)
+    }
+
+    /// The same for the configuration itself.
+    pub(super) fn draft_configuration(&self, text: String) -> Result<Draft, Unfit> {
+        let before = self.source.borrow().clone();
+        self.draft_of(self.config.clone(), text, before)
+    }
+
+    fn draft_of(&self, path: PathBuf, text: String, before: Arc<str>) -> Result<Draft, Unfit> {
         if let Some(changed) = changed_file(&self.files.borrow()) {
             return Err(Unfit::Changed(changed.to_owned()));
         }
@@ -75,24 +87,22 @@ impl Reloads {
             .borrow()
             .with_plan(|plan| Plan::load_instead(self.config(), Some(plan), instead))
             .map_err(Unfit::Wrong)?;
-        Ok(Draft { loaded, path, text })
+        Ok(Draft { loaded, path, text, before })
     }
 
-    /// Writes the rules to their file, and lets them serve.
+    /// Writes the text to its file, and lets it serve.
     pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
-        let Draft { loaded, path, text } = draft;
-        let before =
-            self.rule_sets.borrow().iter().find(|set| set.path == path).map(|set| set.source.clone());
+        let Draft { loaded, path, text, before } = draft;
         write(&path, &text).map_err(Unpublished::Unwritable)?;
         self.take(loaded, by).map_err(|refused| {
             let fault = match refused {
                 Refused::System(fault) => fault,
                 Refused::Files(_) => "the configuration is wrong".to_owned(),
             };
-            match before.map_or(Ok(()), |before| write(&path, &before)) {
+            match write(&path, &before) {
                 Ok(()) => Unpublished::Refused(fault),
                 Err(error) => Unpublished::Refused(format!(
-                    "{fault}; and `{}` has the new rules, for it could not be written back: {error}",
+                    "{fault}; and `{}` has the new text, for it could not be written back: {error}",
                     path.display()
                 )),
             }

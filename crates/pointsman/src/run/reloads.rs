@@ -20,6 +20,8 @@ pub(super) struct Reloads {
     pub(super) log: Option<AccessLog>,
     pub(super) config: PathBuf,
     pub(super) files: RefCell<Vec<WatchedFile>>,
+    /// The text of the configuration that serves.
+    pub(super) source: RefCell<Arc<str>>,
     /// The rules that serve, as they were read.
     pub(super) rule_sets: RefCell<Vec<RuleSet>>,
     pub(super) history: RefCell<History>,
@@ -121,7 +123,7 @@ impl Reloads {
     }
 
     /// Whether something may change.
-    fn is_free(&self) -> Result<(), Refused> {
+    pub(super) fn is_free(&self) -> Result<(), Refused> {
         if !self.is_held.get() {
             return Ok(());
         }
@@ -134,7 +136,7 @@ impl Reloads {
     pub(super) fn take(&self, loaded: Loaded, by: By) -> Result<Reloaded, Refused> {
         self.is_free()?;
         notice::warnings(&loaded);
-        let Loaded { plan, files, warnings, rule_sets, .. } = loaded;
+        let Loaded { plan, source, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
@@ -149,6 +151,7 @@ impl Reloads {
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
                 *self.rule_sets.borrow_mut() = rule_sets;
+                *self.source.borrow_mut() = source;
                 notice::listening(&switch);
                 notice(&format!("reloaded generation={generation}"));
                 difference::say(replaced);

@@ -14,7 +14,7 @@ use pointsman_config::Plan;
 use pointsman_net::{Line, PARCEL_SOCKETS_MAX};
 use pointsman_relay::Switch;
 
-use super::legacy::{END, Keys, PREDECESSOR, READY, admin_text, socket_text, tickets_text};
+use super::legacy::{END, Keys, PREDECESSOR, READY, admin_text, server_text, socket_text, tickets_text};
 use super::notice::notice;
 
 /// How this process was started.
@@ -175,6 +175,7 @@ fn parcels(
     if let Some(admin) = admin {
         parcels.push_back((admin_text(&admin.asked().to_string()), vec![admin.socket()?]));
     }
+    parcels.extend(switch.by_hand().iter().map(|set| (server_text(set), Vec::new())));
     parcels.push_back((END.to_owned(), Vec::new()));
     Ok(parcels)
 }

@@ -56,7 +56,7 @@ fn pool(pool: &Pool, switch: &Switch) -> Value {
     });
     json!({
         "name": &*pool.name,
-        "balance": if pool.balancing.hash.is_some() { "hash" } else { pool.balancing.algorithm.name() },
+        "balance": pool.balancing.name(),
         "servers": servers.collect::<Vec<_>>(),
     })
 }

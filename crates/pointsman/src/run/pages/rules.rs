@@ -7,10 +7,11 @@ use pointsman_admin::{Page, Request};
 use pointsman_config::{Colour, RuleSet};
 use serde_json::{Value, json};
 
-use super::{SwitchPages, colour, compare, findings, members, undone, wrong};
+use super::changes::{seen, unpublished};
+use super::{SwitchPages, colour, compare, findings, undone};
 use crate::replay::stand::Rules;
 use crate::run::history::{By, Version};
-use crate::run::publishing::{Draft, Unfit, Unpublished};
+use crate::run::publishing::Draft;
 
 impl SwitchPages {
     /// The rules of a listener as they serve.
@@ -40,30 +41,21 @@ impl SwitchPages {
     /// Other rules in their place, if those are still what the client thinks.
     pub(super) async fn publish_rules(&self, mut request: Request) -> Page {
         let dry_run = request.says("dry_run");
-        let set = match self.reloads.rules_of(&request.name) {
+        let set = match self.reloads.rules_of(request.name()) {
             Ok(set) => set,
             Err(unfit) => return self.unfit(unfit, colour(&request)),
         };
         let version = set.version();
-        match request.if_match.as_deref() {
-            None if !dry_run => {
-                let detail =
-                    "`If-Match` must say which rules these take the place of: the `ETag` of what serves";
-                return Page::problem_with(428, detail, members(json!({ "rules_version": version })));
-            }
-            Some(given) if !matches(given, &version) => {
-                let detail =
-                    "other rules serve than `If-Match` says: read them, and put yours in their place";
-                let page = Page::problem_with(412, detail, members(json!({ "rules_version": version })));
-                return page.with_version(&version);
-            }
-            _ => {}
+        if (!dry_run || request.if_match.is_some())
+            && let Err(page) = seen(&request, "rules_version", &version)
+        {
+            return page;
         }
         let text = match text_of(&mut request) {
             Ok(text) => text,
             Err(page) => return page,
         };
-        match self.reloads.draft(&request.name, text) {
+        match self.reloads.draft(request.name(), text) {
             Ok(draft) if dry_run => self.compared(draft, &request).await,
             Ok(draft) => self.published(draft, &request, request.parameter("why").unwrap_or_default()),
             Err(unfit) => self.unfit(unfit, colour(&request)),
@@ -72,7 +64,7 @@ impl SwitchPages {
 
     /// What is wrong with rules.
     pub(super) fn validate_rules(&self, mut request: Request) -> Page {
-        let draft = text_of(&mut request).map(|text| self.reloads.draft(&request.name, text));
+        let draft = text_of(&mut request).map(|text| self.reloads.draft(request.name(), text));
         match draft {
             Ok(Ok(draft)) => Page::json(&json!({
                 "version": 1,
@@ -86,7 +78,7 @@ impl SwitchPages {
 
     /// What rules would decide otherwise.
     pub(super) async fn compare_rules(&self, mut request: Request) -> Page {
-        let draft = text_of(&mut request).map(|text| self.reloads.draft(&request.name, text));
+        let draft = text_of(&mut request).map(|text| self.reloads.draft(request.name(), text));
         match draft {
             Ok(Ok(draft)) => self.compared(draft, &request).await,
             Ok(Err(unfit)) => self.unfit(unfit, colour(&request)),
@@ -117,13 +109,13 @@ impl SwitchPages {
     pub(super) fn restore_version(&self, request: &Request) -> Page {
         let found = {
             let history = self.reloads.history.borrow();
-            let version = request.name.parse().ok().and_then(|number| history.version(number));
+            let version = request.name().parse().ok().and_then(|number| history.version(number));
             version.map(|version| (version.path.clone(), version.text.to_string()))
         };
-        let Some((path, text)) = found else { return no_version(&request.name) };
+        let Some((path, text)) = found else { return no_version(request.name()) };
         let why = match request.parameter("why") {
-            Some(why) => format!("restores {}: {why}", request.name),
-            None => format!("restores {}", request.name),
+            Some(why) => format!("restores {}: {why}", request.name()),
+            None => format!("restores {}", request.name()),
         };
         match self.reloads.draft_at(path, text) {
             Ok(draft) => self.published(draft, request, &why),
@@ -146,11 +138,7 @@ impl SwitchPages {
                 }))
                 .with_version(&version)
             }
-            Err(Unpublished::Unwritable(error)) => {
-                let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
-                Page::problem(500, detail)
-            }
-            Err(Unpublished::Refused(fault)) => Page::problem(422, format!("nothing has changed: {fault}")),
+            Err(unpublished) => self::unpublished(unpublished, &path),
         }
     }
 
@@ -161,20 +149,6 @@ impl SwitchPages {
         match compared.await {
             Ok(compared) => Page::json(&compared),
             Err(why) => undone(why),
-        }
-    }
-
-    fn unfit(&self, unfit: Unfit, colour: Colour) -> Page {
-        match unfit {
-            Unfit::NoListener => Page::problem(404, "there is no such listener: `/api/v1/plan` names them"),
-            Unfit::NoRules => {
-                Page::problem(409, "the listener has no rules: name a file with `rules` in the configuration")
-            }
-            Unfit::Changed(path) => Page::problem(
-                409,
-                format!("`{}` has changed since it was read: reload first, or undo that", path.display()),
-            ),
-            Unfit::Wrong(problems) => wrong(&problems, colour, &self.configuration()),
         }
     }
 
@@ -217,35 +191,7 @@ fn no_version(number: &str) -> Page {
     Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
 }
 
-/// Whether `If-Match` names a version (RFC 9110 section 13.1.1).
-fn matches(given: &str, version: &str) -> bool {
-    given
-        .split(',')
-        .map(str::trim)
-        .any(|tag| tag == "*" || tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) == Some(version))
-}
-
 fn text_of(request: &mut Request) -> Result<String, Page> {
     let body = std::mem::take(&mut request.body);
     pointsman_config::text(body).map_err(|error| Page::problem(400, format!("the body is no text: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn versions_are_named_in_quotes() {
-        for (given, expected) in [
-            ("\"ab\"", true),
-            ("*", true),
-            ("\"cd\", \"ab\"", true),
-            ("\"cd\"", false),
-            ("ab", false),
-            ("W/\"ab\"", false),
-            ("", false),
-        ] {
-            assert_eq!(matches(given, "ab"), expected, "{given}");
-        }
-    }
 }

@@ -1,0 +1,243 @@
+//! What can be asked: one table, from which requests are told apart, and the description of the API is made.
+
+use crate::route::{Body, Call, Needs, Parameter, ParameterKind, Route};
+
+const TEXT: &str = "text/plain";
+const JSON: &str = "application/json";
+const COLOUR: Parameter = Parameter {
+    name: "colour",
+    kind: ParameterKind::Flag,
+    doc: "Texts for people have colours for a terminal.",
+};
+const WHY: Parameter =
+    Parameter { name: "why", kind: ParameterKind::Text, doc: "The reason, kept with the version." };
+const RULES: Body = Body { media_type: TEXT, doc: "The rules as text.", bytes_max: 4 * 1024 * 1024 };
+const STATE: Body = Body {
+    media_type: JSON,
+    doc: "What is to hold from now on: `state` is `enabled`, `draining` or `disabled`.",
+    bytes_max: 64 * 1024,
+};
+const SERVER: Body = Body {
+    media_type: JSON,
+    doc: "The keys of the server as the configuration knows them (`address`, `weight`, ...), but for its name.",
+    bytes_max: 64 * 1024,
+};
+const SERVER_CHANGES: Body = Body {
+    media_type: JSON,
+    doc: "Those keys of the server that are to be other; null takes one away (RFC 7396).",
+    bytes_max: 64 * 1024,
+};
+const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
+const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
+const DRAINS: (u16, &str) = (503, "It drains.");
+const NO_POOL: (u16, &str) = (404, "There is no such pool, or no such server.");
+const RULES_VERSION: &str = "The version of the rules that serve, in quotes; not needed with `dry_run`.";
+const CONFIGURATION_VERSION: &str = "The version of the configuration that serves, in quotes.";
+/// What a change of the configuration is refused for.
+const CONFIGURATION_REFUSALS: &[(u16, &str)] = &[
+    NO_POOL,
+    (
+        409,
+        "A file has changed since it was read, or the configuration is written in a way that cannot be changed here.",
+    ),
+    (412, "Another configuration serves than `If-Match` says; `configuration_version` says which."),
+    (422, "The configuration would be wrong; `findings` and `text` say where."),
+    (428, "`If-Match` is missing."),
+    (500, "The configuration cannot be written."),
+    DRAINS,
+];
+const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
+
+/// Reads something.
+const fn get(path: &'static str, call: Call, summary: &'static str) -> Route {
+    Route {
+        method: "GET",
+        path,
+        needs: Needs::Read,
+        call,
+        summary,
+        query: &[],
+        if_match: None,
+        body: None,
+        media_type: JSON,
+        refusals: &[],
+    }
+}
+
+/// Changes something.
+const fn change(method: &'static str, path: &'static str, call: Call, summary: &'static str) -> Route {
+    Route { method, needs: Needs::Change, ..get(path, call, summary) }
+}
+
+pub(crate) static ROUTES: &[Route] = &[
+    Route { media_type: TEXT, ..get("/metrics", Call::Metrics, "Metrics in Prometheus' text format.") },
+    Route {
+        media_type: TEXT,
+        refusals: &[DRAINS],
+        ..get("/health", Call::Health, "Whether the switch serves.")
+    },
+    get("/api/v1/openapi.json", Call::OpenApi, "This description."),
+    Route {
+        query: &[
+            Parameter {
+                name: "dry_run",
+                kind: ParameterKind::Flag,
+                doc: "Changes nothing, and says what the rules on disk decide otherwise than those that serve.",
+            },
+            COLOUR,
+        ],
+        refusals: &[
+            (409, "Another comparison is going on."),
+            (422, "The configuration is wrong; `findings` and `text` say where."),
+            (503, "It drains, or there is no thread for a comparison."),
+            (504, "The comparison takes too long."),
+        ],
+        ..change(
+            "POST",
+            "/api/v1/reload",
+            Call::Reload,
+            "Reads the configuration and its files again, as SIGHUP does, and answers when the new plan serves.",
+        )
+    },
+    get("/api/v1/plan", Call::Plan, "What serves: listeners with their rules, and pools with their servers."),
+    Route {
+        refusals: &[NO_LISTENER],
+        ..get(
+            "/api/v1/listeners/{name}/rules",
+            Call::Rules,
+            "The rules of a listener, their version (also in `ETag`), and how often each decided.",
+        )
+    },
+    Route {
+        query: &[
+            Parameter {
+                name: "dry_run",
+                kind: ParameterKind::Flag,
+                doc: "Changes nothing, and says what these rules decide otherwise than those that serve.",
+            },
+            WHY,
+            COLOUR,
+        ],
+        if_match: Some(RULES_VERSION),
+        body: Some(&RULES),
+        refusals: &[
+            NO_LISTENER,
+            CHANGED,
+            (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
+            WRONG,
+            (428, "`If-Match` is missing."),
+            (500, "The rules file cannot be written."),
+            DRAINS,
+        ],
+        ..change(
+            "PUT",
+            "/api/v1/listeners/{name}/rules",
+            Call::PublishRules,
+            "Puts other rules in the place of those of a listener: they serve at once, and stand in its rules file.",
+        )
+    },
+    Route {
+        query: &[COLOUR],
+        body: Some(&RULES),
+        refusals: &[NO_LISTENER, CHANGED, WRONG],
+        ..change(
+            "POST",
+            "/api/v1/listeners/{name}/rules/validate",
+            Call::ValidateRules,
+            "Says what is wrong with rules for a listener, and changes nothing.",
+        )
+    },
+    Route {
+        query: &[COLOUR],
+        body: Some(&RULES),
+        refusals: &[NO_LISTENER, (409, "As above, or another comparison is going on."), WRONG],
+        ..change(
+            "POST",
+            "/api/v1/listeners/{name}/rules/diff",
+            Call::CompareRules,
+            "Says what rules would decide otherwise than those of a listener that serve, and changes nothing.",
+        )
+    },
+    get(
+        "/api/v1/versions",
+        Call::Versions,
+        "Which rules have served since the switch began: who, when, why, how long.",
+    ),
+    Route {
+        refusals: &[(404, "There is no such version, or no more.")],
+        ..get("/api/v1/versions/{n}", Call::Version, "The text of rules that have served.")
+    },
+    Route {
+        query: &[WHY, COLOUR],
+        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, DRAINS],
+        ..change(
+            "POST",
+            "/api/v1/versions/{n}/restore",
+            Call::RestoreVersion,
+            "Lets rules serve again that have served, and writes them to their rules file.",
+        )
+    },
+    get(
+        "/api/v1/pools",
+        Call::Pools,
+        "Every pool with its servers, how each of them stands, and the version of the configuration (also in `ETag`).",
+    ),
+    Route {
+        refusals: &[NO_POOL],
+        ..get("/api/v1/pools/{pool}", Call::Pool, "A pool with its servers, and how each of them stands.")
+    },
+    Route {
+        refusals: &[NO_POOL],
+        ..get(
+            "/api/v1/pools/{pool}/servers/{server}",
+            Call::Server,
+            "A server, how it stands, and what has become of it lately.",
+        )
+    },
+    Route {
+        query: &[WHY],
+        body: Some(&STATE),
+        refusals: &[NO_POOL, DRAINS],
+        ..change(
+            "PUT",
+            "/api/v1/pools/{pool}/servers/{server}/state",
+            Call::SetServerState,
+            "Sets by hand whether a server gets requests. It survives reloads and upgrades, and no restart.",
+        )
+    },
+    Route {
+        query: &[WHY, COLOUR],
+        if_match: Some(CONFIGURATION_VERSION),
+        body: Some(&SERVER),
+        refusals: CONFIGURATION_REFUSALS,
+        ..change(
+            "PUT",
+            "/api/v1/pools/{pool}/servers/{server}",
+            Call::PutServer,
+            "Adds a server to a pool, or replaces it: it serves at once, and stands in the configuration.",
+        )
+    },
+    Route {
+        query: &[WHY, COLOUR],
+        if_match: Some(CONFIGURATION_VERSION),
+        body: Some(&SERVER_CHANGES),
+        refusals: CONFIGURATION_REFUSALS,
+        ..change(
+            "PATCH",
+            "/api/v1/pools/{pool}/servers/{server}",
+            Call::ChangeServer,
+            "Changes keys of a server, its weight for instance, at once and in the configuration.",
+        )
+    },
+    Route {
+        query: &[WHY, COLOUR],
+        if_match: Some(CONFIGURATION_VERSION),
+        refusals: CONFIGURATION_REFUSALS,
+        ..change(
+            "DELETE",
+            "/api/v1/pools/{pool}/servers/{server}",
+            Call::RemoveServer,
+            "Takes a server out of its pool and of the configuration. What is on its way there goes on.",
+        )
+    },
+];

@@ -1,0 +1,80 @@
+//! What all changes of files have in common: who has seen what they change, and what stands against it.
+
+use std::path::Path;
+
+use pointsman_admin::{Page, Request};
+use pointsman_config::Colour;
+use serde_json::{Map, json};
+
+use super::{SwitchPages, wrong};
+use crate::run::publishing::{Unfit, Unpublished};
+
+/// Whether whoever asks has seen the version that serves, which `key` names in the answer that they have not.
+pub(super) fn seen(request: &Request, key: &str, version: &str) -> Result<(), Page> {
+    let problem = |status, detail| {
+        let member = Map::from_iter([(key.to_owned(), json!(version))]);
+        Page::problem_with(status, detail, member).with_version(version)
+    };
+    match request.if_match.as_deref() {
+        Some(given) if matches(given, version) => Ok(()),
+        Some(_) => Err(problem(412, "another version serves than `If-Match` says: read it, and change that")),
+        None => {
+            Err(problem(428, "`If-Match` must say which version is to be changed: the `ETag` of what serves"))
+        }
+    }
+}
+
+/// Nothing was written, or not for long.
+pub(super) fn unpublished(why: Unpublished, path: &Path) -> Page {
+    match why {
+        Unpublished::Unwritable(error) => {
+            let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
+            Page::problem(500, detail)
+        }
+        Unpublished::Refused(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
+    }
+}
+
+impl SwitchPages {
+    pub(super) fn unfit(&self, unfit: Unfit, colour: Colour) -> Page {
+        match unfit {
+            Unfit::NoListener => Page::problem(404, "there is no such listener: `/api/v1/plan` names them"),
+            Unfit::NoRules => {
+                Page::problem(409, "the listener has no rules: name a file with `rules` in the configuration")
+            }
+            Unfit::Changed(path) => Page::problem(
+                409,
+                format!("`{}` has changed since it was read: reload first, or undo that", path.display()),
+            ),
+            Unfit::Wrong(problems) => wrong(&problems, colour, &self.configuration()),
+        }
+    }
+}
+
+/// Whether `If-Match` names a version (RFC 9110 section 13.1.1).
+fn matches(given: &str, version: &str) -> bool {
+    given
+        .split(',')
+        .map(str::trim)
+        .any(|tag| tag == "*" || tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')) == Some(version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn versions_are_named_in_quotes() {
+        for (given, expected) in [
+            ("\"ab\"", true),
+            ("*", true),
+            ("\"cd\", \"ab\"", true),
+            ("\"cd\"", false),
+            ("ab", false),
+            ("W/\"ab\"", false),
+            ("", false),
+        ] {
+            assert_eq!(matches(given, "ab"), expected, "{given}");
+        }
+    }
+}
