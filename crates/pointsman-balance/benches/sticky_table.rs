@@ -1,11 +1,11 @@
-//! The table of sticky exceptions: what an entry takes of memory, and what a look at it costs, empty, small and with a
+//! The table of sticky clients: what an entry takes of memory, and what a look at it costs, empty, small and with a
 //! million clients in it.
 #![expect(clippy::print_stdout, reason = "what a benchmark finds is told there")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use pointsman_balance::{STICKY_ENTRY_BYTES, StickyHash, StickyTable};
+use pointsman_balance::{STICKY_ENTRY_BYTES, StickyHash, StickyTable, Whereabouts};
 
 const LOOKS: u32 = 2_000_000;
 
@@ -18,7 +18,7 @@ fn main() {
         [(1 << 16, 0), (1 << 16, 1000), (1 << 16, 40_000), (1 << 20, 700_000), (1_500_000, 1_000_000)]
     {
         let table = StickyTable::new(room, 1800);
-        (0..clients).for_each(|number| table.put(client(number), number % 8, 1));
+        (0..clients).for_each(|number| table.put(client(number), number % 8, Whereabouts::Home, 1));
         // Hashed before, and in an order that no cache guesses.
         let known: Vec<_> =
             (0..LOOKS).map(|look| client(look.wrapping_mul(2_654_435_761) % clients.max(1))).collect();

@@ -13,6 +13,7 @@ mod picker;
 mod response_time;
 mod retry_budget;
 mod sticky;
+mod sticky_choice;
 mod sticky_table;
 
 pub use algorithm::Algorithm;
@@ -26,4 +27,5 @@ pub use picker::Picker;
 pub use response_time::ResponseTime;
 pub use retry_budget::{RETRY_WINDOW_S, RetryBudget, SecondCount};
 pub use sticky::{StickyHash, rendezvous};
-pub use sticky_table::{STICKY_ENTRY_BYTES, StickyEntry, StickyTable};
+pub use sticky_choice::{StickyServers, sticky_number};
+pub use sticky_table::{Kept, STICKY_ENTRY_BYTES, StickyEntry, StickyTable, Whereabouts};

@@ -1,5 +1,7 @@
-//! Clients that do not stand where their hash says, and the servers that they stay with instead: a bounded table that
-//! all threads read and write without a lock.
+//! Sticky clients, and the servers that they stay with: a bounded table that all threads read and write without a lock.
+//!
+//! Most clients stand where their hash says, and lose nothing when they are forgotten. So they make room for those that
+//! do not.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -9,26 +11,52 @@ pub const STICKY_ENTRY_BYTES: usize = size_of::<Slot>();
 /// A client has two sets of so many places to stand in: four times sixteen bytes are what a processor reads at once.
 const WAYS: usize = 4;
 
-/// One client that stays with a server which is not the one of its hash.
+/// Where a sticky client is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Where its hash says: who forgets it finds it there again.
+    Home,
+    /// Elsewhere: its server was down, or the servers were others when it came.
+    Away,
+}
+
+/// One client, and the server that it stays with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StickyEntry {
     /// The client's hash.
     pub client: u64,
     /// The server, as it was put in.
     pub server: u32,
+    /// Where that is for the client, as far as anybody has looked.
+    pub whereabouts: Whereabouts,
     /// When the client was last seen, within a sixteenth of the time that it may be idle.
     pub used_s: u32,
 }
 
-/// The table. Where there is no room for a client, the one goes that has been idle longest of those that stand in its
-/// places; who is idle for longer than the table says is not there.
+/// A client that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The server that it stays with.
+    pub server: u32,
+    /// Whether it is to be put in again, for it was not for a while.
+    pub is_due: bool,
+}
+
+/// The table. Where there is no room for a client, one goes that is at home, the one that has been idle longest of
+/// those that stand in its places; who is away goes for somebody who is away, too, and for nobody else. Who is idle for
+/// longer than the table says is not there.
 #[derive(Debug)]
 pub struct StickyTable {
-    sets: Box<[[Slot; WAYS]]>,
+    sets: Box<[Set]>,
     idle_s_max: AtomicU32,
-    /// Behind this second nobody is in it. Where there are no exceptions, this is all that is looked at.
+    /// Behind this second nobody is in it. Where it is empty, this is all that is looked at.
     occupied_until_s: AtomicU32,
 }
+
+/// Places that are one line of a processor's cache: to look for a client is to read two of them, whatever the table's size.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Set([Slot; WAYS]);
 
 /// A place in the table.
 ///
@@ -37,8 +65,32 @@ pub struct StickyTable {
 #[derive(Debug, Default)]
 struct Slot {
     mixed: AtomicU64,
-    /// The server and the second after the one in which it was used; 0: nobody stands here.
+    /// The bits of a [`Held`]; 0: nobody stands here.
     held: AtomicU64,
+}
+
+/// The second word of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    server: u32,
+    whereabouts: Whereabouts,
+    used_s: u32,
+}
+
+impl Held {
+    const AWAY: u32 = 1 << 31;
+
+    /// Seconds fit for 68 years.
+    fn bits(self) -> u64 {
+        let away = if self.whereabouts == Whereabouts::Away { Held::AWAY } else { 0 };
+        u64::from(self.server) << 32 | u64::from(self.used_s.saturating_add(1).min(Held::AWAY - 1) | away)
+    }
+
+    fn of_bits(bits: u64) -> Option<Held> {
+        let (server, low) = ((bits >> 32) as u32, bits as u32);
+        let whereabouts = if low & Held::AWAY == 0 { Whereabouts::Home } else { Whereabouts::Away };
+        Some(Held { server, whereabouts, used_s: (low & !Held::AWAY).checked_sub(1)? })
+    }
 }
 
 impl StickyTable {
@@ -62,103 +114,143 @@ impl StickyTable {
         self.occupied_until_s.fetch_max(last_s.max().unwrap_or(0), Relaxed);
     }
 
-    /// The server that a client stays with, if it is an exception. It is seen now.
+    /// The server that a client stays with, if it is known.
     #[inline]
     #[must_use]
-    pub fn server_of(&self, client: u64, now_s: u32) -> Option<u32> {
+    pub fn server_of(&self, client: u64, now_s: u32) -> Option<Kept> {
         if self.occupied_until_s.load(Relaxed) < now_s.max(1) {
             return None;
         }
         self.find(client, now_s)
     }
 
-    /// Notes that a client stays with a server from now on.
-    pub fn put(&self, client: u64, server: u32, now_s: u32) {
-        let until_s = now_s.saturating_add(self.idle_s_max.load(Relaxed));
-        self.occupied_until_s.fetch_max(until_s.max(1), Relaxed);
-        let places = || self.places(client).into_iter().flatten();
+    /// Notes that a client stays with a server from now on, where there is room for it.
+    pub fn put(&self, client: u64, server: u32, whereabouts: Whereabouts, now_s: u32) {
+        let places = || self.places(client).into_iter().flat_map(|set| &set.0);
         let own = places().find(|slot| slot.entry().is_some_and(|entry| entry.client == client));
         // An empty place, in the set that has more of them; otherwise that of who was idle longest.
-        let taken = |set: &[Slot; WAYS]| set.iter().filter(|slot| slot.used() > 0).count();
         let ranked = |set| {
-            let taken: usize = taken(set);
-            set.iter().map(move |slot| (slot.used(), taken, slot))
+            let taken = self.taken(set, now_s);
+            set.0.iter().map(move |slot| (self.rank(slot, now_s), taken, slot))
         };
         let best = || {
             let ranked = self.places(client).into_iter().flat_map(ranked);
-            ranked.min_by_key(|(used, taken, _)| (*used, *taken)).map(|(_, _, slot)| slot)
+            let best = ranked.min_by_key(|(rank, taken, _)| (*rank, *taken));
+            best.filter(|(rank, ..)| whereabouts == Whereabouts::Away || rank.0 < Rank::AWAY)
         };
-        if let Some(slot) = own.or_else(best) {
-            slot.held.store(held(server, now_s), Relaxed);
-            slot.mixed.store(client ^ mask(server), Relaxed);
+        let Some(slot) = own.or_else(|| best().map(|(_, _, slot)| slot)) else { return };
+        let until_s = now_s.saturating_add(self.idle_s_max.load(Relaxed)).max(1);
+        // All threads read it: it is written once a second, and not for each client.
+        if self.occupied_until_s.load(Relaxed) < until_s {
+            self.occupied_until_s.fetch_max(until_s, Relaxed);
         }
+        slot.held.store(Held { server, whereabouts, used_s: now_s }.bits(), Relaxed);
+        slot.mixed.store(client ^ mask(server), Relaxed);
     }
 
     /// All that are in it. The table goes on changing meanwhile.
     pub fn entries(&self, now_s: u32) -> impl Iterator<Item = StickyEntry> {
-        self.slots().filter_map(Slot::entry).filter(move |entry| self.is_there(entry, now_s))
+        self.entries_from(0, now_s).map(|(_, entry)| entry)
+    }
+
+    /// The same from a place of the table on, each with its own.
+    pub fn entries_from(&self, from: usize, now_s: u32) -> impl Iterator<Item = (usize, StickyEntry)> {
+        let entries = self.slots().enumerate().skip(from);
+        entries
+            .filter_map(|(at, slot)| Some((at, slot.entry()?)))
+            .filter(move |(_, entry)| self.is_there(entry.used_s, now_s))
     }
 
     /// Forgets those that `which` says, and tells how many they were.
     pub fn forget(&self, which: impl Fn(&StickyEntry) -> bool, now_s: u32) -> usize {
         let mut forgotten = 0;
-        for slot in self.slots() {
-            if slot.entry().is_some_and(|entry| self.is_there(&entry, now_s) && which(&entry)) {
-                slot.held.store(0, Relaxed);
+        self.look_again(now_s, |entry| match which(entry) {
+            true => {
                 forgotten += 1;
+                None
             }
-        }
+            false => Some(entry.whereabouts),
+        });
         forgotten
     }
 
-    fn find(&self, client: u64, now_s: u32) -> Option<u32> {
+    /// Asks of everybody in it where it is now that the servers are others; nothing: it is forgotten. Who comes meanwhile is
+    /// not disturbed.
+    pub fn look_again(&self, now_s: u32, mut now: impl FnMut(&StickyEntry) -> Option<Whereabouts>) {
+        for slot in self.slots() {
+            let bits = slot.held.load(Relaxed);
+            let Some(entry) = slot.entry_of(bits).filter(|entry| self.is_there(entry.used_s, now_s)) else {
+                continue;
+            };
+            let StickyEntry { server, used_s, .. } = entry;
+            let held = now(&entry).map_or(0, |whereabouts| Held { server, whereabouts, used_s }.bits());
+            if held != bits {
+                // Who was put in since is where it should be.
+                let (Ok(_) | Err(_)) = slot.held.compare_exchange(bits, held, Relaxed, Relaxed);
+            }
+        }
+    }
+
+    fn find(&self, client: u64, now_s: u32) -> Option<Kept> {
         let idle_s_max = self.idle_s_max.load(Relaxed);
-        for slot in self.places(client).into_iter().flatten() {
+        for slot in self.places(client).into_iter().flat_map(|set| &set.0) {
             let Some(entry) = slot.entry().filter(|entry| entry.client == client) else { continue };
             let idle_s = now_s.saturating_sub(entry.used_s);
-            if idle_s > idle_s_max {
-                return None;
-            }
             // Not at each request: a line that is written is one that other threads must fetch.
-            if idle_s > idle_s_max / 16 {
-                slot.held.store(held(entry.server, now_s), Relaxed);
-                self.occupied_until_s.fetch_max(now_s.saturating_add(idle_s_max), Relaxed);
-            }
-            return Some(entry.server);
+            let is_due = idle_s > idle_s_max / 16;
+            return (idle_s <= idle_s_max).then_some(Kept { server: entry.server, is_due });
         }
         None
     }
 
-    fn is_there(&self, entry: &StickyEntry, now_s: u32) -> bool {
-        now_s.saturating_sub(entry.used_s) <= self.idle_s_max.load(Relaxed)
+    fn is_there(&self, used_s: u32, now_s: u32) -> bool {
+        now_s.saturating_sub(used_s) <= self.idle_s_max.load(Relaxed)
+    }
+
+    /// Who goes first where there is no room: the least.
+    fn rank(&self, slot: &Slot, now_s: u32) -> (u8, u32) {
+        match Held::of_bits(slot.held.load(Relaxed)) {
+            Some(held) if self.is_there(held.used_s, now_s) => match held.whereabouts {
+                Whereabouts::Home => (Rank::HOME, held.used_s),
+                Whereabouts::Away => (Rank::AWAY, held.used_s),
+            },
+            _ => (Rank::EMPTY, 0),
+        }
+    }
+
+    fn taken(&self, set: &Set, now_s: u32) -> usize {
+        set.0.iter().filter(|slot| self.rank(slot, now_s).0 != Rank::EMPTY).count()
     }
 
     /// The two sets in which a client may stand: that of two one is full is seldom, until most are.
-    fn places(&self, client: u64) -> [&[Slot; WAYS]; 2] {
+    fn places(&self, client: u64) -> [&Set; 2] {
         let scale = |bits: u64| ((u128::from(bits) * self.sets.len() as u128) >> 32) as usize;
         [client >> 32, client & u64::from(u32::MAX)].map(|bits| &self.sets[scale(bits)])
     }
 
     fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.sets.iter().flatten()
+        self.sets.iter().flat_map(|set| &set.0)
     }
+}
+
+/// What stands in a place, by what it is worth.
+struct Rank;
+
+impl Rank {
+    const EMPTY: u8 = 0;
+    const HOME: u8 = 1;
+    const AWAY: u8 = 2;
 }
 
 impl Slot {
-    /// The second after the one in which it was used; 0: it is empty.
-    fn used(&self) -> u32 {
-        self.held.load(Relaxed) as u32
-    }
-
     fn entry(&self) -> Option<StickyEntry> {
-        let held = self.held.load(Relaxed);
-        let (server, used_s) = ((held >> 32) as u32, (held as u32).checked_sub(1)?);
-        Some(StickyEntry { client: self.mixed.load(Relaxed) ^ mask(server), server, used_s })
+        self.entry_of(self.held.load(Relaxed))
     }
-}
 
-fn held(server: u32, now_s: u32) -> u64 {
-    u64::from(server) << 32 | u64::from(now_s.saturating_add(1))
+    fn entry_of(&self, held: u64) -> Option<StickyEntry> {
+        let Held { server, whereabouts, used_s } = Held::of_bits(held)?;
+        Some(StickyEntry { client: self.mixed.load(Relaxed) ^ mask(server), server, whereabouts, used_s })
+    }
 }
 
 /// Spreads a server's number over a word, each to another one: the factor is odd.
@@ -184,6 +276,19 @@ mod tests {
         let mut hasher = SipHasher13::new();
         hasher.write_u32(number);
         hasher.finish()
+    }
+
+    fn put(table: &StickyTable, client: u64, server: u32, now_s: u32) {
+        table.put(client, server, Whereabouts::Away, now_s);
+    }
+
+    /// The server of a client that comes.
+    fn see(table: &StickyTable, client: u64, now_s: u32) -> Option<u32> {
+        let kept = table.server_of(client, now_s)?;
+        if kept.is_due {
+            put(table, client, kept.server, now_s);
+        }
+        Some(kept.server)
     }
 
     #[derive(Clone, Debug)]
@@ -212,11 +317,11 @@ mod tests {
             map.retain(|_, (_, used_s)| now_s - *used_s <= IDLE_S_MAX);
             match *step {
                 Step::Put(number, server) => {
-                    table.put(client(number), server, now_s);
+                    put(table, client(number), server, now_s);
                     map.insert(number, (server, now_s));
                 }
                 Step::Ask(number) => {
-                    let (found, known) = (table.server_of(client(number), now_s), map.get_mut(&number));
+                    let (found, known) = (see(table, client(number), now_s), map.get_mut(&number));
                     match known {
                         Some((server, used_s)) if found.is_some() || is_roomy => {
                             prop_assert_eq!(found, Some(*server));
@@ -263,9 +368,9 @@ mod tests {
     fn the_one_that_was_idle_longest_makes_room() {
         // One set, twice.
         let table = StickyTable::new(4, IDLE_S_MAX);
-        (0..4).for_each(|number| table.put(client(number), number, number));
-        assert_eq!(table.server_of(client(0), 20), Some(0));
-        table.put(client(9), 9, 21);
+        (0..4).for_each(|number| put(&table, client(number), number, number));
+        assert_eq!(see(&table, client(0), 20), Some(0));
+        put(&table, client(9), 9, 21);
         let mut left: Vec<_> = table.entries(21).map(|entry| entry.server).collect();
         left.sort_unstable();
         assert_eq!(left, [0, 2, 3, 9]);
@@ -274,28 +379,28 @@ mod tests {
     #[test]
     fn a_client_that_comes_stays_and_one_that_does_not_is_forgotten() {
         let table = StickyTable::new(64, IDLE_S_MAX);
-        table.put(client(1), 7, 0);
-        table.put(client(2), 8, 0);
-        assert!((0..50).all(|look| table.server_of(client(1), look * 60) == Some(7)));
-        assert_eq!(table.server_of(client(2), IDLE_S_MAX + 1), None);
-        assert_eq!(table.server_of(client(1), 49 * 60 + IDLE_S_MAX + 7), None);
+        put(&table, client(1), 7, 0);
+        put(&table, client(2), 8, 0);
+        assert!((0..50).all(|look| see(&table, client(1), look * 60) == Some(7)));
+        assert_eq!(see(&table, client(2), IDLE_S_MAX + 1), None);
+        assert_eq!(see(&table, client(1), 49 * 60 + IDLE_S_MAX + 7), None);
         assert_eq!(table.entries(49 * 60 + IDLE_S_MAX + 7).count(), 0);
     }
 
     #[test]
     fn a_longer_time_holds_at_once() {
         let table = StickyTable::new(64, IDLE_S_MAX);
-        table.put(client(1), 7, 0);
+        put(&table, client(1), 7, 0);
         table.set_idle_s_max(1000);
-        assert_eq!(table.server_of(client(1), 900), Some(7));
+        assert_eq!(see(&table, client(1), 900), Some(7));
     }
 
     #[test]
     fn three_quarters_full_it_has_nearly_all() {
         let table = StickyTable::new(1 << 14, IDLE_S_MAX);
         let clients = 3 << 12;
-        (0..clients).for_each(|number| table.put(client(number), number, 0));
-        let kept = (0..clients).filter(|&number| table.server_of(client(number), 0) == Some(number)).count();
+        (0..clients).for_each(|number| put(&table, client(number), number, 0));
+        let kept = (0..clients).filter(|&number| see(&table, client(number), 0) == Some(number)).count();
         assert!(kept > clients as usize * 97 / 100, "{kept} of {clients}");
     }
 
@@ -309,9 +414,9 @@ mod tests {
                 let table = &table;
                 scope.spawn(move || {
                     for step in 0..20_000u32 {
-                        let (put, asked) = ((step + thread * 5) % 24, (step * 7 + thread) % 24);
-                        table.put(client(put), server(put), step / 100);
-                        if let Some(found) = table.server_of(client(asked), step / 100) {
+                        let (new, asked) = ((step + thread * 5) % 24, (step * 7 + thread) % 24);
+                        put(table, client(new), server(new), step / 100);
+                        if let Some(found) = see(table, client(asked), step / 100) {
                             assert_eq!(found, server(asked));
                         }
                     }
@@ -320,8 +425,43 @@ mod tests {
         });
     }
 
+    /// However many come who are at home, who is away stays.
     #[test]
-    fn an_entry_takes_sixteen_bytes() {
+    fn who_is_at_home_makes_room() {
+        let table = StickyTable::new(64, IDLE_S_MAX);
+        (0..20).for_each(|number| put(&table, client(number), number, 0));
+        for number in 100..10_000 {
+            table.put(client(number), number, Whereabouts::Home, 1);
+        }
+        assert!((0..20).all(|number| see(&table, client(number), 2) == Some(number)));
+        assert_eq!(table.entries(2).count(), 64);
+        // Who is looked at again, and found at home, makes room, too.
+        table.look_again(2, |_| Some(Whereabouts::Home));
+        for number in 10_000..20_000 {
+            table.put(client(number), number, Whereabouts::Home, 3);
+        }
+        assert!((0..20).all(|number| see(&table, client(number), 4).is_none()));
+    }
+
+    #[test]
+    fn a_second_look_forgets_and_disturbs_nobody_else() {
+        let table = StickyTable::new(64, IDLE_S_MAX);
+        (0..20).for_each(|number| table.put(client(number), number, Whereabouts::Home, number));
+        table.look_again(20, |entry| (entry.server % 2 == 0).then_some(Whereabouts::Away));
+        let mut left: Vec<_> = table.entries(20).collect();
+        left.sort_unstable_by_key(|entry| entry.server);
+        let expected = (0..20).step_by(2).map(|number| StickyEntry {
+            client: client(number),
+            server: number,
+            whereabouts: Whereabouts::Away,
+            used_s: number,
+        });
+        assert_eq!(left, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_entry_takes_sixteen_bytes_and_four_are_one_line() {
         assert_eq!(STICKY_ENTRY_BYTES, 16);
+        assert_eq!((size_of::<Set>(), align_of::<Set>()), (64, 64));
     }
 }

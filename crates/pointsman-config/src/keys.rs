@@ -187,16 +187,14 @@ pub(crate) static ROOT: Table = Table {
             name: "sticky_entries_max",
             kind: Kind::Integer { min: 0, max: 16_777_216, unit: "clients" },
             default: Default::Integer(65_536),
-            doc: "Sticky clients that are remembered because they stay with another server than their hash says, in \
-                  the whole process; 16 bytes each, taken once a rule is sticky. Where there is no room, who was \
-                  idle longest is forgotten. 0: nobody is remembered. See \
-                  [below](#when-the-server-of-a-sticky-client-is-down).",
+            doc: "Sticky clients that are remembered with their servers, in the whole process; 16 bytes each, taken once \
+                  a rule is sticky. 0: nobody is remembered. See [below](#when-servers-come-and-go).",
         },
         Key {
             name: "sticky_idle_ms_max",
             kind: Kind::Integer { min: 1000, max: DAY_MS, unit: "ms" },
             default: Default::Integer(1_800_000),
-            doc: "How long such a client is remembered after its last request, in whole seconds.",
+            doc: "How long a sticky client is remembered after its last request, in whole seconds.",
         },
         Key {
             name: "zone",
@@ -353,6 +351,14 @@ static LISTENER: Table = Table {
             kind: Kind::Word(FORWARDED_MODES),
             default: Default::Word("off"),
             doc: "What becomes of the Forwarded field (RFC 7239), likewise.",
+        },
+        Key {
+            name: "sticky_scope",
+            kind: Kind::Word(&["target", "listener"]),
+            default: Default::Word("target"),
+            doc: "`target`: stickiness chooses a server inside the target of the rule that decides. `listener`: a client \
+                  stays with the target that a sticky rule first sent it to, wherever other rules route it. See \
+                  [below](#who-stays-with-a-target).",
         },
         Key {
             name: "encoded_slash",

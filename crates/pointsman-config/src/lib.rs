@@ -31,6 +31,7 @@ mod retries;
 mod rules;
 mod section;
 mod spec;
+mod stickiness;
 mod syntax;
 mod tls;
 mod tokens;
@@ -47,7 +48,7 @@ pub use load::Loaded;
 pub use lower::Instead;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, OddNames, OnDown, Pipeline, Plan, Pool, PoolIndex,
-    ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, Target,
+    ProxyProtocol, ProxyVersion, Server, ServerIndex, ServerProtocol, StickyScope, Target,
 };
 pub use problems::{FileProblems, Problems};
 pub use protocol::Protocol;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_balance::Level;
-use pointsman_rules::{Exit, Field, Program, Span, Stickiness, Targets};
+use pointsman_rules::{Exit, Field, Program, Span, Targets};
 use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
@@ -17,7 +17,8 @@ use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
-    Bind, BodyLimits, Listener, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, WatchedFile, tls,
+    Bind, BodyLimits, Listener, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, StickyScope,
+    WatchedFile, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -50,7 +51,7 @@ pub(crate) struct Lowering<'a> {
     /// The plan that is to be replaced.
     previous: Option<&'a Plan>,
     /// What is wrong with the configuration itself.
-    findings: &'a Findings<'a>,
+    pub(crate) findings: &'a Findings<'a>,
     rules: RulesFiles<'a>,
     pool_names: Vec<&'a str>,
     pools_by_name: HashMap<&'a str, PoolIndex>,
@@ -294,9 +295,7 @@ impl<'a> Lowering<'a> {
             (Some(path), Some(program)) => self.named_fields(path, program, spec.odd_names),
             _ => Vec::new(),
         };
-        if let (Some(path), Some(program)) = (&spec.rules, &program) {
-            self.look_at_sessions(path, program, spec);
-        }
+        self.look_at_stickiness(spec, program.as_deref());
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
             let settings = tls::Settings::new(spec, self.folder)?;
@@ -322,6 +321,10 @@ impl<'a> Lowering<'a> {
             proxy_protocol: spec.proxy_protocol,
             x_forwarded: spec.x_forwarded,
             forwarded: spec.forwarded,
+            sticky_scope: match spec.sticky_to_listener_at {
+                Some(_) => StickyScope::Listener,
+                None => StickyScope::Target,
+            },
             encoded_slash: spec.encoded_slash,
             merge_slashes: spec.merge_slashes,
             http2: spec.http2,
@@ -380,29 +383,6 @@ impl<'a> Lowering<'a> {
         });
         let all: BTreeSet<&str> = named.read.union(&named.changed).copied().chain(keys).collect();
         all.into_iter().map(Box::from).collect()
-    }
-
-    /// Warns where rules keep clients by TLS sessions that there are none of, or that nobody can resume.
-    fn look_at_sessions(&self, rules: &Spanned<String>, program: &Program, spec: &ListenerSpec) {
-        if !program.stickinesses().any(|sticky| *sticky == Stickiness::TlsSession) {
-            return;
-        }
-        let rules_name = &rules.value;
-        match &spec.tls {
-            None => self.findings.warning(
-                rules.span,
-                format!(
-                    "`STICKY_ON_TLS_SESSION` in `{rules_name}` keeps nobody: this listener speaks no TLS"
-                ),
-                "set `tls`, or keep clients by `STICKY_ON_IP` or `STICKY_ON_COOKIE`",
-            ),
-            Some(tls) if !tls.tickets => self.findings.warning(
-                rules.span,
-                format!("`STICKY_ON_TLS_SESSION` in `{rules_name}` keeps clients for one connection only"),
-                "with `tickets = false` no session is resumed",
-            ),
-            Some(_) => {}
-        }
     }
 
     fn default_pool(&self, written: &Spanned<String>) -> Option<PoolIndex> {

@@ -46,7 +46,7 @@ pub struct Plan {
     pub own_descriptor_tables: bool,
     /// Keys stickiness hashes and the `pm_route` cookie; random at start where the operator set none.
     pub sticky_key: Option<[u8; 16]>,
-    /// Sticky clients that are remembered because they are not where their hash says.
+    /// Sticky clients that are remembered with their servers.
     pub sticky_entries_max: u32,
     /// How long they are remembered after their last request.
     pub sticky_idle_ms_max: u64,
@@ -95,6 +95,8 @@ pub struct Listener {
     pub x_forwarded: ForwardedMode,
     /// What becomes of the Forwarded field (RFC 7239).
     pub forwarded: ForwardedMode,
+    /// How far stickiness reaches.
+    pub sticky_scope: StickyScope,
     /// What becomes of a path with `%2F` or `%5C` in it.
     pub encoded_slash: EncodedSlash,
     /// Whether runs of slashes in a path count as one.
@@ -253,6 +255,16 @@ pub enum ForwardedMode {
     Replace,
     /// The switch adds none.
     Off,
+}
+
+/// How far stickiness reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StickyScope {
+    /// It chooses a server inside the target of the rule that decides.
+    #[default]
+    Target,
+    /// A client stays with the target that it was first sent to, wherever later rules send it.
+    Listener,
 }
 
 /// What becomes of a path with an encoded slash or backslash.

@@ -77,6 +77,8 @@ pub(crate) struct ListenerSpec {
     pub(crate) proxy_protocol: ProxyProtocol,
     pub(crate) x_forwarded: ForwardedMode,
     pub(crate) forwarded: ForwardedMode,
+    /// Where `sticky_scope` is `"listener"`, if it is.
+    pub(crate) sticky_to_listener_at: Option<Span>,
     pub(crate) encoded_slash: EncodedSlash,
     pub(crate) merge_slashes: bool,
     pub(crate) http2: Http2,
@@ -212,6 +214,8 @@ impl ListenerSpec {
             },
             x_forwarded: forwarded_mode(section.word("x_forwarded")),
             forwarded: forwarded_mode(section.word("forwarded")),
+            sticky_to_listener_at: (section.word("sticky_scope") == "listener")
+                .then(|| section.place("sticky_scope")),
             encoded_slash: match section.word("encoded_slash") {
                 "refuse" => EncodedSlash::Refuse,
                 _ => EncodedSlash::Keep,

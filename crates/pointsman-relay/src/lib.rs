@@ -4,8 +4,8 @@
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
 //! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, `retry_budget.rs`,
-//! and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where a
-//! sticky client stays that is not where its hash says (`exceptions.rs`).
+//! and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where
+//! each sticky client stays (`sticky_clients.rs`, `sticky_targets.rs`).
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
@@ -19,7 +19,6 @@ mod chance;
 mod commit;
 mod decide;
 mod ejection;
-mod exceptions;
 mod exchange;
 mod facts;
 mod failed_handshake;
@@ -55,6 +54,8 @@ mod shard;
 mod shortage;
 mod sockets;
 mod standing;
+mod sticky_clients;
+mod sticky_targets;
 mod stream;
 mod switch;
 mod threads;
@@ -68,11 +69,11 @@ mod upgrade;
 mod upload;
 mod verdict;
 
-pub use exceptions::StickyClient;
 pub use history::{ServerChange, ServerState};
 pub use prober::{HealthChange, HealthNews};
 pub use servers::{ByHand, Leaving, ServerShown};
 pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
+pub use sticky_clients::{StickyClient, StickyCounts, StickyPage};
 pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{Maglev, RouteCookie, StickyHash};
-use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol};
+use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol, Target};
 use pointsman_rules::{DecidedBy, Evidence, Program, Rule, Stickiness};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
@@ -20,6 +20,7 @@ use crate::load::{Places, ServerLoad};
 use crate::pool_state::{PoolState, PoolStates};
 use crate::response_time::SharedResponseTime;
 use crate::standing::{Health, NOT_PROBED, Standing};
+use crate::sticky_targets::{KeptBy, targets_by_number};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
 const NO_RULE: &str = "(default)";
@@ -53,6 +54,8 @@ pub(crate) struct Live {
     pub(crate) bandwidth: LiveBandwidth,
     /// Classes of `limitRate`, by name.
     pub(crate) limits: HashMap<Arc<str>, LiveLimit>,
+    /// Every target by its number, where some listener keeps clients with targets.
+    pub(crate) sticky_targets: HashMap<u32, Target>,
     /// Whether some rule keeps clients by the switch's own cookie. It is host-wide, whatever the port, so
     /// servers behind other listeners must not see it either.
     pub(crate) uses_route_cookie: bool,
@@ -66,6 +69,8 @@ pub(crate) struct LiveListener {
     rules: Vec<Arc<RuleMetrics>>,
     /// What is known of a body before any of it is read, where the rules name something of it.
     pub(crate) unread: Option<Evidence>,
+    /// What clients are known by that stay with a target; nothing where they stay with a server inside it only.
+    pub(crate) keeps: Box<[KeptBy]>,
 }
 
 /// What a listener's connections share.
@@ -187,6 +192,7 @@ impl Registry {
         let pool_states = plan.pools.iter().map(|pool| self.pool_states.of(&pool.name)).collect();
         let sticky = StickyHash::new(key);
         let hash_tables = self.hash_tables.of(&plan.pools, &sticky);
+        let sticky_targets = targets_by_number(&plan, &sticky);
         let mut by_id = vec![None; self.listeners_numbered as usize + 1];
         for (index, listener) in listeners.iter().enumerate() {
             by_id[listener.id.0 as usize] = Some(index);
@@ -204,6 +210,7 @@ impl Registry {
             pools,
             pool_states,
             hash_tables,
+            sticky_targets,
             by_id,
             sockets: HashMap::new(),
             plan,
@@ -230,6 +237,7 @@ impl Registry {
             state,
             rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
             unread: program.filter(|program| !program.payloads.is_empty()).map(Evidence::new),
+            keeps: KeptBy::of(listener),
         }
     }
 

@@ -113,7 +113,7 @@ fn same_states(pool: &LocalPool, live: &Live, index: usize) -> bool {
 }
 
 /// The levels of a pool that has more than one, or looks at how many servers are healthy.
-fn levels(plan: &Pool) -> Option<Levels> {
+pub(crate) fn levels(plan: &Pool) -> Option<Levels> {
     let PoolLimits { zone_threshold_percent, panic_threshold_percent, .. } = plan.limits;
     let has_levels = plan.servers.iter().any(|server| server.level != Level::Local);
     (has_levels || panic_threshold_percent > 0).then(|| Levels {

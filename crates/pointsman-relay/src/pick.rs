@@ -4,16 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-use pointsman_balance::{ClientId, Condition, Hashed, rendezvous, takes_at_its_start};
-use pointsman_config::{Listener, Target};
+use pointsman_balance::{ClientId, Condition, Hashed, RouteCookie, rendezvous, takes_at_its_start};
+use pointsman_config::{Listener, OnDown, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
 
 use crate::commit::HeaderEdits;
-use crate::exceptions::Now;
 use crate::local::{Local, LocalPool, LocalServer};
 use crate::shard::Shard;
 use crate::standing::Newcomer;
+use crate::sticky_clients::Now;
+use crate::sticky_targets::{KeptBy, target_identity};
 
 /// The switch's own cookie.
 pub(crate) const ROUTE_COOKIE: &str = "pm_route";
@@ -78,6 +79,16 @@ impl Choice {
     /// The pool whose servers these are.
     pub(crate) fn pool_name(&self) -> &str {
         self.pool.name()
+    }
+
+    /// What becomes of clients whose server is down.
+    pub(crate) fn on_down(&self) -> OnDown {
+        self.pool.on_down()
+    }
+
+    /// Whether there is a server to try.
+    pub(crate) fn has_any(&self, shard: &Shard) -> bool {
+        self.pick_usable(shard).is_some()
     }
 
     /// The next server to try.
@@ -146,7 +157,7 @@ impl Choice {
             By::Name(server) => Some(server).filter(|&server| usable(server)),
             By::Sticky(client) => {
                 let now = Now { open: &open, usable: &usable, us: now_us };
-                self.pool.stays_with(client, &now, shard.shared.exceptions.get())
+                self.pool.stays_with(client, &now, shard.shared.sticky_clients.get())
             }
             By::Hash(key) => {
                 let server =
@@ -196,10 +207,12 @@ pub(crate) struct Fork<'a> {
     pub(crate) local: &'a Local,
     pub(crate) listener: &'a Listener,
     pub(crate) route: Route<'a>,
+    /// By what clients stay with targets, where they do and what decided leaves them theirs.
+    pub(crate) keeps: &'a [KeptBy],
 }
 
 /// Sets what clients are hashed by for a split apart from what they are hashed by in a pool: no pool's name begins so.
-const SPLIT_SALT: &[u8] = b"\0split";
+pub(crate) const SPLIT_SALT: &[u8] = b"\0split";
 
 impl Fork<'_> {
     /// For a request: by what the client is known by, if the rule asks for it and the request carries what it asks
@@ -211,34 +224,33 @@ impl Fork<'_> {
         view: &RequestView<'_>,
         response: &mut HeaderEdits<'_>,
     ) -> Choice {
-        let live = &self.local.live;
-        match sticky {
-            Stickiness::None => self.by_pool(view),
-            Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
-            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
-            Stickiness::TlsSession => {
-                self.by(view.connection().tls.as_ref().and_then(|tls| tls.session), view)
-            }
-            Stickiness::Field(field) => self.by_field(field, view),
-            Stickiness::Cookie => {
-                let known = view.cookies(ROUTE_COOKIE).find_map(|value| live.route_cookie.open(value));
-                known.map(|id| self.by_key(&id)).unwrap_or_else(|| {
-                    let (id, choice) = self.of_new_client();
-                    response.add("set-cookie", set_cookie(&live.route_cookie.seal(id), view));
-                    choice
-                })
-            }
+        let cookie = &self.local.live.route_cookie;
+        if let Some(kept) = self.of_kept(|sticky, of| known_by(sticky, view, cookie, of).flatten()) {
+            return kept;
         }
+        let known = known_by(sticky, view, cookie, |key| self.of_known(sticky, key));
+        known.unwrap_or_else(|| match sticky {
+            Stickiness::Cookie => {
+                let (id, target, choice) = self.of_new_client();
+                self.keep(sticky, &id, target);
+                response.add("set-cookie", set_cookie(&cookie.seal(id), view));
+                choice
+            }
+            _ => self.by_pool(view),
+        })
     }
 
     /// The same for a connection of which no request is read, and which has no cookies and no session here.
     pub(crate) fn of_connection(&self, sticky: &Stickiness, view: &ConnectionView<'_>) -> Choice {
-        match sticky {
-            Stickiness::None | Stickiness::Cookie | Stickiness::TlsSession => self.by_pool(view),
-            Stickiness::Ip => self.by(view.client_ip().map(address_bytes), view),
-            Stickiness::IpPort => self.by(view.connection().src.map(end_bytes), view),
-            Stickiness::Field(field) => self.by_field(field, view),
-        }
+        self.of_kept(|sticky, of| connection_known_by(sticky, view, of).flatten())
+            .or_else(|| connection_known_by(sticky, view, |key| self.of_known(sticky, key)))
+            .unwrap_or_else(|| self.by_pool(view))
+    }
+
+    fn of_known(&self, sticky: &Stickiness, key: &[u8]) -> Choice {
+        let (target, choice) = self.by_key(key);
+        self.keep(sticky, key, target);
+        choice
     }
 
     /// By what the pool says.
@@ -253,44 +265,40 @@ impl Fork<'_> {
         Choice::new(self.local, target, hash.map_or(By::Turn, By::Hash))
     }
 
-    fn by(&self, key: Option<impl AsRef<[u8]>>, subject: &impl Subject) -> Choice {
-        key.map_or_else(|| self.by_pool(subject), |key| self.by_key(key.as_ref()))
-    }
-
-    fn by_key(&self, key: &[u8]) -> Choice {
+    fn by_key(&self, key: &[u8]) -> (Target, Choice) {
         let sticky = &self.local.live.sticky;
         let target = match self.route {
             Route::To(target) => target,
             Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, key)),
         };
+        (target, self.inside(target, key))
+    }
+
+    /// A sticky client's choice inside a target.
+    pub(crate) fn inside(&self, target: Target, key: &[u8]) -> Choice {
         let pool = self.local.pool(target.pool).name();
-        Choice::new(self.local, target, By::Sticky(sticky.hash(pool.as_bytes(), key)))
+        Choice::new(self.local, target, By::Sticky(self.local.live.sticky.hash(pool.as_bytes(), key)))
     }
 
     /// An id for a client that has none.
-    fn of_new_client(&self) -> (ClientId, Choice) {
+    fn of_new_client(&self) -> (ClientId, Target, Choice) {
         let mut ids = self.shard.client_ids.borrow_mut();
         let now_us = self.shard.clock.round_us();
         let mut id = ids.next_id();
-        let mut choice = self.by_key(&id);
+        let (target, mut choice) = self.by_key(&id);
         for _ in 1..IDS_DRAWN_MAX {
             let By::Sticky(hash) = choice.by else { break };
             if !choice.pool.is_unfit_for_new(hash, now_us) {
                 break;
             }
             let next = ids.next_id();
-            let other = self.by_key(&next);
+            let (other_target, other) = self.by_key(&next);
             // Shares are what they are, whoever drains.
-            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky(_)) {
+            if other_target == target {
                 (id, choice) = (next, other);
             }
         }
-        (id, choice)
-    }
-
-    fn by_field(&self, field: &Field, subject: &impl Subject) -> Choice {
-        with_key(field, subject, address_bytes, |key| self.by_key(key))
-            .unwrap_or_else(|| self.by_pool(subject))
+        (id, target, choice)
     }
 
     /// The target that a hash falls to. It hangs on the names alone, as a server of a pool does: on every node, after
@@ -298,15 +306,47 @@ impl Fork<'_> {
     fn share(&self, shares: &[Share], hash: u64) -> Target {
         let sticky = &self.local.live.sticky;
         let targets = shares.iter().map(|share| self.listener.target(share.target));
-        let identity = |target: Target| {
-            let pool = self.local.pool(target.pool);
-            let server = target.server.and_then(|server| pool.servers.get(server.0 as usize));
-            server.map_or_else(|| sticky.hash(SPLIT_SALT, pool.name().as_bytes()), |server| server.identity)
-        };
+        let identity = |target: Target| target_identity(&self.local.live.plan, sticky, target);
         let weighed =
             targets.clone().zip(shares).map(|(target, share)| (identity(target), share.parts, true));
         let chosen = rendezvous(hash, weighed).unwrap_or_default();
         self.listener.target(shares[chosen].target)
+    }
+}
+
+/// What comes of what a client is known by, if the request carries it.
+fn known_by<T>(
+    sticky: &Stickiness,
+    view: &RequestView<'_>,
+    cookie: &RouteCookie,
+    of: impl Fn(&[u8]) -> T,
+) -> Option<T> {
+    match sticky {
+        Stickiness::None => None,
+        Stickiness::Ip => view.client_ip().map(|address| of(&address_bytes(address))),
+        Stickiness::IpPort => view.connection().src.map(|end| of(&end_bytes(end))),
+        Stickiness::TlsSession => {
+            let session = view.connection().tls.as_ref().and_then(|tls| tls.session);
+            session.map(|session| of(session.as_ref()))
+        }
+        Stickiness::Field(field) => with_key(field, view, address_bytes, of),
+        Stickiness::Cookie => {
+            view.cookies(ROUTE_COOKIE).find_map(|value| cookie.open(value)).map(|id| of(&id))
+        }
+    }
+}
+
+/// The same of a connection.
+fn connection_known_by<T>(
+    sticky: &Stickiness,
+    view: &ConnectionView<'_>,
+    of: impl Fn(&[u8]) -> T,
+) -> Option<T> {
+    match sticky {
+        Stickiness::None | Stickiness::Cookie | Stickiness::TlsSession => None,
+        Stickiness::Ip => view.client_ip().map(|address| of(&address_bytes(address))),
+        Stickiness::IpPort => view.connection().src.map(|end| of(&end_bytes(end))),
+        Stickiness::Field(field) => with_key(field, view, address_bytes, of),
     }
 }
 

@@ -80,7 +80,7 @@ impl Switch {
 
     /// Every server of the live plan, by pool and name.
     pub fn servers_shown(&self) -> HashMap<(Arc<str>, Arc<str>), ServerShown> {
-        let sticky = self.sticky_clients_by_server();
+        let sticky = self.sticky_exceptions_by_server();
         let in_flight = self.in_flight_by_server();
         let mut shown = HashMap::new();
         for (pool, servers) in self.live.pools() {

@@ -18,7 +18,6 @@ use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
 use crate::chance::Chance;
-use crate::exceptions::make_room;
 use crate::facts::SpareFacts;
 use crate::hand_over::{HandOver, StreamCounts};
 use crate::live::{Live, SocketId};
@@ -26,6 +25,7 @@ use crate::local::Local;
 use crate::memory::Buffers;
 use crate::reach::CountedIdle;
 use crate::shortage::{Lack, LastDescriptors, ShortageCounts, Use};
+use crate::sticky_clients::make_room;
 use crate::turn::{HoldQueue, Turns};
 
 /// Ticks of 25 ms between two sweeps of idle connections.
@@ -57,15 +57,18 @@ pub(crate) struct Shared {
     turns: Arc<Turns>,
     /// Open streams of HTTP/2.
     pub(crate) streams: StreamCounts,
-    /// Sticky clients that are not where their hash says; made once some rule is sticky.
-    pub(crate) exceptions: OnceLock<StickyTable>,
+    /// Where sticky clients are; made once some rule is sticky.
+    pub(crate) sticky_clients: OnceLock<StickyTable>,
+    /// The targets of clients that stay with them; made once some listener keeps clients so.
+    pub(crate) sticky_targets: OnceLock<StickyTable>,
 }
 
 impl Shared {
     pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget, threads: usize) -> Shared {
         let holds = Budget::new(live.plan.hold_total_bytes_max, threads);
-        let exceptions = OnceLock::new();
-        make_room(&exceptions, &live.plan);
+        let sticky_clients = OnceLock::new();
+        let sticky_targets = OnceLock::new();
+        make_room(&sticky_clients, &sticky_targets, &live.plan);
         Shared {
             generation: AtomicU64::new(1),
             live: Mutex::new(live),
@@ -79,13 +82,14 @@ impl Shared {
             holds: Arc::new(holds),
             turns: Arc::default(),
             streams: StreamCounts::new(threads),
-            exceptions,
+            sticky_clients,
+            sticky_targets,
         }
     }
 
     /// Readies what is beside the plans for one that is to come.
     pub(crate) fn prepare(&self, plan: &Plan) {
-        make_room(&self.exceptions, plan);
+        make_room(&self.sticky_clients, &self.sticky_targets, plan);
     }
 
     pub(crate) fn generation(&self) -> u64 {

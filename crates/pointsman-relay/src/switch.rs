@@ -18,6 +18,7 @@ use crate::servers::ByHand;
 use crate::shard::{Inbox, ShardStart, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Inherited, SocketLabel, Sockets};
+use crate::sticky_clients::look_again;
 use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
@@ -193,7 +194,11 @@ impl Switch {
         self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
         self.shared.holds.set_bytes_max(live.plan.hold_total_bytes_max);
         self.live = Arc::new(live);
-        self.retired.push(self.shared.publish(self.live.clone()));
+        let previous = self.shared.publish(self.live.clone());
+        if let Some(clients) = self.shared.sticky_clients.get() {
+            look_again(clients, &previous, &self.live, self.now_us());
+        }
+        self.retired.push(previous);
         self.prober.watch(&self.live);
         self.accept_on(&opened);
         for socket in gone {

@@ -138,15 +138,18 @@ impl Session<Tcp> {
             facts.tags.extend(tags);
         }
         exchange.bandwidth = local.live.bandwidth.of_effects(&decision.effects);
-        let (route, sticky) = match decision.outcome {
+        let keeps = &*live.keeps;
+        let (route, sticky, keeps) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
-            Outcome::DefaultPool => (Route::To(default_target(listener)?), &Stickiness::None),
-            Outcome::RouteUnknown { target, .. } => (Route::To(listener.target(target)), &Stickiness::None),
-            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
-                (Route::To(listener.target(*target)), sticky)
+            Outcome::DefaultPool => (Route::To(default_target(listener)?), &Stickiness::None, keeps),
+            Outcome::RouteUnknown { target, .. } => {
+                (Route::To(listener.target(target)), &Stickiness::None, &[][..])
             }
-            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky),
+            Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
+                (Route::To(listener.target(*target)), sticky, keeps)
+            }
+            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky, keeps),
             Outcome::Terminal(Terminal::Discard) => {
                 shard.recorder.hear(&Event::Refused(&self.listener.metrics, Refusal::Rule));
                 return Ok(None);
@@ -156,7 +159,7 @@ impl Session<Tcp> {
                 Terminal::Reject { .. } | Terminal::Redirect { .. } | Terminal::Respond { .. },
             ) => return Err(Fault::Rejected),
         };
-        let choice = Fork { shard, local: &local, listener, route }.of_connection(sticky, &view);
+        let choice = Fork { shard, local: &local, listener, route, keeps }.of_connection(sticky, &view);
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Pool, choice.pool_name().as_bytes());
         }

@@ -120,17 +120,18 @@ impl<'a> Place<'a> {
             return Ok(Decided::Answer(answer));
         }
         exchange.bandwidth = self.local.live.bandwidth.of_effects(&decision.effects);
-        let (route, sticky) = match decision.outcome {
+        let keeps = &*self.live.keeps;
+        let (route, sticky, keeps) = match decision.outcome {
             Outcome::Refused(cause) => return Err(Fault::Unknown(cause)),
             Outcome::Waits => return Err(Fault::Unknown(Cause::Unread)),
-            Outcome::DefaultPool => (Route::To(default_target(self.listener)?), &Stickiness::None),
+            Outcome::DefaultPool => (Route::To(default_target(self.listener)?), &Stickiness::None, keeps),
             Outcome::RouteUnknown { target, .. } => {
-                (Route::To(self.listener.target(target)), &Stickiness::None)
+                (Route::To(self.listener.target(target)), &Stickiness::None, &[][..])
             }
             Outcome::Terminal(Terminal::RouteTo { target, sticky }) => {
-                (Route::To(self.listener.target(*target)), sticky)
+                (Route::To(self.listener.target(*target)), sticky, keeps)
             }
-            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky),
+            Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky, keeps),
             Outcome::Terminal(own) => {
                 if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
                     self.shard
@@ -143,7 +144,7 @@ impl<'a> Place<'a> {
                 };
             }
         };
-        let fork = Fork { shard: self.shard, local: self.local, listener: self.listener, route };
+        let fork = Fork { shard: self.shard, local: self.local, listener: self.listener, route, keeps };
         let choice = fork.of_request(sticky, view, &mut committed.response);
         if !committed.response.is_empty() {
             exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));

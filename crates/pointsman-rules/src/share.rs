@@ -75,6 +75,19 @@ impl Program {
     }
 }
 
+impl fmt::Display for Stickiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stickiness::None => f.write_str("NON_STICKY"),
+            Stickiness::Ip => f.write_str("STICKY_ON_IP"),
+            Stickiness::IpPort => f.write_str("STICKY_ON_IP_PORT"),
+            Stickiness::Cookie => f.write_str("STICKY_ON_COOKIE"),
+            Stickiness::TlsSession => f.write_str("STICKY_ON_TLS_SESSION"),
+            Stickiness::Field(field) => write!(f, "STICKY_ON({field})"),
+        }
+    }
+}
+
 impl Outcome<'_> {
     /// Every target that may get the request, as far as a rule says.
     pub fn targets(&self) -> impl Iterator<Item = TargetId> {

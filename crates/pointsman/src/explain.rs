@@ -201,7 +201,13 @@ fn of_body(
 }
 
 /// What the rules say of a subject, or the default pool where there are none.
-fn decided(place: &Place, asked: Asked, notes: Vec<String>, subject: &dyn Subject, path: &[u8]) -> Report {
+fn decided(
+    place: &Place,
+    asked: Asked,
+    mut notes: Vec<String>,
+    subject: &dyn Subject,
+    path: &[u8],
+) -> Report {
     let asked = Some(asked);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool, place.protocol);
@@ -217,6 +223,13 @@ fn decided(place: &Place, asked: Asked, notes: Vec<String>, subject: &dyn Subjec
     let explanation = program.explain(subject);
     let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
     let verdict = Verdict::new(program, &explanation.decision, subject, path, place);
+    if place.may_override(&explanation.decision.outcome) {
+        notes.push(
+            "`sticky_scope` is `listener`: a client that stays with a target already goes there instead, with the same \
+             effects"
+                .to_owned(),
+        );
+    }
     Report { asked, notes, steps, needed: Needed::default(), verdict, near: Near::default() }
 }
 

@@ -68,6 +68,8 @@ mod shares;
 mod slow_peers;
 mod stickiness;
 mod sticky_exceptions;
+mod sticky_membership;
+mod sticky_targets;
 mod storm;
 mod stuck_outputs;
 mod succession;

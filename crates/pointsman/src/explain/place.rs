@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use pointsman_analysis::{OddFields, Setting};
-use pointsman_config::{Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol};
+use pointsman_config::{Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, StickyScope};
 use pointsman_http::{HeadLimits, Version};
-use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
+use pointsman_rules::{Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
 
 use super::options::Options;
@@ -40,6 +40,7 @@ pub(crate) struct Place {
     pub(crate) common_bind: Option<SocketAddr>,
     /// Whether peers of Unix sockets are believed.
     pub(crate) trusts_unix: bool,
+    sticky_scope: StickyScope,
     /// Takes what no rule decides.
     pub(crate) default_pool: DefaultPool,
 }
@@ -98,6 +99,7 @@ impl Place {
             bind: None,
             common_bind: None,
             trusts_unix: false,
+            sticky_scope: StickyScope::Target,
             default_pool: DefaultPool::Unknown,
         }
     }
@@ -142,6 +144,7 @@ impl Place {
             bind: listener.binds.iter().find_map(Bind::address),
             common_bind: common_bind(&listener.binds),
             trusts_unix: listener.trusts_unix,
+            sticky_scope: listener.sticky_scope,
             default_pool: match listener.default_pool {
                 Some(pool) => DefaultPool::Named(plan.pool(pool).name.to_string()),
                 None => DefaultPool::None,
@@ -180,6 +183,16 @@ impl Place {
     /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
     pub(crate) fn trusted_proxies(&self) -> TrustedProxies<'_> {
         TrustedProxies { networks: &self.trusted_proxies, unix: false }
+    }
+
+    /// Whether a client that stays with its target goes there, and not where this leads.
+    pub(crate) fn may_override(&self, outcome: &Outcome<'_>) -> bool {
+        let is_route = match outcome {
+            Outcome::DefaultPool => true,
+            Outcome::Terminal(terminal) => matches!(terminal, Terminal::RouteTo { .. } | Terminal::Split(_)),
+            Outcome::Waits | Outcome::Refused(_) | Outcome::RouteUnknown { .. } => false,
+        };
+        is_route && self.sticky_scope == StickyScope::Listener
     }
 
     /// Whether the listener speaks a version; the error is a text for people.

@@ -106,14 +106,7 @@ pub(super) fn target(program: &Program, id: TargetId) -> String {
 }
 
 fn stickiness(sticky: &Stickiness) -> Option<String> {
-    Some(match sticky {
-        Stickiness::None => return None,
-        Stickiness::Ip => "STICKY_ON_IP".to_owned(),
-        Stickiness::IpPort => "STICKY_ON_IP_PORT".to_owned(),
-        Stickiness::Cookie => "STICKY_ON_COOKIE".to_owned(),
-        Stickiness::TlsSession => "STICKY_ON_TLS_SESSION".to_owned(),
-        Stickiness::Field(field) => format!("STICKY_ON({field})"),
-    })
+    (*sticky != Stickiness::None).then(|| sticky.to_string())
 }
 
 fn entry(entry: &Entry) -> String {

@@ -76,6 +76,15 @@ pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -
         // Perhaps it was routed then, too, and refused because a value could not be filled in.
         return Comparison::Untold(vec!["what the rule decided before something went wrong".to_owned()]);
     }
+    if !is_same_end
+        && then.pool.is_some()
+        && then.unknown.is_none()
+        && stand.place.may_override(&decision.outcome)
+    {
+        return Comparison::Untold(vec![
+            "which target the client stayed with, for `sticky_scope` is `listener`".to_owned(),
+        ]);
+    }
     match (is_same, is_same_rule) {
         (true, true) => Comparison::Same,
         (true, false) => Comparison::OtherRule(Way::recorded(then), Way::short(program, decision, stand)),

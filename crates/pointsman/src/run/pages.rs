@@ -18,7 +18,7 @@ use std::sync::Arc;
 use pointsman_admin::{Audit, Call, Page, Pages, Request};
 use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
 use pointsman_net::Clock;
-use pointsman_relay::Switch;
+use pointsman_relay::{StickyCounts, Switch};
 use pointsman_rules::{Lines, Severity};
 use pointsman_telemetry::{BufferBytes, Metrics, rfc3339};
 use serde_json::{Map, Value, json};
@@ -90,10 +90,18 @@ impl SwitchPages {
         let budget = switch.budget();
         let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
         self.metrics.render(buffers, &|pool, server| switch.server_now(pool, server), &mut text);
-        let clients = switch.sticky_clients_count();
-        let help = "Sticky clients that stay with another server than their hash says.";
-        let name = "pointsman_sticky_exceptions";
-        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {clients}\n"));
+        let StickyCounts { home, away, targets } = switch.sticky_counts();
+        for (name, help, clients) in [
+            ("pointsman_sticky_clients", "Sticky clients that are remembered with a server.", home + away),
+            (
+                "pointsman_sticky_exceptions",
+                "Those of them that stay with another server than their hash says.",
+                away,
+            ),
+            ("pointsman_sticky_targets", "Sticky clients that are remembered with a target.", targets),
+        ] {
+            text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {clients}\n"));
+        }
         Page::metrics(text)
     }
 

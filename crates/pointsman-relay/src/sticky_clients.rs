@@ -1,0 +1,243 @@
+//! Sticky clients: the table of them beside the plans, shown and cleared by hand.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use pointsman_balance::{
+    Condition, Levels, StickyEntry, StickyServers, StickyTable, Whereabouts, rendezvous, sticky_number,
+};
+use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server};
+use pointsman_rules::{Program, Stickiness};
+
+use crate::hash_tables::identity;
+use crate::live::Live;
+use crate::local::{LocalPool, levels};
+use crate::sticky_targets;
+use crate::switch::Switch;
+
+/// A client that is remembered with a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StickyClient {
+    /// The hash of what it is known by.
+    pub client: u64,
+    /// The pool.
+    pub pool: Arc<str>,
+    /// The server.
+    pub server: Arc<str>,
+    /// Whether its hash says so, too.
+    pub is_home: bool,
+    /// How long ago it was last seen, within a sixteenth of `sticky_idle_ms_max`.
+    pub idle_s: u32,
+}
+
+/// Some of them, and where the others begin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StickyPage {
+    /// In the order of the table, which says nothing.
+    pub clients: Vec<StickyClient>,
+    /// Where to go on; nothing where these were the last.
+    pub next: Option<usize>,
+}
+
+/// How many clients are remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StickyCounts {
+    /// With the server that their hash says, too.
+    pub home: usize,
+    /// With another one.
+    pub away: usize,
+    /// With a target, by listeners that keep them so.
+    pub targets: usize,
+}
+
+impl Switch {
+    /// Some of the sticky clients, of one pool or of all: `max` of them at most, from a place of the table on.
+    pub fn sticky_clients(&self, pool: Option<&str>, from: usize, max: usize) -> StickyPage {
+        let now_s = seconds(self.now_us());
+        let names = self.server_numbers();
+        let mut page = StickyPage::default();
+        let entries = self.shared.sticky_clients.get().into_iter();
+        for (at, entry) in entries.flat_map(|table| table.entries_from(from, now_s)) {
+            let Some((of, server)) = names.get(&entry.server) else { continue };
+            if pool.is_some_and(|pool| *pool != **of) {
+                continue;
+            }
+            if page.clients.len() >= max {
+                page.next = Some(at);
+                break;
+            }
+            page.clients.push(StickyClient {
+                client: entry.client,
+                pool: of.clone(),
+                server: server.clone(),
+                is_home: entry.whereabouts == Whereabouts::Home,
+                idle_s: now_s.saturating_sub(entry.used_s),
+            });
+        }
+        page
+    }
+
+    /// How many they are: those that are where their hash says, and those that are not.
+    pub fn sticky_counts(&self) -> StickyCounts {
+        let now_s = seconds(self.now_us());
+        let entries = self.shared.sticky_clients.get().into_iter().flat_map(|table| table.entries(now_s));
+        let targets = self.shared.sticky_targets.get().map_or(0, |table| table.entries(now_s).count());
+        entries.fold(StickyCounts { targets, ..StickyCounts::default() }, |counts, entry| {
+            match entry.whereabouts {
+                Whereabouts::Home => StickyCounts { home: counts.home + 1, ..counts },
+                Whereabouts::Away => StickyCounts { away: counts.away + 1, ..counts },
+            }
+        })
+    }
+
+    /// How many stay with each server although their hash says another: by pool and name.
+    pub(crate) fn sticky_exceptions_by_server(&self) -> HashMap<(Arc<str>, Arc<str>), usize> {
+        let now_s = seconds(self.now_us());
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        let entries = self.shared.sticky_clients.get().into_iter().flat_map(|table| table.entries(now_s));
+        for entry in entries.filter(|entry| entry.whereabouts == Whereabouts::Away) {
+            *counts.entry(entry.server).or_default() += 1;
+        }
+        let names = self.server_numbers().into_iter();
+        names.filter_map(|(number, name)| counts.get(&number).map(|count| (name, *count))).collect()
+    }
+
+    /// Forgets those that stay with servers of this pool, with this one of them, or this client, or all: from their next
+    /// request on they are where their hash says. Tells how many they were.
+    pub fn forget_sticky_clients(
+        &self,
+        pool: Option<&str>,
+        server: Option<&str>,
+        client: Option<u64>,
+    ) -> usize {
+        let names = self.server_numbers();
+        let is_with = |entry: &StickyEntry| match (pool, server) {
+            (None, None) => true,
+            _ => names.get(&entry.server).is_some_and(|(of, name)| {
+                pool.is_none_or(|pool| **of == *pool) && server.is_none_or(|server| **name == *server)
+            }),
+        };
+        let is_meant =
+            |entry: &StickyEntry| client.is_none_or(|client| client == entry.client) && is_with(entry);
+        let table = self.shared.sticky_clients.get();
+        table.map_or(0, |table| table.forget(is_meant, seconds(self.now_us())))
+    }
+
+    /// Pool and name of every server of the plan, as the table knows it.
+    fn server_numbers(&self) -> HashMap<u32, (Arc<str>, Arc<str>)> {
+        let number = |pool: &str, server: &str| sticky_number(identity(&self.live.sticky, pool, server));
+        let pools = self.live.plan.pools.iter();
+        pools
+            .flat_map(|pool| pool.servers.iter().map(move |server| (pool, server)))
+            .map(|(pool, server)| {
+                (number(&pool.name, &server.name), (pool.name.clone(), server.name.clone()))
+            })
+            .collect()
+    }
+}
+
+/// Makes the tables where a plan needs them, or notes what the plan says of them.
+pub(crate) fn make_room(clients: &OnceLock<StickyTable>, targets: &OnceLock<StickyTable>, plan: &Plan) {
+    let idle_s_max = u32::try_from(plan.sticky_idle_ms_max / 1000).unwrap_or(u32::MAX);
+    sticky_targets::make_room(targets, plan, idle_s_max);
+    if let Some(table) = clients.get() {
+        return table.set_idle_s_max(idle_s_max);
+    }
+    let programs = plan.listeners.iter().filter_map(|listener| listener.program.as_deref());
+    let is_sticky = programs.flat_map(Program::stickinesses).any(|sticky| *sticky != Stickiness::None);
+    if is_sticky && plan.sticky_entries_max > 0 {
+        clients.get_or_init(|| StickyTable::new(plan.sticky_entries_max, idle_s_max));
+    }
+}
+
+/// What the servers of a pool are to a sticky client that asks now.
+pub(crate) struct Now<'a> {
+    /// Whether it may get to one.
+    pub(crate) open: &'a dyn Fn(usize) -> bool,
+    /// The same, less those that have only just come up and do not take it yet.
+    pub(crate) usable: &'a dyn Fn(usize) -> bool,
+    pub(crate) us: u64,
+}
+
+impl LocalPool {
+    /// The server of a sticky client, which is remembered there.
+    pub(crate) fn stays_with(
+        &self,
+        client: u64,
+        now: &Now<'_>,
+        table: Option<&StickyTable>,
+    ) -> Option<usize> {
+        let servers = StickyServers {
+            count: self.servers.len(),
+            server: &|at| (self.servers[at].identity, self.servers[at].weight()),
+            is_home: &homes(self.levels.as_ref()),
+            open: now.open,
+            usable: now.usable,
+            waits: self.on_down() == OnDown::Fail,
+        };
+        servers.choose(client, table, seconds(now.us))
+    }
+
+    /// Whether the hash of a client that is new leads to a server which takes nobody who is, although another one does.
+    pub(crate) fn is_unfit_for_new(&self, client: u64, now_us: u64) -> bool {
+        let takes_new =
+            |at: usize| self.servers[at].weight() > 0 && self.servers[at].standing.is_usable(now_us);
+        let is_home = homes(self.levels.as_ref());
+        let homes = || (0..self.servers.len()).filter(|&at| is_home(at));
+        // Where none of them takes anybody, no other client is better.
+        if homes().all(takes_new) || !homes().any(takes_new) {
+            return false;
+        }
+        let servers = self.servers.iter().enumerate();
+        let home =
+            rendezvous(client, servers.map(|(at, server)| (server.identity, server.weight(), is_home(at))));
+        home.is_some_and(|home| !takes_new(home))
+    }
+}
+
+/// Where clients are at home: on servers that would serve if all were well, which backups do not.
+fn homes(levels: Option<&Levels>) -> impl Fn(usize) -> bool {
+    let all_well = levels.map(|levels| (levels, levels.open(|_| Condition::Healthy, |_| false)));
+    move |server| all_well.is_none_or(|(levels, open)| levels.admits(open, server, Condition::Healthy))
+}
+
+/// Looks for all sticky clients again where a new plan has other servers: who was with one that is still there stays with
+/// it, and is kept as one who is not at home any more.
+pub(crate) fn look_again(table: &StickyTable, before: &Live, now: &Live, now_us: u64) {
+    let members = |live: &Live| -> Vec<Vec<_>> {
+        let member = |pool: &Pool, server: &Server| {
+            (identity(&live.sticky, &pool.name, &server.name), server.weight, server.level)
+        };
+        let pools = live.plan.pools.iter();
+        pools.map(|pool| pool.servers.iter().map(|server| member(pool, server)).collect()).collect()
+    };
+    let (then, members) = (members(before), members(now));
+    if then == members {
+        return;
+    }
+    let levels: Vec<_> = now.plan.pools.iter().map(levels).collect();
+    let places = members.iter().enumerate().flat_map(|(pool, servers)| {
+        servers.iter().enumerate().map(move |(at, (identity, ..))| (sticky_number(*identity), (pool, at)))
+    });
+    let places: HashMap<_, _> = places.collect();
+    table.look_again(seconds(now_us), |entry| {
+        let &(pool, at) = places.get(&entry.server)?;
+        let states = now.servers(PoolIndex(u32::try_from(pool).ok()?));
+        let servers = StickyServers {
+            count: states.len(),
+            server: &|at| {
+                let (identity, weight, _) = members[pool][at];
+                (identity, states[at].standing.weight(weight))
+            },
+            is_home: &homes(levels[pool].as_ref()),
+            open: &|_| true,
+            usable: &|_| true,
+            waits: false,
+        };
+        Some(servers.whereabouts(entry.client, at))
+    });
+}
+
+pub(crate) fn seconds(us: u64) -> u32 {
+    u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)
+}
