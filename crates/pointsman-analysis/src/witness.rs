@@ -22,7 +22,6 @@ use ipnet::IpNet;
 use pointsman_rules::{Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
-pub(crate) use self::body::is_type_of_another_kind;
 use self::reading::Reading;
 pub use self::setting::{OddFields, Setting};
 pub use self::shown::ExplainOptions;

@@ -1,11 +1,10 @@
 //! Tests of a rule set: requests of which some fields are said, and what is to become of them.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use crate::{
-    Assertions, Cause, Committed, DecidedBy, Decision, Evidence, Field, Outcome, Program, RuleIndex, Scope,
-    Span, Subject, TargetId, Terminal, Value,
+    Assertions, Cause, Committed, DecidedBy, Decision, Evidence, Field, Outcome, OwnedValue, Payload, Place,
+    Program, RuleIndex, Scope, Span, Subject, TargetId, Terminal,
 };
 
 /// The tests and assertions that stand beside rules, and what another file of tests needs to know.
@@ -53,37 +52,8 @@ pub struct Given {
     pub span: Span,
     /// The field; one of the body that no rule names has an id beyond those of the program.
     pub field: Field,
-    /// The value.
-    pub value: GivenValue,
-}
-
-/// A value that a test gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GivenValue {
-    /// Bytes; a number of a field that is text as it is written.
-    Text(Box<[u8]>),
-    /// A whole number.
-    Integer(u64),
-    /// An IP address.
-    Ip(IpAddr),
-    /// True or false.
-    Boolean(bool),
-    /// `null`.
-    Nothing,
-}
-
-impl GivenValue {
-    /// As rules see it.
-    #[must_use]
-    pub fn as_value(&self) -> Value<'_> {
-        match self {
-            GivenValue::Text(text) => Value::Text(text),
-            GivenValue::Integer(integer) => Value::Integer(*integer),
-            GivenValue::Ip(ip) => Value::Ip(*ip),
-            GivenValue::Boolean(boolean) => Value::Boolean(*boolean),
-            GivenValue::Nothing => Value::Nothing,
-        }
-    }
+    /// The value: never an unknown one, and a number of a field that is text as it is written.
+    pub value: OwnedValue,
 }
 
 /// What is to become of a test's request.
@@ -115,12 +85,34 @@ pub enum ExpectedOutcome {
 }
 
 impl TestCase {
-    /// The fields of the body as the test gives them: all that it lists was read, and then the rest.
-    pub fn show_body(&self, evidence: &mut Evidence) {
-        for given in &self.given {
-            if let Field::Payload(payload) = &given.field {
-                evidence.see(payload.id, given.value.as_value());
+    /// The fields of the body as the test gives them, to a program that this is a test of, or to another one: what that
+    /// does not name tells it nothing.
+    ///
+    /// All that the test lists was read, and then the rest of the body, or a fault came. What is known in front of a fault
+    /// stays known, as it does of a body: there is one value of `json.total` at most, and a body in which it stands is
+    /// JSON, so that fields of other kinds are absent; of fields with several values more may have been to come.
+    /// `rules_out` says of which places the head shows that nothing stands there.
+    pub fn show_body(&self, program: &Program, evidence: &mut Evidence, rules_out: impl Fn(&Place) -> bool) {
+        let said = self.given.iter().filter_map(|given| match &given.field {
+            Field::Payload(payload) => Some((payload, &given.value)),
+            _ => None,
+        });
+        for (payload, value) in said.clone() {
+            if let Some(named) = named_by(program, payload) {
+                evidence.see(named.id, value.as_value());
             }
+        }
+        if self.rest.is_some() {
+            let kinds: Vec<_> = said.clone().filter_map(|(payload, _)| payload.kind()).collect();
+            let is_of_another = |payload: &Payload| match payload.kind() {
+                Some(_) if kinds.is_empty() => rules_out(&payload.place),
+                Some(kind) => !kinds.contains(&kind),
+                None => false,
+            };
+            let absent = program.payloads.iter().map(|payload| &**payload).filter(|payload| is_of_another(payload));
+            let known = said.filter(|(payload, _)| !payload.is_many_valued());
+            let known = known.filter_map(|(payload, _)| named_by(program, payload));
+            absent.chain(known).for_each(|payload| evidence.end(payload.id));
         }
         evidence.end_all(self.rest);
     }
@@ -130,6 +122,12 @@ impl TestCase {
         let Some(expected) = &self.effects else { return true };
         decision.committed(subject).is_ok_and(|committed| committed == *expected)
     }
+}
+
+/// A field of a body as a program names it, if it does.
+fn named_by<'p>(program: &'p Program, payload: &Payload) -> Option<&'p Payload> {
+    let own = program.payloads.get(payload.id.0 as usize).filter(|named| named.place == payload.place);
+    own.or_else(|| program.payloads.iter().find(|named| named.place == payload.place)).map(|named| &**named)
 }
 
 impl Expectation {

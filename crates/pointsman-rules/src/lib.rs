@@ -47,7 +47,7 @@ mod wanting;
 
 pub use assertions::{Assertion, Assertions, Claim, Destination, Ending};
 pub use body_cost::{Blame, BodyCost, Extent, Reach, Why};
-pub use cases::{Expectation, ExpectedOutcome, Further, Given, GivenValue, TestCase, Tests};
+pub use cases::{Expectation, ExpectedOutcome, Further, Given, TestCase, Tests};
 pub use committed::Committed;
 pub use compile::{Compiled, Scope, Targets, compile, compile_for, head_field};
 pub use decide::{DecidedBy, Decision, Outcome};

@@ -31,7 +31,7 @@ impl Subject for Listed<'_> {
 
 fn is_met(program: &Arc<Program>, test: &TestCase) -> bool {
     let mut evidence = Evidence::new(program);
-    test.show_body(&mut evidence);
+    test.show_body(program, &mut evidence, |_| false);
     let subject = Listed { test, evidence };
     let decision = program.decide(&subject, &mut Truths::default());
     test.expected.is_met(&decision) && test.has_effects(&decision, &subject)

@@ -11,5 +11,6 @@ mod sniff;
 
 pub use fault::BodyFault;
 pub use inspection::Inspection;
+pub use media_type::Reads;
 pub use options::{BodyKind, BodyOptions};
 pub use paths::BodyPaths;

@@ -21,7 +21,7 @@ mod request;
 mod unread;
 
 pub use address::{ADDRESS_BYTES_MAX, AddressText};
-pub use body::{BodyFault, BodyKind, BodyOptions, BodyPaths, Inspection};
+pub use body::{BodyFault, BodyKind, BodyOptions, BodyPaths, Inspection, Reads};
 pub use clientip::{TrustedProxies, client_ip};
 pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};

@@ -1,6 +1,7 @@
 //! The body of a witness: what it is, what is in it, how long it is, and how that is said.
 
 use pointsman_rules::{Cause, Field, OwnedValue, Place};
+use pointsman_view::Reads;
 
 use super::content::{self, Content};
 use super::lines::Lines;
@@ -225,26 +226,12 @@ fn boundary(sought: &Sought<'_>, types: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn kind_of_type(line: &[u8]) -> Kind {
-    let name = line.split(|byte| *byte == b';').next().unwrap_or_default();
-    let name = name.trim_ascii().to_ascii_lowercase();
-    let subtype = name.split(|byte| *byte == b'/').nth(1).unwrap_or_default();
-    let ends = |suffix: &[u8]| subtype.len() > suffix.len() && subtype.ends_with(suffix);
-    match &*name {
-        b"application/x-www-form-urlencoded" => Kind::Urlencoded,
-        b"multipart/form-data" => Kind::Multipart,
-        _ if subtype == b"xml" || ends(b"+xml") => Kind::Xml,
-        _ if subtype == b"json" || ends(b"+json") => Kind::Json,
-        _ => Kind::Other,
-    }
-}
-
-/// Whether a media type is that of a kind of body in which nothing stands at a place.
-pub(crate) fn is_type_of_another_kind(line: &[u8], place: &Place) -> bool {
-    match (kind_of_type(line), place) {
-        (Kind::Other, _) | (_, Place::Size) => false,
-        (kind, Place::Xml(_)) => kind != Kind::Xml,
-        (kind, Place::Json(_)) => kind != Kind::Json,
-        (kind, Place::Form(_)) => !matches!(kind, Kind::Urlencoded | Kind::Multipart),
+    match Reads::of(line) {
+        Some(Reads::Xml) => Kind::Xml,
+        Some(Reads::Json) => Kind::Json,
+        Some(Reads::Urlencoded) => Kind::Urlencoded,
+        Some(Reads::Multipart) => Kind::Multipart,
+        None => Kind::Other,
     }
 }
 

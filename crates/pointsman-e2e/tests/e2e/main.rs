@@ -5,6 +5,7 @@ mod assertions;
 mod balance;
 mod bandwidth;
 mod bodies;
+mod broken_bodies;
 mod broken_answers;
 mod command_line;
 mod conditions;

@@ -5,7 +5,7 @@ use crate::{Block, Condition, Field, Op, Over, Payload, Program, Span, Test, Tru
 
 /// What a body is: fields of the other kinds are absent, which its head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Xml,
     Json,
     Form,
@@ -258,7 +258,7 @@ impl Test {
 
 impl Payload {
     /// What a body with values of it is; nothing if it may be anything.
-    fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<Kind> {
         match &self.place {
             Place::Xml(_) => Some(Kind::Xml),
             Place::Json(_) => Some(Kind::Json),

@@ -11,7 +11,7 @@ use crate::parser::{parse_into, shorten};
 use crate::schema::Resolved;
 use crate::{
     Assertions, Cause, Committed, Diagnostic, Expectation, ExpectedOutcome, Field, FieldType, Findings,
-    Further, Given, GivenValue, OnUnknown, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span,
+    Further, Given, OnUnknown, OwnedValue, Payload, PayloadId, Place, Program, RuleIndex, Scope, Span,
     Targets, TestCase, Tests,
 };
 
@@ -214,33 +214,33 @@ impl<'a> Compiler<'a> {
         Arc::new(Payload { id: PayloadId(u32::MAX), spelling, place })
     }
 
-    fn null(&mut self, field: &Field, at: Span) -> Option<GivenValue> {
+    fn null(&mut self, field: &Field, at: Span) -> Option<OwnedValue> {
         if is_json(field) {
-            return Some(GivenValue::Nothing);
+            return Some(OwnedValue::Nothing);
         }
         let help = "only `json.PATH` can be `null`; a field that is absent is left out";
         self.error(at, format!("`{field}` is never `null`"), help);
         None
     }
 
-    fn given_value(&mut self, field: &Field, literal: &Literal) -> Option<GivenValue> {
+    fn given_value(&mut self, field: &Field, literal: &Literal) -> Option<OwnedValue> {
         let help = match (field.value_type(), &literal.kind) {
             (FieldType::Text, LiteralKind::Text(text) | LiteralKind::Number(text)) => {
-                return Some(GivenValue::Text(text.as_bytes().into()));
+                return Some(OwnedValue::Text(text.as_bytes().into()));
             }
             (FieldType::Text, LiteralKind::Boolean(value)) if is_json(field) => {
-                return Some(GivenValue::Boolean(*value));
+                return Some(OwnedValue::Boolean(*value));
             }
             (FieldType::Integer, LiteralKind::Number(number)) => match number.parse::<u64>() {
-                Ok(number) if number <= greatest(field) => return Some(GivenValue::Integer(number)),
+                Ok(number) if number <= greatest(field) => return Some(OwnedValue::Integer(number)),
                 _ => format!("it is a whole number from 0 to {}", greatest(field)),
             },
-            (FieldType::Ip, LiteralKind::Address(address)) => return Some(GivenValue::Ip(*address)),
+            (FieldType::Ip, LiteralKind::Address(address)) => return Some(OwnedValue::Ip(*address)),
             (FieldType::Ip, LiteralKind::Text(text)) => match text.trim().parse::<IpAddr>() {
-                Ok(address) => return Some(GivenValue::Ip(address.to_canonical())),
+                Ok(address) => return Some(OwnedValue::Ip(address.to_canonical())),
                 Err(_) => "write an address: `10.0.0.1`, `2001:db8::1`".to_owned(),
             },
-            (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(GivenValue::Boolean(*value)),
+            (FieldType::Boolean, LiteralKind::Boolean(value)) => return Some(OwnedValue::Boolean(*value)),
             (FieldType::Text, _) => format!("write a text: `\"{}\"`", shorten(literal.span.of(self.source))),
             (FieldType::Integer, _) => "write a whole number".to_owned(),
             (FieldType::Ip, _) => "write an address: `10.0.0.1`, `2001:db8::1`".to_owned(),

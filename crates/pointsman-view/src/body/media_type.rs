@@ -1,6 +1,7 @@
 //! What Content-Type says of a body, strictly: what one server takes for XML and another for JSON is neither.
 
 use pointsman_http::is_token;
+use pointsman_rules::Place;
 
 use super::BodyFault;
 
@@ -14,13 +15,34 @@ pub(super) struct MediaType {
     pub(super) boundary: Option<Vec<u8>>,
 }
 
-/// Which reader a body needs.
+/// What a body is read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reads {
+pub enum Reads {
+    /// `*/xml` and `*+xml`
     Xml,
+    /// `*/json` and `*+json`
     Json,
+    /// `application/x-www-form-urlencoded`
     Urlencoded,
+    /// `multipart/form-data`
     Multipart,
+}
+
+impl Reads {
+    /// By the value of the only Content-Type line; nothing where it is of another type or malformed.
+    pub fn of(value: &[u8]) -> Option<Reads> {
+        read(value).ok().flatten().map(|media_type| media_type.reads)
+    }
+
+    /// Whether fields of such a body may stand at a place.
+    pub fn has(self, place: &Place) -> bool {
+        match place {
+            Place::Xml(_) => self == Reads::Xml,
+            Place::Json(_) => self == Reads::Json,
+            Place::Form(_) => matches!(self, Reads::Urlencoded | Reads::Multipart),
+            Place::Size => true,
+        }
+    }
 }
 
 const MALFORMED: BodyFaultText = "a malformed media type";

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use pointsman_analysis::{Effort, Reach, Sample, Samples, Setting, Why, samples};
 use pointsman_config::Protocol;
 use pointsman_rules::{
-    Cause, Expectation, Field, Given, GivenValue, OwnedValue, Program, RuleIndex, Span, TestCase,
+    Cause, Expectation, Field, Given, OwnedValue, Program, RuleIndex, Span, TestCase,
 };
 
 use super::coverage::Coverage;
@@ -128,7 +128,7 @@ fn drafts(suite: &Suite, samples: &Samples) -> Vec<Draft> {
     drafts
 }
 
-fn values_of(case: &TestCase) -> Vec<(&Field, &GivenValue)> {
+fn values_of(case: &TestCase) -> Vec<(&Field, &OwnedValue)> {
     case.given.iter().map(|given| (&given.field, &given.value)).collect()
 }
 
@@ -157,17 +157,13 @@ fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<
     for (field, values) in fields {
         for value in values {
             let value = match value {
-                OwnedValue::Text(text) => GivenValue::Text(text.clone()),
-                OwnedValue::Integer(integer) => GivenValue::Integer(*integer),
-                OwnedValue::Ip(ip) => GivenValue::Ip(*ip),
-                OwnedValue::Boolean(boolean) => GivenValue::Boolean(*boolean),
-                OwnedValue::Nothing => GivenValue::Nothing,
                 // A test says no value that nobody knows, but that more of the body is not known.
                 OwnedValue::Unknown(cause @ Cause::Limit) => {
                     rest = rest.or(Some(*cause));
                     continue;
                 }
                 OwnedValue::Unknown(_) => return None,
+                known => known.clone(),
             };
             given.push(Given { span: Span::default(), field: field.clone(), value });
         }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use pointsman_rules::{Field, GivenValue, TestCase};
-use pointsman_view::{Connection, HelloFacts, Proxied, TlsClient, TlsFacts};
+use pointsman_rules::{Field, OwnedValue, TestCase};
+use pointsman_view::{Connection, HelloFacts, Proxied, Reads, TlsClient, TlsFacts};
 
 use crate::explain::place::Place;
 
@@ -34,8 +34,8 @@ pub(super) struct Said<'t>(pub(super) &'t TestCase);
 
 impl<'t> Said<'t> {
     /// Every field of the head and of the connection that is said, in order, with its values.
-    pub(super) fn fields(self) -> Vec<(&'t Field, Vec<&'t GivenValue>)> {
-        let mut fields: Vec<(&Field, Vec<&GivenValue>)> = Vec::new();
+    pub(super) fn fields(self) -> Vec<(&'t Field, Vec<&'t OwnedValue>)> {
+        let mut fields: Vec<(&Field, Vec<&OwnedValue>)> = Vec::new();
         let mut places: HashMap<&Field, usize> = HashMap::new();
         for given in self.0.given.iter().filter(|given| !matches!(given.field, Field::Payload(_))) {
             let place = *places.entry(&given.field).or_insert(fields.len());
@@ -47,7 +47,7 @@ impl<'t> Said<'t> {
         fields
     }
 
-    fn values(self, field: &Field) -> impl Iterator<Item = &'t GivenValue> {
+    fn values(self, field: &Field) -> impl Iterator<Item = &'t OwnedValue> {
         let given = self.0.given.iter().filter(move |given| given.field == *field);
         given.map(|given| &given.value)
     }
@@ -62,7 +62,7 @@ impl<'t> Said<'t> {
 
     fn texts(self, field: &Field) -> impl Iterator<Item = &'t [u8]> {
         self.values(field).filter_map(|value| match value {
-            GivenValue::Text(text) => Some(&**text),
+            OwnedValue::Text(text) => Some(&**text),
             _ => None,
         })
     }
@@ -73,14 +73,14 @@ impl<'t> Said<'t> {
 
     fn address(self, field: &Field) -> Option<IpAddr> {
         self.values(field).find_map(|value| match value {
-            GivenValue::Ip(ip) => Some(*ip),
+            OwnedValue::Ip(ip) => Some(*ip),
             _ => None,
         })
     }
 
     fn port(self, field: &Field) -> Option<u16> {
         self.values(field).find_map(|value| match value {
-            GivenValue::Integer(port) => u16::try_from(*port).ok(),
+            OwnedValue::Integer(port) => u16::try_from(*port).ok(),
             _ => None,
         })
     }
@@ -105,6 +105,19 @@ impl<'t> Said<'t> {
             }
             _ => false,
         })
+    }
+
+    /// What its media type says that it is, where that is one that is read.
+    pub(super) fn media_type(self) -> Option<Reads> {
+        let mut lines = self.0.given.iter().filter_map(|given| match (&given.field, &given.value) {
+            (Field::Header(name), OwnedValue::Text(value)) if &**name == "content-type" => Some(&**value),
+            _ => None,
+        });
+        match (lines.next(), lines.next()) {
+            (None, _) => Reads::of(self.text(&Field::ContentType)?),
+            (Some(line), None) => Reads::of(line),
+            (Some(_), Some(_)) => None,
+        }
     }
 
     /// The connection that the request came over: as the test says, as the listener is, or the usual.
@@ -142,7 +155,7 @@ impl<'t> Said<'t> {
             version,
             cipher: self.one_of(&Field::TlsCipher, CIPHERS, cipher),
             alpn: Some(self.text(&Field::TlsAlpn).unwrap_or(alpn).to_vec()),
-            resumed: self.values(&Field::TlsResumed).any(|value| *value == GivenValue::Boolean(true)),
+            resumed: self.values(&Field::TlsResumed).any(|value| *value == OwnedValue::Boolean(true)),
             client: has_certificate.then(|| TlsClient {
                 subject: self.string(&Field::TlsClientSubject).unwrap_or_default(),
                 sans: sans.collect(),
@@ -180,11 +193,11 @@ impl<'t> Said<'t> {
         }
         for given in &self.0.given {
             match (&given.field, &given.value) {
-                (Field::Header(name), GivenValue::Text(value)) => line(name, value),
-                (Field::ContentType, GivenValue::Text(value)) if !has_header("content-type") => {
+                (Field::Header(name), OwnedValue::Text(value)) => line(name, value),
+                (Field::ContentType, OwnedValue::Text(value)) if !has_header("content-type") => {
                     line("content-type", value);
                 }
-                (Field::ContentLength, GivenValue::Integer(length)) if !has_header("content-length") => {
+                (Field::ContentLength, OwnedValue::Integer(length)) if !has_header("content-length") => {
                     line("content-length", length.to_string().as_bytes());
                 }
                 _ => {}
@@ -216,7 +229,7 @@ impl<'t> Said<'t> {
     /// Values of the fields that have a key, with their keys.
     fn pairs(self, key: impl Fn(&'t Field) -> Option<&'t [u8]>) -> Vec<(&'t [u8], &'t [u8])> {
         let pairs = self.0.given.iter().filter_map(|given| match (key(&given.field), &given.value) {
-            (Some(key), GivenValue::Text(value)) => Some((key, &**value)),
+            (Some(key), OwnedValue::Text(value)) => Some((key, &**value)),
             _ => None,
         });
         pairs.collect()

@@ -46,8 +46,7 @@ pub(super) fn run(
     program: &Arc<Program>,
     coverage: &mut Coverage,
 ) -> Verdict {
-    let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
-    test.show_body(&mut evidence);
+    let evidence = body(test, program, SHOWN_VALUES_MAX);
     let judge = |said: Said<'_>, subject: &Asked<'_>| judged(said, subject, program, coverage);
     asked(test, place, evidence, judge).unwrap_or_else(|impossible| impossible)
 }
@@ -60,16 +59,7 @@ pub(super) fn still_passes(
     other: &Program,
     place_of: impl Fn(RuleIndex) -> RuleIndex,
 ) -> bool {
-    let mut evidence = Evidence::keeping(other, 1);
-    for given in &test.given {
-        let Field::Payload(payload) = &given.field else { continue };
-        // What the other one does not name tells it nothing.
-        let mut named = other.payloads.iter();
-        if let Some(payload) = named.find(|named| named.place == payload.place) {
-            evidence.see(payload.id, given.value.as_value());
-        }
-    }
-    evidence.end_all(test.rest);
+    let evidence = body(test, other, 1);
     let expected = match test.expected {
         Expectation::Nothing => Expectation::Nothing,
         Expectation::Decides(rule, ExpectedOutcome::Target(target)) => {
@@ -85,6 +75,14 @@ pub(super) fn still_passes(
         expected.is_met(&decision) && test.has_effects(&decision, subject)
     };
     asked(test, place, evidence, is_met).unwrap_or(false)
+}
+
+/// What a test says of the body, to a program that asks for fields of it.
+fn body(test: &TestCase, program: &Program, values_max: usize) -> Evidence {
+    let mut evidence = Evidence::keeping(program, values_max);
+    let media_type = Said(test).media_type();
+    test.show_body(program, &mut evidence, |place| media_type.is_some_and(|reads| !reads.has(place)));
+    evidence
 }
 
 /// What the engine says of a test's request.
@@ -104,8 +102,7 @@ pub(super) fn decided(
     place: &Place,
     program: &Arc<Program>,
 ) -> Option<Decided> {
-    let mut evidence = Evidence::keeping(program, SHOWN_VALUES_MAX);
-    test.show_body(&mut evidence);
+    let evidence = body(test, program, SHOWN_VALUES_MAX);
     let decide = |said: Said<'_>, subject: &Asked<'_>| {
         if differing(said, subject).is_some() {
             return None;

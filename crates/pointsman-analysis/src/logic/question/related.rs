@@ -2,6 +2,7 @@
 //! request has both.
 
 use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
+use pointsman_view::Reads;
 
 use super::of_field::needs_value;
 use super::{REQUEST_STEPS, Trial, Try};
@@ -11,7 +12,7 @@ use crate::logic::states::States;
 use crate::logic::world::Matters;
 use crate::space::{Solved, solve};
 use crate::wanted::{Asked, Sketch, Values, Wanted};
-use crate::witness::{Unrealisable, is_type_of_another_kind, realise, with_subject};
+use crate::witness::{Unrealisable, realise, with_subject};
 
 /// Texts that a field is one of, each of which is looked at.
 const PINNED_MAX: usize = 16;
@@ -359,7 +360,7 @@ fn of_another_type<'p>(types: &[Mattering<'p>], of_body: &[Mattering<'p>]) -> Op
     let (pin, texts) = pinned(types)?;
     let (test, states) = of_body.iter().find(|(test, states)| needs_value(test, *states))?;
     let Field::Payload(payload) = &test.field else { return None };
-    let is_of_another = |text: &[u8]| is_type_of_another_kind(text, &payload.place);
+    let is_of_another = |text: &[u8]| Reads::of(text).is_some_and(|reads| !reads.has(&payload.place));
     let lemma = vec![(pin.number(), States::TRUE), (test.number(), *states)];
     (pin.over == Over::Any && texts.into_iter().all(is_of_another)).then(|| Related::Never(sorted(lemma)))
 }

@@ -1,7 +1,7 @@
 //! Tests as the language writes them.
 
 use pointsman_rules::{
-    Committed, Expectation, ExpectedOutcome, Field, GivenValue, OwnedValue, Program, RuleIndex, TestCase,
+    Committed, Expectation, ExpectedOutcome, Field, OwnedValue, Program, RuleIndex, TestCase,
 };
 
 /// Characters of a test's name.
@@ -90,17 +90,18 @@ fn field(field: &Field) -> Option<String> {
     Some(format!("{name}[{}]", text(key)?))
 }
 
-fn value(field: &Field, value: &GivenValue) -> Option<String> {
+fn value(field: &Field, value: &OwnedValue) -> Option<String> {
     Some(match value {
-        GivenValue::Integer(integer) => integer.to_string(),
-        GivenValue::Ip(ip) => ip.to_string(),
-        GivenValue::Boolean(boolean) => boolean.to_string(),
-        GivenValue::Nothing => "null".to_owned(),
-        GivenValue::Text(bytes) => {
+        OwnedValue::Integer(integer) => integer.to_string(),
+        OwnedValue::Ip(ip) => ip.to_string(),
+        OwnedValue::Boolean(boolean) => boolean.to_string(),
+        OwnedValue::Nothing => "null".to_owned(),
+        OwnedValue::Text(bytes) => {
             let written = std::str::from_utf8(bytes).ok()?;
             let is_of_body = matches!(field, Field::Payload(_));
             if is_of_body && is_number(written) { written.to_owned() } else { text(written)? }
         }
+        OwnedValue::Unknown(_) => return None,
     })
 }
 
