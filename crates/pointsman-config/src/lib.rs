@@ -30,6 +30,7 @@ mod reference;
 mod retries;
 mod rules;
 mod section;
+mod settings;
 mod spec;
 mod stickiness;
 mod syntax;
@@ -57,6 +58,7 @@ pub use reading::{bounded, reason, text, version};
 pub use reference::reference;
 pub use retries::{RetryCause, RetryPolicy};
 pub use rules::RuleSet;
+pub use settings::{ChangedSetting, Owner, Settings};
 pub use tokens::Tokens;
 pub use watch::{WatchedFile, changed, changed_file};
 // Whoever shows problems says whether they may have colours.

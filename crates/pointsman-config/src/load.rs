@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::lower::{Instead, Lowered, Lowering, Outside};
 use crate::reading::text;
 use crate::spec::Spec;
-use crate::{Plan, Problems, RuleSet, WatchedFile, syntax};
+use crate::{Plan, Problems, RuleSet, Settings, WatchedFile, syntax};
 
 /// A plan, and what is worth knowing about how it was made.
 #[derive(Debug)]
@@ -86,15 +86,14 @@ impl Plan {
         let findings = Findings::around(source, errors);
         let spec = Spec::read(table.get_ref(), &findings);
         // What a torn text names may stand in what could not be read of it.
-        let lowered = (!findings.is_torn()).then(|| {
-            let folder = path.parent().unwrap_or(Path::new(""));
-            Lowering::new(&spec, folder, outside, previous, &findings).lower()
-        });
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let lowered =
+            (!findings.is_torn()).then(|| Lowering::new(&spec, folder, outside, previous, &findings).lower());
         let mut problems = Problems::default();
         let findings = findings.into_sorted();
         let source: Arc<str> = Arc::from(source);
         problems.add(path, source.clone(), findings);
-        let Some(Lowered { plan, problems: of_rules, rule_sets, targets, files: named }) = lowered else {
+        let Some(Lowered { mut plan, problems: of_rules, rule_sets, targets, files: named }) = lowered else {
             return Err(problems.watching(files));
         };
         problems.append(of_rules);
@@ -102,6 +101,7 @@ impl Plan {
         if problems.has_errors() {
             return Err(problems.watching(files));
         }
+        plan.settings = Arc::new(Settings::read(table.get_ref(), &plan, folder, &files));
         Ok(Loaded { plan, source, warnings: problems, files, rule_sets, targets })
     }
 

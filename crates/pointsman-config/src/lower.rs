@@ -135,6 +135,8 @@ impl<'a> Lowering<'a> {
             pools,
             bandwidth,
             limits: spec.limits.iter().map(|limit| limit.limit.clone()).collect(),
+            // They are read off the text, when it is known what its files hold.
+            settings: Arc::default(),
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
         Lowered { plan, problems, rule_sets, targets, files: self.files }

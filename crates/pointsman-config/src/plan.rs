@@ -12,7 +12,7 @@ use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits,
-    Protocol, RateLimit, RetryPolicy,
+    Protocol, RateLimit, RetryPolicy, Settings,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
@@ -62,6 +62,8 @@ pub struct Plan {
     pub bandwidth: Vec<BandwidthClass>,
     /// Classes of `limitRate`, in the order of the file.
     pub limits: Vec<RateLimit>,
+    /// What was set, to be held against what another plan sets.
+    pub settings: Arc<Settings>,
 }
 
 /// Where clients connect to, and what happens to their requests.

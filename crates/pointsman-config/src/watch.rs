@@ -35,6 +35,11 @@ impl WatchedFile {
         &self.path
     }
 
+    /// What its content comes to; nothing where there is none.
+    pub(crate) fn digest(&self) -> Option<u64> {
+        self.digest
+    }
+
     /// Reads a file for its content's sake, and remembers it.
     pub(crate) fn read(path: &Path) -> (WatchedFile, io::Result<Vec<u8>>) {
         let content = File::open(path).and_then(bounded);
@@ -58,7 +63,7 @@ impl WatchedFile {
 }
 
 /// Tells changes apart from none; the operator's own files need no stronger hash.
-fn digest(content: &[u8]) -> u64 {
+pub(crate) fn digest(content: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(content);
     hasher.finish()

@@ -109,7 +109,8 @@ impl TestCase {
                 Some(kind) => !kinds.contains(&kind),
                 None => false,
             };
-            let absent = program.payloads.iter().map(|payload| &**payload).filter(|payload| is_of_another(payload));
+            let absent =
+                program.payloads.iter().map(|payload| &**payload).filter(|payload| is_of_another(payload));
             let known = said.filter(|(payload, _)| !payload.is_many_valued());
             let known = known.filter_map(|(payload, _)| named_by(program, payload));
             absent.chain(known).for_each(|payload| evidence.end(payload.id));

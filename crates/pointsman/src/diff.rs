@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lexopt::{Arg, ValueExt};
 use pointsman_analysis::{Effort, RuleSide, Setting, differences};
-use pointsman_config::Protocol;
+use pointsman_config::{Protocol, Settings};
 use pointsman_rules::Program;
 
 use self::report::{Compared, Report};
@@ -28,14 +28,15 @@ const HELP: &str = "\
 pointsman diff [--listener NAME] [--json] OLD NEW
 
     OLD, NEW           rules, or configurations (.toml) with the rules of their listeners (`-`: standard input); of rules
-                       beside a configuration it is said what they change at its listener
-    --listener NAME    only the rules of this listener
+                       beside a configuration it is said what they change at its listener, of two configurations also
+                       which settings differ
+    --listener NAME    only this listener
     --json             the differences as JSON
 
 exit status: 0 proved to be equal, 1 different, 2 wrong use or unreadable input, 3 not settled
 ";
 
-/// Says where two rule sets decide differently.
+/// Says where two rule sets decide differently, and what two configurations set otherwise.
 pub(crate) fn diff(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
@@ -109,6 +110,9 @@ pub(crate) fn compared(old: &Rules, new: &Rules) -> Report {
     }
     let gone = old.stands.iter().map(|stand| &*stand.place.listener).filter(|name| !named(new, name));
     report.only_old.extend(gone.map(str::to_owned));
+    if let (Some(then), Some(now)) = (&old.settings, &new.settings) {
+        report.settings = Settings::changed(then, now, |name| named(old, name) && named(new, name));
+    }
     report
 }
 

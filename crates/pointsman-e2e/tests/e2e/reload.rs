@@ -10,6 +10,7 @@ pointsman_e2e::for_threads!(
     rules_by_signal,
     rules_by_changed_file,
     what_new_rules_decide_otherwise,
+    what_is_set_otherwise,
     bad_rules,
     bad_configuration,
     missing_file,
@@ -69,6 +70,30 @@ fn what_new_rules_decide_otherwise(threads: usize) {
     let (before, behind) = said.split_once("reloaded generation=3").expect("it was reloaded");
     assert!(behind.contains("rules differ listener=shop ways=1 unknown=0"), "{said}");
     assert!(!before.contains("rules differ"), "{said}");
+}
+
+/// Settings that have a part in what becomes of requests are named behind the reload, and those of files by their content.
+fn what_is_set_otherwise(threads: usize) {
+    let origin = Origin::new("origin");
+    let authority = Authority::new("test CA");
+    let [old, new] = [(), ()].map(|()| authority.server(&["shop.example"]));
+    let setup = Setup::new(threads).tls(&old, "").pool("standard", &[&origin]);
+    let switch = setup.start();
+    switch.reload(&setup.clone().top("drain_ms_max = 1000"), 2);
+    let changed = setup.tls(&new, "min_version = \"1.3\"").limits("body_bytes_max = 1000");
+    switch.reload(&changed, 3);
+    switch.wait_for_line("  listener shop: tls.min_version: 1.2 -> 1.3");
+    let said = switch.said();
+    let (before, behind) = said.split_once("reloaded generation=3").expect("it was reloaded");
+    for line in [
+        "settings differ count=4\n",
+        "  listener shop: limits.body_bytes_max: 0 -> 1000\n",
+        "  listener shop: tls.certificate: \"shop.crt\" -> \"shop.crt\" with other content\n",
+        "  listener shop: tls.key: \"shop.key\" -> \"shop.key\" with other content\n",
+    ] {
+        assert!(behind.contains(line), "{line} in {said}");
+    }
+    assert!(!before.contains("settings differ"), "{said}");
 }
 
 /// Rules that do not compile: everything goes on as before, and the place is shown.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
+use pointsman_config::ChangedSetting;
 use pointsman_rules::{Colour, Decision, Outcome, Program, Validate};
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ pub(crate) struct Report {
     /// Listeners that stand on one side alone.
     pub(super) only_old: Vec<String>,
     pub(super) only_new: Vec<String>,
+    /// What the configurations set otherwise.
+    pub(super) settings: Vec<ChangedSetting>,
 }
 
 /// The rules of one listener, or two rule sets by themselves.
@@ -198,7 +201,7 @@ impl Compared {
 impl Report {
     fn differs(&self) -> bool {
         let is_alone = !self.only_old.is_empty() || !self.only_new.is_empty();
-        is_alone || self.compared.iter().any(Compared::differs)
+        is_alone || !self.settings.is_empty() || self.compared.iter().any(Compared::differs)
     }
 
     fn is_equal(&self) -> bool {
@@ -233,6 +236,12 @@ impl Report {
                 text.push_str(&format!("the listener `{name}` is only in {side}\n"));
             }
         }
+        if !self.settings.is_empty() {
+            text.push_str(&format!("{}\n", cell("settings that differ", 0, Style::Bold, colour)));
+        }
+        for changed in &self.settings {
+            text.push_str(&format!("  {}: {changed}\n", changed.owner));
+        }
         text
     }
 
@@ -248,10 +257,11 @@ impl Report {
             "compared": compared,
             "only_old": self.only_old,
             "only_new": self.only_new,
+            "settings": self.settings.iter().map(setting_to_json).collect::<Vec<_>>(),
         })
     }
 
-    /// `different: 2 ways, 1 unknown`
+    /// `different: 2 ways, 1 setting, 1 unknown`
     pub(crate) fn summary(&self) -> String {
         let groups: usize = self.compared.iter().map(|compared| compared.groups_count).sum();
         let unknown: usize = self.compared.iter().map(|compared| compared.unknown_count).sum();
@@ -259,14 +269,23 @@ impl Report {
             "equal" => return "equal: every request is decided alike".to_owned(),
             verdict => verdict,
         };
+        let settings = self.settings.len();
         let validates = self.compared.iter().filter(|compared| compared.validate.is_some()).count();
         let counts = [
-            (groups > 0 || validates == 0).then(|| plural(groups, "way")),
+            (groups > 0 || validates + settings == 0).then(|| plural(groups, "way")),
+            (settings > 0).then(|| plural(settings, "setting")),
             (validates > 0).then(|| "bodies validated otherwise".to_owned()),
             (unknown > 0).then(|| format!("{unknown} unknown")),
         ];
         format!("{verdict}: {}", counts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
+}
+
+/// `of` and `name` say whose it is.
+fn setting_to_json(changed: &ChangedSetting) -> Value {
+    let ChangedSetting { owner, key, old, new } = changed;
+    let (of, name) = owner.words();
+    json!({ "of": of, "name": name, "key": key, "old": old, "new": new })
 }
 
 impl Group {

@@ -39,6 +39,55 @@ fn equal_is_what_is_proved() {
     assert_eq!(said(rules, other).0, 0);
 }
 
+/// Two configurations with the same rules, which do not do the same with requests.
+#[test]
+fn settings_that_differ_are_shown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a writable folder");
+        path
+    };
+    path("a.rules", "R1: if (path under \"/api\") { routeTo(a); }\n");
+    let listener =
+        "[[listener]]\nname = \"shop\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\npool = \"a\"\n";
+    let pools = "[pool.a]\nservers = [\"127.0.0.1:1\"]\n[pool.spare]\nservers = [\"127.0.0.1:2\"]\n";
+    let old = path("old.toml", &format!("{listener}{pools}"));
+    let check = |new: &str, status: u8, said: &str, summary: &str| {
+        let new = path("new.toml", new);
+        let (old, new) = both(&old, &new, None, Colour::Never).expect("configurations");
+        let report = compared(&old, &new);
+        assert_eq!(
+            (report.status(), &*report.text(Colour::Never), &*report.summary()),
+            (status, said, summary)
+        );
+        assert_eq!(report.to_json()["equal"], status == 0);
+        report.to_json()["settings"].clone()
+    };
+    let equal = "equal: every request is decided alike";
+    let unused = pools.replace("127.0.0.1:2", "127.0.0.1:3");
+    check(&format!("threads = 1\n{listener}limits.body_bytes_max = 0\n{unused}"), 0, "", equal);
+    let settings = check(
+        &format!("{listener}limits.body_bytes_max = 1000\n{pools}"),
+        1,
+        "settings that differ\n  listener shop: limits.body_bytes_max: 0 -> 1000\n",
+        "different: 1 setting",
+    );
+    let expected = serde_json::json!([{
+        "of": "listener", "name": "shop", "key": "limits.body_bytes_max", "old": "0", "new": "1000",
+    }]);
+    assert_eq!(settings, expected);
+    // Where requests are read otherwise the note stays: these were compared as the new one reads them.
+    check(
+        &format!("{listener}merge_slashes = true\n{}", pools.replace("127.0.0.1:1", "127.0.0.1:4")),
+        1,
+        "listener shop\n\nnote: of the listener `shop`: it reads requests otherwise than before; they are compared as it \
+         reads them now\nsettings that differ\n  listener shop: merge_slashes: false -> true\n  pool a: \
+         servers[127.0.0.1:1]: set -> none\n  pool a: servers[127.0.0.1:4]: none -> set\n",
+        "different: 3 settings",
+    );
+}
+
 #[test]
 fn options_are_read() {
     let read = |words: &[&str]| Options::read(words.iter().map(OsString::from).collect());

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol};
+use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol, Settings};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use super::Options;
@@ -15,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) stands: Vec<Stand>,
     /// Whether no configuration says where they stand.
     pub(crate) are_alone: bool,
+    /// What their configuration sets; absent where there is none.
+    pub(crate) settings: Option<Arc<Settings>>,
 }
 
 /// A listener with its rules, as far as it is asked for.
@@ -80,7 +82,7 @@ impl Rules {
     /// The listeners of a plan.
     pub(crate) fn of(plan: &Plan) -> Rules {
         let stands = plan.listeners.iter().map(|listener| Stand::of(listener, plan));
-        Rules { stands: stands.collect(), are_alone: false }
+        Rules { stands: stands.collect(), are_alone: false, settings: Some(plan.settings.clone()) }
     }
 
     /// The listener of this name, or the only one that reads requests; of rules by themselves the only place there is.
@@ -112,7 +114,8 @@ impl Stand {
 
 /// A rule set whose targets are taken as given.
 fn alone(path: &Path, colour: Colour) -> Result<Rules, String> {
-    Ok(Rules { stands: vec![Stand::alone(compiled(path, &Targets::Any, colour)?)], are_alone: true })
+    let stands = vec![Stand::alone(compiled(path, &Targets::Any, colour)?)];
+    Ok(Rules { stands, are_alone: true, settings: None })
 }
 
 fn compiled(path: &Path, targets: &Targets, colour: Colour) -> Result<Program, String> {
@@ -139,7 +142,7 @@ fn configured(path: &Path, wanted: Option<&str>, colour: Colour) -> Result<(Rule
             names.join(", ")
         ));
     }
-    Ok((Rules { stands, are_alone: false }, loaded))
+    Ok((Rules { stands, are_alone: false, settings: Some(plan.settings.clone()) }, loaded))
 }
 
 /// A rule set in the place of that of a listener of a configuration.
@@ -163,5 +166,5 @@ fn instead(
     let Some(listener) = listener else { return Err("error: the listener is gone\n".to_owned()) };
     let mut stand = Stand::of(listener, &loaded.plan);
     stand.place.program = Some(Arc::new(compiled(path, &loaded.targets, colour)?));
-    Ok(Rules { stands: vec![stand], are_alone: false })
+    Ok(Rules { stands: vec![stand], are_alone: false, settings: Some(loaded.plan.settings.clone()) })
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use pointsman_analysis::{Effort, RuleSide, Setting, differences};
-use pointsman_config::{Plan, Protocol};
+use pointsman_config::{ChangedSetting, Plan, Protocol, Settings};
 use pointsman_rules::Program;
 
 use super::notice::notice;
@@ -13,7 +13,7 @@ use crate::diff::report::Compared;
 
 /// Steps for the rules of one listener: a second of one core, or two.
 const STEPS: u64 = 100_000_000;
-/// So many ways are named of one listener; `pointsman diff` names all.
+/// So many ways are named of one listener, and so many settings; `pointsman diff` names all.
 const NAMED_MAX: usize = 5;
 
 /// One reload at a time is looked at, and the newest of the others waits.
@@ -25,15 +25,26 @@ struct Work {
 }
 
 /// The rules of a listener, before and after.
-pub(super) struct Replaced {
+struct Replaced {
     listener: String,
     programs: [Arc<Program>; 2],
     default_pools: [Option<String>; 2],
     setting: Setting,
 }
 
+/// What becomes of requests otherwise.
+pub(super) struct Change {
+    settings: Vec<ChangedSetting>,
+    rules: Vec<Replaced>,
+}
+
+/// What two plans differ in, as far as that is seen at once, and what is to be compared.
+pub(super) fn change(old: &Plan, new: &Plan) -> Change {
+    Change { settings: Settings::changed(&old.settings, &new.settings, |_| true), rules: replaced(old, new) }
+}
+
 /// The listeners that stand in both plans and read requests by rules.
-pub(super) fn replaced(old: &Plan, new: &Plan) -> Vec<Replaced> {
+fn replaced(old: &Plan, new: &Plan) -> Vec<Replaced> {
     let replaced = new.listeners.iter().filter_map(|listener| {
         let then = old.listener_named(&listener.name)?;
         let programs = [then.program.clone()?, listener.program.clone()?];
@@ -48,7 +59,11 @@ pub(super) fn replaced(old: &Plan, new: &Plan) -> Vec<Replaced> {
 }
 
 /// Says what is decided otherwise, as soon as it is known; the reload and the requests wait for nothing.
-pub(super) fn say(replaced: Vec<Replaced>) {
+pub(super) fn say(Change { settings, rules: replaced }: Change) {
+    if !settings.is_empty() {
+        notice(&format!("settings differ count={}", settings.len()));
+    }
+    settings.iter().take(NAMED_MAX).for_each(|changed| notice(&format!("  {}: {changed}", changed.owner)));
     if replaced.is_empty() {
         return;
     }

@@ -145,7 +145,7 @@ impl Reloads {
         notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
         notice::maybe(memory::warning(self.limits.memory, &plan));
         let mut switch = self.switch.borrow_mut();
-        let replaced = switch.with_plan(|old| difference::replaced(old, &plan));
+        let change = switch.with_plan(|old| difference::change(old, &plan));
         match switch.publish(plan) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);
@@ -154,7 +154,7 @@ impl Reloads {
                 *self.source.borrow_mut() = source;
                 notice::listening(&switch);
                 notice(&format!("reloaded generation={generation}"));
-                difference::say(replaced);
+                difference::say(change);
                 Ok(Reloaded { generation, warnings, waiting })
             }
             Err(fault) => {

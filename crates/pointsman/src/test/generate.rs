@@ -7,9 +7,7 @@ use std::fmt::Write as _;
 
 use pointsman_analysis::{Effort, Reach, Sample, Samples, Setting, Why, samples};
 use pointsman_config::Protocol;
-use pointsman_rules::{
-    Cause, Expectation, Field, Given, OwnedValue, Program, RuleIndex, Span, TestCase,
-};
+use pointsman_rules::{Cause, Expectation, Field, Given, OwnedValue, Program, RuleIndex, Span, TestCase};
 
 use super::coverage::Coverage;
 use super::suite::Suite;
