@@ -11,6 +11,7 @@ mod beside;
 mod claim;
 mod decimals;
 mod domain;
+mod listed;
 mod numbers;
 mod product;
 mod shapes;

@@ -6,6 +6,7 @@ mod balance;
 mod bandwidth;
 mod health;
 mod limit;
+mod list;
 mod listener_tls;
 mod pool;
 mod table;
@@ -16,6 +17,8 @@ pub(crate) use balance::{HASH, SOURCE_ADDRESS};
 use bandwidth::BANDWIDTH;
 pub(crate) use bandwidth::{TO_CLIENT, TO_SERVER};
 use limit::LIMIT;
+use list::LIST;
+pub(crate) use list::TEXTS;
 use listener_tls::LISTENER_TLS;
 use pool::POOL;
 pub(crate) use pool::POOL_HEADER;
@@ -231,6 +234,12 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::NamedTables(&BANDWIDTH),
             default: Default::Words("no classes"),
             doc: "How many bytes a second those have that rules give bandwidth by; one table a class.",
+        },
+        Key {
+            name: "list",
+            kind: Kind::NamedTables(&LIST),
+            default: Default::Words("no lists"),
+            doc: "Networks, or texts, that rules look into by a name; one table a list.",
         },
         Key {
             name: "admin",

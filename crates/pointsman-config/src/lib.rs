@@ -17,6 +17,7 @@ mod health;
 mod idle_keys;
 mod keys;
 mod limits;
+mod lists;
 mod load;
 mod lower;
 mod notation;

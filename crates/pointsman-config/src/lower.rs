@@ -18,7 +18,7 @@ use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
     Bind, BodyLimits, Listener, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, StickyScope,
-    WatchedFile, tls,
+    WatchedFile, lists, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -79,17 +79,19 @@ impl<'a> Lowering<'a> {
         findings: &'a Findings<'a>,
     ) -> Self {
         let pool_names: Vec<_> = spec.pools.iter().map(|pool| pool.name.value.as_str()).collect();
+        let (mut files, mut problems) = (Vec::new(), Problems::default());
+        let lists = lists::read(&spec.lists, folder, outside, &mut files, findings, &mut problems);
         Self {
             spec,
             folder,
             outside,
             previous,
             findings,
-            rules: RulesFiles::new(&spec.pools, &spec.limits, &spec.bandwidth),
+            rules: RulesFiles::new(spec, lists, problems),
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
             authorities: SystemAuthorities::default(),
-            files: Vec::new(),
+            files,
         }
     }
 
@@ -103,8 +105,9 @@ impl<'a> Lowering<'a> {
             spec.listeners.iter().map(|listener| self.listener(listener)).collect();
         if !self.findings.has_errors() && !self.rules.problems().has_errors() {
             self.note_idle_pools(&listeners);
-            self.note_idle_limits(&listeners);
+            crate::rate_limits::note_idle(&spec.limits, &listeners, self.findings);
             crate::bandwidth::note_idle(&spec.bandwidth, &listeners, self.findings);
+            lists::note_idle(&spec.lists, &listeners, self.findings);
         }
         let bandwidth = crate::bandwidth::lower(&spec.bandwidth, self.findings);
         let lower_admin =
@@ -431,17 +434,6 @@ impl<'a> Lowering<'a> {
         for (pool, _) in self.spec.pools.iter().zip(idle).filter(|(_, idle)| *idle) {
             let message = format!("nothing is sent to the pool `{}`", pool.name.value);
             self.findings.note(pool.name.span, message, "no listener and no rule names it or a server of it");
-        }
-    }
-
-    fn note_idle_limits(&self, listeners: &[Listener]) {
-        let programs = || listeners.iter().filter_map(|listener| listener.program.as_deref());
-        let is_named =
-            |name: &str| programs().any(|program| program.limit_classes().any(|class| class == name));
-        for limit in self.spec.limits.iter().filter(|limit| !is_named(&limit.name.value)) {
-            let message = format!("nothing is limited by the class `{}`", limit.name.value);
-            let help = format!("a rule limits by it with `limitRate({});`", limit.name.value);
-            self.findings.note(limit.name.span, message, help);
         }
     }
 

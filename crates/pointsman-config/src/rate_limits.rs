@@ -1,12 +1,14 @@
 //! Classes of `limitRate`: how many requests may come, and who shares a bucket of them.
 
+use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use pointsman_rules::Field;
+use pointsman_rules::{Field, Program};
 use pointsman_shape::Rate;
 
-use crate::findings::Spanned;
+use crate::Listener;
+use crate::findings::{Findings, Spanned};
 use crate::notation::{self, Refusal};
 use crate::section::Section;
 
@@ -51,6 +53,17 @@ impl RateLimitSpec {
             status: section.number("status").unwrap_or(429),
         };
         Self { name, limit }
+    }
+}
+
+/// Says which classes no rule limits by.
+pub(crate) fn note_idle(specs: &[RateLimitSpec], listeners: &[Listener], findings: &Findings<'_>) {
+    let programs = listeners.iter().filter_map(|listener| listener.program.as_deref());
+    let named: HashSet<&str> = programs.flat_map(Program::limit_classes).collect();
+    for RateLimitSpec { name, .. } in specs.iter().filter(|spec| !named.contains(spec.name.value.as_str())) {
+        let message = format!("nothing is limited by the class `{}`", name.value);
+        let help = format!("a rule limits by it with `limitRate({});`", name.value);
+        findings.note(name.span, message, help);
     }
 }
 

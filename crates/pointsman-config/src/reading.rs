@@ -7,15 +7,23 @@ use aws_lc_rs::digest::{SHA256, digest};
 /// No configuration, rule set or request is larger.
 pub(crate) const FILE_BYTES_MAX: u64 = pointsman_rules::SOURCE_BYTES_MAX as u64;
 
+/// No list is larger: a million entries take some 20 MiB.
+pub(crate) const LIST_BYTES_MAX: u64 = 256 << 20;
+
 /// All bytes of a source.
 ///
 /// # Errors
 /// What the system says, or that there are more bytes than a file may have.
 pub fn bounded(source: impl Read) -> io::Result<Vec<u8>> {
+    within(source, FILE_BYTES_MAX)
+}
+
+/// The same of at most so many bytes.
+pub(crate) fn within(source: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        let reason = format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20);
+    source.take(bytes_max + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > bytes_max {
+        let reason = format!("it is larger than {} MiB", bytes_max >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
     Ok(content)

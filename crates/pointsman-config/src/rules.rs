@@ -5,14 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
+use pointsman_rules::{List, Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
-use crate::bandwidth::BandwidthSpec;
 use crate::lower::Outside;
-use crate::rate_limits::RateLimitSpec;
 use crate::reading::{reason, text, version};
-use crate::spec::PoolSpec;
+use crate::spec::{PoolSpec, Spec};
 use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 
 /// A compiled rules file, with what its targets stand for.
@@ -59,18 +57,21 @@ pub(crate) struct RulesFiles<'a> {
 }
 
 impl<'a> RulesFiles<'a> {
-    pub(crate) fn new(pools: &'a [PoolSpec], limits: &[RateLimitSpec], bandwidth: &[BandwidthSpec]) -> Self {
+    /// For these pools, classes and lists; what is wrong with lists is among the problems.
+    pub(crate) fn new(spec: &'a Spec, lists: Vec<Arc<List>>, problems: Problems) -> Self {
+        let pools = &spec.pools;
         let names =
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
         Self {
             pools,
             positions: pools.iter().map(|pool| pool.name.value.as_str()).zip(0..).collect(),
             names: Targets::known::<_, &str>(names)
-                .with_limits(limits.iter().map(|limit| limit.name.value.as_str()))
-                .with_bandwidths(bandwidth.iter().map(|class| class.name.value.as_str())),
+                .with_limits(spec.limits.iter().map(|limit| limit.name.value.as_str()))
+                .with_bandwidths(spec.bandwidth.iter().map(|class| class.name.value.as_str()))
+                .with_lists(lists),
             compiled: HashMap::new(),
             sets: Vec::new(),
-            problems: Problems::default(),
+            problems,
         }
     }
 

@@ -14,6 +14,7 @@ use crate::bandwidth::BandwidthSpec;
 use crate::findings::{Findings, Spanned};
 use crate::health::{self, HealthCheck, PoolSpeaks};
 use crate::idle_keys;
+use crate::lists::ListSpec;
 use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::rate_limits::RateLimitSpec;
@@ -47,6 +48,7 @@ pub(crate) struct Spec {
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) limits: Vec<RateLimitSpec>,
     pub(crate) bandwidth: Vec<BandwidthSpec>,
+    pub(crate) lists: Vec<ListSpec>,
 }
 
 /// The admin listener as written.
@@ -170,6 +172,7 @@ impl Spec {
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),
             limits: root.named_sections("limit").into_iter().map(RateLimitSpec::read).collect(),
             bandwidth: root.named_sections("bandwidth").into_iter().map(BandwidthSpec::read).collect(),
+            lists: root.named_sections("list").into_iter().map(ListSpec::read).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@ use pointsman_config::{
     ListenerLimits, Loaded, LogDestination, LogFormat, OddNames, Pipeline, Plan, PoolIndex, PoolLimits,
     Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target, changed,
 };
+use pointsman_rules::{Members, Program};
 use pointsman_shape::Rate;
 
 use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
@@ -77,12 +78,22 @@ fn check_process(plan: &Plan) {
     assert_eq!((plan.limits[0].rate, plan.limits[1].rate), (rate(50, 1, 100), rate(1, 60, 1)));
 }
 
+fn check_lists(program: &Program) {
+    let lists: Vec<_> = program.lists().into_iter().map(|list| (&*list.name, &list.members)).collect();
+    let [("blocked", Members::Networks(blocked)), ("plans", Members::Texts(plans))] = lists[..] else {
+        panic!("{lists:?}");
+    };
+    let ranges: Vec<_> = blocked.ranges().map(|(first, last)| format!("{first}-{last}")).collect();
+    assert_eq!(ranges, ["192.0.2.0-192.0.2.255", "203.0.113.0-203.0.113.255"]);
+    assert!(plans.has(b"gold") && plans.has(b"silver") && plans.len() == 2);
+}
+
 #[test]
 fn every_key_arrives() -> TestResult {
     let Loaded { plan, warnings, files, rule_sets, .. } =
         shown(Plan::check_only(Path::new("../../testdata/config/everything.toml")))?;
     assert!(warnings.is_empty(), "{}", warnings.render(Colour::Never));
-    assert_eq!(files.len(), 3);
+    assert_eq!(files.len(), 4);
     assert!(!changed(&files));
 
     check_process(&plan);
@@ -105,6 +116,7 @@ fn every_key_arrives() -> TestResult {
     let program = shop.program.as_ref().ok_or("no program")?;
     assert_eq!(program.targets.len(), shop.targets.len());
     assert!(rule_sets.iter().any(|set| Arc::ptr_eq(&set.program, program)));
+    check_lists(program);
     let target =
         |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);
@@ -267,14 +279,17 @@ fn every_file_is_watched() -> TestResult {
         "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"a.rules\"\n\
          tls = { certificate = \"a.crt\", key = \"a.key\" }\n\
          [pool.standard]\nservers = [\"127.0.0.1:9001\"]\ntls = { ca = \"ca.crt\" }\n\
-         [admin]\nbind = \"127.0.0.1:0\"\ntoken_file = \"tokens\"\n",
+         [admin]\nbind = \"127.0.0.1:0\"\ntoken_file = \"tokens\"\n\
+         [list.blocked]\nfile = \"networks\"\n",
     )?;
+    let list = folder.path().join("networks");
+    fs::write(&list, "192.0.2.0/24\n")?;
     let first = shown(Plan::load(&path, None))?;
     assert!(first.plan.listeners[0].is_tls());
     assert!(first.plan.pools[0].servers[0].tls.is_some());
     let second = shown(Plan::load(&path, Some(&first.plan)))?;
     assert_eq!(first.plan.pools, second.plan.pools, "an equal connector takes the place of the first");
-    for file in [&path, &certificate, &key, &ca, &rules, &tokens] {
+    for file in [&path, &certificate, &key, &ca, &rules, &tokens, &list] {
         assert!(!changed(&second.files));
         let content = fs::read(file)?;
         fs::write(file, "something else")?;
@@ -353,6 +368,7 @@ fn texts_alone_make_the_plan_that_files_make() -> TestResult {
         .map(|name| fs::read_to_string(Path::new("../../testdata/config").join(name)));
     let source = source?
         .replace("localhost", "127.0.0.1")
+        .replace("file = \"everything.networks\"\n", "")
         .replace("decides-all.rules\"", "everything.rules\"\npool = \"fast\"");
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("pointsman.toml");
@@ -368,6 +384,7 @@ fn texts_alone_make_the_plan_that_files_make() -> TestResult {
     for outside in [
         "tls = { certificate = \"c\", key = \"k\" }\npool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]",
         "pool = \"fast\"\n[pool.fast]\nservers = [\"localhost:1\"]",
+        "pool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]\n[list.l]\nfile = \"l\"",
         "pool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]\ntls = { verify = false }",
     ] {
         let source = format!("[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\n{outside}");

@@ -277,7 +277,7 @@ pub enum Predicate {
         span: Span,
         /// In order.
         entries: Vec<Entry>,
-        /// Whether it is one range that stands without square brackets.
+        /// Whether it is one range, or the name of a list, that stands without square brackets.
         bare: bool,
     },
 }
@@ -315,6 +315,8 @@ pub enum Entry {
         /// Whether it stands in round brackets: the bounds are left out.
         exclusive: bool,
     },
+    /// `@name`, without the `@`; its place is with it.
+    List(Name),
 }
 
 /// A value as written.

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use crate::pattern::{like, under};
 use crate::subject::TextRoom;
-use crate::{Cause, Decimal, Entry, Op, Order, Truth, Value};
+use crate::{Cause, Decimal, Entry, Members, Op, Order, Truth, Value};
 
 impl Op {
     /// Whether the comparison holds for `value`, its text in lower case first if `fold_case`.
@@ -73,6 +73,10 @@ impl Entry {
             Entry::TextRange { from, to, exclusive } => text(value, fold_case, |text| {
                 lower_bound(*exclusive).takes(text.cmp(from)) && upper_bound(*exclusive).takes(text.cmp(to))
             }),
+            Entry::List(list) => match &list.members {
+                Members::Networks(networks) => address(value, |ip| networks.has(ip)),
+                Members::Texts(texts) => text(value, fold_case, |text| texts.has(text)),
+            },
         }
     }
 }

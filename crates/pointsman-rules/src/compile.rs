@@ -5,6 +5,7 @@ mod assertions;
 mod cases;
 mod classes;
 mod conditions;
+mod lists;
 mod literals;
 mod paths;
 mod review;

@@ -2,8 +2,9 @@
 
 mod crowds;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use proptest::collection::vec;
@@ -11,11 +12,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use regex::bytes::RegexBuilder;
 
+use crate::list::INDEXED_MAX;
 use crate::subject::OwnedValue;
 use crate::{
-    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, NameKind, OnUnknown, Op, Order,
-    Over, Payload, PayloadId, Place, Program, Rule, RuleIndex, Share, Span, Split, Stickiness, Subject,
-    TargetId, Terminal, Test, Value,
+    Block, Cause, Condition, Decimal, Effect, Entry, Exit, Field, JsonStep, List, Members, NameKind,
+    NetworkList, OnUnknown, Op, Order, Over, Payload, PayloadId, Place, Program, Rule, RuleIndex, Share,
+    Span, Split, Stickiness, Subject, TargetId, Terminal, Test, TextList, Value,
 };
 
 pub(crate) use self::crowds::{crowd_subjects, crowds};
@@ -277,7 +279,27 @@ fn entries() -> impl Strategy<Value = Entry> {
             to,
             exclusive
         }),
+        lists().prop_map(Entry::List),
     ]
+}
+
+/// Named lists, short ones and such as are looked up by themselves.
+fn lists() -> impl Strategy<Value = Arc<List>> {
+    let many = INDEXED_MAX as u32 + 6;
+    let addresses =
+        (vec((addresses(), addresses()), 0..4), any::<bool>()).prop_map(move |(ranges, is_long)| {
+            let further =
+                (0..many).filter(|_| is_long).map(|place| IpAddr::from(Ipv4Addr::from_bits(place * 2)));
+            let further = further.map(|address| (address, address));
+            Members::Networks(NetworkList::new(ranges.into_iter().chain(further)))
+        });
+    let texts = (vec(texts(), 0..4), any::<bool>()).prop_map(move |(texts, is_long)| {
+        let further: Vec<String> = (0..many).filter(|_| is_long).map(|place| place.to_string()).collect();
+        let further = further.iter().map(String::as_bytes);
+        Members::Texts(TextList::new(texts.iter().map(|text| &**text).chain(further)))
+    });
+    let members = prop_oneof![addresses, texts];
+    members.prop_map(|members| Arc::new(List { name: "list".into(), members }))
 }
 
 fn tests() -> impl Strategy<Value = Test> {
@@ -299,7 +321,12 @@ fn takes_addresses(op: &Op) -> bool {
     match op {
         Op::IpIn(_) | Op::IpNotIn(_) | Op::IpOrder(..) => true,
         Op::In(entries) => {
-            entries.iter().any(|entry| matches!(entry, Entry::Network(_) | Entry::IpRange { .. }))
+            let is_of_addresses = |entry: &Entry| match entry {
+                Entry::Network(_) | Entry::IpRange { .. } => true,
+                Entry::List(list) => matches!(list.members, Members::Networks(_)),
+                _ => false,
+            };
+            entries.iter().any(is_of_addresses)
         }
         _ => false,
     }

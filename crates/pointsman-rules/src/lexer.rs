@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Address,
     /// `10.0.0.0/8`
     Network,
+    /// `@blocked`
+    List,
     /// `"text"`, also in typographic quotes
     Text,
     /// A text without its closing quote; it ends with its line.
@@ -136,6 +138,10 @@ impl<'a> Lexer<'a> {
         }
         if c.is_alphabetic() || c == '_' {
             return self.word();
+        }
+        if let Some(name) = rest.strip_prefix('@').map(plain_word_len).filter(|len| *len > 0) {
+            self.at += '@'.len_utf8() + name;
+            return Kind::List;
         }
         if let Some((text, kind)) = PUNCTUATION.iter().find(|(text, _)| rest.starts_with(text)) {
             self.at += text.len();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, Matcher, Payload, PayloadId, Place, Span, Split};
+use crate::{Decimal, Field, List, Matcher, Payload, PayloadId, Place, Span, Split};
 use ipnet::IpNet;
 use thin_vec::ThinVec;
 
@@ -268,6 +268,8 @@ pub enum Entry {
         /// Whether the bounds themselves are left out.
         exclusive: bool,
     },
+    /// `@name`: what is in that list.
+    List(Arc<List>),
 }
 
 /// An order comparison.

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use pointsman_rules::{Condition, Decimal, Entry, Field, Op, Order, Over, Program, RuleIndex, Test};
+use pointsman_rules::{Condition, Decimal, Entry, Field, Members, Op, Order, Over, Program, RuleIndex, Test};
 
 use super::question::Analyst;
 use super::world::may_end_unknown;
@@ -14,6 +14,9 @@ use crate::space::has_one_value;
 
 /// Of two lists with more pairs of intervals than these one is as good as what is in both.
 const CROSSED_MAX: usize = 1024;
+
+/// Members of a named list that have an interval each.
+const LISTED_MAX: usize = 256;
 
 /// In what order the intervals are, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -294,6 +297,9 @@ fn left_by(test: &Test, analyst: &mut Analyst<'_>) -> Vec<(Along, Room)> {
 
 /// Nothing of a list with entries of several kinds, or with texts from one to another.
 fn of_list(entries: &[Entry]) -> Vec<(Along, Room)> {
+    if let [Entry::List(list)] = entries {
+        return of_named_list(&list.members);
+    }
     let texts: Option<Vec<&[u8]>> = entries
         .iter()
         .map(|entry| if let Entry::Text(text) = entry { Some(&**text) } else { None })
@@ -320,6 +326,19 @@ fn of_list(entries: &[Entry]) -> Vec<(Along, Room)> {
         _ => None,
     });
     addresses.collect::<Option<Room>>().map(|room| (Along::Address, not_empty(room))).into_iter().collect()
+}
+
+/// Of a long list all between its first and its last address, and nothing of texts.
+fn of_named_list(members: &Members) -> Vec<(Along, Room)> {
+    let between = |(first, last)| Interval::between(of_address(first), of_address(last), false);
+    match members {
+        Members::Networks(networks) if networks.len() <= LISTED_MAX => {
+            vec![(Along::Address, networks.ranges().map(between).collect())]
+        }
+        Members::Networks(networks) => vec![(Along::Address, networks.hulls().map(between).collect())],
+        Members::Texts(texts) if texts.len() <= LISTED_MAX => of_texts(texts.iter().collect::<Vec<_>>()),
+        Members::Texts(_) => Vec::new(),
+    }
 }
 
 fn not_empty(mut room: Room) -> Room {

@@ -49,7 +49,8 @@ fn within(claim: &Claim<'_>) -> Option<IpNet> {
     }
 }
 
-fn borders(claims: &[Claim<'_>]) -> Vec<IpAddr> {
+/// What claims compare addresses with, the ends of networks and ranges; not what is in named lists.
+pub(super) fn borders(claims: &[Claim<'_>]) -> Vec<IpAddr> {
     let mut borders = Vec::new();
     for claim in claims {
         match &claim.test.op {
@@ -93,7 +94,7 @@ fn of_network(network: &IpNet, borders: &mut Vec<IpAddr>) {
 }
 
 /// Whether it may be a host's: neither the first nor the last of a network of eight bits, nor a group's.
-fn is_usual(address: IpAddr) -> bool {
+pub(super) fn is_usual(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, .., last] = address.octets();

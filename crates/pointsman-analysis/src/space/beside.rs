@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use pointsman_rules::{Decimal, Entry, Field, Op, Over, OwnedValue, Test};
+use pointsman_rules::{Decimal, Entry, Field, Members, Op, Over, OwnedValue, Test};
 
 use super::domain::{Domain, Kind};
 use super::numbers::Plain;
 
 /// Values of a field that are counted.
 const COUNTED_MAX: u64 = 8;
-/// Entries of a list whose borders are looked at.
+/// Entries of a list, named or written out, whose borders are looked at.
 const ENTRIES_MAX: usize = 256;
 /// Digits of a number that has neighbours.
 const DIGITS_MAX: usize = 30;
@@ -153,6 +153,14 @@ impl Beside<'_> {
                 self.around_order(from);
                 self.around_order(to);
             }
+            Entry::List(list) => match &list.members {
+                Members::Networks(networks) => {
+                    networks.ranges().take(ENTRIES_MAX).for_each(|(first, last)| self.addresses(first, last));
+                }
+                Members::Texts(texts) => {
+                    texts.iter().take(ENTRIES_MAX).for_each(|text| self.around_text(text, b"", b""));
+                }
+            },
         }
     }
 }

@@ -57,9 +57,11 @@ fn bounds(op: &Op) -> Option<Vec<Bound>> {
                 match entry {
                     Entry::Number(number) => bounds.push(Bound::of(number)?),
                     Entry::NumberRange { from, to, .. } => bounds.extend([Bound::of(from)?, Bound::of(to)?]),
-                    Entry::Text(_) | Entry::Network(_) | Entry::IpRange { .. } | Entry::TextRange { .. } => {
-                        return None;
-                    }
+                    Entry::Text(_)
+                    | Entry::Network(_)
+                    | Entry::IpRange { .. }
+                    | Entry::TextRange { .. }
+                    | Entry::List(_) => return None,
                 }
             }
             Some(bounds).filter(|bounds| (1..=BOUNDS_MAX).contains(&bounds.len()))

@@ -5,7 +5,7 @@ use pointsman_rules::{Cause, OwnedValue};
 use super::automata::Automata;
 use super::claim::Claim;
 use super::domain::{Domain, Kind};
-use super::{addresses, numbers, texts};
+use super::{addresses, listed, numbers, texts};
 use crate::Effort;
 
 /// What came of the search for one value.
@@ -40,7 +40,10 @@ pub(super) fn solve(
         Kind::Address => {
             let narrowest = addresses::narrowest(claims);
             let addresses = addresses::candidates(claims, narrowest).into_iter().map(OwnedValue::Ip);
-            pick(addresses, narrowest.into_iter().collect(), claims, effort)
+            match pick(addresses, narrowest.into_iter().collect(), claims, effort) {
+                Single::Nothing(_) if claims.iter().any(listed::names_list) => listed::solve(claims, effort),
+                settled => settled,
+            }
         }
         Kind::Boolean => pick([false, true].map(OwnedValue::Boolean), Vec::new(), claims, effort),
     };

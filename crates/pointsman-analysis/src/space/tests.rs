@@ -3,8 +3,10 @@
 mod brute_force;
 
 use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
-use pointsman_rules::{Compiled, OwnedValue, Targets, Test, compile};
+use pointsman_rules::{Compiled, List, Members, NetworkList, OwnedValue, Targets, Test, TextList, compile};
 
 use super::{Automata, Solved, solve};
 use crate::Effort;
@@ -15,8 +17,36 @@ const VECTORS: &str = include_str!("../../../../testdata/analysis/space.txt");
 /// The comparisons as tests of one program.
 fn compiled<'t>(tests: impl IntoIterator<Item = &'t str>) -> Compiled {
     let rules: String = tests.into_iter().map(|test| format!("if ({test}) {{ reject(); }}\n")).collect();
-    compile(&rules, &Targets::Any).unwrap_or_else(|findings| panic!("{rules}{findings:?}"))
+    let pools = Targets::known::<&str, &str>([]);
+    compile(&rules, &pools.with_lists(lists())).unwrap_or_else(|findings| panic!("{rules}{findings:?}"))
 }
+
+/// What tests may name: short lists, and such as have too many members to look at each.
+fn lists() -> Vec<Arc<List>> {
+    let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let four = |bits: u32| IpAddr::V4(Ipv4Addr::from_bits(bits));
+    let even = (0..MANY).map(|place| four(0x1400_0000 + 2 * place)).map(|address| (address, address));
+    let odd = (0..MANY).map(|place| four(0x1400_0001 + 2 * place)).map(|address| (address, address));
+    let near = [("10.0.0.1", "10.0.0.1"), ("10.0.0.3", "10.255.255.255"), ("::", "::1")];
+    let rest = [("0.0.0.0", "10.0.0.0"), ("10.0.0.2", "10.0.0.2"), ("11.0.0.0", "255.255.255.255")];
+    let networks = |pairs: &[(&str, &str)]| {
+        NetworkList::new(pairs.iter().map(|(first, last)| (address(first), address(last))))
+    };
+    let words: Vec<String> = (0..MANY).map(|place| format!("w{place}")).collect();
+    [
+        ("near", Members::Networks(networks(&near))),
+        ("rest", Members::Networks(networks(&rest))),
+        ("even", Members::Networks(NetworkList::new(even))),
+        ("odd", Members::Networks(NetworkList::new(odd))),
+        ("words", Members::Texts(TextList::new(["a", "ab", "1"].map(str::as_bytes)))),
+        ("many", Members::Texts(TextList::new(words.iter().map(String::as_bytes)))),
+    ]
+    .map(|(name, members)| Arc::new(List { name: name.into(), members }))
+    .into()
+}
+
+/// Members of a long list.
+const MANY: u32 = 20_000;
 
 fn tests(compiled: &Compiled) -> Vec<&Test> {
     let mut tests = Vec::new();
@@ -132,6 +162,40 @@ fn many_bounds_are_little_work() {
     assert_eq!(ask_one_among(networks.collect(), 0), "= 10.0.0.1");
     let disjoint = vec!["srcip in [10.0.0.0/8]".to_owned(), "srcip in [11.0.0.0/8]".to_owned()];
     assert_eq!(ask_one_among(disjoint, 1), "nothing 1 2");
+}
+
+/// However long a list is, what is in it, beside it and in another is found, or proved not to be.
+#[test]
+fn long_lists_are_little_work() {
+    use Wanted::{False, True};
+    for (claims, expected) in [
+        (&[(True, "srcip in @even")][..], "= 20.0.0.2"),
+        (&[(True, "srcip in @even"), (True, "srcip > 20.0.100.0")], "= 20.0.100.2"),
+        (&[(True, "srcip in @even"), (False, "srcip in @even")], "nothing 1 2"),
+        (&[(True, "srcip in @even"), (True, "srcip in @odd")], "nothing 1 2"),
+        (&[(True, "srcip in @even"), (True, "srcip in [10.0.0.0/8]")], "nothing 1 2"),
+        (&[(False, "srcip in @even"), (True, "srcip in [20.0.0.0/24]")], "= 20.0.0.1"),
+        (
+            &[(False, "srcip in @even"), (False, "srcip in @odd"), (True, "srcip in [20.0.0.0/24]")],
+            "nothing 1 2 3",
+        ),
+        (&[(False, "srcip in @even"), (False, "srcip in @odd"), (True, "srcip in [20.0.0.0/8]")], "= 20.*"),
+        (&[(True, "srcip in [@even, 10.0.0.9]"), (False, "srcip in @even")], "= 10.0.0.9"),
+        (&[(True, "srcip in @near"), (False, "srcip in @rest")], "= 10.0.0.1"),
+        (&[(False, "srcip in @near"), (False, "srcip in @rest")], "= 2001:db8::1"),
+        (&[(True, "host in @many"), (True, "host endsWith \"77\"")], "= \"w*77\""),
+        (&[(True, "host in @many"), (True, "host startsWith \"x\"")], "nothing 1 2"),
+        (&[(False, "host in @many"), (True, "host startsWith \"w7\"")], "= \"w7*\""),
+        (&[(True, "header[\"x\"] in @many"), (False, "header[\"x\"] in @many")], "nothing 1 2"),
+    ] {
+        let found = shown(&ask(claims, &mut Effort::new(1_000_000)));
+        match expected.split_once('*') {
+            Some((start, end)) => {
+                assert!(found.starts_with(start) && found.ends_with(end), "{claims:?}: {found}")
+            }
+            None => assert_eq!(found, expected, "{claims:?}"),
+        }
+    }
 }
 
 #[test]

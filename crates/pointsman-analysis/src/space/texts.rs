@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointsman_rules::{Entry, Op, Truth, Value};
+use pointsman_rules::{Entry, Members, Op, Truth, Value};
 
 use super::automata::{Automata, Machine, Words};
 use super::claim::{Claim, Truths};
@@ -135,6 +135,34 @@ fn word(op: &Op) -> Option<(&[u8], bool)> {
     }
 }
 
+/// The texts among the entries of a list, and in lists that they name.
+fn texts_in(entries: &[Entry]) -> impl Iterator<Item = &[u8]> {
+    entries.iter().flat_map(|entry| {
+        let (one, several) = match entry {
+            Entry::Text(text) => (Some(&**text), None),
+            Entry::List(list) => match &list.members {
+                Members::Texts(texts) => (None, Some(texts.iter())),
+                Members::Networks(_) => (None, None),
+            },
+            _ => (None, None),
+        };
+        one.into_iter().chain(several.into_iter().flatten())
+    })
+}
+
+/// How many they are.
+fn texts_len(entries: &[Entry]) -> usize {
+    let len = |entry: &Entry| match entry {
+        Entry::Text(_) => 1,
+        Entry::List(list) => match &list.members {
+            Members::Texts(texts) => texts.len(),
+            Members::Networks(_) => 0,
+        },
+        _ => 0,
+    };
+    entries.iter().map(len).sum()
+}
+
 fn compares(op: &Op) -> Compares {
     match op {
         Op::NumberEquals(_) | Op::NumberDiffers(_) | Op::NumberOrder(..) => Compares::Numbers,
@@ -181,8 +209,8 @@ impl<'p> Search<'_, 'p> {
         if compares_numbers && let Some(settled) = self.number() {
             return settled;
         }
-        if let Some(text) = self.listed().into_iter().find(|text| self.fits(text)) {
-            return Single::Value(of_text(text));
+        if let Some(settled) = self.listed() {
+            return settled;
         }
         match self.walk(Guide::ByProof) {
             Single::Unknown if compares_numbers => self.walk(Guide::ByNumbers),
@@ -270,15 +298,30 @@ impl<'p> Search<'_, 'p> {
         numbers.map(|claim| claim.claim).collect()
     }
 
-    /// The texts of a list that the value must be in.
-    fn listed(&self) -> Vec<&'p [u8]> {
+    /// Tries the texts of the shortest list that the value must be in. Where these are all that it can be, none is a
+    /// proof.
+    fn listed(&mut self) -> Option<Single> {
         let lists = self.claims.iter().filter(|claim| claim.claim.truths.has(Truth::True));
         let lists = lists.filter_map(|claim| match &claim.claim.test.op {
-            Op::In(entries) if !claim.claim.truths.has(Truth::False) => Some(entries),
+            Op::In(entries) if !claim.claim.truths.has(Truth::False) => Some((claim.claim, entries)),
             _ => None,
         });
-        let entries = lists.min_by_key(|entries| entries.len()).into_iter().flatten();
-        entries.filter_map(|entry| if let Entry::Text(text) = entry { Some(&**text) } else { None }).collect()
+        let (claim, entries) = lists.min_by_key(|(_, entries)| texts_len(entries))?;
+        let mut because = vec![claim.index];
+        for text in texts_in(entries) {
+            match self.try_out(text) {
+                Tried::Fits => return Some(Single::Value(of_text(text))),
+                Tried::Fails(place) => {
+                    because.extend(self.index(place).filter(|index| !because.contains(index)))
+                }
+                Tried::Never => {}
+                Tried::OutOfEffort => return Some(Single::Unknown),
+            }
+        }
+        let are_all = entries.iter().all(|entry| matches!(entry, Entry::Text(_) | Entry::List(_)));
+        let is_long = entries.iter().any(|entry| matches!(entry, Entry::List(_)));
+        // What is written out is walked: that needs fewer claims for its proof.
+        (are_all && is_long && !claim.test.fold_case).then_some(Single::Nothing(because))
     }
 
     /// Takes the shortest text that some of the claims allow; as long as it fails one of the others, that one is added.

@@ -83,6 +83,20 @@ fn unknown_class() {
     check(&good().rules("{ limitRate(gold); }"), &["unknown class `gold`", "[limit.gold]", "^"]);
 }
 
+#[test]
+fn unknown_list() {
+    let setup = good().raw("[list.blocked]\nentries = [\"192.0.2.0/24\"]");
+    let rules = |list: &str| format!("if (srcip in @{list}) {{ reject(); }}");
+    check(
+        &setup.clone().rules(&rules("blokced")),
+        &["unknown list `@blokced`", "did you mean `@blocked`?", "^"],
+    );
+    check(&good().rules(&rules("blocked")), &["unknown list `@blocked`", "[list.blocked]", "^"]);
+    let wrong = good().file("l.networks", "192.0.2.0/24\n10.0.0.0/33\n");
+    let wrong = wrong.raw("[list.blocked]\nfile = \"l.networks\"").rules(&rules("blocked"));
+    check(&wrong, &["10.0.0.0/33", "l.networks:2:1", "^"]);
+}
+
 /// What belongs to later versions parses, and is refused by name.
 #[test]
 fn not_yet() {

@@ -39,6 +39,7 @@ mod http2_tunnels;
 mod http2_windows;
 mod ipv6;
 mod levels;
+mod lists;
 mod log_formats;
 mod nginx;
 mod normal_forms;

@@ -27,7 +27,7 @@ impl Left<'_> {
         }
     }
 
-    fn is_lower_case(&self) -> bool {
+    pub(super) fn is_lower_case(&self) -> bool {
         self.operand.fold_case || self.field.is_lower_case()
     }
 }
@@ -250,6 +250,7 @@ impl Compiler<'_> {
                 let (low, high) = (self.typed(left, from), self.typed(left, to));
                 self.range(*span, low?, high?, *exclusive)
             }
+            ast::Entry::List(name) => self.named_list(left, name).map(Entry::List),
         }
     }
 

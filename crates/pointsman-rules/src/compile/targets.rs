@@ -1,14 +1,15 @@
 //! Targets by name: a pool, one server of it, or a server that only one pool has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::ast::Name;
 use crate::parser::shorten;
-use crate::{TargetId, TargetName};
+use crate::{List, TargetId, TargetName};
 
 use super::Compiler;
 
-/// The targets that rules can name, and the classes.
+/// The targets that rules can name, the classes and the lists.
 #[derive(Clone, Debug)]
 pub enum Targets {
     /// A bare rules file, without a configuration: every name is taken as given.
@@ -21,6 +22,8 @@ pub enum Targets {
         limits: BTreeSet<Box<str>>,
         /// Its classes of `bandwidth`.
         bandwidths: BTreeSet<Box<str>>,
+        /// Its lists.
+        lists: BTreeMap<Box<str>, Arc<List>>,
     },
 }
 
@@ -33,29 +36,35 @@ impl Targets {
     {
         let servers = |names: Vec<S>| names.into_iter().map(Into::into).collect();
         let pools = pools.into_iter().map(|(pool, names)| (pool.into(), servers(names))).collect();
-        Targets::Known { pools, limits: BTreeSet::new(), bandwidths: BTreeSet::new() }
+        Targets::Known { pools, limits: BTreeSet::new(), bandwidths: BTreeSet::new(), lists: BTreeMap::new() }
     }
 
     /// The same with these classes of `limitRate`. Where every name is taken as given, these are, too.
     #[must_use]
-    pub fn with_limits<'n>(self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
-        match self {
-            Targets::Any => Targets::Any,
-            Targets::Known { pools, bandwidths, .. } => {
-                Targets::Known { pools, limits: classes.into_iter().map(Box::from).collect(), bandwidths }
-            }
+    pub fn with_limits<'n>(mut self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
+        if let Targets::Known { limits, .. } = &mut self {
+            *limits = classes.into_iter().map(Box::from).collect();
         }
+        self
     }
 
     /// The same with these classes of `bandwidth`.
     #[must_use]
-    pub fn with_bandwidths<'n>(self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
-        match self {
-            Targets::Any => Targets::Any,
-            Targets::Known { pools, limits, .. } => {
-                Targets::Known { pools, limits, bandwidths: classes.into_iter().map(Box::from).collect() }
-            }
+    pub fn with_bandwidths<'n>(mut self, classes: impl IntoIterator<Item = &'n str>) -> Targets {
+        if let Targets::Known { bandwidths, .. } = &mut self {
+            *bandwidths = classes.into_iter().map(Box::from).collect();
         }
+        self
+    }
+
+    /// The same with these lists. Where every name is taken as given, no list is known: what is in one is part of what
+    /// a rule means.
+    #[must_use]
+    pub fn with_lists(mut self, all: impl IntoIterator<Item = Arc<List>>) -> Targets {
+        if let Targets::Known { lists, .. } = &mut self {
+            *lists = all.into_iter().map(|list| (list.name.clone(), list)).collect();
+        }
+        self
     }
 }
 
@@ -64,6 +73,7 @@ pub(super) struct TargetTable<'a> {
     known: Option<&'a BTreeMap<Box<str>, Vec<Box<str>>>>,
     limits: Option<&'a BTreeSet<Box<str>>>,
     bandwidths: Option<&'a BTreeSet<Box<str>>>,
+    lists: Option<&'a BTreeMap<Box<str>, Arc<List>>>,
     pools_of_server: HashMap<&'a str, Vec<&'a str>>,
     named: Vec<TargetName>,
     ids: HashMap<TargetName, TargetId>,
@@ -78,9 +88,11 @@ enum NoTarget {
 
 impl<'a> TargetTable<'a> {
     pub(super) fn new(targets: &'a Targets) -> Self {
-        let (known, limits, bandwidths) = match targets {
-            Targets::Any => (None, None, None),
-            Targets::Known { pools, limits, bandwidths } => (Some(pools), Some(limits), Some(bandwidths)),
+        let (known, limits, bandwidths, lists) = match targets {
+            Targets::Any => (None, None, None, None),
+            Targets::Known { pools, limits, bandwidths, lists } => {
+                (Some(pools), Some(limits), Some(bandwidths), Some(lists))
+            }
         };
         let mut pools_of_server: HashMap<&str, Vec<&str>> = HashMap::new();
         for (pool, servers) in known.into_iter().flatten() {
@@ -92,7 +104,8 @@ impl<'a> TargetTable<'a> {
                 }
             }
         }
-        TargetTable { known, limits, bandwidths, pools_of_server, named: Vec::new(), ids: HashMap::new() }
+        let (named, ids) = (Vec::new(), HashMap::new());
+        TargetTable { known, limits, bandwidths, lists, pools_of_server, named, ids }
     }
 
     /// Whether the rules stand without a configuration.
@@ -108,6 +121,11 @@ impl<'a> TargetTable<'a> {
     /// The classes of `bandwidth`; nothing where every name is one.
     pub(super) fn bandwidths(&self) -> Option<&'a BTreeSet<Box<str>>> {
         self.bandwidths
+    }
+
+    /// The lists; nothing without a configuration.
+    pub(super) fn lists(&self) -> Option<&'a BTreeMap<Box<str>, Arc<List>>> {
+        self.lists
     }
 
     /// Has them named already, in this order.

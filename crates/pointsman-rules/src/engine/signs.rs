@@ -5,7 +5,8 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::scale::Bounds;
-use crate::{Decimal, Entry, Op, Over, Test};
+use crate::list::INDEXED_MAX;
+use crate::{Decimal, Entry, Members, Op, Over, Test};
 
 /// One thing that a value may show.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +90,7 @@ impl Signs {
                     let all_bounds = Bounds::addresses(*from, *to, *exclusive);
                     signs.list.extend(all_bounds.into_iter().map(Sign::Within));
                 }
+                Entry::List(list) => signs.list.extend(of_members(&list.members)?),
                 Entry::TextRange { .. } => return None,
             }
             signs.is_numeric |= matches!(entry, Entry::Number(_) | Entry::NumberRange { .. });
@@ -143,6 +145,20 @@ impl Signs {
     fn hints(literals: &[Vec<u8>], sign: impl Fn(Box<[u8]>) -> Sign) -> Signs {
         let list = literals.iter().map(|literal| sign(literal.as_slice().into())).collect();
         Signs { list, is_exact: false, is_numeric: false }
+    }
+}
+
+/// Of a list with few members; one with more is looked up by itself.
+fn of_members(members: &Members) -> Option<Vec<Sign>> {
+    match members {
+        Members::Networks(networks) if networks.len() <= INDEXED_MAX => {
+            let bounds = networks.ranges().flat_map(|(from, to)| Bounds::addresses(from, to, false));
+            Some(bounds.map(Sign::Within).collect())
+        }
+        Members::Texts(texts) if texts.len() <= INDEXED_MAX => {
+            Some(texts.iter().map(|text| Sign::Equals(text.into())).collect())
+        }
+        Members::Networks(_) | Members::Texts(_) => None,
     }
 }
 

@@ -251,6 +251,7 @@ impl Spelling<'_> {
                 let range = format!("{}..{}", self.literal(from), self.literal(to));
                 if *exclusive { format!("({range})") } else { range }
             }
+            Entry::List(list) => format!("@{}", list.text),
         }
     }
 

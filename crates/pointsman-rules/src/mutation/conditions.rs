@@ -122,6 +122,7 @@ fn span_of(entry: &Entry) -> Span {
     match entry {
         Entry::Value(literal) => literal.span,
         Entry::Range { span, .. } => *span,
+        Entry::List(list) => list.span,
     }
 }
 
@@ -137,5 +138,6 @@ fn neighbours(entry: &Entry) -> Vec<Entry> {
             let above = moved(to).into_iter().map(|to| range(from.clone(), to));
             below.chain(above).collect()
         }
+        Entry::List(_) => Vec::new(),
     }
 }

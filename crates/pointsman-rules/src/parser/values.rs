@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
-use crate::ast::{Entry, FieldRef, Literal, LiteralKind, Operand, Predicate, Quoted};
+use crate::ast::{Entry, FieldRef, Literal, LiteralKind, Name, Operand, Predicate, Quoted};
 use crate::lexer::{Kind, meaning};
 use crate::{Over, advice, older, payload, schema};
 
@@ -179,7 +179,7 @@ impl Parser<'_> {
         let start = self.token.span;
         if self.take(Kind::LeftSquare).is_none() {
             let entry = self.entry(field)?;
-            let bare = matches!(entry, Entry::Range { .. });
+            let bare = matches!(entry, Entry::Range { .. } | Entry::List(_));
             if self.at(Kind::Comma) {
                 return Err(self
                     .unexpected_so("the end of the list", "a list stands in square brackets: `in [1, 2]`"));
@@ -199,6 +199,11 @@ impl Parser<'_> {
 
     fn entry(&mut self, field: &FieldRef) -> Parsed<Entry> {
         let start = self.token.span;
+        if self.at(Kind::List) {
+            let text = self.text().trim_start_matches('@').into();
+            self.bump();
+            return Ok(Entry::List(Name { text, span: start }));
+        }
         let exclusive = self.take(Kind::LeftRound).is_some();
         let from = self.literal(field)?;
         if !exclusive && !self.at(Kind::DotDot) {

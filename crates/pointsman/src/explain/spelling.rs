@@ -44,6 +44,9 @@ pub(crate) fn test(test: &Test) -> String {
         Op::IpIn(network) => format!("{left} == {}", shown_network(network)),
         Op::IpNotIn(network) => format!("{left} != {}", shown_network(network)),
         Op::IpOrder(order, address) => format!("{left} {} {address}", sign(*order)),
+        Op::In(entries) if matches!(entries[..], [Entry::List(_)]) => {
+            format!("{left} in {}", entries.iter().map(entry).collect::<String>())
+        }
         Op::In(entries) => {
             let entries: Vec<_> = entries.iter().map(entry).collect();
             format!("{left} in [{}]", entries.join(", "))
@@ -120,6 +123,7 @@ fn entry(entry: &Entry) -> String {
         Entry::NumberRange { from, to, exclusive } => range(from.to_string(), to.to_string(), *exclusive),
         Entry::IpRange { from, to, exclusive } => range(from.to_string(), to.to_string(), *exclusive),
         Entry::TextRange { from, to, exclusive } => range(quoted(from), quoted(to), *exclusive),
+        Entry::List(list) => format!("@{}", list.name),
     }
 }
 

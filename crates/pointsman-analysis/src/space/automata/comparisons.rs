@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pointsman_rules::{Entry, Op, Order};
+use pointsman_rules::{Entry, Members, Op, Order};
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
@@ -17,6 +17,9 @@ const BUILT_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of what its states are made of: what has more is given up before it takes seconds.
 const DETERMINIZED_BYTES_MAX: usize = 1 << 20;
+
+/// Texts of a named list that has an automaton.
+const LISTED_MAX: usize = 1024;
 
 /// The texts that satisfy a comparison with texts, or for `!=` those that do not. Nothing for another comparison, and
 /// where it would be too large.
@@ -63,6 +66,10 @@ fn list(entries: &[Entry]) -> Option<Machine> {
         match entry {
             Entry::Text(text) => single.push(text),
             Entry::TextRange { from, to, exclusive } => machines.push(range(from, to, *exclusive)?),
+            Entry::List(list) => match &list.members {
+                Members::Texts(texts) if texts.len() <= LISTED_MAX => machines.push(words(texts.iter())),
+                Members::Texts(_) | Members::Networks(_) => return None,
+            },
             Entry::Number(_) | Entry::Network(_) | Entry::NumberRange { .. } | Entry::IpRange { .. } => {
                 return None;
             }

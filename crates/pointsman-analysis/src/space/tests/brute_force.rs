@@ -37,6 +37,7 @@ fn of_texts() -> impl Strategy<Value = Asks> {
         select(regexes).prop_map(|regex| Asks::Text(format!("matches \"{regex}\""))),
         (short(), short()).prop_map(|(one, other)| Asks::Text(format!("in [\"{one}\", \"{other}\"]"))),
         Just(Asks::Text("in [\"a\"..\"b\", \"q\"]".to_owned())),
+        Just(Asks::Text("in @words".to_owned())),
         Just(Asks::Other("exists".to_owned())),
     ]
 }
@@ -60,6 +61,8 @@ fn of_addresses() -> impl Strategy<Value = Asks> {
         (select(networks), address())
             .prop_map(|(network, address)| Asks::Other(format!("in [{network}, {address}]"))),
         Just(Asks::Other("in [(10.0.0.0..10.0.0.2)]".to_owned())),
+        select(vec!["@near", "@rest", "[@near, 10.0.0.2]", "@even", "[@odd, 10.0.0.1]"])
+            .prop_map(|lists| Asks::Other(format!("in {lists}"))),
     ]
 }
 
