@@ -172,10 +172,8 @@ impl<C: Transport> Session<C> {
         if !has_date(head) && granted.is_none() {
             lines.extend_from_slice(&self.shard.date.line());
         }
-        if let Some(edits) = &exchange.response_edits {
-            edits.drop_lines(head.lines_mut(), received);
-            edits.strip(lines);
-            edits.write(lines);
+        if let Some(of_answer) = &exchange.of_answer {
+            of_answer.apply((head, received), lines, server, &self.shard);
         }
         match (exchange.keeps_client, exchange.version) {
             _ if let Some(granted) = granted => say_upgrade(granted.protocol, lines),

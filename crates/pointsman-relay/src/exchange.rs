@@ -10,10 +10,10 @@ use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
 use crate::bandwidth::ClassId;
-use crate::commit::HeaderEdits;
 use crate::ejection::Heard;
 use crate::facts::{Facts, Step, Text};
 use crate::fault::{ClientFault, Fault, ServerFault};
+use crate::learned::OfAnswer;
 use crate::local::LocalServer;
 use crate::session::{After, Session};
 use crate::shard::Shard;
@@ -47,8 +47,8 @@ pub(crate) struct Exchange {
     pub(crate) is_connection: bool,
     /// A change of protocol that the server is asked for.
     pub(crate) upgrade: Option<Box<Upgrade>>,
-    /// Edits of the answer's head, where rules or stickiness ask for any.
-    pub(crate) response_edits: Option<Box<HeaderEdits<'static>>>,
+    /// What is to be done with the answer's head, where rules or stickiness ask for any of it.
+    pub(crate) of_answer: Option<Box<OfAnswer>>,
     /// The class whose bandwidth it has.
     pub(crate) bandwidth: Option<ClassId>,
     pub(crate) server: Option<Rc<LocalServer>>,

@@ -30,6 +30,7 @@ mod header;
 mod history;
 mod hold;
 mod http2;
+mod learned;
 mod limit;
 mod live;
 mod load;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use pointsman_balance::{ClientId, Condition, Hashed, RouteCookie, rendezvous, takes_at_its_start};
-use pointsman_config::{Listener, OnDown, Target};
+use pointsman_config::{Listener, OnDown, Plan, PoolIndex, ServerIndex, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
 
@@ -25,7 +25,7 @@ const IDS_DRAWN_MAX: usize = 256;
 
 /// The servers that may get a request, and how one of them is chosen.
 pub(crate) struct Choice {
-    pool: Rc<LocalPool>,
+    pub(crate) pool: Rc<LocalPool>,
     by: By,
     /// Empty, and no room taken for it, unless something goes wrong.
     failed: Vec<usize>,
@@ -79,6 +79,16 @@ impl Choice {
     /// The pool whose servers these are.
     pub(crate) fn pool_name(&self) -> &str {
         self.pool.name()
+    }
+
+    /// The pool, or the one server of it, that these are; a search.
+    pub(crate) fn target(&self, plan: &Plan) -> Option<Target> {
+        let pool = plan.pools.iter().position(|pool| pool.name == *self.pool.name())?;
+        let server = match self.by {
+            By::Name(server) => Some(ServerIndex(u32::try_from(server).ok()?)),
+            By::Sticky(_) | By::Hash(_) | By::Turn => None,
+        };
+        Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
     }
 
     /// What becomes of clients whose server is down.
@@ -231,8 +241,8 @@ impl Fork<'_> {
         let known = known_by(sticky, view, cookie, |key| self.of_known(sticky, key));
         known.unwrap_or_else(|| match sticky {
             Stickiness::Cookie => {
-                let (id, target, choice) = self.of_new_client();
-                self.keep(sticky, &id, target);
+                let (id, choice) = self.of_new_client();
+                self.keep(sticky, &id, &choice);
                 response.add("set-cookie", set_cookie(&cookie.seal(id), view));
                 choice
             }
@@ -248,8 +258,8 @@ impl Fork<'_> {
     }
 
     fn of_known(&self, sticky: &Stickiness, key: &[u8]) -> Choice {
-        let (target, choice) = self.by_key(key);
-        self.keep(sticky, key, target);
+        let choice = self.by_key(key);
+        self.keep(sticky, key, &choice);
         choice
     }
 
@@ -265,13 +275,13 @@ impl Fork<'_> {
         Choice::new(self.local, target, hash.map_or(By::Turn, By::Hash))
     }
 
-    fn by_key(&self, key: &[u8]) -> (Target, Choice) {
+    fn by_key(&self, key: &[u8]) -> Choice {
         let sticky = &self.local.live.sticky;
         let target = match self.route {
             Route::To(target) => target,
             Route::Split(shares) => self.share(shares, sticky.hash(SPLIT_SALT, key)),
         };
-        (target, self.inside(target, key))
+        self.inside(target, key)
     }
 
     /// A sticky client's choice inside a target.
@@ -281,24 +291,24 @@ impl Fork<'_> {
     }
 
     /// An id for a client that has none.
-    fn of_new_client(&self) -> (ClientId, Target, Choice) {
+    fn of_new_client(&self) -> (ClientId, Choice) {
         let mut ids = self.shard.client_ids.borrow_mut();
         let now_us = self.shard.clock.round_us();
         let mut id = ids.next_id();
-        let (target, mut choice) = self.by_key(&id);
+        let mut choice = self.by_key(&id);
         for _ in 1..IDS_DRAWN_MAX {
             let By::Sticky(hash) = choice.by else { break };
             if !choice.pool.is_unfit_for_new(hash, now_us) {
                 break;
             }
             let next = ids.next_id();
-            let (other_target, other) = self.by_key(&next);
+            let other = self.by_key(&next);
             // Shares are what they are, whoever drains.
-            if other_target == target {
+            if Rc::ptr_eq(&other.pool, &choice.pool) && matches!(other.by, By::Sticky(_)) {
                 (id, choice) = (next, other);
             }
         }
-        (id, target, choice)
+        (id, choice)
     }
 
     /// The target that a hash falls to. It hangs on the names alone, as a server of a pool does: on every node, after

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use pointsman_balance::{
-    Condition, Levels, StickyEntry, StickyServers, StickyTable, Whereabouts, rendezvous, sticky_number,
+    Condition, Kept, Levels, StickyEntry, StickyServers, StickyTable, Whereabouts, rendezvous, sticky_number,
 };
 use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server};
 use pointsman_rules::{Program, Stickiness};
 
 use crate::hash_tables::identity;
 use crate::live::Live;
-use crate::local::{LocalPool, levels};
+use crate::local::{LocalPool, LocalServer, levels};
 use crate::sticky_targets;
 use crate::switch::Switch;
 
@@ -178,6 +178,18 @@ impl LocalPool {
         servers.choose(client, table, seconds(now.us))
     }
 
+    /// Notes that a client is with one of the servers, which has given it what it is known by.
+    pub(crate) fn put(&self, client: u64, server: &LocalServer, table: &StickyTable, now_us: u64) {
+        let (number, now_s) = (sticky_number(server.identity), seconds(now_us));
+        // Servers say it with each answer.
+        let is_known = |kept: Kept| kept.server == number && !kept.is_due;
+        let at = self.servers.iter().position(|known| known.identity == server.identity);
+        let Some(at) = at.filter(|_| !table.server_of(client, now_s).is_some_and(is_known)) else { return };
+        let home = self.of_hash(client, homes(self.levels.as_ref()));
+        let whereabouts = if home == Some(at) { Whereabouts::Home } else { Whereabouts::Away };
+        table.put(client, number, whereabouts, now_s);
+    }
+
     /// Whether the hash of a client that is new leads to a server which takes nobody who is, although another one does.
     pub(crate) fn is_unfit_for_new(&self, client: u64, now_us: u64) -> bool {
         let takes_new =
@@ -188,10 +200,12 @@ impl LocalPool {
         if homes().all(takes_new) || !homes().any(takes_new) {
             return false;
         }
+        self.of_hash(client, is_home).is_some_and(|home| !takes_new(home))
+    }
+
+    fn of_hash(&self, client: u64, may: impl Fn(usize) -> bool) -> Option<usize> {
         let servers = self.servers.iter().enumerate();
-        let home =
-            rendezvous(client, servers.map(|(at, server)| (server.identity, server.weight(), is_home(at))));
-        home.is_some_and(|home| !takes_new(home))
+        rendezvous(client, servers.map(|(at, server)| (server.identity, server.weight(), may(at))))
     }
 }
 

@@ -3,9 +3,9 @@
 //! What is remembered is the target. Inside it a client's server is found as that of any other sticky client.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use pointsman_balance::{StickyHash, StickyTable, Whereabouts, sticky_number};
+use pointsman_balance::{Kept, StickyHash, StickyTable, Whereabouts, sticky_number};
 use pointsman_config::{Listener, OnDown, Plan, PoolIndex, ServerIndex, StickyScope, Target};
 use pointsman_rules::{Program, Stickiness};
 
@@ -20,7 +20,7 @@ const SALT: &[u8] = b"\0listener\0";
 pub(crate) struct KeptBy {
     pub(crate) sticky: Stickiness,
     /// Keeps apart what is told by different things, and at different listeners.
-    salt: Box<[u8]>,
+    salt: Arc<[u8]>,
 }
 
 impl KeptBy {
@@ -35,6 +35,24 @@ impl KeptBy {
             }
         }
         kept.into()
+    }
+}
+
+/// A target that a client is to stay with.
+#[derive(Debug)]
+pub(crate) struct KeptTarget {
+    salt: Arc<[u8]>,
+    number: u32,
+}
+
+impl KeptTarget {
+    /// Notes it of a client that is known by this key.
+    pub(crate) fn put(&self, hash: &StickyHash, key: &[u8], table: &StickyTable, now_us: u64) {
+        let (client, now_s) = (hash.hash(&self.salt, key), seconds(now_us));
+        let is_known = |kept: Kept| kept.server == self.number && !kept.is_due;
+        if !table.server_of(client, now_s).is_some_and(is_known) {
+            table.put(client, self.number, Whereabouts::Away, now_s);
+        }
     }
 }
 
@@ -103,13 +121,19 @@ impl Fork<'_> {
         Some(choice)
     }
 
-    /// Notes that a client stays with this target, where clients of the listener do.
-    pub(crate) fn keep(&self, sticky: &Stickiness, key: &[u8], target: Target) {
-        let Some(by) = self.keeps.iter().find(|by| by.sticky == *sticky) else { return };
+    /// Notes that a client stays with the target of this choice, where clients of the listener do.
+    pub(crate) fn keep(&self, sticky: &Stickiness, key: &[u8], choice: &Choice) {
         let Some(table) = self.shard.shared.sticky_targets.get() else { return };
+        let Some(kept) = self.kept_target(sticky, choice) else { return };
+        kept.put(&self.local.live.sticky, key, table, self.shard.clock.round_us());
+    }
+
+    /// The target that clients would stay with, where clients of the listener do.
+    pub(crate) fn kept_target(&self, sticky: &Stickiness, choice: &Choice) -> Option<KeptTarget> {
+        let by = self.keeps.iter().find(|by| by.sticky == *sticky)?;
         let live = &self.local.live;
+        let target = choice.target(&live.plan)?;
         let number = sticky_number(target_identity(&live.plan, &live.sticky, target));
-        let client = live.sticky.hash(&by.salt, key);
-        table.put(client, number, Whereabouts::Away, seconds(self.shard.clock.round_us()));
+        Some(KeptTarget { salt: by.salt.clone(), number })
     }
 }

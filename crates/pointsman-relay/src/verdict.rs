@@ -13,6 +13,7 @@ use crate::decide::{default_target, path_options};
 use crate::exchange::Exchange;
 use crate::facts::{Facts, Text};
 use crate::fault::Fault;
+use crate::learned::{Learning, OfAnswer};
 use crate::live::LiveListener;
 use crate::local::Local;
 use crate::onward::{Request, grow};
@@ -146,8 +147,10 @@ impl<'a> Place<'a> {
         };
         let fork = Fork { shard: self.shard, local: self.local, listener: self.listener, route, keeps };
         let choice = fork.of_request(sticky, view, &mut committed.response);
-        if !committed.response.is_empty() {
-            exchange.response_edits = Some(Box::new(std::mem::take(&mut committed.response).into_owned()));
+        let learning = Learning::of(sticky, &choice, &fork);
+        if !committed.response.is_empty() || learning.is_some() {
+            let edits = std::mem::take(&mut committed.response).into_owned();
+            exchange.of_answer = Some(Box::new(OfAnswer { edits, learning }));
         }
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Pool, choice.pool_name().as_bytes());
@@ -295,9 +298,9 @@ fn last_hop(shard: &Shard, exchange: &mut Exchange) -> OwnAnswer {
     if !body.is_empty() {
         lines.extend_from_slice(PLAIN_TEXT_LINE);
     }
-    if let Some(edits) = exchange.response_edits.take() {
-        edits.strip(&mut lines);
-        edits.write(&mut lines);
+    if let Some(of_answer) = exchange.of_answer.take() {
+        of_answer.edits.strip(&mut lines);
+        of_answer.edits.write(&mut lines);
     }
     OwnAnswer { status, lines, body: body.into(), used: None }
 }

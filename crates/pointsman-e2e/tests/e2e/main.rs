@@ -70,6 +70,7 @@ mod shares;
 mod slow_peers;
 mod stickiness;
 mod sticky_exceptions;
+mod sticky_learned;
 mod sticky_membership;
 mod sticky_targets;
 mod storm;

@@ -2,7 +2,7 @@
 
 use super::recovery::shorten;
 use super::{Broken, Parsed, Parser};
-use crate::ast::{Action, ActionKind, Name, Quoted, Share, Status, Sticky, StickyKind, Target};
+use crate::ast::{Action, ActionKind, FieldRef, Name, Quoted, Share, Status, Sticky, StickyKind, Target};
 use crate::lexer::{Kind, meaning};
 use crate::{Side, Span, older};
 
@@ -214,6 +214,15 @@ impl Parser<'_> {
             "NON_STICKY" => StickyKind::None,
             "STICKY_ON_IP" => StickyKind::Ip,
             "STICKY_ON_IP_PORT" => StickyKind::IpPort,
+            "STICKY_ON_COOKIE" if self.ahead.kind == Kind::LeftRound => {
+                self.bump();
+                self.bump();
+                let key = self.quoted("it is written `STICKY_ON_COOKIE(\"sid\")`")?;
+                if !self.at(Kind::RightRound) {
+                    return Err(self.unexpected("`)`"));
+                }
+                StickyKind::Field(FieldRef { span: key.span, name: "cookie".into(), key: Some(key) })
+            }
             "STICKY_ON_COOKIE" => StickyKind::Cookie,
             "STICKY_ON_TLS_SESSION" => StickyKind::TlsSession,
             "STICKY_ON" => {
