@@ -5,6 +5,7 @@
 //! [`Pages`] that the binary gives.
 
 mod access;
+mod answers;
 mod audit;
 mod conversation;
 mod openapi;
@@ -12,6 +13,7 @@ mod page;
 mod places;
 mod route;
 mod routes;
+mod shape;
 
 use std::future::Future;
 use std::io;

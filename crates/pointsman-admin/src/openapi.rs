@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::route::{Needs, ParameterKind, Route};
+use crate::answers::REFUSED;
+use crate::route::{Answer, Needs, PARAMETER_CHARACTERS_MAX, ParameterKind, Route};
 use crate::routes::ROUTES;
+use crate::shape::Shape;
 
 /// An OpenAPI document.
 pub(crate) fn document() -> Value {
@@ -29,11 +31,20 @@ pub(crate) fn document() -> Value {
 
 fn operation(route: &Route) -> Value {
     let mut answers = Map::new();
-    let media_type = route.media_type;
-    answers.insert("200".to_owned(), json!({ "description": "Done.", "content": { media_type: {} } }));
-    for (status, what) in usual_refusals(route).into_iter().chain(route.refusals.iter().copied()) {
-        let content =
-            json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/problem" } } });
+    let (media_type, schema) = match &route.answer {
+        Answer::Text => ("text/plain", Shape::Text.schema()),
+        Answer::Json(shape) => ("application/json", shape.schema()),
+    };
+    let content = json!({ media_type: { "schema": schema } });
+    answers.insert("200".to_owned(), json!({ "description": "Done.", "content": content }));
+    for (status, what) in usual_refusals().into_iter().chain(route.refusals.iter().copied()) {
+        let content = match (&route.answer, status) {
+            // Who asks whether it serves reads a word, whatever that is.
+            (Answer::Text, 503) => json!({ "text/plain": { "schema": Shape::Text.schema() } }),
+            _ => {
+                json!({ "application/problem+json": { "schema": { "$ref": "#/components/schemas/problem" } } })
+            }
+        };
         answers.insert(status.to_string(), json!({ "description": what, "content": content }));
     }
     // An empty requirement beside that of a token: either will do.
@@ -49,8 +60,11 @@ fn operation(route: &Route) -> Value {
         "responses": answers,
     });
     if let Some(body) = route.body {
-        let kind = if body.media_type == "text/plain" { "string" } else { "object" };
-        let content = json!({ body.media_type: { "schema": { "type": kind } } });
+        let (media_type, schema) = match body.shape {
+            None => ("text/plain", Shape::Text.schema()),
+            Some(shape) => ("application/json", shape.schema()),
+        };
+        let content = json!({ media_type: { "schema": schema } });
         operation["requestBody"] = json!({ "description": body.doc, "required": true, "content": content });
     }
     operation
@@ -60,44 +74,47 @@ fn parameters(route: &Route) -> Vec<Value> {
     let query = route.query.iter().map(|parameter| {
         let schema = match parameter.kind {
             ParameterKind::Flag => json!({ "type": "boolean", "default": false }),
-            ParameterKind::Text => json!({ "type": "string" }),
+            ParameterKind::Text => json!({ "type": "string", "maxLength": PARAMETER_CHARACTERS_MAX }),
         };
         json!({ "name": parameter.name, "in": "query", "description": parameter.doc, "schema": schema })
     });
     let text = json!({ "type": "string" });
     let names = route.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-    let names = names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": text }));
+    let name = json!({ "type": "string", "minLength": 1 });
+    let names = names.map(|named| json!({ "name": named, "in": "path", "required": true, "schema": name }));
     let if_match = route
         .if_match
         .map(|what| json!({ "name": "If-Match", "in": "header", "description": what, "schema": text }));
     names.chain(query).chain(if_match).collect()
 }
 
-fn usual_refusals(route: &Route) -> Vec<(u16, &'static str)> {
-    let mut usual = vec![
+fn usual_refusals() -> [(u16, &'static str); 6] {
+    [
         (400, "The request is malformed, or a parameter is not known."),
         (401, "A token is needed, and none was shown that is known."),
         (
             403,
             "The request names another host, comes from a web page that may not ask, or nobody has a token.",
         ),
-    ];
-    if route.needs == Needs::Change {
-        usual.push((413, "The body is too large."));
-    }
-    usual
+        (413, "The body is too large."),
+        (431, "The head is too large."),
+        (504, "The switch did not get it done in time."),
+    ]
 }
 
 fn problem() -> Value {
     let text = |what: &str| json!({ "type": "string", "description": what });
+    let usual = json!({
+        "type": text("Always `about:blank`: the status says what it is."),
+        "title": text("The name of the status."),
+        "status": { "type": "integer" },
+        "detail": text("What is wrong, in a sentence."),
+    });
+    let mut members = usual.as_object().cloned().unwrap_or_default();
+    members.extend(REFUSED.iter().map(|(name, shape)| ((*name).to_owned(), shape.schema())));
     json!({
         "type": "object",
         "required": ["type", "title", "status", "detail"],
-        "properties": {
-            "type": text("Always `about:blank`: the status says what it is."),
-            "title": text("The name of the status."),
-            "status": { "type": "integer" },
-            "detail": text("What is wrong, in a sentence."),
-        },
+        "properties": members,
     })
 }

@@ -1,6 +1,7 @@
 //! How requests are told apart by the table of what can be asked.
 
 use crate::routes::ROUTES;
+use crate::shape::Shape;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,12 @@ pub enum Call {
     ChangeServer,
     /// A server less in the configuration.
     RemoveServer,
+    /// The certificates of all listeners.
+    Certificates,
+    /// One of them.
+    Certificate,
+    /// Another one in its place.
+    ReplaceCertificate,
 }
 
 /// What whoever asks must be allowed to do.
@@ -67,19 +74,27 @@ pub(crate) struct Parameter {
 pub(crate) enum ParameterKind {
     /// `true` or `false`.
     Flag,
-    /// Up to 200 bytes of text, percent-encoded.
+    /// Up to 200 characters of text, percent-encoded.
     Text,
 }
 
-/// Bytes of a parameter that is text.
-const PARAMETER_BYTES_MAX: usize = 200;
+/// Characters of a parameter that is text.
+pub(crate) const PARAMETER_CHARACTERS_MAX: usize = 200;
 /// The longest body of a route that reads none: what is sent counts for nothing.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a good answer is.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Text,
+    Json(&'static Shape),
+}
 
 /// What a route reads.
 #[derive(Debug)]
 pub(crate) struct Body {
-    pub(crate) media_type: &'static str,
+    /// Of JSON; a text where there is none.
+    pub(crate) shape: Option<&'static Shape>,
     pub(crate) doc: &'static str,
     pub(crate) bytes_max: u64,
 }
@@ -98,8 +113,7 @@ pub(crate) struct Route {
     pub(crate) if_match: Option<&'static str>,
     /// What its body is, where it reads one.
     pub(crate) body: Option<&'static Body>,
-    /// Of a good answer.
-    pub(crate) media_type: &'static str,
+    pub(crate) answer: Answer,
     /// Statuses of refusals that are this route's own, with what they mean.
     pub(crate) refusals: &'static [(u16, &'static str)],
 }
@@ -166,10 +180,12 @@ impl Route {
                 ParameterKind::Flag if is_flag => Ok((known.name, value.to_owned())),
                 ParameterKind::Flag => Err(format!("`{name}` is `true` or `false`")),
                 ParameterKind::Text => {
-                    match decoded(&value.replace('+', " ")).filter(|text| text.len() <= PARAMETER_BYTES_MAX) {
+                    match decoded(&value.replace('+', " "))
+                        .filter(|text| text.chars().count() <= PARAMETER_CHARACTERS_MAX)
+                    {
                         Some(text) => Ok((known.name, text)),
                         None => Err(format!(
-                            "`{name}` is up to {PARAMETER_BYTES_MAX} bytes of text, percent-encoded"
+                            "`{name}` is up to {PARAMETER_CHARACTERS_MAX} characters of text, percent-encoded"
                         )),
                     }
                 }

@@ -1,9 +1,9 @@
 //! What can be asked: one table, from which requests are told apart, and the description of the API is made.
 
-use crate::route::{Body, Call, Needs, Parameter, ParameterKind, Route};
+use crate::answers;
+use crate::route::{Answer, Body, Call, Needs, Parameter, ParameterKind, Route};
+use crate::shape::Shape;
 
-const TEXT: &str = "text/plain";
-const JSON: &str = "application/json";
 const COLOUR: Parameter = Parameter {
     name: "colour",
     kind: ParameterKind::Flag,
@@ -11,25 +11,32 @@ const COLOUR: Parameter = Parameter {
 };
 const WHY: Parameter =
     Parameter { name: "why", kind: ParameterKind::Text, doc: "The reason, kept with the version." };
-const RULES: Body = Body { media_type: TEXT, doc: "The rules as text.", bytes_max: 4 * 1024 * 1024 };
+const RULES: Body = Body { shape: None, doc: "The rules as text.", bytes_max: 4 * 1024 * 1024 };
 const STATE: Body = Body {
-    media_type: JSON,
+    shape: Some(&answers::STATE_ASKED),
     doc: "What is to hold from now on: `state` is `enabled`, `draining` or `disabled`.",
     bytes_max: 64 * 1024,
 };
 const SERVER: Body = Body {
-    media_type: JSON,
+    shape: Some(&answers::SERVER_ASKED),
     doc: "The keys of the server as the configuration knows them (`address`, `weight`, ...), but for its name.",
     bytes_max: 64 * 1024,
 };
 const SERVER_CHANGES: Body = Body {
-    media_type: JSON,
+    shape: Some(&answers::SERVER_CHANGES_ASKED),
     doc: "Those keys of the server that are to be other; null takes one away (RFC 7396).",
     bytes_max: 64 * 1024,
 };
 const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
 const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
 const DRAINS: (u16, &str) = (503, "It drains.");
+const PAIR: Body = Body {
+    shape: None,
+    doc: "The chain, the leaf first, and its private key, as PEM. Without a key the one that serves is kept.",
+    bytes_max: 256 * 1024,
+};
+const NO_CERTIFICATE: (u16, &str) = (404, "There is no such certificate.");
+const FINGERPRINT: &str = "The fingerprint of the certificate that serves, in quotes.";
 const NO_POOL: (u16, &str) = (404, "There is no such pool, or no such server.");
 const RULES_VERSION: &str = "The version of the rules that serve, in quotes; not needed with `dry_run`.";
 const CONFIGURATION_VERSION: &str = "The version of the configuration that serves, in quotes.";
@@ -49,7 +56,7 @@ const CONFIGURATION_REFUSALS: &[(u16, &str)] = &[
 const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
 
 /// Reads something.
-const fn get(path: &'static str, call: Call, summary: &'static str) -> Route {
+const fn get(path: &'static str, call: Call, answer: &'static Shape, summary: &'static str) -> Route {
     Route {
         method: "GET",
         path,
@@ -59,24 +66,31 @@ const fn get(path: &'static str, call: Call, summary: &'static str) -> Route {
         query: &[],
         if_match: None,
         body: None,
-        media_type: JSON,
+        answer: Answer::Json(answer),
         refusals: &[],
     }
 }
 
+/// Reads a text.
+const fn text(path: &'static str, call: Call, summary: &'static str) -> Route {
+    Route { answer: Answer::Text, ..get(path, call, &Shape::Text, summary) }
+}
+
 /// Changes something.
-const fn change(method: &'static str, path: &'static str, call: Call, summary: &'static str) -> Route {
-    Route { method, needs: Needs::Change, ..get(path, call, summary) }
+const fn change(
+    method: &'static str,
+    path: &'static str,
+    call: Call,
+    answer: &'static Shape,
+    summary: &'static str,
+) -> Route {
+    Route { method, needs: Needs::Change, ..get(path, call, answer, summary) }
 }
 
 pub(crate) static ROUTES: &[Route] = &[
-    Route { media_type: TEXT, ..get("/metrics", Call::Metrics, "Metrics in Prometheus' text format.") },
-    Route {
-        media_type: TEXT,
-        refusals: &[DRAINS],
-        ..get("/health", Call::Health, "Whether the switch serves.")
-    },
-    get("/api/v1/openapi.json", Call::OpenApi, "This description."),
+    text("/metrics", Call::Metrics, "Metrics in Prometheus' text format."),
+    Route { refusals: &[DRAINS], ..text("/health", Call::Health, "Whether the switch serves.") },
+    get("/api/v1/openapi.json", Call::OpenApi, &answers::OPENAPI, "This description."),
     Route {
         query: &[
             Parameter {
@@ -96,15 +110,22 @@ pub(crate) static ROUTES: &[Route] = &[
             "POST",
             "/api/v1/reload",
             Call::Reload,
+            &answers::RELOADED,
             "Reads the configuration and its files again, as SIGHUP does, and answers when the new plan serves.",
         )
     },
-    get("/api/v1/plan", Call::Plan, "What serves: listeners with their rules, and pools with their servers."),
+    get(
+        "/api/v1/plan",
+        Call::Plan,
+        &answers::PLAN,
+        "What serves: listeners with their rules, and pools with their servers.",
+    ),
     Route {
         refusals: &[NO_LISTENER],
         ..get(
             "/api/v1/listeners/{name}/rules",
             Call::Rules,
+            &answers::RULES,
             "The rules of a listener, their version (also in `ETag`), and how often each decided.",
         )
     },
@@ -133,6 +154,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "PUT",
             "/api/v1/listeners/{name}/rules",
             Call::PublishRules,
+            &answers::PUBLISHED,
             "Puts other rules in the place of those of a listener: they serve at once, and stand in its rules file.",
         )
     },
@@ -144,6 +166,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "POST",
             "/api/v1/listeners/{name}/rules/validate",
             Call::ValidateRules,
+            &answers::VALID,
             "Says what is wrong with rules for a listener, and changes nothing.",
         )
     },
@@ -155,17 +178,24 @@ pub(crate) static ROUTES: &[Route] = &[
             "POST",
             "/api/v1/listeners/{name}/rules/diff",
             Call::CompareRules,
+            &answers::DIFFERENCE,
             "Says what rules would decide otherwise than those of a listener that serve, and changes nothing.",
         )
     },
     get(
         "/api/v1/versions",
         Call::Versions,
+        &answers::VERSIONS,
         "Which rules have served since the switch began: who, when, why, how long.",
     ),
     Route {
         refusals: &[(404, "There is no such version, or no more.")],
-        ..get("/api/v1/versions/{n}", Call::Version, "The text of rules that have served.")
+        ..get(
+            "/api/v1/versions/{n}",
+            Call::Version,
+            &answers::ONE_VERSION,
+            "The text of rules that have served.",
+        )
     },
     Route {
         query: &[WHY, COLOUR],
@@ -174,23 +204,31 @@ pub(crate) static ROUTES: &[Route] = &[
             "POST",
             "/api/v1/versions/{n}/restore",
             Call::RestoreVersion,
+            &answers::RESTORED,
             "Lets rules serve again that have served, and writes them to their rules file.",
         )
     },
     get(
         "/api/v1/pools",
         Call::Pools,
+        &answers::POOLS,
         "Every pool with its servers, how each of them stands, and the version of the configuration (also in `ETag`).",
     ),
     Route {
         refusals: &[NO_POOL],
-        ..get("/api/v1/pools/{pool}", Call::Pool, "A pool with its servers, and how each of them stands.")
+        ..get(
+            "/api/v1/pools/{pool}",
+            Call::Pool,
+            &answers::POOL,
+            "A pool with its servers, and how each of them stands.",
+        )
     },
     Route {
         refusals: &[NO_POOL],
         ..get(
             "/api/v1/pools/{pool}/servers/{server}",
             Call::Server,
+            &answers::SERVER,
             "A server, how it stands, and what has become of it lately.",
         )
     },
@@ -202,6 +240,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "PUT",
             "/api/v1/pools/{pool}/servers/{server}/state",
             Call::SetServerState,
+            &answers::SERVER,
             "Sets by hand whether a server gets requests. It survives reloads and upgrades, and no restart.",
         )
     },
@@ -214,6 +253,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "PUT",
             "/api/v1/pools/{pool}/servers/{server}",
             Call::PutServer,
+            &answers::CHANGED_CONFIGURATION,
             "Adds a server to a pool, or replaces it: it serves at once, and stands in the configuration.",
         )
     },
@@ -226,6 +266,7 @@ pub(crate) static ROUTES: &[Route] = &[
             "PATCH",
             "/api/v1/pools/{pool}/servers/{server}",
             Call::ChangeServer,
+            &answers::CHANGED_CONFIGURATION,
             "Changes keys of a server, its weight for instance, at once and in the configuration.",
         )
     },
@@ -237,7 +278,44 @@ pub(crate) static ROUTES: &[Route] = &[
             "DELETE",
             "/api/v1/pools/{pool}/servers/{server}",
             Call::RemoveServer,
+            &answers::CHANGED_CONFIGURATION,
             "Takes a server out of its pool and of the configuration. What is on its way there goes on.",
+        )
+    },
+    get(
+        "/api/v1/certificates",
+        Call::Certificates,
+        &answers::CERTIFICATES,
+        "The certificates that listeners show.",
+    ),
+    Route {
+        refusals: &[NO_CERTIFICATE],
+        ..get(
+            "/api/v1/certificates/{id}",
+            Call::Certificate,
+            &answers::CERTIFICATE,
+            "A certificate: its names, its issuer, its time, its key's kind, and who shows it. Keys are never shown.",
+        )
+    },
+    Route {
+        query: &[WHY, COLOUR],
+        if_match: Some(FINGERPRINT),
+        body: Some(&PAIR),
+        refusals: &[
+            NO_CERTIFICATE,
+            (409, "A file has changed since it was read."),
+            (412, "Another certificate serves than `If-Match` says; `fingerprint` says which."),
+            (422, "The certificate is of no use, or the key is not its own; `detail` says why."),
+            (428, "`If-Match` is missing."),
+            (500, "The files cannot be written."),
+            DRAINS,
+        ],
+        ..change(
+            "PUT",
+            "/api/v1/certificates/{id}",
+            Call::ReplaceCertificate,
+            &answers::REPLACED,
+            "Puts another certificate, and its key, in the place of one: new handshakes get it at once, and it stands in its files.",
         )
     },
 ];

@@ -60,6 +60,15 @@ impl Authority {
         self.sign(&params)
     }
 
+    /// Another certificate for the key of `pair`.
+    #[must_use]
+    pub fn renewed(&self, pair: &Pair, names: &[&str]) -> Pair {
+        let key = KeyPair::from_pem(&pair.key).expect("its own form");
+        let params = params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth);
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        Pair { certificate: certificate.pem(), key: pair.key.clone(), der: certificate.der().to_vec() }
+    }
+
     /// A certificate for a client: common name and alternative DNS names.
     #[must_use]
     pub fn client(&self, name: &str, alternatives: &[&str]) -> Pair {

@@ -1,16 +1,20 @@
 //! A certificate chain and its key, read, checked against each other, and what is worth a warning.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustls::InconsistentKeys;
+use aws_lc_rs::digest::{SHA256, digest};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
+use rustls::{InconsistentKeys, RootCertStore};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
@@ -29,8 +33,18 @@ const DAY_SECS: u64 = 24 * 60 * 60;
 pub struct CertificateFacts {
     /// The file of the chain.
     pub file: PathBuf,
+    /// The file of the key; the same where both stand in one.
+    pub key_file: PathBuf,
     /// The leaf's subject, as RFC 4514 writes it.
     pub subject: String,
+    /// Who issued the leaf, likewise.
+    pub issuer: String,
+    /// What kind of key the leaf has, as in `ECDSA P-256` or `RSA 2048`.
+    pub key_kind: String,
+    /// SHA-256 of the leaf, in lower-case hex: no other certificate has it.
+    pub fingerprint: String,
+    /// How many certificates the chain has.
+    pub chain: usize,
     /// The DNS names that the leaf is for, in lower case.
     pub names: Vec<String>,
     /// The chain is valid from this time: the latest beginning of its certificates.
@@ -89,20 +103,81 @@ pub(crate) struct Loaded {
 /// Reads a chain and its key, and checks that they belong together.
 pub(crate) fn load(files: &CertificateFiles, provider: &CryptoProvider) -> Result<Loaded, Vec<TlsError>> {
     // Both files are read before either is complained about.
-    let chain = pem::read(&files.certificate).and_then(|text| pem::certificates(&files.certificate, &text));
-    let key = pem::read(&files.key).and_then(|text| pem::private_key(&files.key, &text));
-    let (chain, key) = match (chain, key) {
-        (Ok(chain), Ok(key)) => (chain, key),
-        (chain, key) => return Err(chain.err().into_iter().chain(key.err()).collect()),
-    };
-    let facts = read_chain(&files.certificate, &chain).map_err(|error| vec![error])?;
-    let key = provider
-        .key_provider
-        .load_private_key(key)
-        .map_err(|_| vec![TlsError::new(&files.key, Problem::BadKey)])?;
-    let certified = CertifiedKey::new(chain, key);
-    check_key(files, &certified).map_err(|error| vec![error])?;
-    Ok(Loaded { certified: Arc::new(certified), facts })
+    match (pem::read(&files.certificate), pem::read(&files.key)) {
+        (Ok(chain), Ok(key)) => of_texts(files, (&chain, &key), provider),
+        (chain, key) => Err(chain.err().into_iter().chain(key.err()).collect()),
+    }
+}
+
+/// The same of what would stand in the files. Of several keys that which belongs to the leaf is taken: so a pair of files
+/// can be replaced one after the other, and each pair in between is a good one.
+fn of_texts(
+    files: &CertificateFiles,
+    (chain, keys): (&[u8], &[u8]),
+    provider: &CryptoProvider,
+) -> Result<Loaded, Vec<TlsError>> {
+    let (chain, keys) =
+        match (pem::certificates(&files.certificate, chain), pem::private_keys(&files.key, keys)) {
+            (Ok(chain), Ok(keys)) => (chain, keys),
+            (chain, keys) => return Err(chain.err().into_iter().chain(keys.err()).collect()),
+        };
+    let facts = read_chain(files, &chain).map_err(|error| vec![error])?;
+    let mut fault = None;
+    for key in keys {
+        let certified = provider
+            .key_provider
+            .load_private_key(key)
+            .map_err(|_| TlsError::new(&files.key, Problem::BadKey))
+            .map(|key| CertifiedKey::new(chain.clone(), key))
+            .and_then(|certified| check_key(files, &certified).map(|()| certified));
+        match certified {
+            Ok(certified) => return Ok(Loaded { certified: Arc::new(certified), facts }),
+            // What is wrong with the first one is what is said.
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    Err(fault.into_iter().collect())
+}
+
+/// A pair that is to take the place of what stands in `files`: its texts are good, belong together, and are of use now.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn check_pair(
+    files: &CertificateFiles,
+    texts: (&[u8], &[u8]),
+    now: SystemTime,
+) -> Result<CertificateFacts, Vec<TlsError>> {
+    let provider = Arc::new(crate::acceptor::provider());
+    let loaded = of_texts(files, texts, &provider)?;
+    let unfit = |reason: String| vec![TlsError::new(&files.certificate, Problem::Unfit { reason })];
+    if let Some(concern @ (Concern::Expired { .. } | Concern::NotYetValid { .. })) =
+        loaded.facts.time_concern(now)
+    {
+        let warning = CertificateWarning { file: files.certificate.clone(), concern };
+        return Err(unfit(warning.to_string()));
+    }
+    check_chain(&loaded, provider, now).map_err(unfit)?;
+    Ok(loaded.facts)
+}
+
+/// Whether each certificate of a chain was signed by the next one. Of one alone nothing can be said.
+fn check_chain(loaded: &Loaded, provider: Arc<CryptoProvider>, now: SystemTime) -> Result<(), String> {
+    let [leaf, between @ .., last] = &loaded.certified.cert[..] else { return Ok(()) };
+    let Some(name) = loaded.facts.names.first() else { return Ok(()) };
+    let wrong = |error: &dyn fmt::Display| format!("its chain does not hold: {error}");
+    let mut roots = RootCertStore::empty();
+    roots.add(last.clone()).map_err(|error| wrong(&error))?;
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| wrong(&error))?;
+    // A name that the wildcard is for.
+    let name = ServerName::try_from(name.replacen('*', "any", 1)).map_err(|error| wrong(&error))?;
+    let now = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap_or_default());
+    match verifier.verify_server_cert(leaf, between, &name, &[], now) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(wrong(&error)),
+    }
 }
 
 fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), TlsError> {
@@ -133,7 +208,8 @@ fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), T
 }
 
 /// Parses every certificate of a chain.
-fn read_chain(file: &Path, chain: &[CertificateDer<'_>]) -> Result<CertificateFacts, TlsError> {
+fn read_chain(files: &CertificateFiles, chain: &[CertificateDer<'_>]) -> Result<CertificateFacts, TlsError> {
+    let file = &files.certificate;
     let mut parsed = Vec::with_capacity(chain.len());
     for (index, der) in chain.iter().enumerate() {
         let certificate = parse(der)
@@ -155,13 +231,43 @@ fn read_chain(file: &Path, chain: &[CertificateDer<'_>]) -> Result<CertificateFa
     }
     let times = || parsed.iter().map(|certificate| certificate.validity());
     Ok(CertificateFacts {
-        file: file.to_owned(),
+        file: file.clone(),
+        key_file: files.key.clone(),
         subject: rfc4514(leaf.subject()),
+        issuer: rfc4514(leaf.issuer()),
+        key_kind: key_kind(leaf),
+        fingerprint: hex(digest(&SHA256, &chain[0]).as_ref()),
+        chain: chain.len(),
         names,
         not_before: times().map(|times| system_time(times.not_before)).max().unwrap_or(UNIX_EPOCH),
         not_after: times().map(|times| system_time(times.not_after)).min().unwrap_or(UNIX_EPOCH),
         concerns,
     })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// By the registered numbers of kinds and curves (RFC 5480, RFC 8410).
+fn key_kind(leaf: &X509Certificate<'_>) -> String {
+    let key = leaf.public_key();
+    let curve = key.algorithm.parameters.as_ref().and_then(|parameters| parameters.as_oid().ok());
+    let algorithm = key.algorithm.algorithm.to_id_string();
+    let kind = match (algorithm.as_str(), curve) {
+        ("1.2.840.10045.2.1", Some(curve)) => match curve.to_id_string().as_str() {
+            "1.2.840.10045.3.1.7" => "ECDSA P-256",
+            "1.3.132.0.34" => "ECDSA P-384",
+            "1.3.132.0.35" => "ECDSA P-521",
+            _ => "ECDSA",
+        },
+        ("1.3.101.112", _) => "Ed25519",
+        (other, _) => match key.parsed() {
+            Ok(PublicKey::RSA(key)) => return format!("RSA {}", key.key_size()),
+            _ => other,
+        },
+    };
+    kind.to_owned()
 }
 
 pub(crate) fn parse<'a>(der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, String> {
@@ -194,6 +300,11 @@ fn system_time(time: ASN1Time) -> SystemTime {
 }
 
 impl CertificateFacts {
+    /// How many whole days are left of its time; nothing where it is over.
+    pub fn days_left(&self, now: SystemTime) -> Option<u64> {
+        self.not_after.duration_since(now).ok().map(|left| left.as_secs() / DAY_SECS)
+    }
+
     /// What is odd about the certificate at this time.
     pub fn warnings(&self, now: SystemTime) -> Vec<CertificateWarning> {
         let concerns = self.time_concern(now).into_iter().chain(self.concerns.iter().cloned());

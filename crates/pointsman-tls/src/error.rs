@@ -50,6 +50,11 @@ pub enum Problem {
     },
     /// The private key is of a kind or size that is not supported.
     BadKey,
+    /// A certificate that is to be put in the place of another is of no use.
+    Unfit {
+        /// Why not.
+        reason: String,
+    },
     /// The key is not that of the leaf certificate.
     KeyMismatch {
         /// The file of the certificate.
@@ -114,6 +119,9 @@ impl TlsError {
             Problem::BadCertificate { .. } => {
                 "certificates must be of X.509 version 3; ask the authority for a new one"
             }
+            Problem::Unfit { .. } => {
+                "put the server's own certificate first, then the one that signed it, and so on, all of them valid now"
+            }
             Problem::BadKey => {
                 "keys may be ECDSA (P-256, P-384, P-521), Ed25519, or RSA of 2048 to 8192 bits"
             }
@@ -153,6 +161,7 @@ impl fmt::Display for TlsError {
             Problem::BadCertificate { position, reason } => {
                 write!(f, "certificate {position} in `{file}` cannot be used: {reason}")
             }
+            Problem::Unfit { reason } => f.write_str(reason),
             Problem::BadKey => {
                 write!(f, "the private key in `{file}` is broken, or of a kind that is not supported")
             }

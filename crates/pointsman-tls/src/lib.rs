@@ -34,7 +34,7 @@ mod tickets;
 mod verifier;
 
 pub use acceptor::Acceptor;
-pub use certificate::{CertificateFacts, CertificateWarning, Concern};
+pub use certificate::{CertificateFacts, CertificateWarning, Concern, check_pair};
 pub use client::{Client, ClientStream};
 pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};
@@ -45,6 +45,7 @@ pub use hello::{
 };
 pub use identity::ClientIdentity;
 pub use own_keys::TicketSecret;
+pub use pem::split_pem;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;
 pub use session_id::SessionId;

@@ -37,19 +37,42 @@ pub(crate) fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDe
     Ok(found)
 }
 
-/// The first private key of a PEM text.
-pub(crate) fn private_key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+/// All private keys of a PEM text, at least one.
+pub(crate) fn private_keys(path: &Path, text: &[u8]) -> Result<Vec<PrivateKeyDer<'static>>, TlsError> {
     // First, because an encrypted key in the old form is otherwise reported as broken base64.
     if is_encrypted(text) {
         return Err(TlsError::new(path, Problem::EncryptedKey));
     }
-    match PrivateKeyDer::from_pem_slice(text) {
-        Ok(key) => Ok(key),
-        Err(pem::Error::NoItemsFound) => {
-            Err(TlsError::new(path, Problem::NoKey { found: first_section(text) }))
-        }
-        Err(error) => Err(TlsError::new(path, broken(&error))),
+    let found = PrivateKeyDer::pem_slice_iter(text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsError::new(path, broken(&error)))?;
+    if found.is_empty() {
+        return Err(TlsError::new(path, Problem::NoKey { found: first_section(text) }));
     }
+    Ok(found)
+}
+
+/// The certificates and the private keys of a PEM text, each as a text of its own; what is neither is left out.
+pub fn split_pem(text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let (mut certificates, mut keys) = (Vec::new(), Vec::new());
+    let mut section: Option<&mut Vec<u8>> = None;
+    for line in lines(text).filter(|line| !line.is_empty()) {
+        if let Some(label) = line.strip_prefix(b"-----BEGIN ") {
+            section = match label.strip_suffix(b"-----") {
+                Some(b"CERTIFICATE") => Some(&mut certificates),
+                Some(label) if label.ends_with(b"PRIVATE KEY") => Some(&mut keys),
+                _ => None,
+            };
+        }
+        if let Some(section) = &mut section {
+            section.extend_from_slice(line);
+            section.push(b'\n');
+        }
+        if line.starts_with(b"-----END ") {
+            section = None;
+        }
+    }
+    (certificates, keys)
 }
 
 /// Both forms of an encrypted key: PKCS #8's section of its own, and OpenSSL's header within a section.

@@ -2,6 +2,7 @@
 
 mod activation;
 mod aside;
+mod certificates;
 mod control;
 mod descriptors;
 mod difference;

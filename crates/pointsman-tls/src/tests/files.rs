@@ -149,6 +149,27 @@ fn one_file_may_hold_certificate_and_key() {
     assert!(Acceptor::build(&settings, None).is_ok());
 }
 
+/// So a pair can be replaced one file after the other, and is a good one in between.
+#[test]
+fn of_several_keys_that_of_the_certificate_is_taken() {
+    let site = Site::new();
+    let (a, b) = (site.issue("a", &["a.example"]), site.issue("b", &["a.example"]));
+    let read = |path: &std::path::Path| fs::read(path).unwrap();
+    let keys = [read(&a.files.key), read(&b.files.key)].concat();
+    let both = site.write("both.key", keys.clone());
+    for issued in [&a, &b] {
+        let files = CertificateFiles { certificate: issued.files.certificate.clone(), key: both.clone() };
+        assert!(Acceptor::build(&ServerTls { certificates: vec![files], ..settings(&[]) }, None).is_ok());
+    }
+    let text = [b"# ours\n", &read(&a.files.certificate)[..], b"\r\n", &keys].concat();
+    assert_eq!(crate::split_pem(&text), (read(&a.files.certificate), keys));
+    assert_eq!(
+        crate::split_pem(b"-----BEGIN PRIVATE KEY-----"),
+        (vec![], b"-----BEGIN PRIVATE KEY-----\n".to_vec())
+    );
+    assert_eq!(crate::split_pem(b"no -----BEGIN CERTIFICATE-----\nx"), (vec![], vec![]));
+}
+
 #[test]
 fn certificates_near_their_end_are_worth_a_warning() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,5 +1,6 @@
 //! What the admin listener shows and does.
 
+mod certificates;
 mod changes;
 mod plan;
 mod rules;
@@ -67,6 +68,9 @@ impl Pages for SwitchPages {
                 Call::Server => self.server(&request),
                 Call::SetServerState => self.set_server_state(&request),
                 Call::PutServer | Call::ChangeServer | Call::RemoveServer => self.change_server(&request),
+                Call::Certificates => self.certificates(),
+                Call::Certificate => self.certificate(request.name()),
+                Call::ReplaceCertificate => self.replace_certificate(&request),
                 // The listener has answered it.
                 Call::OpenApi => Page::problem(404, "nothing is there"),
             }
@@ -160,7 +164,8 @@ fn is_lasting(call: Call) -> bool {
         | Call::SetServerState
         | Call::PutServer
         | Call::ChangeServer
-        | Call::RemoveServer => true,
+        | Call::RemoveServer
+        | Call::ReplaceCertificate => true,
         Call::Metrics
         | Call::Health
         | Call::OpenApi
@@ -172,7 +177,9 @@ fn is_lasting(call: Call) -> bool {
         | Call::Version
         | Call::Pools
         | Call::Pool
-        | Call::Server => false,
+        | Call::Server
+        | Call::Certificates
+        | Call::Certificate => false,
     }
 }
 

@@ -93,13 +93,13 @@ impl Reloads {
     /// Writes the text to its file, and lets it serve.
     pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
         let Draft { loaded, path, text, before } = draft;
-        write(&path, &text).map_err(Unpublished::Unwritable)?;
+        write(&path, text.as_bytes()).map_err(Unpublished::Unwritable)?;
         self.take(loaded, by).map_err(|refused| {
             let fault = match refused {
                 Refused::System(fault) => fault,
                 Refused::Files(_) => "the configuration is wrong".to_owned(),
             };
-            match write(&path, &before) {
+            match write(&path, before.as_bytes()) {
                 Ok(()) => Unpublished::Refused(fault),
                 Err(error) => Unpublished::Refused(format!(
                     "{fault}; and `{}` has the new text, for it could not be written back: {error}",
@@ -111,13 +111,13 @@ impl Reloads {
 }
 
 /// Writes a file in one step: whoever reads it sees the old text or the new one, also after a crash.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     // A link stays, and what it leads to is written.
     let target = path.canonicalize()?;
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let old = fs::metadata(&target)?;
     let mut new = NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
+    new.write_all(text.as_ref())?;
     new.as_file().set_permissions(old.permissions())?;
     keep_owner(new.as_file(), &old);
     new.as_file().sync_all()?;

@@ -1,0 +1,231 @@
+//! What stands in good answers, and in bodies that are JSON.
+
+use crate::shape::Shape::{
+    self, All, Any, Count, Either, FirstOf, Flag, List, Object, OrNull, Some, Text, Time, Version, Within,
+    Word,
+};
+
+const FINDINGS: Shape = List(&Object(&[
+    ("severity", Word(&["error", "warning", "note"])),
+    ("file", Text),
+    ("line", Count),
+    ("column", Count),
+    ("message", Text),
+    ("help", OrNull(&Text)),
+]));
+const TEXTS: Shape = List(&Text);
+
+const COMPARED: &[(&str, Shape)] = &[
+    ("version", Version),
+    ("dry_run", Flag),
+    ("verdict", Word(&["equal", "different", "not settled"])),
+    ("summary", Text),
+    ("difference", Any),
+    ("difference_text", Text),
+    ("findings", FINDINGS),
+    ("text", Text),
+];
+
+const HISTORY: &[(&str, Shape)] = &[
+    ("n", Count),
+    ("file", Text),
+    ("rules_version", Text),
+    ("serves", Flag),
+    ("who", Text),
+    ("when", Time),
+    ("why", Text),
+    ("bytes", Count),
+];
+
+const STATES: Shape = Word(&["up", "starting", "draining", "down", "disabled", "ejected"]);
+const ADMISSIONS: Shape = Word(&["enabled", "draining", "disabled"]);
+
+const SERVER_NOW: Shape = Object(&[
+    ("name", Text),
+    ("address", Text),
+    ("weight", Count),
+    ("tls", Flag),
+    ("state", STATES),
+    ("since", Time),
+    ("why", OrNull(&Text)),
+    ("admission", ADMISSIONS),
+    ("health", Word(&["unknown", "starting", "up", "down"])),
+    ("in_flight_requests", Count),
+    ("idle_connections", Count),
+    ("requests", Count),
+    ("failures", Count),
+    ("ejections", Count),
+    ("sticky_exceptions", Count),
+]);
+
+const POOL_NOW: Shape = Object(&[
+    ("name", Text),
+    ("balance", Text),
+    ("servers", List(&SERVER_NOW)),
+    ("leaving", List(&Object(&[("name", Text), ("in_flight_requests", Count)]))),
+]);
+
+const CERTIFICATE_NOW: Shape = Object(&[
+    ("id", Text),
+    ("listeners", TEXTS),
+    ("names", TEXTS),
+    ("subject", Text),
+    ("issuer", Text),
+    ("not_before", Time),
+    ("not_after", Time),
+    ("days_left", OrNull(&Count)),
+    ("key", Text),
+    ("fingerprint", Text),
+    ("chain", Count),
+    ("file", Text),
+    ("key_file", Text),
+    ("concerns", TEXTS),
+]);
+
+pub(crate) static OPENAPI: Shape = Object(&[("openapi", Text), ("info", Any), ("paths", Any)]);
+
+pub(crate) static RELOADED: Shape = Either(&[
+    Object(&[
+        ("version", Version),
+        ("generation", Count),
+        ("configuration", Text),
+        ("waits_for_restart", TEXTS),
+        ("findings", FINDINGS),
+        ("text", Text),
+    ]),
+    Object(COMPARED),
+]);
+
+pub(crate) static DIFFERENCE: Shape = Object(COMPARED);
+
+pub(crate) static PLAN: Shape = Object(&[
+    ("version", Version),
+    ("generation", Count),
+    ("configuration", Text),
+    (
+        "listeners",
+        List(&Object(&[
+            ("name", Text),
+            ("addresses", TEXTS),
+            ("protocol", Text),
+            ("tls", Flag),
+            ("rules", OrNull(&Object(&[("file", Text), ("rules_version", Text), ("bytes", Count)]))),
+            ("pool", OrNull(&Text)),
+        ])),
+    ),
+    (
+        "pools",
+        List(&Object(&[
+            ("name", Text),
+            ("balance", Text),
+            (
+                "servers",
+                List(&Object(&[
+                    ("name", Text),
+                    ("address", Text),
+                    ("weight", Count),
+                    ("tls", Flag),
+                    ("in_flight_requests", Count),
+                ])),
+            ),
+        ])),
+    ),
+]);
+
+pub(crate) static RULES: Shape = Object(&[
+    ("version", Version),
+    ("listener", Text),
+    ("listeners", TEXTS),
+    ("file", Text),
+    ("rules_version", Text),
+    ("text", Text),
+    ("rules", List(&Object(&[("rule", Text), ("hits", Count)]))),
+]);
+
+const PUBLISHED_RULES: Shape = Object(&[
+    ("version", Version),
+    ("generation", Count),
+    ("rules_version", Text),
+    ("file", Text),
+    ("findings", FINDINGS),
+    ("text", Text),
+]);
+
+pub(crate) static PUBLISHED: Shape = Either(&[PUBLISHED_RULES, Object(COMPARED)]);
+
+pub(crate) static RESTORED: Shape = PUBLISHED_RULES;
+
+pub(crate) static VALID: Shape = Object(&[("version", Version), ("findings", FINDINGS), ("text", Text)]);
+
+pub(crate) static VERSIONS: Shape = Object(&[("version", Version), ("versions", List(&Object(HISTORY)))]);
+
+pub(crate) static ONE_VERSION: Shape =
+    All(&[Object(HISTORY), Object(&[("version", Version), ("text", Text)])]);
+
+/// What all answers about the configuration have.
+const CONFIGURATION: Shape = Object(&[
+    ("version", Version),
+    ("generation", Count),
+    ("configuration", Text),
+    ("configuration_version", Text),
+]);
+
+pub(crate) static POOLS: Shape = All(&[CONFIGURATION, Object(&[("pools", List(&POOL_NOW))])]);
+
+pub(crate) static POOL: Shape = All(&[CONFIGURATION, POOL_NOW]);
+
+pub(crate) static SERVER: Shape = All(&[
+    CONFIGURATION,
+    SERVER_NOW,
+    Object(&[
+        ("pool", Text),
+        ("changes", List(&Object(&[("when", Time), ("state", STATES), ("why", Text)]))),
+    ]),
+]);
+
+pub(crate) static CHANGED_CONFIGURATION: Shape =
+    All(&[CONFIGURATION, Object(&[("waits_for_restart", TEXTS), ("findings", FINDINGS), ("text", Text)])]);
+
+pub(crate) static CERTIFICATES: Shape =
+    Object(&[("version", Version), ("certificates", List(&CERTIFICATE_NOW))]);
+
+pub(crate) static CERTIFICATE: Shape = All(&[CERTIFICATE_NOW, Object(&[("version", Version)])]);
+
+pub(crate) static REPLACED: Shape = All(&[
+    CERTIFICATE_NOW,
+    Object(&[
+        ("version", Version),
+        ("generation", Count),
+        ("names_gone", TEXTS),
+        ("findings", FINDINGS),
+        ("text", Text),
+    ]),
+]);
+
+/// What refusals may have besides what all have.
+pub(crate) static REFUSED: &[(&str, Shape)] = &[
+    ("configuration", Text),
+    ("findings", FINDINGS),
+    ("text", Text),
+    ("rules_version", Text),
+    ("configuration_version", Text),
+    ("fingerprint", Text),
+];
+
+pub(crate) static STATE_ASKED: Shape = FirstOf(&[("state", ADMISSIONS)]);
+
+pub(crate) static SERVER_ASKED: Shape = FirstOf(&[
+    ("address", Text),
+    ("weight", Within(1, 1000)),
+    ("backup", Flag),
+    ("zone", Text),
+    ("tls_name", Text),
+]);
+
+pub(crate) static SERVER_CHANGES_ASKED: Shape = Some(&[
+    ("address", Text),
+    ("weight", OrNull(&Within(1, 1000))),
+    ("backup", OrNull(&Flag)),
+    ("zone", OrNull(&Text)),
+    ("tls_name", OrNull(&Text)),
+]);

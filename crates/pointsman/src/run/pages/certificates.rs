@@ -1,0 +1,136 @@
+//! The certificates of listeners: shown, and replaced. Keys are never shown, nor kept anywhere but in their files.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pointsman_admin::{Page, Request};
+use pointsman_config::version;
+use pointsman_telemetry::rfc3339;
+use pointsman_tls::CertificateFacts;
+use serde_json::{Value, json};
+
+use super::changes::seen;
+use super::{SwitchPages, colour, findings, members, wrong};
+use crate::run::certificates::{Unreplaced, shown_certificates};
+use crate::run::history::By;
+use crate::run::notice::notice;
+use crate::run::publishing::Unfit;
+use crate::run::reloads::Refused;
+
+impl SwitchPages {
+    /// All of them.
+    pub(super) fn certificates(&self) -> Page {
+        let shown = self.switch.borrow().with_plan(shown_certificates);
+        let certificates: Vec<Value> =
+            shown.iter().map(|(facts, listeners)| certificate(facts, listeners)).collect();
+        Page::json(&json!({ "version": 1, "certificates": certificates }))
+    }
+
+    /// One of them.
+    pub(super) fn certificate(&self, id: &str) -> Page {
+        self.certificate_with(id, json!({}))
+    }
+
+    /// Another one in its place.
+    pub(super) fn replace_certificate(&self, request: &Request) -> Page {
+        let Some((old, _)) = self.certificate_of(request.name()) else { return no_certificate() };
+        if let Err(page) = seen(request, "fingerprint", &old.fingerprint) {
+            return page;
+        }
+        let who = request.who.as_deref().unwrap_or("-");
+        let by = By::now(who, request.parameter("why").unwrap_or_default());
+        let reloaded = match self.reloads.replace_certificate(&old, &request.body, by) {
+            Ok(reloaded) => reloaded,
+            Err(why) => return self.unreplaced(why, request),
+        };
+        let Some((new, _)) = self.certificate_of(request.name()) else { return no_certificate() };
+        notice(&format!(
+            "certificate replaced file={} fingerprint={} by={who}",
+            new.file.display(),
+            new.fingerprint
+        ));
+        let gone: Vec<&String> = old.names.iter().filter(|name| !new.names.contains(name)).collect();
+        let done = json!({
+            "generation": reloaded.generation,
+            "names_gone": gone,
+            "findings": findings(&reloaded.warnings),
+            "text": reloaded.warnings.render(colour(request)),
+        });
+        self.certificate_with(request.name(), done)
+    }
+
+    fn unreplaced(&self, why: Unreplaced, request: &Request) -> Page {
+        let colour = colour(request);
+        match why {
+            Unreplaced::Changed(path) => self.unfit(Unfit::Changed(path), colour),
+            Unreplaced::Wrong(errors) => {
+                let said: Vec<String> = errors
+                    .iter()
+                    .map(|error| match error.help() {
+                        Some(help) => format!("{error}; {help}"),
+                        None => error.to_string(),
+                    })
+                    .collect();
+                Page::problem(422, format!("nothing has changed: {}", said.join("; ")))
+            }
+            Unreplaced::Unwritable(error) => {
+                Page::problem(500, format!("nothing has changed: the files cannot be written: {error}"))
+            }
+            Unreplaced::Refused(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
+            Unreplaced::Refused(Refused::System(fault)) => {
+                Page::problem(422, format!("nothing has changed: {fault}"))
+            }
+        }
+    }
+
+    fn certificate_of(&self, id: &str) -> Option<(CertificateFacts, Vec<Arc<str>>)> {
+        let shown = self.switch.borrow().with_plan(shown_certificates);
+        shown.into_iter().find(|(facts, _)| id_of(facts) == id)
+    }
+
+    fn certificate_with(&self, id: &str, more: Value) -> Page {
+        let Some((facts, listeners)) = self.certificate_of(id) else { return no_certificate() };
+        let mut page = members(certificate(&facts, &listeners));
+        page.insert("version".to_owned(), json!(1));
+        page.extend(members(more));
+        Page::json(&Value::Object(page)).with_version(&facts.fingerprint)
+    }
+}
+
+fn no_certificate() -> Page {
+    Page::problem(404, "there is no such certificate: `/api/v1/certificates` names them")
+}
+
+/// What it is called: by its files, whatever stands in them.
+fn id_of(facts: &CertificateFacts) -> String {
+    const LETTERS: usize = 16;
+    let mut id = version(&format!("{}\n{}", facts.file.display(), facts.key_file.display()));
+    id.truncate(LETTERS);
+    id
+}
+
+fn certificate(facts: &CertificateFacts, listeners: &[Arc<str>]) -> Value {
+    let now = SystemTime::now();
+    let concerns: Vec<String> = facts.warnings(now).iter().map(ToString::to_string).collect();
+    json!({
+        "id": id_of(facts),
+        "listeners": listeners.iter().map(|name| &**name).collect::<Vec<_>>(),
+        "names": facts.names,
+        "subject": facts.subject,
+        "issuer": facts.issuer,
+        "not_before": when(facts.not_before),
+        "not_after": when(facts.not_after),
+        "days_left": facts.days_left(now),
+        "key": facts.key_kind,
+        "fingerprint": facts.fingerprint,
+        "chain": facts.chain,
+        "file": facts.file.display().to_string(),
+        "key_file": facts.key_file.display().to_string(),
+        "concerns": concerns,
+    })
+}
+
+fn when(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    rfc3339(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
