@@ -10,6 +10,7 @@ mod list;
 mod listener_tls;
 mod pool;
 mod table;
+mod traces;
 
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 use access_log::ACCESS_LOG;
@@ -22,6 +23,7 @@ pub(crate) use list::TEXTS;
 use listener_tls::LISTENER_TLS;
 use pool::POOL;
 pub(crate) use pool::POOL_HEADER;
+use traces::TRACES;
 
 /// A table of the configuration.
 #[derive(Debug)]
@@ -210,6 +212,12 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::Table(&ACCESS_LOG),
             default: Default::Words("no access log"),
             doc: "Where the access log is written.",
+        },
+        Key {
+            name: "traces",
+            kind: Kind::Table(&TRACES),
+            default: Default::Words("no traces"),
+            doc: "Where spans of requests go.",
         },
         Key {
             name: "listener",

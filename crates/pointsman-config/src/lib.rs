@@ -37,6 +37,7 @@ mod stickiness;
 mod syntax;
 mod tls;
 mod tokens;
+mod traces;
 mod watch;
 
 pub use access_log::{AccessLog, LogDestination, LogFormat, Share};
@@ -61,6 +62,7 @@ pub use retries::{RetryCause, RetryPolicy};
 pub use rules::RuleSet;
 pub use settings::{ChangedSetting, Owner, Settings};
 pub use tokens::Tokens;
+pub use traces::{Endpoint, Traces};
 pub use watch::{WatchedFile, changed, changed_file};
 // Whoever shows problems says whether they may have colours.
 pub use pointsman_rules::Colour;

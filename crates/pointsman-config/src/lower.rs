@@ -133,6 +133,7 @@ impl<'a> Lowering<'a> {
                 .access_log
                 .as_ref()
                 .and_then(|log| log.lower(self.folder, self.outside, self.findings)),
+            traces: spec.traces.clone(),
             admin,
             listeners,
             pools,

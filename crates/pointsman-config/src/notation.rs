@@ -250,7 +250,7 @@ pub(crate) fn share(text: &str) -> Result<Share, Refusal> {
     )
 }
 
-fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {
+pub(crate) fn refuse<T>(text: &str, what: &str, help: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { message: format!("`{text}` is not {what}"), help: help.into() })
 }
 

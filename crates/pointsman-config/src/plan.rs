@@ -12,7 +12,7 @@ use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits,
-    Protocol, RateLimit, RetryPolicy, Settings,
+    Protocol, RateLimit, RetryPolicy, Settings, Traces,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
@@ -52,6 +52,8 @@ pub struct Plan {
     pub sticky_idle_ms_max: u64,
     /// Absent: there is none.
     pub access_log: Option<AccessLog>,
+    /// Absent: nothing is traced.
+    pub traces: Option<Traces>,
     /// Where the switch shows itself and takes changes; nowhere when absent.
     pub admin: Option<Arc<Admin>>,
     /// In the order of the file.

@@ -19,6 +19,7 @@ use crate::notation::{self, BindAddress, ServerAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::rate_limits::RateLimitSpec;
 use crate::section::{Section, TextOrSection};
+use crate::traces::{self, Traces};
 use crate::{
     Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown, Pipeline,
     PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy, ServerProtocol,
@@ -43,6 +44,7 @@ pub(crate) struct Spec {
     pub(crate) sticky_entries_max: u32,
     pub(crate) sticky_idle_ms_max: u64,
     pub(crate) access_log: Option<AccessLogSpec>,
+    pub(crate) traces: Option<Traces>,
     pub(crate) admin: Option<AdminSpec>,
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) pools: Vec<PoolSpec>,
@@ -167,6 +169,7 @@ impl Spec {
             sticky_entries_max: root.number("sticky_entries_max").unwrap_or_default(),
             sticky_idle_ms_max: root.number("sticky_idle_ms_max").unwrap_or_default(),
             access_log: root.section("access_log").as_ref().map(AccessLogSpec::read),
+            traces: root.section("traces").as_ref().and_then(traces::read),
             admin: root.section("admin").as_ref().map(AdminSpec::read),
             listeners: root.sections("listener").iter().map(ListenerSpec::read).collect(),
             pools: root.named_sections("pool").into_iter().map(PoolSpec::read).collect(),

@@ -51,6 +51,9 @@ fn check_process(plan: &Plan) {
     let log = plan.access_log.as_ref().expect("there is one");
     assert_eq!((&log.destination, log.format), (&LogDestination::StandardOutput, LogFormat::Combined));
     assert_eq!((log.details, log.sample), (false, Share::per_million(5000)));
+    let traces = plan.traces.as_ref().expect("there are some");
+    assert_eq!((&*traces.endpoint.authority(), &*traces.endpoint.path), ("[::1]:4318", "/v1/traces"));
+    assert_eq!((&*traces.service, traces.sample), ("edge", Share::per_million(10_000)));
     let admin = plan.admin.as_ref().map(|admin| admin.bind);
     assert_eq!(admin, "127.0.0.1:0".parse().ok());
     let class = |name: &str, parent, ceiling, burst_bytes, direction| BandwidthClass {
@@ -210,7 +213,7 @@ fn defaults_hold_where_nothing_is_written() -> TestResult {
     assert_eq!((plan.buffer_bytes_max, plan.hold_total_bytes_max), (None, 256 * 1024 * 1024));
     assert_eq!((plan.drain_ms_max, plan.watch_ms, plan.upstream_idle_connections_max), (30_000, 1000, 8192));
     assert_eq!(plan.tunnel_drain_ms_max, 20_000);
-    assert!(plan.access_log.is_none() && plan.admin.is_none());
+    assert!(plan.access_log.is_none() && plan.traces.is_none() && plan.admin.is_none());
     let [listener] = plan.listeners.as_slice() else { return Err("not one listener".into()) };
     assert_eq!((listener.x_forwarded, listener.forwarded), (ForwardedMode::Append, ForwardedMode::Off));
     assert_eq!((listener.encoded_slash, listener.merge_slashes), (EncodedSlash::Keep, false));

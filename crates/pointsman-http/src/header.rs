@@ -28,6 +28,11 @@ impl HeaderLine {
         &buffer[self.start as usize..][..usize::from(self.name_bytes)]
     }
 
+    /// Whether it is of that name, which is in lower case.
+    pub fn is_named(&self, name: &[u8], buffer: &[u8]) -> bool {
+        usize::from(self.name_bytes) == name.len() && self.name(buffer).eq_ignore_ascii_case(name)
+    }
+
     /// The value without the white space around it.
     pub fn value<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
         &buffer[self.value_start as usize..][..self.value_bytes as usize]

@@ -17,7 +17,7 @@ use pointsman_view::{
 use crate::exchange::Exchange;
 use crate::facts::{Facts, Text};
 use crate::fault::Fault;
-use crate::onward::Request;
+use crate::onward::{Request, TRACE_PARENT};
 use crate::session::Session;
 use crate::shard::{Scratch, Shard};
 use crate::transport::{OfHttp2, Transport};
@@ -143,7 +143,7 @@ fn note_facts(
     view: Option<&RequestView<'_>>,
     exchange: &mut Exchange,
 ) {
-    if !shard.recorder.is_logging() {
+    if !shard.recorder.wants_facts() {
         return;
     }
     let mut facts = shard.spare_facts.take();
@@ -167,14 +167,23 @@ fn note_facts(
     if shard.recorder.logs_agent() {
         note_agent(&mut facts, head, received);
     }
+    if shard.recorder.is_tracing() {
+        facts.trace = shard.recorder.begin_trace(traceparent(head, received), peer.is_trusted);
+    }
     exchange.keep(facts);
+}
+
+/// What the request says of a trace; two lines say nothing.
+fn traceparent<'r>(head: &RequestHead, received: &'r [u8]) -> Option<&'r [u8]> {
+    let mut lines = head.lines().iter().filter(|line| line.is_named(TRACE_PARENT, received));
+    let first = lines.next()?;
+    lines.next().is_none().then(|| first.value(received))
 }
 
 /// Who asks, and from where, as the first line of each name says.
 fn note_agent(facts: &mut Facts, head: &RequestHead, received: &[u8]) {
     for (name, text) in [(&b"referer"[..], Text::Referer), (b"user-agent", Text::UserAgent)] {
-        let mut lines = head.lines().iter();
-        if let Some(line) = lines.find(|line| line.name(received).eq_ignore_ascii_case(name)) {
+        if let Some(line) = head.lines().iter().find(|line| line.is_named(name, received)) {
             facts.note(text, line.value(received));
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pointsman_config::RetryPolicy;
 use pointsman_http::{AnswerTo, Method, Unfinished, Upgrade, Version};
 use pointsman_net::Booking;
-use pointsman_telemetry::{Counts, Event, Query};
+use pointsman_telemetry::{Counts, Event, Query, TraceContext};
 use pointsman_upstream::Check;
 use pointsman_view::{AddressText, Connection};
 
@@ -66,7 +66,7 @@ pub(crate) struct Exchange {
     pub(crate) reused: Option<bool>,
     pub(crate) fault: Option<Fault>,
     pub(crate) started_us: u64,
-    /// Absent while there is no log.
+    /// Absent while there is neither a log nor a trace.
     facts: Option<Box<Facts>>,
     /// What it may take of the memory, from when its head is whole.
     pub(crate) booked: Option<Booking>,
@@ -88,7 +88,12 @@ impl Exchange {
         self.facts = Some(facts);
     }
 
-    /// The facts, where a log will show them.
+    /// Where it stands in a trace, if it is traced.
+    pub(crate) fn trace(&self) -> Option<&TraceContext> {
+        self.facts.as_ref().and_then(|facts| facts.trace.as_ref())
+    }
+
+    /// The facts, where a log or a trace will show them.
     pub(crate) fn facts_mut(&mut self) -> Option<&mut Facts> {
         self.facts.as_deref_mut()
     }
@@ -180,9 +185,9 @@ impl Exchange {
         if !self.is_connection && self.is_empty_connection() {
             return;
         }
-        let logs = shard.recorder.is_logging();
+        let is_told = shard.recorder.wants_facts();
         // For the log the time is looked at anew: lines are read one by one.
-        let now_us = if logs { shard.clock.now_us() } else { shard.clock.round_us() };
+        let now_us = if is_told { shard.clock.now_us() } else { shard.clock.round_us() };
         let counts = Counts {
             listener,
             server: self.server.as_ref().map(|server| &*server.metrics),
@@ -192,7 +197,7 @@ impl Exchange {
             response_bytes: self.response_bytes,
             total_us: now_us.saturating_sub(self.started_us),
         };
-        if !logs {
+        if !is_told {
             return shard.recorder.hear(&Event::Counted(&counts));
         }
         self.log(session, counts, now_us);
@@ -250,6 +255,7 @@ impl Exchange {
             over_budget: facts.is_some_and(|facts| facts.is_over_budget),
             tags: facts.map_or(&[], |facts| &facts.tags),
             error: content.or_else(|| self.fault.map(Fault::sentence)),
+            trace: self.trace(),
         }));
     }
 

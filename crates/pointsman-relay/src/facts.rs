@@ -1,8 +1,10 @@
-//! What only the access log wants of a request, from its head to the end of its exchange.
+//! What only the access log and traces want of a request, from its head to the end of its exchange.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::ops::Range;
+
+use pointsman_telemetry::TraceContext;
 
 /// Facts that a thread keeps for its next requests.
 const SPARE_FACTS_MAX: usize = 256;
@@ -26,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) content_length: Option<u64>,
     /// Whether no try followed a failed one because the pool had none left.
     pub(crate) is_over_budget: bool,
+    /// Where it stands in a trace, if it is traced.
+    pub(crate) trace: Option<TraceContext>,
     /// Words that rules gave.
     pub(crate) tags: Vec<Box<str>>,
     /// When each step was taken, from the first byte of the request.
@@ -76,6 +80,7 @@ impl Facts {
             has_body: None,
             content_length: None,
             is_over_budget: false,
+            trace: None,
             tags: Vec::new(),
             steps_us: [None; STEPS],
             bytes: Vec::with_capacity(USUAL_BYTES),
@@ -107,6 +112,7 @@ impl Facts {
         self.has_body = None;
         self.content_length = None;
         self.is_over_budget = false;
+        self.trace = None;
         self.tags.clear();
         self.steps_us = [None; STEPS];
         self.bytes.clear();

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use pointsman_config::{ForwardedMode, Listener};
 use pointsman_http::{BodyReader, HeaderKind, HeaderLine, RequestHead, TargetForm};
 use pointsman_net::PooledBuffer;
+use pointsman_telemetry::TraceContext;
 use pointsman_view::{
     Forwarding, ForwardingModes, NormalPath, Peer, add_forwarding_lines, default_authority, without_cookie,
 };
@@ -14,6 +15,10 @@ use pointsman_view::{
 use crate::commit::Committed;
 use crate::fault::Fault;
 use crate::pick::ROUTE_COOKIE;
+
+/// Names of the fields of W3C Trace Context.
+pub(crate) const TRACE_PARENT: &[u8] = b"traceparent";
+const TRACE_STATE: &[u8] = b"tracestate";
 
 /// What a head that is passed on has at most besides its old and its new lines: a version, line ends, and a space in
 /// each of its old lines that is put right.
@@ -42,6 +47,7 @@ impl Request<'_> {
         &mut self,
         listener: &Listener,
         uses_route_cookie: bool,
+        trace: Option<&TraceContext>,
         committed: &Committed<'_>,
     ) {
         self.lines.clear();
@@ -60,6 +66,9 @@ impl Request<'_> {
             let counts = self.head.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::MaxForwards);
             counts.for_each(|line| line.dropped = true);
             self.lines.extend_from_slice(format!("Max-Forwards: {}\r\n", hops.saturating_sub(1)).as_bytes());
+        }
+        if let Some(trace) = trace {
+            self.goes_on_in(trace);
         }
         if !committed.request.is_empty() {
             committed.request.drop_lines(self.head.lines_mut(), self.received);
@@ -107,6 +116,15 @@ impl Request<'_> {
         }
         self.head.forward(self.received, target, self.lines, message);
         Ok(())
+    }
+
+    /// Says which trace the server's part belongs to. A state of no trace is taken away (W3C Trace Context, section 4).
+    fn goes_on_in(&mut self, trace: &TraceContext) {
+        for line in self.head.lines_mut() {
+            let is_state = || line.is_named(TRACE_STATE, self.received) && !trace.goes_on();
+            line.dropped |= line.is_named(TRACE_PARENT, self.received) || is_state();
+        }
+        trace.push_line(self.lines);
     }
 
     /// HTTP/1.0 may leave Host out; HTTP/1.1, which the server is spoken to, may not.

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use pointsman_balance::ClientIds;
 use pointsman_config::{Bind, Plan};
 use pointsman_net::{Budget, Clock, SocketSender};
-use pointsman_telemetry::{AccessLog, Metrics, WallBase};
+use pointsman_telemetry::{Metrics, Sinks, WallBase};
 
 use crate::live::{Live, Registry, SocketId};
 use crate::prober::{HealthChange, HealthNews, Prober};
@@ -27,8 +27,8 @@ pub struct Start {
     pub threads: Threads,
     /// Where threads count.
     pub metrics: Arc<Metrics>,
-    /// Where they log.
-    pub log: Option<AccessLog>,
+    /// Where they write what they hear.
+    pub sinks: Sinks,
     /// Keys stickiness where the plan names no key.
     pub sticky_key: [u8; 16],
     /// Keys the ids of clients; never the same twice.
@@ -159,7 +159,7 @@ impl Switch {
         let pipes_max = self.with_plan(|plan| plan.splice_pipes_max);
         for (thread, waiting) in start.threads.into_waiting().into_iter().enumerate() {
             let inbox = Arc::new(Inbox::default());
-            let Some(recorder) = start.metrics.recorder(start.log.as_ref(), base) else {
+            let Some(recorder) = start.metrics.recorder(&start.sinks, base) else {
                 return Err(io::Error::other("the metrics were made for fewer threads"));
             };
             let shard = ShardStart {

@@ -109,7 +109,7 @@ impl Session<Tcp> {
         exchange: &mut Exchange,
     ) -> Result<Option<Choice>, Fault> {
         let shard = &*self.shard;
-        if shard.recorder.is_logging() {
+        if shard.recorder.wants_facts() {
             let mut facts = shard.spare_facts.take();
             if let Some(name) = hello.and_then(|hello| hello.sni.as_deref()) {
                 facts.note(Text::Sni, name.as_bytes());

@@ -183,8 +183,7 @@ impl<'a> Place<'a> {
             Decided::Discard => Ok(Verdict::Discard),
             Decided::Forward(committed, choice) => {
                 exchange.request_bytes = used as u64;
-                let upgrade = exchange.upgrade.as_deref();
-                self.forward(&mut request, &committed, (choice, upgrade), (body, used)).map(Verdict::Forward)
+                self.forward(&mut request, &committed, (choice, exchange), (body, used)).map(Verdict::Forward)
             }
         }
     }
@@ -195,15 +194,15 @@ impl<'a> Place<'a> {
         &self,
         request: &mut Request<'_>,
         committed: &Committed<'_>,
-        (choice, upgrade): (Choice, Option<&Upgrade>),
+        (choice, exchange): (Choice, &Exchange),
         (body, used): (BodyReader, usize),
     ) -> Result<Forward, Fault> {
         let expects_continue = request.head.expects_continue();
         let body_bytes_max = body_bytes_max(request.head, &self.listener.limits)?;
         let mut message = self.shard.buffers.head();
         let arrived = &request.received[request.head.head_bytes()..used];
-        request.edit_head(self.listener, self.local.live.uses_route_cookie, committed);
-        request.lines.extend_from_slice(upgrade.map_or(b"", Upgrade::lines));
+        request.edit_head(self.listener, self.local.live.uses_route_cookie, exchange.trace(), committed);
+        request.lines.extend_from_slice(exchange.upgrade.as_deref().map_or(b"", Upgrade::lines));
         if !request.passes_in_its_buffer(committed) {
             request.write_head(committed, &mut message)?;
             message.extend_from_slice(arrived);

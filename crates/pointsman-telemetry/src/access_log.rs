@@ -3,34 +3,19 @@
 //! An event loop never waits for the disk: the lock around the queue is held for a few instructions only,
 //! and a buffer that finds the queue full is dropped, its lines counted.
 
-use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::metrics::Metrics;
+use crate::queue::{Lines, Queue};
 use crate::style::LogStyle;
-
-/// Buffers that may wait to be written: about 2 MiB of lines.
-const QUEUED_BUFFERS_MAX: usize = 64;
-
-/// Room in a new buffer: what is handed over, and a line more.
-const BUFFER_BYTES: usize = 40 * 1024;
-
-/// Written buffers that are kept for reuse.
-const SPARE_BUFFERS_MAX: usize = 16;
-
-/// Buffers that one long line made larger than this are not kept.
-const SPARE_BYTES_MAX: usize = 128 * 1024;
-
-/// How often who waits for the end of the thread asks whether it still should.
-const CLOSE_LOOK: Duration = Duration::from_millis(25);
 
 /// Where lines go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +35,6 @@ pub struct AccessLog(Arc<Sink>);
 struct Sink {
     style: LogStyle,
     queue: Arc<Queue>,
-}
-
-/// Lines that were lost, and why.
-#[derive(Debug, Default)]
-pub(crate) struct LogCounters {
-    pub(crate) dropped_lines: AtomicU64,
-    pub(crate) write_errors: AtomicU64,
 }
 
 impl AccessLog {
@@ -100,120 +78,6 @@ impl Drop for Sink {
     }
 }
 
-/// What waits to be written.
-#[derive(Debug)]
-pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
-    work: Condvar,
-    /// The thread has ended.
-    end: Condvar,
-    counters: Arc<LogCounters>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    full: VecDeque<Lines>,
-    spare: Vec<Vec<u8>>,
-    /// Lines that were handed over and are not written.
-    unwritten_lines: u64,
-    /// The file is to be opened anew behind so many of the full buffers.
-    reopen_behind: Option<usize>,
-    closed: bool,
-    ended: bool,
-}
-
-/// Whole lines.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) count: u64,
-}
-
-impl Queue {
-    pub(crate) fn new(counters: Arc<LogCounters>) -> Queue {
-        Queue { waiting: Mutex::default(), work: Condvar::new(), end: Condvar::new(), counters }
-    }
-
-    /// Takes the lines, and leaves an empty buffer. Drops them if too many wait.
-    pub(crate) fn hand_over(&self, lines: &mut Lines) {
-        let mut waiting = self.lock();
-        if waiting.closed || waiting.full.len() >= QUEUED_BUFFERS_MAX {
-            drop(waiting);
-            self.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
-            lines.bytes.clear();
-            lines.count = 0;
-            return;
-        }
-        let empty = Lines { bytes: waiting.spare.pop().unwrap_or_default(), count: 0 };
-        waiting.unwritten_lines += lines.count;
-        waiting.full.push_back(std::mem::replace(lines, empty));
-        drop(waiting);
-        self.work.notify_one();
-        // Once, outside of the lock, and not by doubling while lines come in.
-        lines.bytes.reserve(BUFFER_BYTES);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // No code panics while it holds the lock, and if it did, the queue would still be whole.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for something to do. Takes everything that waits, with the wishes that came meanwhile.
-    fn take(&self) -> Work {
-        let mut waiting = self.lock();
-        while waiting.full.is_empty() && waiting.reopen_behind.is_none() && !waiting.closed {
-            waiting = self.work.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-        }
-        Work {
-            full: std::mem::take(&mut waiting.full),
-            reopen_behind: waiting.reopen_behind.take(),
-            closed: waiting.closed,
-        }
-    }
-
-    /// These lines were written or lost.
-    fn give_back(&self, lines: Lines) {
-        let mut buffer = lines.bytes;
-        buffer.clear();
-        let mut waiting = self.lock();
-        waiting.unwritten_lines -= lines.count;
-        if waiting.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
-            waiting.spare.push(buffer);
-        }
-    }
-
-    fn reopen(&self) {
-        let mut waiting = self.lock();
-        let behind = waiting.full.len();
-        // What came behind an earlier wish is not for the old file either.
-        waiting.reopen_behind.get_or_insert(behind);
-        drop(waiting);
-        self.work.notify_one();
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.work.notify_one();
-    }
-
-    /// Waits for the end of the thread, with [`AccessLog::close`]'s limits. Returns the lines that are not written.
-    fn wait_for_end(&self, max: Duration, mut cut: impl FnMut() -> bool) -> u64 {
-        let started = Instant::now();
-        let mut waiting = self.lock();
-        while !waiting.ended && started.elapsed() < max && !cut() {
-            let look = CLOSE_LOOK.min(max.saturating_sub(started.elapsed()));
-            waiting = self.end.wait_timeout(waiting, look).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        waiting.unwritten_lines
-    }
-}
-
-struct Work {
-    full: VecDeque<Lines>,
-    reopen_behind: Option<usize>,
-    closed: bool,
-}
-
 /// The thread's side.
 struct Writer {
     target: LogTarget,
@@ -226,7 +90,7 @@ struct Writer {
 impl Writer {
     fn run(mut self) {
         loop {
-            let mut work = self.queue.take();
+            let mut work = self.queue.take(None);
             if let Some(count) = work.reopen_behind {
                 work.full.drain(..count).for_each(|lines| self.write(lines));
                 self.reopen();
@@ -247,6 +111,8 @@ impl Writer {
             self.torn = true;
             self.queue.counters.write_errors.fetch_add(1, Ordering::Relaxed);
             self.queue.counters.dropped_lines.fetch_add(lines.count, Ordering::Relaxed);
+        } else {
+            self.queue.counters.written_lines.fetch_add(lines.count, Ordering::Relaxed);
         }
         self.queue.give_back(lines);
     }
@@ -275,8 +141,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.queue.lock().ended = true;
-        self.queue.end.notify_all();
+        self.queue.has_ended();
     }
 }
 
@@ -306,19 +171,6 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_and_counts() {
-        let counters = Arc::new(LogCounters::default());
-        let queue = Queue::new(counters.clone());
-        for _ in 0..QUEUED_BUFFERS_MAX + 2 {
-            let mut two = lines("a\nb\n");
-            queue.hand_over(&mut two);
-            assert!(two.bytes.is_empty() && two.count == 0);
-        }
-        assert_eq!(counters.dropped_lines.load(Ordering::Relaxed), 4);
-        assert_eq!(queue.take().full.len(), QUEUED_BUFFERS_MAX);
-    }
-
-    #[test]
     fn closing_writes_everything_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("access.log");
@@ -333,23 +185,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("before\n{expected}"));
         log.queue().hand_over(&mut lines("late\n"));
         assert_eq!(metrics.log_counters().dropped_lines.load(Ordering::Relaxed), 1);
-    }
-
-    #[test]
-    fn a_writer_that_never_ends_holds_nobody_up() {
-        // Nobody writes.
-        let queue = Queue::new(Arc::default());
-        queue.hand_over(&mut lines("a\nb\n"));
-        queue.hand_over(&mut lines("c\n"));
-        queue.close();
-        let mut looks = 0;
-        let told = || {
-            looks += 1;
-            looks == 3
-        };
-        assert_eq!(queue.wait_for_end(Duration::MAX, told), 3);
-        assert_eq!(looks, 3);
-        assert_eq!(queue.wait_for_end(Duration::from_millis(1), || false), 3);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the data path tells: one event a step, with borrowed facts.
 
 use crate::family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
+use crate::trace::TraceContext;
 
 /// A step on the way of a connection or request.
 #[derive(Clone, Copy, Debug)]
@@ -257,6 +258,8 @@ pub struct Exchange<'a> {
     pub tags: &'a [Box<str>],
     /// What went wrong.
     pub error: Option<&'a str>,
+    /// Where it stands in a trace, if it is traced.
+    pub trace: Option<&'a TraceContext>,
 }
 
 /// A query as the log has it.
@@ -317,6 +320,7 @@ impl<'a> Exchange<'a> {
             over_budget: false,
             tags: &[],
             error: None,
+            trace: None,
         }
     }
 }

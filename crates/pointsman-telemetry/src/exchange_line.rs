@@ -3,6 +3,7 @@
 
 use crate::event::{Counts, Exchange, Query};
 use crate::json::{push_number, push_string};
+use crate::trace::push_hex;
 
 /// A key as literals, with what stands around it. Keys are our own words, so nothing in them needs an escape.
 struct Key {
@@ -126,6 +127,12 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
             }
             self.0.push(b']');
         }
+        if let Some(trace) = exchange.trace {
+            self.key(&key!("trace"));
+            self.0.push(b'"');
+            push_hex(self.0, &trace.trace);
+            self.0.push(b'"');
+        }
         self.text(key!("error"), exchange.error);
     }
 
@@ -185,11 +192,15 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
 mod tests {
     use super::*;
     use crate::family::{ListenerMetrics, ServerMetrics};
+    use crate::style::Sample;
+    use crate::trace::Tracer;
 
     #[test]
     fn all_facts() {
         let listener = ListenerMetrics::new("shop", 1);
         let server = ServerMetrics::new("fast", "server1", 1);
+        let parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+        let trace = Tracer::new(Sample::ALL, 1).begin(Some(parent), true);
         let exchange = Exchange {
             counts: Counts {
                 listener: &listener,
@@ -227,6 +238,7 @@ mod tests {
             over_budget: true,
             tags: &["gold".into(), "a\"b".into()],
             error: Some("…"),
+            trace: Some(&trace),
         };
         let mut out = Vec::new();
         push_line(&mut out, b"2026-11-21T02:17:54.123Z", &exchange);
@@ -238,6 +250,7 @@ mod tests {
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"connected_us":120,"#,
             r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"over_budget":true,"tags":["gold","a\"b"],"#,
+            "\"trace\":\"4bf92f3577b34da6a3ce929d0e0e4736\",",
             "\"error\":\"…\"}\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);

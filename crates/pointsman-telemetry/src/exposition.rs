@@ -39,6 +39,12 @@ impl<'a> Exposition<'a> {
         self.push(format_args!(" {value}\n"));
     }
 
+    /// A counter that is a family by itself.
+    pub(crate) fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, Kind::Counter, help);
+        self.sample(name, &[], value);
+    }
+
     /// A time, in seconds.
     pub(crate) fn sample_seconds(&mut self, name: &str, labels: &[Label<'_>], value_us: u64) {
         self.series(name, labels);

@@ -3,7 +3,8 @@
 //! [`Metrics`] is the registry, one for the process. Each event-loop thread takes one [`Recorder`] from it
 //! and tells it each [`Event`]; names stand behind handles ([`ListenerMetrics`], [`RuleMetrics`],
 //! [`ServerMetrics`]) that are looked up once, when a plan is built. [`Metrics::render`] writes what
-//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over. What else
+//! Prometheus reads. [`AccessLog`] is a thread that writes the lines which the recorders hand over, [`Traces`] one that
+//! sends their spans. What else
 //! one thread counts and others read is a [`Counter`] too, on lines of its own ([`OwnLines`]). The calendar is
 //! here, and so is what answers say of the time ([`DateLine`]).
 //!
@@ -22,17 +23,23 @@ mod family;
 mod histogram;
 mod json;
 mod metrics;
+mod queue;
 mod recorder;
 mod slots;
+mod span;
 mod style;
 mod timestamp;
+mod trace;
+mod traces;
 
 pub use access_log::{AccessLog, LogTarget};
 pub use date_line::DateLine;
 pub use event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Query, Refusal, ServerFailure};
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Sinks};
 pub use slots::{Counter, OwnLines};
 pub use style::{LogForm, LogStyle, Sample};
 pub use timestamp::{WallBase, rfc3339};
+pub use trace::TraceContext;
+pub use traces::{ExportFault, TraceSettings, Traces};

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::access_log::{AccessLog, LogCounters};
 use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
 };
 use crate::histogram::{BUCKETS, bound_us};
-use crate::recorder::Recorder;
+use crate::queue::LogCounters;
+use crate::recorder::{Recorder, Sinks};
 use crate::slots::Counter;
 use crate::timestamp::WallBase;
 
@@ -29,6 +29,7 @@ pub struct Metrics {
     limits: Named<LimitMetrics>,
     bandwidth: Named<BandwidthMetrics>,
     log: Arc<LogCounters>,
+    spans: Arc<LogCounters>,
     generation: AtomicU64,
     reloads: AtomicU64,
     reloads_refused: AtomicU64,
@@ -81,6 +82,7 @@ impl Metrics {
             limits: Named::default(),
             bandwidth: Named::default(),
             log: Arc::default(),
+            spans: Arc::default(),
             generation: AtomicU64::new(1),
             reloads: AtomicU64::new(0),
             reloads_refused: AtomicU64::new(0),
@@ -89,11 +91,11 @@ impl Metrics {
 
     /// A recorder for a thread, which writes to the access log if there is one. `None` when there are as many
     /// as threads; a recorder that is dropped makes room for another.
-    pub fn recorder(self: &Arc<Metrics>, log: Option<&AccessLog>, base: WallBase) -> Option<Recorder> {
+    pub fn recorder(self: &Arc<Metrics>, sinks: &Sinks, base: WallBase) -> Option<Recorder> {
         let mut taken = locked(&self.taken);
         let thread = taken.iter().position(|taken| !taken)?;
         taken[thread] = true;
-        Some(Recorder::new(thread, self.clone(), log, base))
+        Some(Recorder::new(thread, self.clone(), sinks, base))
     }
 
     pub(crate) fn release(&self, thread: usize) {
@@ -176,6 +178,10 @@ impl Metrics {
         self.log.clone()
     }
 
+    pub(crate) fn span_counters(&self) -> Arc<LogCounters> {
+        self.spans.clone()
+    }
+
     fn threads(&self) -> usize {
         locked(&self.taken).len()
     }
@@ -192,12 +198,25 @@ impl Metrics {
         page.family(name, Kind::Counter, "Reloads of the configuration by their result.");
         page.sample(name, &[("result", "ok")], load(&self.reloads));
         page.sample(name, &[("result", "refused")], load(&self.reloads_refused));
-        let name = "pointsman_access_log_dropped_lines_total";
-        page.family(name, Kind::Counter, "Lines of the access log that were lost.");
-        page.sample(name, &[], load(&self.log.dropped_lines));
-        let name = "pointsman_access_log_write_errors_total";
-        page.family(name, Kind::Counter, "Failures to open or write the access log.");
-        page.sample(name, &[], load(&self.log.write_errors));
+        let mut count = |name, help, count| page.counter(name, help, load(count));
+        let LogCounters { written_lines, dropped_lines, write_errors } = &*self.log;
+        count(
+            "pointsman_access_log_lines_total",
+            "Lines of the access log that were written.",
+            written_lines,
+        );
+        count(
+            "pointsman_access_log_dropped_lines_total",
+            "Lines of the access log that were lost.",
+            dropped_lines,
+        );
+        let help = "Failures to open or write the access log.";
+        count("pointsman_access_log_write_errors_total", help, write_errors);
+        let LogCounters { written_lines, dropped_lines, write_errors } = &*self.spans;
+        count("pointsman_spans_total", "Spans that the collector took.", written_lines);
+        count("pointsman_spans_dropped_total", "Spans that were lost.", dropped_lines);
+        let help = "Failures to send spans to the collector.";
+        count("pointsman_span_export_errors_total", help, write_errors);
     }
 }
 

@@ -1,15 +1,19 @@
-//! One thread's ear: counts each event, and writes the lines of the access log.
+//! One thread's ear: counts each event, and writes the lines of the access log and the spans of traces.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::access_log::{AccessLog, Lines, Queue};
+use crate::access_log::AccessLog;
 use crate::common_line::push_common_line;
 use crate::event::{Counts, Event, Exchange};
 use crate::exchange_line::push_line;
 use crate::metrics::Metrics;
+use crate::queue::{Lines, Queue};
+use crate::span::push_spans;
 use crate::style::{LogForm, LogStyle, Sampler};
 use crate::timestamp::{Timestamps, WallBase};
+use crate::trace::{TraceContext, Tracer};
+use crate::traces::Traces;
 
 /// Lines are handed over when there are more bytes of them than this.
 const HAND_OVER_BYTES: usize = 32 * 1024;
@@ -24,6 +28,16 @@ pub struct Recorder {
     thread: usize,
     metrics: Arc<Metrics>,
     log: Option<RefCell<LineBuffer>>,
+    traces: Option<RefCell<SpanBuffer>>,
+}
+
+/// Where a recorder writes what it hears, besides counting.
+#[derive(Clone, Debug, Default)]
+pub struct Sinks {
+    /// Lines.
+    pub log: Option<AccessLog>,
+    /// Spans.
+    pub traces: Option<Traces>,
 }
 
 #[derive(Debug)]
@@ -35,16 +49,20 @@ struct LineBuffer {
     queue: Arc<Queue>,
 }
 
+#[derive(Debug)]
+struct SpanBuffer {
+    spans: Lines,
+    tracer: Tracer,
+    base: WallBase,
+    queue: Arc<Queue>,
+}
+
 impl Recorder {
-    pub(crate) fn new(
-        thread: usize,
-        metrics: Arc<Metrics>,
-        log: Option<&AccessLog>,
-        base: WallBase,
-    ) -> Recorder {
-        let log = log.map(|log| RefCell::new(LineBuffer::new(log, thread, base)));
+    pub(crate) fn new(thread: usize, metrics: Arc<Metrics>, sinks: &Sinks, base: WallBase) -> Recorder {
+        let log = sinks.log.as_ref().map(|log| RefCell::new(LineBuffer::new(log, thread, base)));
+        let traces = sinks.traces.as_ref().map(|traces| RefCell::new(SpanBuffer::new(traces, thread, base)));
         // A cell makes the type unshareable even without a log, which the counters rely on.
-        Recorder { thread, metrics, log }
+        Recorder { thread, metrics, log, traces }
     }
 
     /// Counts an event. With the access log off this is a few additions, without allocation or clock.
@@ -81,10 +99,28 @@ impl Recorder {
         }
     }
 
-    /// Whether lines are written: only then are the facts of [`crate::Exchange`] that no counter needs wanted.
+    /// Whether lines or spans are written: only then are the facts of [`crate::Exchange`] that no counter needs wanted.
+    #[inline]
+    pub fn wants_facts(&self) -> bool {
+        self.log.is_some() || self.traces.is_some()
+    }
+
+    /// Whether lines are written.
     #[inline]
     pub fn is_logging(&self) -> bool {
         self.log.is_some()
+    }
+
+    /// Whether exchanges are traced.
+    #[inline]
+    pub fn is_tracing(&self) -> bool {
+        self.traces.is_some()
+    }
+
+    /// What an exchange has of the trace that the field `traceparent` of its request names, or of a new one; nothing
+    /// where none is traced. Whether it is sampled is up to the client only where it is believed.
+    pub fn begin_trace(&self, traceparent: Option<&[u8]>, is_believed: bool) -> Option<TraceContext> {
+        self.traces.as_ref().map(|traces| traces.borrow_mut().tracer.begin(traceparent, is_believed))
     }
 
     /// Whether lines have the fields `Referer` and `User-Agent`.
@@ -92,10 +128,15 @@ impl Recorder {
         self.log.as_ref().is_some_and(|log| log.borrow().style.wants_agent())
     }
 
-    /// Hands over the lines that are there. For the thread's tick, so that a quiet log is not a late one.
+    /// Hands over what is there. For the thread's tick, so that a quiet log is not a late one.
     pub fn flush(&self) {
         if let Some(log) = &self.log {
-            log.borrow_mut().hand_over();
+            let LineBuffer { lines, queue, .. } = &mut *log.borrow_mut();
+            hand_over(lines, queue);
+        }
+        if let Some(traces) = &self.traces {
+            let SpanBuffer { spans, queue, .. } = &mut *traces.borrow_mut();
+            hand_over(spans, queue);
         }
     }
 
@@ -104,11 +145,19 @@ impl Recorder {
         if let Some(log) = &self.log {
             log.borrow_mut().timestamps.set_base(base);
         }
+        if let Some(traces) = &self.traces {
+            traces.borrow_mut().base = base;
+        }
     }
 
     fn done(&self, exchange: &Exchange<'_>) {
         self.count(&exchange.counts);
         self.log(exchange);
+        if let (Some(traces), Some(trace)) = (&self.traces, exchange.trace)
+            && trace.is_sampled
+        {
+            traces.borrow_mut().write(exchange, trace);
+        }
     }
 
     fn log(&self, exchange: &Exchange<'_>) {
@@ -169,14 +218,37 @@ impl LineBuffer {
             }
         }
         self.lines.count += 1;
-        if self.lines.bytes.len() > HAND_OVER_BYTES {
-            self.hand_over();
+        hand_over_much(&mut self.lines, &self.queue);
+    }
+}
+
+impl SpanBuffer {
+    fn new(traces: &Traces, thread: usize, base: WallBase) -> SpanBuffer {
+        // Wyrand takes any seed; another one for each thread.
+        let seed = traces.seed().wrapping_add(thread as u64);
+        SpanBuffer {
+            spans: Lines::default(),
+            tracer: Tracer::new(traces.sample(), seed),
+            base,
+            queue: traces.queue().clone(),
         }
     }
 
-    fn hand_over(&mut self) {
-        if self.lines.count > 0 {
-            self.queue.hand_over(&mut self.lines);
-        }
+    fn write(&mut self, exchange: &Exchange<'_>, trace: &TraceContext) {
+        let ended_us = self.base.unix_us(exchange.now_us);
+        self.spans.count += push_spans(&mut self.spans.bytes, ended_us, exchange, trace);
+        hand_over_much(&mut self.spans, &self.queue);
+    }
+}
+
+fn hand_over_much(lines: &mut Lines, queue: &Queue) {
+    if lines.bytes.len() > HAND_OVER_BYTES {
+        hand_over(lines, queue);
+    }
+}
+
+fn hand_over(lines: &mut Lines, queue: &Queue) {
+    if lines.count > 0 {
+        queue.hand_over(lines);
     }
 }

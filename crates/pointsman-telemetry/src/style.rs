@@ -58,8 +58,13 @@ impl Sample {
         Sample(millionths.min(Self::ALL.0))
     }
 
+    /// In millionths.
+    pub(crate) fn millionths(self) -> u32 {
+        self.0
+    }
+
     /// Whether a number below a million that was drawn by chance is one of it.
-    fn has(self, drawn: u32) -> bool {
+    pub(crate) fn has(self, drawn: u32) -> bool {
         drawn < self.0
     }
 }
@@ -86,7 +91,7 @@ impl Sampler {
 
     /// Whether the next of many that are alike is one of the sample.
     fn draws(&mut self) -> bool {
-        self.sample.has(self.chance.u32(..Sample::ALL.0))
+        self.sample.has(self.chance.u32(..Sample::ALL.millionths()))
     }
 }
 

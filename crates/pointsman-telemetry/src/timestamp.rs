@@ -11,7 +11,7 @@ pub struct WallBase {
 
 impl WallBase {
     /// The wall's time at a monotonic time, which may lie before the base.
-    fn unix_us(self, now_us: u64) -> u64 {
+    pub(crate) fn unix_us(self, now_us: u64) -> u64 {
         match now_us.checked_sub(self.monotonic_us) {
             Some(later) => self.unix_us.saturating_add(later),
             None => self.unix_us.saturating_sub(self.monotonic_us - now_us),

@@ -16,6 +16,7 @@ mod reloads;
 mod service;
 mod shortage;
 mod successor;
+mod traces;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -29,7 +30,7 @@ use pointsman_admin::Listening;
 use pointsman_config::{Loaded, LogDestination, LogFormat, Plan};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Start, Switch, Threads};
-use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample};
+use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample, Sinks, Traces};
 use pointsman_tls::TicketSecret;
 
 use crate::run::control::{Control, Upgrades};
@@ -112,6 +113,8 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|log| open_log(log, &metrics)).transpose()?;
+    let traces = plan.traces.as_ref().map(|traces| open_traces(traces, &metrics)).transpose()?;
+    let sinks = Sinks { log, traces };
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin.as_ref().map(|admin| listen_for_admin(admin.bind, legacy.admin)).transpose()?;
     notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
@@ -125,7 +128,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         Start {
             threads: waiting,
             metrics: metrics.clone(),
-            log: log.clone(),
+            sinks: sinks.clone(),
             sticky_key: keys.sticky,
             client_id_key,
             descriptors_max,
@@ -147,7 +150,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         signals,
         switch,
         metrics,
-        log,
+        sinks,
         config,
         files,
         source,
@@ -209,9 +212,14 @@ fn open_log(log: &pointsman_config::AccessLog, metrics: &Metrics) -> Result<Acce
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }
 
-/// A key for the ids of clients, which no two processes have.
-fn random_key() -> Result<[u8; 16], String> {
-    let mut key = [0; 16];
+fn open_traces(traces: &pointsman_config::Traces, metrics: &Metrics) -> Result<Traces, String> {
+    let seed = u64::from_ne_bytes(random_key()?);
+    traces::open(traces, metrics, seed).map_err(|error| format!("no thread for traces: {error}"))
+}
+
+/// A key that no two processes have.
+fn random_key<const BYTES: usize>() -> Result<[u8; BYTES], String> {
+    let mut key = [0; BYTES];
     getrandom::fill(&mut key).map_err(|error| format!("no random numbers: {error}"))?;
     Ok(key)
 }

@@ -85,6 +85,7 @@ mod tls_failures;
 mod tls_fields;
 mod tls_passthrough;
 mod top;
+mod traces;
 mod tunnels;
 mod unix_sockets;
 mod upgrades;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use pointsman_config::Plan;
 use pointsman_relay::{Inherited, Start, Switch, Threads};
-use pointsman_telemetry::Metrics;
+use pointsman_telemetry::{Metrics, Sinks};
 use pointsman_tls::Client;
 use rcgen::CertifiedKey;
 use rustls::ServerConfig;
@@ -47,7 +47,7 @@ impl Site {
         let start = Start {
             threads: Threads::start(1, true).expect("a thread"),
             metrics: Metrics::new(1, "0", SystemTime::now()),
-            log: None,
+            sinks: Sinks::default(),
             connections_max: 1024,
             descriptors_max: None,
             buffer_bytes_max: 1 << 30,

@@ -12,7 +12,7 @@ use pointsman_admin::{Listening, Serving};
 use pointsman_config::{RuleSet, WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::Switch;
-use pointsman_telemetry::{AccessLog, Metrics};
+use pointsman_telemetry::{Metrics, Sinks};
 
 use super::aside::Aside;
 use super::history::{By, History};
@@ -39,7 +39,7 @@ const SIGNAL_LOOK_MS: u32 = 25;
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
-/// How long the access log may take to write what it has at the end, and standard error after it.
+/// How long the access log may take to write what it has at the end, and each of traces and standard error after it.
 const LAST_WRITES_MAX: Duration = Duration::from_secs(1);
 
 /// Everything that the control thread has at hand.
@@ -48,7 +48,7 @@ pub(super) struct Control {
     pub(super) signals: Signals,
     pub(super) switch: Switch,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) log: Option<AccessLog>,
+    pub(super) sinks: Sinks,
     pub(super) config: PathBuf,
     pub(super) files: Vec<WatchedFile>,
     pub(super) source: Arc<str>,
@@ -79,16 +79,20 @@ pub(super) struct Limits {
 
 impl Control {
     pub(super) fn run(self) -> ExitCode {
-        let (signals, log) = (self.signals.clone(), self.log.clone());
+        let (signals, sinks) = (self.signals.clone(), self.sinks.clone());
         let status = self.serve();
         let mut is_told = false;
         let mut cut = || {
             is_told |= matches!(signals.take(), Some(Signal::Terminate | Signal::Interrupt));
             is_told
         };
-        let unwritten = log.map_or(0, |log| log.close(LAST_WRITES_MAX, &mut cut));
+        let unwritten = sinks.log.map_or(0, |log| log.close(LAST_WRITES_MAX, &mut cut));
         if unwritten > 0 {
             notice(&format!("access log cut lines={unwritten}"));
+        }
+        let unsent = sinks.traces.map_or(0, |traces| traces.close(LAST_WRITES_MAX, &mut cut));
+        if unsent > 0 {
+            notice(&format!("traces cut spans={unsent}"));
         }
         let (status, max) = match status {
             Ok(status) => (status, LAST_WRITES_MAX),
@@ -104,7 +108,7 @@ impl Control {
 
     /// Runs until it has drained.
     fn serve(self) -> Result<ExitCode, String> {
-        let Control { event_loop, signals, switch, metrics, log, config, files, admin, threads, .. } = self;
+        let Control { event_loop, signals, switch, metrics, sinks, config, files, admin, threads, .. } = self;
         let (fixed, limits, rule_sets, source) = (self.fixed, self.limits, self.rule_sets, self.source);
         let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
@@ -118,7 +122,7 @@ impl Control {
             let reloads = Rc::new(Reloads {
                 switch: switch.clone(),
                 metrics: metrics.clone(),
-                log,
+                log: sinks.log,
                 config,
                 files: RefCell::new(files),
                 source: RefCell::new(source),

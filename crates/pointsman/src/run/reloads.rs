@@ -54,6 +54,7 @@ pub(super) enum Refused {
 pub(super) struct Fixed {
     threads: Option<usize>,
     access_log: Option<pointsman_config::AccessLog>,
+    traces: Option<pointsman_config::Traces>,
     admin: Option<std::net::SocketAddr>,
     upstream_idle_connections_max: u32,
     splice_pipes_max: u32,
@@ -66,6 +67,7 @@ impl Fixed {
         Fixed {
             threads: plan.threads,
             access_log: plan.access_log.clone(),
+            traces: plan.traces.clone(),
             admin: plan.admin.as_ref().map(|admin| admin.bind),
             upstream_idle_connections_max: plan.upstream_idle_connections_max,
             splice_pipes_max: plan.splice_pipes_max,
@@ -79,6 +81,7 @@ impl Fixed {
         let pairs = [
             ("threads", self.threads != other.threads),
             ("access_log", self.access_log != other.access_log),
+            ("traces", self.traces != other.traces),
             ("admin", self.admin != other.admin),
             (
                 "upstream_idle_connections_max",
