@@ -11,7 +11,7 @@ use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
 };
 use crate::histogram::{BUCKETS, bound_us};
-use crate::queue::LogCounters;
+use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
 use crate::recorder::{Recorder, Sinks};
 use crate::slots::Counter;
 use crate::timestamp::WallBase;
@@ -198,25 +198,8 @@ impl Metrics {
         page.family(name, Kind::Counter, "Reloads of the configuration by their result.");
         page.sample(name, &[("result", "ok")], load(&self.reloads));
         page.sample(name, &[("result", "refused")], load(&self.reloads_refused));
-        let mut count = |name, help, count| page.counter(name, help, load(count));
-        let LogCounters { written_lines, dropped_lines, write_errors } = &*self.log;
-        count(
-            "pointsman_access_log_lines_total",
-            "Lines of the access log that were written.",
-            written_lines,
-        );
-        count(
-            "pointsman_access_log_dropped_lines_total",
-            "Lines of the access log that were lost.",
-            dropped_lines,
-        );
-        let help = "Failures to open or write the access log.";
-        count("pointsman_access_log_write_errors_total", help, write_errors);
-        let LogCounters { written_lines, dropped_lines, write_errors } = &*self.spans;
-        count("pointsman_spans_total", "Spans that the collector took.", written_lines);
-        count("pointsman_spans_dropped_total", "Spans that were lost.", dropped_lines);
-        let help = "Failures to send spans to the collector.";
-        count("pointsman_span_export_errors_total", help, write_errors);
+        self.log.render(page, &ACCESS_LOG_FAMILIES);
+        self.spans.render(page, &SPAN_FAMILIES);
     }
 }
 

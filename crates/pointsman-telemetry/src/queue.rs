@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::exposition::Exposition;
+
 /// Buffers that may wait to be written: about 2 MiB of lines.
 const QUEUED_BUFFERS_MAX: usize = 64;
 
@@ -55,6 +57,30 @@ struct Waiting {
 pub(crate) struct Lines {
     pub(crate) bytes: Vec<u8>,
     pub(crate) count: u64,
+}
+
+/// Names of families and what they are: what was written, what was lost, and what failed.
+type Families = [(&'static str, &'static str); 3];
+
+pub(crate) static ACCESS_LOG_FAMILIES: Families = [
+    ("pointsman_access_log_lines_total", "Lines of the access log that were written."),
+    ("pointsman_access_log_dropped_lines_total", "Lines of the access log that were lost."),
+    ("pointsman_access_log_write_errors_total", "Failures to open or write the access log."),
+];
+
+pub(crate) static SPAN_FAMILIES: Families = [
+    ("pointsman_spans_total", "Spans that the collector took."),
+    ("pointsman_spans_dropped_total", "Spans that were lost."),
+    ("pointsman_span_export_errors_total", "Failures to send spans to the collector."),
+];
+
+impl LogCounters {
+    pub(crate) fn render(&self, page: &mut Exposition<'_>, families: &Families) {
+        let counts = [&self.written_lines, &self.dropped_lines, &self.write_errors];
+        for ((name, help), count) in families.iter().zip(counts) {
+            page.counter(name, help, count.load(Ordering::Relaxed));
+        }
+    }
 }
 
 impl Queue {
