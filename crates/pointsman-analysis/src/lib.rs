@@ -17,4 +17,7 @@ pub use logic::{
     Miss, Missed, Proof, Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings,
     findings_about, misses, prove, rule_names, rules_in, samples,
 };
-pub use witness::{ExplainOptions, OddFields, Setting, WRITTEN_BODY_BYTES_MAX, Witness};
+pub use witness::{
+    Agreed, AgreedTls, ClientCertificates, ExplainOptions, Handshakes, HttpVersion, OddFields, ProxyHeader,
+    Setting, WRITTEN_BODY_BYTES_MAX, Witness, usual_client,
+};

@@ -25,7 +25,7 @@ use pointsman_rules::Field;
 pub(crate) use self::automata::Automata;
 pub(crate) use self::beside::beside;
 use self::claim::Claim;
-use self::domain::Domain;
+use self::domain::{Absence, Domain};
 use crate::Effort;
 use crate::wanted::{Asked, Values};
 
@@ -55,7 +55,20 @@ pub(crate) fn solve(
     automata: &mut Automata,
     effort: &mut Effort,
 ) -> Solved {
-    let domain = Domain::of(field);
+    solve_in(Domain::of(field), asked, automata, effort)
+}
+
+/// The same of a field that no request is without.
+pub(crate) fn solve_present(
+    field: &Field,
+    asked: &[Asked<'_>],
+    automata: &mut Automata,
+    effort: &mut Effort,
+) -> Solved {
+    solve_in(Domain { absence: Absence::Never, ..Domain::of(field) }, asked, automata, effort)
+}
+
+fn solve_in(domain: Domain, asked: &[Asked<'_>], automata: &mut Automata, effort: &mut Effort) -> Solved {
     let claims: Vec<Claim<'_>> =
         asked.iter().enumerate().map(|(index, asked)| Claim::new(index, asked)).collect();
     match shapes::solve(&domain, &claims, automata, effort) {
@@ -68,11 +81,23 @@ pub(crate) fn solve(
 
 /// The same of a field that has these values whatever the request.
 pub(crate) fn of_fixed(values: Values, asked: &[Asked<'_>]) -> Solved {
-    let mut claims = asked.iter().enumerate().map(|(index, asked)| Claim::new(index, asked));
-    match claims.find(|claim| !claim.takes_all(&values)) {
-        Some(claim) => Solved::Nothing { because: vec![claim.index] },
-        None => Solved::Values(values),
+    of_choices(vec![values], asked)
+}
+
+/// The same of a field that has some of these values.
+pub(crate) fn of_choices(choices: Vec<Values>, asked: &[Asked<'_>]) -> Solved {
+    let claims: Vec<_> = asked.iter().enumerate().map(|(index, asked)| Claim::new(index, asked)).collect();
+    let mut failed: Vec<&Claim<'_>> = Vec::new();
+    for values in choices {
+        if failed.iter().any(|claim| !claim.takes_all(&values)) {
+            continue;
+        }
+        match claims.iter().find(|claim| !claim.takes_all(&values)) {
+            Some(claim) => failed.push(claim),
+            None => return Solved::Values(values),
+        }
     }
+    Solved::Nothing { because: failed.into_iter().map(|claim| claim.index).collect() }
 }
 
 /// Without those that are not needed, if there are few.

@@ -21,7 +21,7 @@ use crate::pem;
 use crate::resolver::ByName;
 use crate::session_id::Identified;
 use crate::sessions::{Policy, Sessions};
-use crate::settings::{ClientAuth, ServerTls, TlsVersion};
+use crate::settings::{ClientAuth, ServerTls, Terms, TlsVersion};
 use crate::stream::{TlsStream, UNSENT_BYTES_MAX};
 use crate::tickets::KeyFile;
 
@@ -34,6 +34,7 @@ struct Inner {
     by_name: Arc<ByName>,
     certificates: Vec<CertificateFacts>,
     sessions: Option<Sessions>,
+    terms: Terms,
 }
 
 impl Acceptor {
@@ -113,6 +114,11 @@ impl Acceptor {
         &self.0.certificates
     }
 
+    /// What its handshakes can come to.
+    pub fn terms(&self) -> &Terms {
+        &self.0.terms
+    }
+
     /// What is odd about the certificates at this time, above all those that expire.
     pub fn warnings(&self, now: SystemTime) -> Vec<CertificateWarning> {
         self.0.certificates.iter().flat_map(|certificate| certificate.warnings(now)).collect()
@@ -165,6 +171,7 @@ impl Parts {
             }
             false => None,
         };
+        let terms = self.terms(settings);
         let by_name = Arc::new(ByName::new(&mut self.certificates));
         let mut config = ServerConfig::builder_with_provider(self.provider)
             .with_protocol_versions(versions(settings.min_version))?
@@ -177,7 +184,20 @@ impl Parts {
             by_name,
             certificates: self.certificates.into_iter().map(|loaded| loaded.facts).collect(),
             sessions,
+            terms,
         })))
+    }
+
+    fn terms(&self, settings: &ServerTls) -> Terms {
+        let is_rsa = |loaded: &Loaded| loaded.certified.key.algorithm() == rustls::SignatureAlgorithm::RSA;
+        Terms {
+            min_version: settings.min_version,
+            alpn: settings.alpn.clone(),
+            tickets: settings.tickets,
+            client_auth: settings.client_auth,
+            signs_by_rsa: self.certificates.iter().any(is_rsa),
+            signs_by_ecdsa: self.certificates.iter().any(|loaded| !is_rsa(loaded)),
+        }
     }
 }
 

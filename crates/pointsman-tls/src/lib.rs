@@ -49,7 +49,7 @@ pub use pem::split_pem;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;
 pub use session_id::SessionId;
-pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, TlsVersion};
+pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, Terms, TlsVersion};
 pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
 
 #[cfg(test)]

@@ -72,3 +72,20 @@ pub enum ClientAuth {
     /// Asked, and refused without one.
     Require,
 }
+
+/// What the handshakes of an acceptor can come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The oldest version that is spoken.
+    pub min_version: TlsVersion,
+    /// Protocols that can be agreed on by ALPN, best first.
+    pub alpn: Vec<Vec<u8>>,
+    /// Whether sessions can be resumed.
+    pub tickets: bool,
+    /// Whether clients are asked for a certificate.
+    pub client_auth: ClientAuth,
+    /// Whether a certificate with a key of RSA can be shown.
+    pub signs_by_rsa: bool,
+    /// Whether one with another key can.
+    pub signs_by_ecdsa: bool,
+}

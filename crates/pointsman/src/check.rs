@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use lexopt::{Arg, ValueExt};
 use pointsman_analysis::Setting;
-use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol, RuleSet};
+use pointsman_config::{Listener, Loaded, Plan, Protocol, RuleSet};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Suggestions, Targets, draw};
 
 use crate::explain::place::Place;
@@ -232,10 +232,7 @@ fn labels_of(program: &Program) -> Vec<Box<str>> {
 
 /// What the analyst is to know of a listener.
 pub(crate) fn setting(listener: &Listener, plan: &Plan) -> Setting {
-    Setting {
-        may_be_proxied: listener.proxy_protocol != ProxyProtocol::Off,
-        ..Place::of_listener(listener, plan, &[]).setting()
-    }
+    Place::of_listener(listener, plan, &[]).setting()
 }
 
 /// How many rules files a plan was made of: listeners may share one.

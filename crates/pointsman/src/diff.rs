@@ -131,8 +131,8 @@ fn of_stands(old: &Stand, new: &Stand, are_alone: bool) -> Compared {
     let before = RuleSide { program: &then, default_pool: old_pool };
     let after = RuleSide { program: &now, default_pool: new_pool };
     let found = differences(before, after, &setting, effort);
-    let reads_otherwise =
-        old.place.protocol != new.place.protocol || format!("{setting_then:?}") != format!("{setting:?}");
+    let reads_otherwise = old.place.protocol != new.place.protocol
+        || format!("{:?}", unnamed(&setting_then)) != format!("{:?}", unnamed(&setting));
     let listener = new.place.listener.to_string();
     Compared::new(listener, [before, after], &setting, found, reads_requests, reads_otherwise)
 }
@@ -142,7 +142,12 @@ fn setting(stand: &Stand, is_alone: bool) -> Setting {
     if is_alone {
         return Setting::default();
     }
-    Setting { may_be_proxied: stand.may_be_proxied, ..stand.place.setting() }
+    stand.place.setting()
+}
+
+/// The same, whatever the listener is called.
+fn unnamed(setting: &Setting) -> Setting {
+    Setting { listener: None, ..setting.clone() }
 }
 
 /// Of a listener without rules.

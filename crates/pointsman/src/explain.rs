@@ -3,6 +3,7 @@
 mod asked;
 mod blame;
 mod body;
+mod handshake;
 mod near;
 mod options;
 mod outcome;
@@ -12,6 +13,8 @@ pub(crate) mod request;
 pub(crate) mod spelling;
 #[cfg(test)]
 mod vectors;
+#[cfg(test)]
+mod witnesses;
 
 use std::ffi::OsString;
 use std::io;
@@ -20,11 +23,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pointsman_analysis::Missed;
+use pointsman_analysis::{Missed, Setting};
 use pointsman_config::Protocol;
-use pointsman_http::Version;
 use pointsman_rules::{Colour, Subject, Truths, Validate};
-use pointsman_view::{Connection, ConnectionView, HelloFacts, Proxied, RequestView, TlsFacts, normal_form};
+use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
 use crate::{WRONG_USE, say, wrong_use};
@@ -50,8 +52,14 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
     --proxied IP           the client that a PROXY header names
     --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
     --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
+    --cipher NAME          the suite that was agreed on; the usual one of the version
     --sni NAME             the server name it asked for; its host over TLS
-    --alpn NAME            a protocol that its ClientHello offers, without a request; may be given several times
+    --alpn NAME            the protocol that was agreed on, '' for none; what the version of the request says. Without a
+                           request one that its ClientHello offers; may be given several times
+    --resumed              an earlier TLS session goes on
+    --client-subject NAME, --client-san NAME, --client-fingerprint HEX
+                           the certificate that the client shows; `CN=client`, no further names (there may be several) and
+                           zeros where one of them is given, or the listener lets nobody in without one
     --trusted-proxy NET    a network of proxies to believe; may be given several times
     --miss LABEL           how the request misses this rule, instead of the three that are nearest
     --json                 all of it as JSON
@@ -90,12 +98,8 @@ fn reported(options: &Options, colour: Colour) -> Result<Report, String> {
 /// What becomes of a connection whose requests nobody reads.
 fn of_connection(options: &Options, place: &Place) -> Report {
     let is_tls = place.protocol == Protocol::TlsPassthrough;
-    let connection = Connection { tls: None, ..connection(options, place, || None, is_tls) };
-    let hello = is_tls.then(|| HelloFacts {
-        sni: options.sni.clone().filter(|name| !name.is_empty()),
-        alpn: options.alpn.clone(),
-        version: options.tls.or(Some("1.3")),
-    });
+    let connection = connection(options, place, None, is_tls);
+    let hello = is_tls.then(|| options.handshake.hello());
     let view = ConnectionView::new(&connection, hello.as_ref());
     let asked = Asked::Connection(AskedConnection::new(&place.listener, &view, hello.as_ref()));
     decided(place, asked, Vec::new(), &view, b"")
@@ -116,13 +120,10 @@ fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> 
         }
     };
     place.check_version(request.head.version())?;
-    let mut connection =
-        connection(options, place, || request.host_name(), place.is_tls || options.sni.is_some());
-    if let (Version::Http2, Some(tls)) =
-        (request.head.version(), connection.tls.as_mut().and_then(Arc::get_mut))
-    {
-        tls.alpn = Some(b"h2".to_vec());
-    }
+    let setting = Setting { listener: Some((*place.listener).into()), ..place.setting() };
+    let tls = options.handshake.agreed(&setting, request.head.version(), || request.host_name())?;
+    let is_tls = tls.is_some();
+    let connection = connection(options, place, tls, is_tls);
     let mut fits = Ok(());
     if !connection.is_trusted(place.trusted_proxies()) {
         request.take_away_forwarding(&mut notes);
@@ -234,37 +235,18 @@ fn decided(
 }
 
 /// The connection that somebody came over: as the options say, as the listener is, or the usual.
-fn connection(
-    options: &Options,
-    place: &Place,
-    host_name: impl FnOnce() -> Option<String>,
-    is_tls: bool,
-) -> Connection {
+fn connection(options: &Options, place: &Place, tls: Option<TlsFacts>, is_tls: bool) -> Connection {
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let version = options.tls.or(is_tls.then_some("1.3"));
     let bind = place.bind;
     let dst_ip = options.dst_ip.or(bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified()));
     let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
-    let usual_port = if version.is_some() { 443 } else { 80 };
+    let usual_port = if is_tls { 443 } else { 80 };
     Connection {
         src: Some(SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000))),
         dst: Some(SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port))),
         proxied: options
             .proxied
             .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),
-        tls: version.map(|version| {
-            Arc::new(TlsFacts {
-                sni: options.sni.clone().or_else(host_name).filter(|name| !name.is_empty()),
-                version,
-                cipher: match version {
-                    "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-                    _ => "TLS_AES_256_GCM_SHA384",
-                },
-                alpn: Some(b"http/1.1".to_vec()),
-                resumed: false,
-                client: None,
-                session: None,
-            })
-        }),
+        tls: tls.map(Arc::new),
     }
 }

@@ -8,6 +8,7 @@ mod near;
 mod of_field;
 mod related;
 mod sampled;
+mod solving;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::states::States;
 use super::walk::Walk;
 use super::world::{Matters, Said, World};
 use crate::Effort;
-use crate::space::{Automata, Solved, of_fixed, solve};
+use crate::space::{Automata, Solved};
 use crate::wanted::{Asked, Sketch, Values};
 use crate::witness::{Setting, Unrealisable, Witness, realise, with_subject};
 
@@ -96,6 +97,8 @@ pub(super) struct Analyst<'p> {
     effort: Effort,
     /// The two programs that it is made of, where it is.
     pub(super) across: Option<Across<'p>>,
+    /// As a rule, what is true of every request that the listener lets in.
+    admits: Option<Arc<Program>>,
 }
 
 impl<'p> Analyst<'p> {
@@ -128,6 +131,7 @@ impl<'p> Analyst<'p> {
             truths: Truths::default(),
             effort,
             across: None,
+            admits: solving::admits(setting),
         }
     }
 
@@ -141,22 +145,6 @@ impl<'p> Analyst<'p> {
         let (answer, _) = Trial::of(self, question, &[], patterns).run(&mut effort);
         self.effort.give_back(effort);
         answer
-    }
-
-    /// Values for what matters of a field.
-    fn solve(&mut self, field: &OfField<'p>, effort: &mut Effort) -> Solved {
-        effort.take(1);
-        if let Some(values) = self.solved.get(&field.states) {
-            return Solved::Values(values.clone());
-        }
-        let solved = match self.setting.fixed(field.asked) {
-            Some(values) => of_fixed(values, &field.tests),
-            None => solve(field.asked, &field.tests, &mut self.automata, effort),
-        };
-        if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
-            self.solved.insert(field.states.clone(), values.clone());
-        }
-        solved
     }
 
     /// What becomes of a request that was made for a question about one program.

@@ -3,28 +3,18 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use pointsman_http::is_authority;
 use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, TlsClient, TlsFacts, normal_host};
 
 use super::Setting;
+use super::handshake::{Agreed, AgreedTls};
+use super::setting::ProxyHeader;
 use super::sought::{Sought, text};
 
 /// The port of a client, as `explain` has it where nothing else is said.
 pub(super) const CLIENT_PORT: u16 = 40_000;
-
-/// The suites that the switch agrees on, with the versions they are of.
-const SUITES: [(&str, &str); 9] = [
-    ("1.3", "TLS_AES_256_GCM_SHA384"),
-    ("1.3", "TLS_AES_128_GCM_SHA256"),
-    ("1.3", "TLS_CHACHA20_POLY1305_SHA256"),
-    ("1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
-    ("1.2", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"),
-    ("1.2", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
-    ("1.2", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"),
-    ("1.2", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
-    ("1.2", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"),
-];
 
 /// Who sends a request, and who believes it.
 #[derive(Debug)]
@@ -41,6 +31,22 @@ pub(super) struct Sender {
 impl Sender {
     /// Nothing where nobody can be as is sought.
     pub(super) fn new(sought: &Sought<'_>, setting: &Setting) -> Option<Sender> {
+        let sender = Sender::of_any(sought, setting)?;
+        if setting.proxy_header != ProxyHeader::Required || is_listed(sender.address, setting) {
+            return Some(sender);
+        }
+        // Only a trusted proxy is let in, and speaks for the one who was meant.
+        if sought.of(&Field::SrcIp).is_some() {
+            return None;
+        }
+        let is_v4 = usual_address(sought).is_ipv4();
+        let address =
+            setting.trusted_proxies.iter().map(a_host).find(|address| address.is_ipv4() == is_v4)?;
+        let is_meant = sought.of(&Field::ClientIp).is_some() || names_hops(sought);
+        Some(Sender { address, proxied: sender.proxied.or(is_meant.then_some(sender.address)), ..sender })
+    }
+
+    fn of_any(sought: &Sought<'_>, setting: &Setting) -> Option<Sender> {
         let source = sought.of(&Field::SrcIp).map(one_address);
         let client = sought.of(&Field::ClientIp).map(one_address);
         let (source, client) = match (source, client) {
@@ -54,7 +60,7 @@ impl Sender {
             let sends = client.filter(|client| !is_named_by_hops(sought, *client));
             let through = source.filter(|source| sends.is_some_and(|sends| sends != *source));
             let sender = believed(sends.or(source), sought, setting).map(|(address, proxy)| match through {
-                Some(source) if setting.may_be_proxied => {
+                Some(source) if setting.may_be_proxied() => {
                     Sender { proxied: Some(address), proxy, ..plain(source) }
                 }
                 _ => Sender { proxy, ..plain(source.unwrap_or(address)) },
@@ -67,7 +73,7 @@ impl Sender {
         }
         match client.filter(|client| *client != address()) {
             None => Some(plain(address())),
-            Some(client) if setting.may_be_proxied && !is_trusted(address(), setting) => {
+            Some(client) if setting.may_be_proxied() && !is_trusted(address(), setting) => {
                 Some(Sender { proxied: Some(client), ..plain(address()) })
             }
             Some(client) => {
@@ -102,16 +108,26 @@ fn believed(
     sought: &Sought<'_>,
     setting: &Setting,
 ) -> Option<(IpAddr, Option<IpAddr>)> {
-    let first = setting.trusted_proxies.first().map(|network| match network.network() {
-        // An address of the network itself is nobody's.
-        network_address if network.prefix_len() < network.max_prefix_len() => next(network_address),
-        address => address,
-    });
+    let first = setting.trusted_proxies.first().map(a_host);
     let address = source.or(first).unwrap_or_else(|| usual_address(sought));
     match is_trusted(address, setting) {
         true => Some((address, None)),
         false => setting.may_trust_others.then_some((address, Some(address))),
     }
+}
+
+/// An address of a network that may be somebody's.
+fn a_host(network: &IpNet) -> IpAddr {
+    match network.network() {
+        // An address of the network itself is nobody's.
+        network_address if network.prefix_len() < network.max_prefix_len() => next(network_address),
+        address => address,
+    }
+}
+
+/// Whether the setting itself names an address as that of a trusted proxy.
+fn is_listed(address: IpAddr, setting: &Setting) -> bool {
+    setting.trusted_proxies.iter().any(|network| network.contains(&address))
 }
 
 fn is_trusted(address: IpAddr, setting: &Setting) -> bool {
@@ -149,37 +165,15 @@ fn port(sought: &Sought<'_>, field: &Field, usual: u16) -> Option<u16> {
     }
 }
 
-/// Whether it comes over TLS.
-pub(super) fn is_tls(sought: &Sought<'_>, setting: &Setting) -> bool {
-    if let Some(speaks_tls) = setting.speaks_tls {
-        return speaks_tls;
-    }
-    let scheme = sought.text(&Field::Proto).or_else(|| sought.text(&Field::Scheme));
-    let names_https = || {
-        sought
-            .text(&Field::Url)
-            .and_then(|url| url.get(..8))
-            .is_some_and(|start| start.eq_ignore_ascii_case(b"https://"))
-    };
-    match scheme {
-        Some(scheme) => scheme == b"https",
-        None => {
-            names_https()
-                || sought.wishes().any(|wish| wish.field.is_of_tls() && !wish.values.known.is_empty())
-        }
-    }
-}
-
 /// Both ends of it, and its handshake. `authority` is the request's host.
 pub(super) fn connection(
     sought: &Sought<'_>,
     setting: &Setting,
     sender: &Sender,
     authority: &[u8],
-    is_of_http2: bool,
+    agreed: Agreed,
 ) -> Option<Connection> {
-    let is_tls = is_tls(sought, setting);
-    let usual_port = if is_tls { 443 } else { 80 };
+    let usual_port = if agreed.tls.is_some() { 443 } else { 80 };
     let bind_port = setting.bind.map(|bind| bind.port()).filter(|port| *port != 0);
     let src = SocketAddr::new(sender.address, port(sought, &Field::SrcPort, CLIENT_PORT)?);
     let dst_ip = match sought.of(&Field::DstIp) {
@@ -195,7 +189,10 @@ pub(super) fn connection(
         src: Some(src),
         dst: Some(dst),
         proxied: proxied.map(Arc::new),
-        tls: if is_tls { Some(Arc::new(facts(sought, authority, is_of_http2)?)) } else { None },
+        tls: match agreed.tls {
+            Some(tls) => Some(Arc::new(facts(sought, authority, tls)?)),
+            None => None,
+        },
     })
 }
 
@@ -209,58 +206,45 @@ pub(super) fn usual_destination(source: IpAddr, setting: &Setting) -> IpAddr {
     }
 }
 
-fn facts(sought: &Sought<'_>, authority: &[u8], is_of_http2: bool) -> Option<TlsFacts> {
-    let version = sought.text(&Field::TlsVersion);
-    let cipher = sought.text(&Field::TlsCipher);
-    let fits = |(of_version, suite): &&(&str, &str)| {
-        version.is_none_or(|version| version == of_version.as_bytes())
-            && cipher.is_none_or(|cipher| cipher == suite.as_bytes())
-    };
-    let (version, cipher) = SUITES.iter().find(fits)?;
-    let alpn = match sought.of(&Field::TlsAlpn) {
-        None => Some(usual_protocol(is_of_http2).to_vec()),
-        Some([]) if !is_of_http2 => None,
-        Some([name]) if text(name)? == usual_protocol(is_of_http2) => Some(text(name)?.to_vec()),
-        Some(_) => return None,
-    };
+fn facts(sought: &Sought<'_>, authority: &[u8], agreed: AgreedTls) -> Option<TlsFacts> {
+    let AgreedTls { version, cipher, alpn, resumed, has_client } = agreed;
     let sni = match sought.of(&Field::TlsSni) {
         None => host_name(authority),
         Some([]) => None,
-        Some([name]) => {
-            Some(std::str::from_utf8(text(name)?).ok().filter(|name| is_server_name(name))?.to_owned())
-        }
+        Some([name]) => Some(utf8(text(name)?).filter(|name| is_server_name(name))?.to_owned()),
         Some(_) => return None,
     };
-    let resumed = match sought.of(&Field::TlsResumed) {
-        None => false,
-        Some([OwnedValue::Boolean(resumed)]) => *resumed,
-        Some(_) => return None,
-    };
-    Some(TlsFacts { sni, version, cipher, alpn, resumed, client: client(sought)?, session: None })
+    Some(TlsFacts {
+        sni,
+        version,
+        cipher,
+        alpn: alpn.map(|name| name.as_bytes().to_vec()),
+        resumed,
+        client: if has_client { Some(client(sought)?) } else { None },
+        session: None,
+    })
 }
 
-/// What is agreed on for a version of HTTP.
-pub(super) fn usual_protocol(is_of_http2: bool) -> &'static [u8] {
-    if is_of_http2 { b"h2" } else { b"http/1.1" }
-}
-
-/// The holder of a certificate, if there is to be one. Whoever shows one has a subject and a fingerprint.
-fn client(sought: &Sought<'_>) -> Option<Option<TlsClient>> {
+/// The holder of a certificate. Whoever shows one has a subject and a fingerprint.
+fn client(sought: &Sought<'_>) -> Option<TlsClient> {
     let texts =
         |field| sought.of(field).unwrap_or_default().iter().map(|value| Some(utf8(text(value)?)?.to_owned()));
-    let mut subjects = texts(&Field::TlsClientSubject);
-    let mut fingerprints = texts(&Field::TlsClientFingerprint);
-    let sans: Vec<String> = texts(&Field::TlsClientSan).collect::<Option<_>>()?;
-    let (subject, fingerprint) = (subjects.next(), fingerprints.next());
-    if subject.is_none() && fingerprint.is_none() && sans.is_empty() {
-        return Some(None);
-    }
+    let usual = usual_client();
     let is_fingerprint = |text: &String| {
         text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     };
-    let fingerprint = fingerprint.unwrap_or_else(|| Some("0".repeat(64))).filter(is_fingerprint)?;
-    let subject = subject.unwrap_or_else(|| Some("CN=client".to_owned()))?;
-    Some(Some(TlsClient { subject, sans, fingerprint }))
+    let fingerprint = texts(&Field::TlsClientFingerprint).next().unwrap_or(Some(usual.fingerprint));
+    Some(TlsClient {
+        subject: texts(&Field::TlsClientSubject).next().unwrap_or(Some(usual.subject))?,
+        sans: texts(&Field::TlsClientSan).collect::<Option<_>>()?,
+        fingerprint: fingerprint.filter(is_fingerprint)?,
+    })
+}
+
+/// The holder of a certificate of which nothing is said, as `explain` has it.
+#[must_use]
+pub fn usual_client() -> TlsClient {
+    TlsClient { subject: "CN=client".to_owned(), sans: Vec::new(), fingerprint: "0".repeat(64) }
 }
 
 fn utf8(text: &[u8]) -> Option<&str> {

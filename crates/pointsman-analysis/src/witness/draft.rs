@@ -4,6 +4,7 @@ use pointsman_rules::{Field, OwnedValue};
 
 use super::body::Body;
 use super::connection::{self, Sender};
+use super::handshake::{Agreed, HttpVersion};
 use super::lines::Lines;
 use super::sought::{Sought, text};
 use super::target::Target;
@@ -14,15 +15,13 @@ const USUAL_HOST: &[u8] = b"example.com";
 /// Nothing where it is known already that no request shows it.
 pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness> {
     let sender = Sender::new(sought, setting)?;
-    let scheme = if connection::is_tls(sought, setting) { "https" } else { "http" };
+    let agreed = Agreed::first(sought, setting)?;
+    let scheme = if agreed.tls.is_some() { "https" } else { "http" };
     let target = Target::new(sought, scheme)?;
     let host = host(sought, &target)?;
-    let version = version(sought, host.is_none())?;
-    let is_of_http2 = version == Version::Http2;
-    let is_taken = if is_of_http2 { setting.takes_http2 } else { setting.takes_http1 };
-    if !is_taken {
-        return None;
-    }
+    // Only in HTTP/1.0 the Host line may be missing.
+    let agreed = if host.is_none() { agreed.in_http10(sought, setting) } else { agreed };
+    let version: &[u8] = if agreed.http == HttpVersion::Http10 { b"1.0" } else { b"1.1" };
     let body = Body::new(sought, setting)?;
     let mut lines = Lines::default();
     if let Some(host) = &host {
@@ -36,7 +35,7 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
         lines.add("x-forwarded-for", client.to_string().as_bytes());
     }
     let method = method(sought, &target, &body)?;
-    let first_line: [&[u8]; 5] = [&method, b" ", &target.bytes, b" HTTP/", version.on_wire()];
+    let first_line: [&[u8]; 5] = [&method, b" ", &target.bytes, b" HTTP/", version];
     let mut bytes = first_line.concat();
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(&lines.bytes);
@@ -45,44 +44,11 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     let authority = host.or(target.authority).unwrap_or_default();
     Some(Witness {
         bytes,
-        is_of_http2,
+        is_of_http2: agreed.http == HttpVersion::Http2,
         is_cut: body.is_cut,
-        connection: connection::connection(sought, setting, &sender, &authority, is_of_http2)?,
+        connection: connection::connection(sought, setting, &sender, &authority, agreed)?,
         proxy: sender.proxy,
     })
-}
-
-/// The version of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    Http10,
-    Http11,
-    Http2,
-}
-
-impl Version {
-    fn on_wire(self) -> &'static [u8] {
-        match self {
-            Version::Http10 => b"1.0",
-            Version::Http11 | Version::Http2 => b"1.1",
-        }
-    }
-}
-
-/// Only in HTTP/1.0 the Host line may be missing.
-fn version(sought: &Sought<'_>, has_no_host: bool) -> Option<Version> {
-    let usual = match sought.text(&Field::TlsAlpn) {
-        Some(b"h2") => Version::Http2,
-        _ if has_no_host => Version::Http10,
-        _ => Version::Http11,
-    };
-    let Some(version) = sought.of(&Field::Version) else { return Some(usual) };
-    match text(version.first()?)? {
-        b"1.0" => Some(Version::Http10),
-        b"1.1" => Some(Version::Http11),
-        b"2" => Some(Version::Http2),
-        _ => None,
-    }
 }
 
 /// The value of the Host line; the inner nothing is no line.

@@ -7,6 +7,7 @@ use pointsman_http::{HeadLimits, OddNames};
 use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
 
+use super::handshake::Handshakes;
 use crate::wanted::Values;
 
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
@@ -27,10 +28,12 @@ pub struct Setting {
     pub trusted_proxies: Vec<IpNet>,
     /// Whether other proxies may be believed, too: rules without a configuration do not say which they are.
     pub may_trust_others: bool,
-    /// Whether a PROXY header may name another client.
-    pub may_be_proxied: bool,
+    /// Whether connections begin with a PROXY header, which may name another client.
+    pub proxy_header: ProxyHeader,
     /// Whether it speaks TLS; nothing where that is not said.
     pub speaks_tls: Option<bool>,
+    /// What its handshakes may come to, where it does.
+    pub tls: Handshakes,
     /// Whether peers of Unix sockets are believed when they name the client. No witness comes from one.
     pub trusts_unix: bool,
     /// Where all its requests come to. An unspecified address and port 0 are not known; nothing where there are Unix
@@ -44,6 +47,19 @@ pub struct Setting {
     pub hold_bytes_max: Option<u32>,
     /// The pool that takes what no rule decides; nothing where that is not said.
     pub default_pool: Option<Box<str>>,
+    /// The name that `explain` is to be told of the listener; nothing where it need not be told.
+    pub listener: Option<Box<str>>,
+}
+
+/// Whether connections begin with a PROXY header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyHeader {
+    /// That is not said: they may.
+    Unsaid,
+    /// They do not.
+    Off,
+    /// They do, and come from trusted proxies alone.
+    Required,
 }
 
 /// What becomes of fields whose names hold more than letters, digits and `-`, as [`OddNames`] has it.
@@ -68,14 +84,16 @@ impl Default for Setting {
             upgrades: vec!["websocket".into()],
             trusted_proxies: Vec::new(),
             may_trust_others: true,
-            may_be_proxied: true,
+            proxy_header: ProxyHeader::Unsaid,
             speaks_tls: None,
+            tls: Handshakes::default(),
             trusts_unix: false,
             bind: None,
             takes_http1: true,
             takes_http2: true,
             hold_bytes_max: None,
             default_pool: None,
+            listener: None,
         }
     }
 }
@@ -91,26 +109,41 @@ impl Setting {
         !self.may_trust_others && !self.trusts_unix && self.trusted_proxies.is_empty()
     }
 
-    /// The values of a field that are the same for every request that comes here.
-    pub(crate) fn fixed(&self, field: &Field) -> Option<Values> {
-        let one = |value| Values { known: vec![value], rest: None };
-        let bind = self.bind.filter(|_| !self.may_be_proxied);
-        match (field, self.speaks_tls) {
-            (Field::Proto | Field::Scheme, Some(speaks_tls)) => {
-                let scheme: &[u8] = if speaks_tls { b"https" } else { b"http" };
-                Some(one(OwnedValue::Text(scheme.into())))
+    /// The same, of whatever listener it is, and where no rule decides.
+    #[must_use]
+    pub fn of_any_name(&self) -> Setting {
+        Setting { default_pool: None, listener: None, ..self.clone() }
+    }
+
+    /// Whether a PROXY header may name another client.
+    pub(super) fn may_be_proxied(&self) -> bool {
+        self.proxy_header != ProxyHeader::Off
+    }
+
+    /// What a field is for every request, where all come to one address or port.
+    pub(super) fn fixed(&self, field: &Field) -> Option<Values> {
+        let value = match field {
+            Field::DstPort => {
+                let port = self.bind.map(|bind| bind.port()).filter(|port| *port != 0)?;
+                OwnedValue::Integer(port.into())
             }
-            (field, Some(false)) if field.is_of_tls() => Some(Values::default()),
-            (Field::DstPort, _) => {
-                let port = bind.map(|bind| bind.port()).filter(|port| *port != 0)?;
-                Some(one(OwnedValue::Integer(port.into())))
+            Field::DstIp => {
+                let address = self.bind.map(|bind| bind.ip()).filter(|address| !address.is_unspecified())?;
+                OwnedValue::Ip(address.to_canonical())
             }
-            (Field::DstIp, _) => {
-                let address = bind.map(|bind| bind.ip()).filter(|address| !address.is_unspecified())?;
-                Some(one(OwnedValue::Ip(address.to_canonical())))
-            }
-            _ => None,
+            _ => return None,
+        };
+        Some(Values { known: vec![value], rest: None })
+    }
+
+    /// A condition that is true of every request, which comes from a trusted proxy or not at all; nothing where anybody
+    /// may send one.
+    pub(crate) fn admits(&self) -> Option<String> {
+        if self.proxy_header != ProxyHeader::Required || self.trusts_unix {
+            return None;
         }
+        let networks: Vec<_> = self.trusted_proxies.iter().map(ToString::to_string).collect();
+        (!networks.is_empty()).then(|| format!("srcip in [{}]", networks.join(", ")))
     }
 
     pub(super) fn odd_names(&self) -> OddNames<'_> {

@@ -1,22 +1,20 @@
 //! A witness for people, and for `pointsman explain`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_rules::Field;
-use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, normal_host};
+use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, TlsFacts, normal_host};
 
-use super::connection::{CLIENT_PORT, usual_destination, usual_protocol};
-use super::{Setting, Witness};
+use super::connection::{CLIENT_PORT, usual_client, usual_destination};
+use super::{AgreedTls, HttpVersion, Setting, Witness};
 
 /// What `pointsman explain` is to be told besides the request, to see what the rules saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExplainOptions {
     /// Its options, as words of a command line.
     pub words: Vec<String>,
-    /// Fields whose values no option says.
-    pub unsaid: Vec<Field>,
 }
 
 impl Witness {
@@ -36,6 +34,9 @@ impl Witness {
     #[must_use]
     pub fn explain_options(&self, setting: &Setting) -> ExplainOptions {
         let mut options = ExplainOptions::default();
+        if let Some(listener) = &setting.listener {
+            options.add_unless(false, "--listener", listener);
+        }
         let Connection { src, dst, proxied, tls } = &self.connection;
         let usual_port = if tls.is_some() { 443 } else { 80 };
         if let Some(src) = src {
@@ -53,32 +54,46 @@ impl Witness {
             options.add_unless(dst.port() == usual_port, "--dstport", dst.port());
         }
         if let Some(tls) = tls.as_deref() {
-            options.add_unless(
-                setting.speaks_tls == Some(true) && tls.version == "1.3",
-                "--tls",
-                tls.version,
-            );
-            let name = self.host_name();
-            options.add_unless(tls.sni == name, "--sni", tls.sni.as_deref().unwrap_or_default());
-            let usual_suite = match tls.version {
-                "1.2" => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-                _ => "TLS_AES_256_GCM_SHA384",
-            };
-            let unsaid = [
-                (Field::TlsCipher, tls.cipher != usual_suite),
-                (Field::TlsAlpn, tls.alpn.as_deref() != Some(usual_protocol(self.is_of_http2))),
-                (Field::TlsResumed, tls.resumed),
-                (Field::TlsClientSubject, tls.client.is_some()),
-                (Field::TlsClientSan, tls.client.as_ref().is_some_and(|client| !client.sans.is_empty())),
-                (Field::TlsClientFingerprint, tls.client.is_some()),
-            ];
-            options.unsaid =
-                unsaid.into_iter().filter(|(_, is_unsaid)| *is_unsaid).map(|(field, _)| field).collect();
+            self.add_handshake(tls, setting, &mut options);
         }
         if let Some(proxy) = self.proxy {
             options.add_unless(false, "--trusted-proxy", proxy);
         }
         options
+    }
+
+    /// What a handshake comes to, as far as it is not what `explain` takes for it where nothing is said.
+    fn add_handshake(&self, tls: &TlsFacts, setting: &Setting, options: &mut ExplainOptions) {
+        let is_usual = setting.speaks_tls == Some(true) && tls.version == "1.3";
+        options.add_unless(is_usual, "--tls", tls.version);
+        let is_of_version = |usual: &AgreedTls| usual.version == tls.version;
+        let http2 = |http| (http == HttpVersion::Http2) == self.is_of_http2;
+        let agreements = setting.agreements().filter(|agreed| http2(agreed.http));
+        let usual = agreements.filter_map(|agreed| agreed.tls).find(is_of_version);
+        let name = self.host_name();
+        options.add_unless(tls.sni == name, "--sni", tls.sni.as_deref().unwrap_or_default());
+        let usual_cipher = usual.map(|usual| usual.cipher);
+        options.add_unless(usual_cipher == Some(tls.cipher), "--cipher", tls.cipher);
+        let usual_alpn = usual.and_then(|usual| usual.alpn).unwrap_or_default();
+        let alpn = String::from_utf8_lossy(tls.alpn.as_deref().unwrap_or_default());
+        options.add_unless(alpn == usual_alpn, "--alpn", alpn);
+        if tls.resumed {
+            options.words.push("--resumed".to_owned());
+        }
+        if let Some(client) = &tls.client {
+            let (usual, is_usual) = (usual_client(), usual.is_some_and(|usual| usual.has_client));
+            let says_more = client.fingerprint != usual.fingerprint || !client.sans.is_empty();
+            let is_said = client.subject == usual.subject && (is_usual || says_more);
+            options.add_unless(is_said, "--client-subject", &client.subject);
+            for name in &client.sans {
+                options.add_unless(false, "--client-san", name);
+            }
+            options.add_unless(
+                client.fingerprint == usual.fingerprint,
+                "--client-fingerprint",
+                &client.fingerprint,
+            );
+        }
     }
 
     /// The host as `explain` takes it for the name in a handshake.
@@ -107,15 +122,39 @@ impl ExplainOptions {
 }
 
 impl fmt::Display for ExplainOptions {
-    /// As they are typed: no value needs quotes but one that is empty.
+    /// As they are typed in a shell.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, word) in self.words.iter().enumerate() {
             let separator = if at > 0 { " " } else { "" };
-            let word = if word.is_empty() { "''" } else { word };
-            write!(f, "{separator}{word}")?;
+            write!(f, "{separator}{}", typed(word))?;
         }
         Ok(())
     }
+}
+
+/// A word as POSIX shells read it: `$'…'` (POSIX.1-2024, section 2.2.4) where something in it cannot be typed.
+fn typed(word: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:/=@+%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.into();
+    }
+    if !word.chars().any(char::is_control) {
+        return format!("'{}'", word.replace('\'', r"'\''")).into();
+    }
+    let mut text = String::from("$'");
+    for character in word.chars() {
+        match character {
+            '\\' | '\'' => text.extend(['\\', character]),
+            character if character.is_control() => {
+                let mut bytes = [0; 4];
+                let bytes = character.encode_utf8(&mut bytes).bytes();
+                text.extend(bytes.map(|byte| format!("\\{byte:03o}")));
+            }
+            character => text.push(character),
+        }
+    }
+    text.push('\'');
+    text.into()
 }
 
 impl fmt::Display for Witness {

@@ -81,14 +81,27 @@ fn unescaped(text: &str) -> Vec<u8> {
     out
 }
 
-/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`.
+/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`, and what the keys of a
+/// listener are called that say more.
 fn settle(setting: &mut Setting, line: &str) {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("proxies", network) => setting.trusted_proxies.push(network.parse().expect("a network")),
         ("speaks", what) => setting.speaks_tls = Some(what == "tls"),
         ("sniffs", "") => setting.body_options.kind = pointsman_view::BodyKind::Sniff,
         ("bind", address) => setting.bind = Some(address.parse().expect("an address")),
-        ("trusts", "nobody") => (setting.may_trust_others, setting.may_be_proxied) = (false, false),
+        ("trusts", "nobody") => {
+            (setting.may_trust_others, setting.proxy_header) = (false, super::ProxyHeader::Off);
+        }
+        ("tls", "1.3") => setting.tls.takes_tls12 = false,
+        ("key", "ecdsa") => setting.tls.signs_by_rsa = false,
+        ("key", "rsa") => setting.tls.signs_by_ecdsa = false,
+        ("alpn", "http/1.1") => setting.tls.names_http2 = false,
+        ("alpn", "h2") => setting.tls.names_http1 = false,
+        ("http2", "only") => setting.takes_http1 = false,
+        ("tickets", "none") => setting.tls.resumes = false,
+        ("clients", "unasked") => setting.tls.clients = super::ClientCertificates::Never,
+        ("clients", "known") => setting.tls.clients = super::ClientCertificates::Always,
+        ("proxy", "required") => setting.proxy_header = super::ProxyHeader::Required,
         _ => panic!("no setting: {line}"),
     }
 }
@@ -115,11 +128,10 @@ fn outcome(sketch: &str) -> String {
         }
     };
     let options = witness.explain_options(&setting);
-    let unsaid = if options.unsaid.is_empty() { String::new() } else { format!(" and {:?}", options.unsaid) };
     let shown: String = witness.to_string().split_inclusive('\n').map(shortened).collect();
     let is_cut = if witness.is_cut() { "(cut)\n" } else { "" };
     let end = if shown.ends_with('\n') { "" } else { "\n" };
-    match options.to_string() + &unsaid {
+    match options.to_string() {
         none if none.is_empty() => format!("{shown}{end}{is_cut}"),
         options => format!("{options}\n{shown}{end}{is_cut}"),
     }

@@ -24,7 +24,9 @@ impl Asserted {
         settings: &[Setting],
     ) -> (Asserted, Vec<Meaning>) {
         let mut known = HashSet::new();
-        let different = settings.iter().filter(|setting| known.insert(format!("{setting:?}")));
+        let different = settings.iter().filter(|setting| {
+            known.insert(format!("{:?}", Setting { listener: None, ..(*setting).clone() }))
+        });
         let places: Vec<_> = different
             .map(|setting| (setting, prove(program, assertions, setting, Effort::new(STEPS))))
             .collect();

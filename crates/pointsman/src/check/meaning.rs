@@ -33,6 +33,8 @@ pub(super) struct Meaning {
 pub(crate) struct Shown {
     request: String,
     options: String,
+    /// Where it is sent to, if the configuration has several listeners.
+    listener: Option<Box<str>>,
     is_cut: bool,
 }
 
@@ -55,10 +57,9 @@ impl Meaning {
             _ => findings_about(program, &rules, setting, Effort::new(STEPS)),
         };
         let mut known = HashSet::new();
-        // Where the rest goes makes no difference to what rules mean.
-        let settings = settings.iter().map(|setting| Setting { default_pool: None, ..setting.clone() });
-        let settings: Vec<_> = settings.collect();
-        let mut different = settings.iter().filter(|setting| known.insert(format!("{setting:?}")));
+        // Where the rest goes makes no difference to what rules mean, nor what a listener is called.
+        let mut different =
+            settings.iter().filter(|setting| known.insert(format!("{:?}", setting.of_any_name())));
         let Some(first) = different.next() else { return Vec::new() };
         let mut common = found(first);
         for setting in different {
@@ -123,12 +124,17 @@ impl Shown {
         Shown {
             request: witness.to_string(),
             options: witness.explain_options(setting).to_string(),
+            listener: setting.listener.clone(),
             is_cut: witness.is_cut(),
         }
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "request": self.request, "options": self.options })
+        let mut object = json!({ "request": self.request, "options": self.options });
+        if let Some(listener) = &self.listener {
+            object["listener"] = json!(listener);
+        }
+        object
     }
 
     /// The request line by line, and what stands behind it.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use pointsman_http::Version;
-use pointsman_view::{Connection, ConnectionView, HelloFacts, RequestView};
+use pointsman_view::{Connection, ConnectionView, HelloFacts, RequestView, TlsClient, TlsFacts};
 use serde_json::{Value, json};
 
 use super::report::shown;
@@ -25,8 +25,7 @@ pub(super) struct AskedRequest {
     client: String,
     server: String,
     client_ip: Option<String>,
-    tls: Option<String>,
-    sni: Option<String>,
+    tls: Option<TlsFacts>,
 }
 
 /// A connection and, where that is read, its hello.
@@ -79,8 +78,7 @@ impl AskedRequest {
             client: shown_end(connection.src),
             server: shown_end(connection.dst),
             client_ip: None,
-            tls: connection.tls.as_ref().map(|tls| tls.version.to_owned()),
-            sni: connection.tls.as_ref().and_then(|tls| tls.sni.clone()),
+            tls: connection.tls.as_deref().cloned(),
         }
     }
 
@@ -96,18 +94,35 @@ impl AskedRequest {
         lines.extend(self.path.clone().map(|path| ("path", path)));
         let over = match &self.tls {
             None => "plain".to_owned(),
-            Some(version) => shown_tls(version, self.sni.as_deref()),
+            Some(tls) => {
+                let resumed = if tls.resumed { ", resumed" } else { "" };
+                shown_tls(tls.version, tls.sni.as_deref()) + resumed
+            }
         };
         lines.push(("from", format!("{} to {}, {over}", self.client, self.server)));
+        let holder = self.tls.as_ref().and_then(|tls| tls.client.as_ref());
+        lines.extend(holder.map(|holder| ("holder", shown_holder(holder))));
         lines.extend(behind(self.client_ip.as_deref(), &self.client));
         lines
     }
 
     pub(super) fn to_json(&self) -> Value {
-        json!({
+        let mut object = json!({
             "line": self.line, "host": self.host, "path": self.path, "client": self.client,
-            "server": self.server, "client_ip": self.client_ip, "tls": self.tls, "sni": self.sni,
-        })
+            "server": self.server, "client_ip": self.client_ip, "tls": null, "sni": null,
+        });
+        if let Some(tls) = &self.tls {
+            object["tls"] = json!(tls.version);
+            object["sni"] = json!(tls.sni);
+            object["cipher"] = json!(tls.cipher);
+            object["alpn"] = json!(tls.alpn.as_deref().map(String::from_utf8_lossy));
+            object["resumed"] = json!(tls.resumed);
+            if let Some(TlsClient { subject, sans, fingerprint }) = &tls.client {
+                object["certificate"] =
+                    json!({ "subject": subject, "san": sans, "fingerprint": fingerprint });
+            }
+        }
+        object
     }
 }
 
@@ -160,6 +175,12 @@ fn shown_tls(version: &str, sni: Option<&str>) -> String {
         None => format!("TLS {version} without a server name"),
         Some(sni) => format!("TLS {version} for `{}`", shown(sni.as_bytes())),
     }
+}
+
+/// Who shows a certificate, by its subject and further names.
+fn shown_holder(holder: &TlsClient) -> String {
+    let names = holder.sans.iter().map(|name| format!(", `{}`", shown(name.as_bytes())));
+    format!("`{}`{}", shown(holder.subject.as_bytes()), names.collect::<String>())
 }
 
 /// Only a proxy that is believed makes a difference.

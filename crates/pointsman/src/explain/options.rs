@@ -8,8 +8,8 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use lexopt::{Arg, Parser, ValueExt};
 use pointsman_rules::unmapped;
-use pointsman_tls::{is_dns_name, without_last_dot};
 
+use super::handshake::{self, Handshake};
 use crate::check::input;
 
 /// What is to be explained.
@@ -25,12 +25,7 @@ pub(super) struct Options {
     pub(super) proxied: Option<IpAddr>,
     pub(super) dst_ip: Option<IpAddr>,
     pub(super) dst_port: Option<u16>,
-    /// `1.2` or `1.3`; of a connection without a request from `1.0` on.
-    pub(super) tls: Option<&'static str>,
-    /// Empty: the client named no server.
-    pub(super) sni: Option<String>,
-    /// What a ClientHello offers, best first.
-    pub(super) alpn: Vec<Vec<u8>>,
+    pub(super) handshake: Handshake,
     pub(super) trusted_proxies: Vec<IpNet>,
     /// The label of a rule that the request misses.
     pub(super) miss: Option<String>,
@@ -51,15 +46,9 @@ impl Options {
                 Arg::Long("proxied") => options.proxied = Some(value(&mut parser, "--proxied", ADDRESS)?),
                 Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
                 Arg::Long("dstport") => options.dst_port = Some(value(&mut parser, "--dstport", PORT)?),
-                Arg::Long("tls") => {
-                    options.tls = Some(value::<TlsVersion>(&mut parser, "--tls", TLS_VERSION)?.0)
-                }
-                Arg::Long("sni") => {
-                    let name = parser.value()?.string()?.to_ascii_lowercase();
-                    options.sni = Some(without_last_dot(&name).to_owned());
-                }
-                Arg::Long("alpn") => {
-                    options.alpn.push(value::<AlpnName>(&mut parser, "--alpn", ALPN_NAME)?.0)
+                Arg::Long(name) if handshake::is_option(name) => {
+                    let name = name.to_owned();
+                    options.handshake.read(&name, &mut parser)?;
                 }
                 Arg::Long("trusted-proxy") => {
                     let network: Network =
@@ -92,12 +81,7 @@ impl Options {
             if self.miss.is_some() {
                 return Err("`--miss` is for a request, and a connection is explained without one".into());
             }
-            return match self.sni.as_deref() {
-                Some(name) if !name.is_empty() && !is_dns_name(name.as_bytes()) => {
-                    Err(format!("`--sni` takes a name such as `shop.example`, not `{name}`").into())
-                }
-                _ => Ok(()),
-            };
+            return self.handshake.check_hello();
         };
         if input::is_configuration(request) {
             let name = request.display();
@@ -105,17 +89,7 @@ impl Options {
                 format!("`{name}` is a configuration, and no request: pointsman explain RULES REQUEST");
             return Err(message.into());
         }
-        if !self.alpn.is_empty() {
-            let message =
-                "`--alpn` is for a connection without a request; over TLS the version of a request says it";
-            return Err(message.into());
-        }
-        match self.tls {
-            Some(version @ ("1.0" | "1.1")) => {
-                Err(format!("`--tls` takes `1.2` or `1.3`, not `{version}`").into())
-            }
-            _ => Ok(()),
-        }
+        self.handshake.check_agreed()
     }
 
     /// Whether the rules are those of a configuration.
@@ -126,41 +100,16 @@ impl Options {
 
 const ADDRESS: &str = "an address such as `10.0.0.1`";
 const PORT: &str = "a port from 0 to 65535";
-const TLS_VERSION: &str = "`1.2` or `1.3`";
-const ALPN_NAME: &str = "a protocol such as `h2`, of 1 to 255 bytes";
 const TWO_FILES: &str = "`explain` needs two files: pointsman explain RULES REQUEST";
 
 /// The value of an option; where it is wrong, the message names both.
-fn value<T: FromStr>(parser: &mut Parser, option: &str, expected: &str) -> Result<T, lexopt::Error> {
+pub(super) fn value<T: FromStr>(
+    parser: &mut Parser,
+    option: &str,
+    expected: &str,
+) -> Result<T, lexopt::Error> {
     let text = parser.value()?.string()?;
     text.parse().map_err(|_| format!("`{option}` takes {expected}, not `{text}`").into())
-}
-
-struct TlsVersion(&'static str);
-
-impl FromStr for TlsVersion {
-    type Err = ();
-
-    fn from_str(word: &str) -> Result<Self, ()> {
-        match word {
-            "1.0" => Ok(TlsVersion("1.0")),
-            "1.1" => Ok(TlsVersion("1.1")),
-            "1.2" => Ok(TlsVersion("1.2")),
-            "1.3" => Ok(TlsVersion("1.3")),
-            _ => Err(()),
-        }
-    }
-}
-
-/// A protocol as a ClientHello names it (RFC 7301 section 3.1).
-struct AlpnName(Vec<u8>);
-
-impl FromStr for AlpnName {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        (1..=255).contains(&name.len()).then(|| AlpnName(name.into())).ok_or(())
-    }
 }
 
 /// A network, or a single address.
@@ -190,11 +139,8 @@ mod tests {
                      --tls 1.2 --sni Shop.Example --trusted-proxy 10.0.0.0/8 --trusted-proxy ::ffff:192.0.2.1/128 --miss R1 --json";
         let options = read(&words.split(' ').collect::<Vec<_>>()).expect("good").expect("no help");
         assert!(options.has_configuration() && options.json);
-        assert_eq!((options.src_port, options.dst_port, options.tls), (Some(1), Some(2), Some("1.2")));
-        assert_eq!(
-            (options.listener.as_deref(), options.sni.as_deref()),
-            (Some("shop"), Some("shop.example"))
-        );
+        assert_eq!((options.src_port, options.dst_port), (Some(1), Some(2)));
+        assert_eq!(options.listener.as_deref(), Some("shop"));
         assert_eq!(options.miss.as_deref(), Some("R1"));
         assert_eq!(options.proxied.map(|client| client.to_string()).as_deref(), Some("10.0.0.9"));
         let proxies: Vec<_> = options.trusted_proxies.iter().map(ToString::to_string).collect();
@@ -210,7 +156,7 @@ mod tests {
             "a b c",
             "a.toml b c",
             "a b --tls 1.1",
-            "a b --alpn h2",
+            "a b --alpn h2 --alpn http/1.1",
             "a.toml --tls 1.4",
             "a.toml --miss R1",
             "a.toml --sni 10.0.0.1",
@@ -241,8 +187,9 @@ mod tests {
         ];
         let options = read(&words).expect("good").expect("no help");
         assert_eq!(options.request, None);
-        assert_eq!(options.alpn, [b"h2".to_vec(), b"x".to_vec()]);
-        assert_eq!((options.sni.as_deref(), options.tls), (Some("a.example"), Some("1.0")));
+        let hello = options.handshake.hello();
+        assert_eq!(hello.alpn, [b"h2".to_vec(), b"x".to_vec()]);
+        assert_eq!((hello.sni.as_deref(), hello.version), (Some("a.example"), Some("1.0")));
         assert_eq!(options.src_ip.map(|ip| ip.to_string()).as_deref(), Some("10.0.0.1"));
         assert!(read(&["a.toml", "--sni", ""]).is_ok(), "a hello without a name");
         assert!(read(&["a.toml", "--alpn", ""]).is_err(), "no hello has such a name");

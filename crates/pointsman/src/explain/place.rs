@@ -4,10 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_analysis::{OddFields, Setting};
-use pointsman_config::{Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, StickyScope};
+use pointsman_analysis::{ClientCertificates, Handshakes, OddFields, ProxyHeader, Setting};
+use pointsman_config::{
+    Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, ProxyProtocol, StickyScope,
+};
 use pointsman_http::{HeadLimits, Version};
 use pointsman_rules::{Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
+use pointsman_tls::{ClientAuth, Terms, TlsVersion};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
 
 use super::options::Options;
@@ -20,6 +23,8 @@ pub(crate) struct Place {
     http2: Http2,
     /// The listener's name; empty where the rules stand alone.
     pub(crate) listener: Arc<str>,
+    /// Whether the configuration has other listeners, too.
+    needs_name: bool,
     /// Absent where a listener has no rules.
     pub(crate) program: Option<Arc<Program>>,
     pub(crate) limits: HeadLimits,
@@ -34,6 +39,9 @@ pub(crate) struct Place {
     pub(crate) upgrades: Vec<Box<str>>,
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) is_tls: bool,
+    /// What its handshakes may come to, where it speaks TLS.
+    pub(crate) handshakes: Handshakes,
+    pub(crate) proxy_header: ProxyHeader,
     /// Where the listener listens; the first address where it has several.
     pub(crate) bind: Option<SocketAddr>,
     /// What all its addresses have in common; nothing where it listens on Unix sockets, too.
@@ -86,6 +94,7 @@ impl Place {
             protocol: Protocol::Http,
             http2: Http2::On,
             listener: "".into(),
+            needs_name: false,
             program: Some(program),
             limits: HeadLimits::default(),
             body_options: BodyOptions::default(),
@@ -96,6 +105,8 @@ impl Place {
             upgrades: vec!["websocket".into()],
             trusted_proxies,
             is_tls: false,
+            handshakes: Handshakes::default(),
+            proxy_header: ProxyHeader::Unsaid,
             bind: None,
             common_bind: None,
             trusts_unix: false,
@@ -127,6 +138,7 @@ impl Place {
             protocol: listener.protocol,
             http2: listener.http2,
             listener: listener.name.clone(),
+            needs_name: plan.listeners.len() > 1,
             program: listener.program.clone(),
             limits: HeadLimits {
                 head_bytes_max: listener.limits.head_bytes_max as usize,
@@ -141,6 +153,11 @@ impl Place {
             upgrades: listener.upgrades.clone(),
             trusted_proxies,
             is_tls: listener.is_tls(),
+            handshakes: listener.tls.as_ref().map(|tls| handshakes(tls.terms())).unwrap_or_default(),
+            proxy_header: match listener.proxy_protocol {
+                ProxyProtocol::Off => ProxyHeader::Off,
+                ProxyProtocol::Required => ProxyHeader::Required,
+            },
             bind: listener.binds.iter().find_map(Bind::address),
             common_bind: common_bind(&listener.binds),
             trusts_unix: listener.trusts_unix,
@@ -150,6 +167,24 @@ impl Place {
                 None => DefaultPool::None,
             },
         }
+    }
+}
+
+/// What TLS of a listener takes.
+fn handshakes(terms: &Terms) -> Handshakes {
+    let names = |protocol: &[u8]| terms.alpn.iter().any(|name| name == protocol);
+    Handshakes {
+        takes_tls12: terms.min_version == TlsVersion::Tls12,
+        signs_by_rsa: terms.signs_by_rsa,
+        signs_by_ecdsa: terms.signs_by_ecdsa,
+        names_http1: names(b"http/1.1"),
+        names_http2: names(b"h2"),
+        resumes: terms.tickets,
+        clients: match terms.client_auth {
+            ClientAuth::Off => ClientCertificates::Never,
+            ClientAuth::Request => ClientCertificates::Perhaps,
+            ClientAuth::Require => ClientCertificates::Always,
+        },
     }
 }
 
@@ -224,9 +259,10 @@ impl Place {
             upgrades: self.upgrades.clone(),
             trusted_proxies: self.trusted_proxies.clone(),
             may_trust_others: false,
-            may_be_proxied: true,
+            proxy_header: self.proxy_header,
             // Rules by themselves say nothing of it.
             speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
+            tls: self.handshakes.clone(),
             bind: self.common_bind,
             trusts_unix: self.trusts_unix,
             takes_http1: self.http2 != Http2::Only,
@@ -236,6 +272,7 @@ impl Place {
                 DefaultPool::Named(pool) => Some(pool.as_str().into()),
                 DefaultPool::Unknown | DefaultPool::None => None,
             },
+            listener: self.needs_name.then(|| (*self.listener).into()),
         }
     }
 
@@ -264,23 +301,25 @@ pub(crate) fn listener<'p>(plan: &'p Plan, name: Option<&str>) -> Result<&'p Lis
 fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), String> {
     let name = &listener.name;
     let (protocol, misfits, help) = match listener.protocol {
-        Protocol::Http if options.request.is_some() => return check_tls(options, listener),
+        Protocol::Http if options.request.is_some() => return check_connection(options, listener),
         Protocol::Http => return Err(no_request(name, plan)),
         Protocol::Tcp => {
             let misfits = [
-                ("--sni", options.sni.is_some()),
-                ("--alpn", !options.alpn.is_empty()),
-                ("--tls", options.tls.is_some()),
                 ("--trusted-proxy", !options.trusted_proxies.is_empty()),
+                (options.handshake.first_said().unwrap_or_default(), !options.handshake.is_unsaid()),
             ];
             let help =
                 "its rules know addresses alone: `--srcip`, `--srcport`, `--dstip`, `--dstport`, `--proxied`";
-            ("tcp", misfits.to_vec(), help)
+            ("tcp", misfits, help)
         }
         Protocol::TlsPassthrough => {
-            let misfits = [("--trusted-proxy", !options.trusted_proxies.is_empty())];
+            let of_requests = options.handshake.first_of_requests();
+            let misfits = [
+                ("--trusted-proxy", !options.trusted_proxies.is_empty()),
+                (of_requests.unwrap_or_default(), of_requests.is_some()),
+            ];
             let help = "the one who names a client there is a PROXY header: `--proxied`";
-            ("tls-passthrough", misfits.to_vec(), help)
+            ("tls-passthrough", misfits, help)
         }
     };
     if options.request.is_some() {
@@ -298,17 +337,22 @@ fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), 
     }
 }
 
-/// A listener that speaks no TLS gets no request over it.
-fn check_tls(options: &Options, listener: &Listener) -> Result<(), String> {
-    let said = [("--tls", options.tls.is_some()), ("--sni", options.sni.is_some())];
-    match said.into_iter().find(|(_, is_said)| *is_said && !listener.is_tls()) {
-        None => Ok(()),
-        Some((option, _)) => Err(format!(
-            "error: `{option}` says what never comes to the listener `{}`: it speaks no TLS\n\
-             help: leave it out, or name a listener with `tls` by `--listener`\n",
-            listener.name
-        )),
+/// A listener that speaks no TLS gets no request over it, and one without PROXY headers gets none.
+fn check_connection(options: &Options, listener: &Listener) -> Result<(), String> {
+    let name = &listener.name;
+    if let Some(option) = options.handshake.first_said().filter(|_| !listener.is_tls()) {
+        return Err(format!(
+            "error: `{option}` says what never comes to the listener `{name}`: it speaks no TLS\n\
+             help: leave it out, or name a listener with `tls` by `--listener`\n"
+        ));
     }
+    if options.proxied.is_some() && listener.proxy_protocol == ProxyProtocol::Off {
+        return Err(format!(
+            "error: `--proxied` says what never comes to the listener `{name}`: it reads no PROXY header\n\
+             help: leave it out, or set `proxy_protocol` to `required`\n"
+        ));
+    }
+    Ok(())
 }
 
 fn no_request(name: &str, plan: &Plan) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_config::{Listener, Loaded, Plan, Protocol, ProxyProtocol, Settings};
+use pointsman_config::{Listener, Loaded, Plan, Protocol, Settings};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, draw};
 
 use super::Options;
@@ -22,8 +22,6 @@ pub(crate) struct Rules {
 /// A listener with its rules, as far as it is asked for.
 pub(crate) struct Stand {
     pub(crate) place: Place,
-    /// Whether a PROXY header may name another client.
-    pub(crate) may_be_proxied: bool,
 }
 
 /// The rules that are to come, and those before where they are given.
@@ -103,12 +101,11 @@ impl Rules {
 impl Stand {
     fn alone(program: Program) -> Stand {
         let place = Place::of_no_listener(Arc::new(program), Vec::new());
-        Stand { place, may_be_proxied: true }
+        Stand { place }
     }
 
     fn of(listener: &Listener, plan: &Plan) -> Stand {
-        let may_be_proxied = listener.proxy_protocol != ProxyProtocol::Off;
-        Stand { place: Place::of_listener(listener, plan, &[]), may_be_proxied }
+        Stand { place: Place::of_listener(listener, plan, &[]) }
     }
 }
 

@@ -10,9 +10,9 @@ use crate::Effort;
 use crate::logic::lemmas::Lemma;
 use crate::logic::states::States;
 use crate::logic::world::Matters;
-use crate::space::{Solved, solve};
+use crate::space::{Solved, of_fixed, solve, solve_present};
 use crate::wanted::{Asked, Sketch, Values, Wanted};
-use crate::witness::{Unrealisable, realise, with_subject};
+use crate::witness::{Agreed, Says, Unrealisable, is_of_handshake, realise, with_subject};
 
 /// Texts that a field is one of, each of which is looked at.
 const PINNED_MAX: usize = 16;
@@ -39,6 +39,9 @@ impl<'p> Trial<'_, 'p> {
         why: &Unrealisable,
         effort: &mut Effort,
     ) -> Option<Try<'p>> {
+        if why.fields.iter().all(is_of_handshake) {
+            return self.agree(sketch, matters, why, effort);
+        }
         for one in &why.fields {
             for other in why.fields.iter().filter(|other| *other != one) {
                 let [tests, others] = [one, other].map(|field| {
@@ -55,7 +58,7 @@ impl<'p> Trial<'_, 'p> {
                             return Some(Try::Again);
                         }
                         Related::Perhaps(values) => {
-                            if let Some(tried) = self.with_other_values(sketch, [one, other], values, effort)
+                            if let Some(tried) = self.with_other_values(sketch, &[one, other], values, effort)
                             {
                                 return Some(tried);
                             }
@@ -71,13 +74,72 @@ impl<'p> Trial<'_, 'p> {
     fn with_other_values(
         &mut self,
         sketch: &Sketch<'p>,
-        of: [&Field; 2],
+        of: &[&Field],
         values: Vec<(&'p Field, Values)>,
         effort: &mut Effort,
     ) -> Option<Try<'p>> {
         let kept = sketch.fields.iter().filter(|(field, _)| !of.contains(field)).cloned();
         let fields = kept.chain(values).collect();
         self.realised(&Sketch { fields }, effort).ok().flatten()
+    }
+
+    /// Looks through all that can be agreed on with a client, where the fields are those of the handshake.
+    fn agree(
+        &mut self,
+        sketch: &Sketch<'p>,
+        matters: &Matters<'p>,
+        why: &Unrealisable,
+        effort: &mut Effort,
+    ) -> Option<Try<'p>> {
+        let tests_of = |field: &Field| matters.each().filter(|(test, _)| test.field == *field).collect();
+        let tests: Vec<Vec<Mattering<'p>>> = why.fields.iter().map(tests_of).collect();
+        let mut lemma = Lemma::new();
+        let setting = self.analyst.setting;
+        for agreed in setting.agreements() {
+            match self.agreed(agreed, &tests, effort) {
+                Some(Ok(values)) => {
+                    let of: Vec<&Field> = why.fields.iter().collect();
+                    return self.with_other_values(sketch, &of, values, effort);
+                }
+                Some(Err(failed)) => lemma.extend(failed),
+                None => return None,
+            }
+        }
+        let lemma = sorted(lemma);
+        self.world.forbid(&lemma, None);
+        self.analyst.lemmas.add(lemma);
+        Some(Try::Again)
+    }
+
+    /// Values of some fields where this is agreed on, or the tests of one of them that fail then.
+    fn agreed(
+        &mut self,
+        agreed: Agreed,
+        fields: &[Vec<Mattering<'p>>],
+        effort: &mut Effort,
+    ) -> Option<Result<Vec<(&'p Field, Values)>, Lemma>> {
+        let mut found = Vec::new();
+        for tests in fields {
+            let wanted: Vec<_> =
+                tests.iter().filter(|(_, states)| states.wanted().is_some()).copied().collect();
+            let all: Vec<_> = asked(&wanted).collect();
+            let (first, _) = wanted.first()?;
+            let automata = &mut self.analyst.automata;
+            effort.take(1);
+            match match agreed.says(&first.field) {
+                Says::These(values) => of_fixed(values, &all),
+                Says::Some => solve_present(&first.field, &all, automata, effort),
+                Says::Any => solve(&first.field, &all, automata, effort),
+            } {
+                Solved::Values(values) => found.push((&first.field, values)),
+                Solved::Nothing { because } => {
+                    let because = because.into_iter().filter_map(|place| wanted.get(place));
+                    return Some(Err(because.map(|(test, states)| (test.number(), *states)).collect()));
+                }
+                Solved::Unknown => return None,
+            }
+        }
+        Some(Ok(found))
     }
 
     fn related(
@@ -115,9 +177,6 @@ impl<'p> Trial<'_, 'p> {
                 vec![self.same_number(tests, others, effort)]
             }
             (Field::ContentType, Field::Payload(_)) => vec![of_another_type(tests, others)],
-            (one, other) if is_of_handshake(one) && is_of_handshake(other) => {
-                vec![with_and_without_tls(tests, others)]
-            }
             _ => Vec::new(),
         };
         found.into_iter().flatten().collect()
@@ -365,32 +424,8 @@ fn of_another_type<'p>(types: &[Mattering<'p>], of_body: &[Mattering<'p>]) -> Op
     (pin.over == Over::Any && texts.into_iter().all(is_of_another)).then(|| Related::Never(sorted(lemma)))
 }
 
-fn is_of_handshake(field: &Field) -> bool {
-    matches!(field, Field::Scheme | Field::Proto) || field.is_of_tls()
-}
-
-/// Two tests of which one says that the connection is of TLS, and the other that it is not.
-fn with_and_without_tls<'p>(tests: &[Mattering<'p>], others: &[Mattering<'p>]) -> Option<Related<'p>> {
-    let says = |scheme: &[u8], (test, states): &Mattering<'p>| {
-        let is_of_scheme = matches!(test.field, Field::Scheme | Field::Proto) && test.over != Over::Count;
-        is_of_scheme && !states.covers(States::of(test.holds(pointsman_rules::Value::Text(scheme))))
-    };
-    let is_with = |tested: &&Mattering<'p>| {
-        tested.0.field.is_of_tls() && needs_value(tested.0, tested.1) || says(b"http", tested)
-    };
-    let is_without = |tested: &&Mattering<'p>| {
-        let (test, states) = tested;
-        let is_always_there = matches!(test.field, Field::TlsVersion | Field::TlsCipher | Field::TlsResumed);
-        is_always_there && test.op == Op::Exists && test.over == Over::Any && *states == States::FALSE
-            || says(b"https", tested)
-    };
-    let (with, without) = (tests.iter().find(is_with)?, others.iter().find(is_without)?);
-    let lemma = [with, without].map(|(test, states)| (test.number(), *states));
-    Some(Related::Never(sorted(lemma.into())))
-}
-
 /// Conditions as rules.
-fn made_up(conditions: &[&str]) -> Option<Program> {
+pub(super) fn made_up(conditions: &[&str]) -> Option<Program> {
     let rules: String =
         conditions.iter().map(|condition| format!("if ({condition}) {{ discard(); }}\n")).collect();
     compile(&rules, &Targets::Any).ok().map(|compiled| compiled.program)

@@ -2,7 +2,7 @@
 
 use super::super::{Code, Doubt, Finding, findings};
 use super::program;
-use crate::{Effort, Setting};
+use crate::{ClientCertificates, Effort, ProxyHeader, Setting};
 use pointsman_rules::Severity;
 
 const EFFORT: u64 = 50_000_000;
@@ -109,18 +109,68 @@ fn what_a_listener_fixes() {
         R5: if (dstport != 8443 && path == "/e") { reject(); }
         R6: if (dstip == 192.0.2.1 && path == "/f") { reject(); }
         last: { routeTo(a); }"#;
-    let of = |speaks_tls, bind: &str, may_be_proxied| {
+    let of = |speaks_tls, bind: &str, proxy_header| {
         let bind = Some(bind.parse().expect("an address"));
-        let setting = Setting { speaks_tls: Some(speaks_tls), bind, may_be_proxied, ..Setting::default() };
+        let setting = Setting { speaks_tls: Some(speaks_tls), bind, proxy_header, ..Setting::default() };
         let found = findings(&program(rules), &setting, Effort::new(50_000_000));
         let told = found.iter().map(|finding| (finding.code.word(), finding.rule.0 + 1));
         told.collect::<Vec<_>>()
     };
     let never = |rules: &[u32]| rules.iter().map(|rule| ("contradiction", *rule)).collect::<Vec<_>>();
-    assert_eq!(of(true, "192.0.2.1:8443", false), never(&[1, 5]));
-    assert_eq!(of(false, "192.0.2.2:80", false), never(&[2, 3, 4, 6]));
-    assert_eq!(of(false, "0.0.0.0:80", false), never(&[2, 3, 4]));
-    assert_eq!(of(true, "192.0.2.1:8443", true), never(&[1]));
+    assert_eq!(of(true, "192.0.2.1:8443", ProxyHeader::Off), never(&[1, 5]));
+    assert_eq!(of(false, "192.0.2.2:80", ProxyHeader::Off), never(&[2, 3, 4, 6]));
+    assert_eq!(of(false, "0.0.0.0:80", ProxyHeader::Off), never(&[2, 3, 4]));
+    assert_eq!(of(true, "192.0.2.1:8443", ProxyHeader::Unsaid), never(&[1, 5]));
+}
+
+/// What a listener does not agree on with anybody, what everybody who comes to it has, and who is let in.
+#[test]
+fn what_a_listener_agrees_on() {
+    const CONDITIONS: [&str; 12] = [
+        r#"tls.version == "1.2""#,
+        "tls.resumed",
+        r#"tls.cipher contains "_RSA_""#,
+        r#"tls.alpn == "h2""#,
+        "!(tls.client.subject exists)",
+        "tls.client.san exists && !(tls.client.fingerprint exists)",
+        "srcip == 192.0.2.9",
+        r#"version == "2" && tls.cipher startsWith "TLS_ECDHE""#,
+        r#"tls.cipher == "TLS_NONE""#,
+        r#"tls.alpn == "h2" && version == "1.1""#,
+        r#"tls.version == "1.3" && tls.cipher startsWith "TLS_ECDHE""#,
+        r#"!(tls.alpn exists) && version == "2" && scheme == "https""#,
+    ];
+    let rule = |(at, condition): (usize, &&str)| {
+        format!("if (path == \"/{at}\" && ({condition})) {{ reject(); }}\n")
+    };
+    let rules: String = CONDITIONS.iter().enumerate().map(rule).collect();
+    let never = |setting: &Setting| {
+        let found = findings(&program(&rules), setting, Effort::new(50_000_000));
+        assert!(found.iter().all(|finding| finding.code != Code::Unknown), "{setting:?} {found:#?}");
+        let never = found.iter().filter(|finding| finding.code == Code::Contradiction);
+        never.map(|finding| char::from(b'A' + finding.rule.0 as u8)).collect::<String>()
+    };
+    let with = |change: &dyn Fn(&mut Setting)| {
+        let mut setting = Setting { speaks_tls: Some(true), ..Setting::default() };
+        change(&mut setting);
+        never(&setting)
+    };
+    assert_eq!(never(&Setting::default()), "FIJKL");
+    assert_eq!(with(&|_| ()), "FIJKL");
+    assert_eq!(with(&|setting| setting.tls.takes_tls12 = false), "ACFHIJKL");
+    assert_eq!(with(&|setting| setting.tls.resumes = false), "BFIJKL");
+    assert_eq!(with(&|setting| setting.tls.signs_by_rsa = false), "CFIJKL");
+    assert_eq!(with(&|setting| setting.tls.signs_by_ecdsa = false), "FIJKL");
+    assert_eq!(with(&|setting| setting.tls.names_http2 = false), "DFHIJKL");
+    assert_eq!(with(&|setting| setting.takes_http2 = false), "DFHIJKL");
+    assert_eq!(with(&|setting| setting.takes_http1 = false), "FIJK");
+    assert_eq!(with(&|setting| setting.tls.clients = ClientCertificates::Always), "EFIJKL");
+    assert_eq!(with(&|setting| setting.speaks_tls = Some(false)), "ABCDFHIJKL");
+    let behind = |setting: &mut Setting| {
+        setting.proxy_header = ProxyHeader::Required;
+        setting.trusted_proxies = vec!["10.0.0.0/8".parse().expect("a network")];
+    };
+    assert_eq!(with(&behind), "FGIJKL");
 }
 
 /// Who names clients need not be a proxy of some network, and some listeners take HTTP/1 alone.
@@ -130,7 +180,7 @@ fn what_a_listener_believes_and_takes() {
         let found = findings(&program(rules), setting, Effort::new(50_000_000));
         found.iter().any(|finding| finding.code.word() == "contradiction")
     };
-    let strict = Setting { may_trust_others: false, may_be_proxied: false, ..Setting::default() };
+    let strict = Setting { may_trust_others: false, proxy_header: ProxyHeader::Off, ..Setting::default() };
     let other = "if (clientip == 192.0.2.1 && srcip == 192.0.2.2) { reject(); }\nelse: routeTo(a);\n";
     assert!(never(other, &strict));
     assert!(!never(other, &Setting { trusts_unix: true, ..strict.clone() }));

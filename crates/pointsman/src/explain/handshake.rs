@@ -1,0 +1,297 @@
+//! What `explain` is told of a TLS handshake, and what it comes to at a listener.
+
+use std::str::FromStr;
+
+use lexopt::{Parser, ValueExt};
+use pointsman_analysis::{Agreed, AgreedTls, HttpVersion, Setting, usual_client};
+use pointsman_http::Version;
+use pointsman_tls::{is_dns_name, without_last_dot};
+use pointsman_view::{HelloFacts, TlsClient, TlsFacts};
+
+use super::options::value;
+
+/// What is said of a handshake; nothing of what is not said.
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    /// `1.2` or `1.3`; of a connection without a request from `1.0` on.
+    version: Option<&'static str>,
+    cipher: Option<String>,
+    /// Empty: the client named no server.
+    sni: Option<String>,
+    /// What a ClientHello offers, best first; with a request what was agreed on, empty where nothing was.
+    alpn: Vec<Vec<u8>>,
+    resumed: bool,
+    subject: Option<String>,
+    sans: Vec<String>,
+    fingerprint: Option<String>,
+}
+
+/// Whether a word is the name of an option of these.
+pub(super) fn is_option(name: &str) -> bool {
+    matches!(
+        name,
+        "tls"
+            | "cipher"
+            | "sni"
+            | "alpn"
+            | "resumed"
+            | "client-subject"
+            | "client-san"
+            | "client-fingerprint"
+    )
+}
+
+impl Handshake {
+    /// Reads the value of an option.
+    pub(super) fn read(&mut self, name: &str, parser: &mut Parser) -> Result<(), lexopt::Error> {
+        match name {
+            "tls" => self.version = Some(value::<TlsVersion>(parser, "--tls", "`1.2` or `1.3`")?.0),
+            "cipher" => self.cipher = Some(parser.value()?.string()?),
+            "sni" => {
+                let name = parser.value()?.string()?.to_ascii_lowercase();
+                self.sni = Some(without_last_dot(&name).to_owned());
+            }
+            "alpn" => self.alpn.push(value::<AlpnName>(parser, "--alpn", ALPN_NAME)?.0),
+            "client-subject" => self.subject = Some(parser.value()?.string()?),
+            "client-san" => self.sans.push(parser.value()?.string()?),
+            "client-fingerprint" => {
+                self.fingerprint = Some(value::<Fingerprint>(parser, "--client-fingerprint", FINGERPRINT)?.0);
+            }
+            _ => self.resumed = true,
+        }
+        Ok(())
+    }
+
+    /// The first option of these that is given.
+    pub(super) fn first_said(&self) -> Option<&'static str> {
+        let of_hellos = [
+            ("--tls", self.version.is_some()),
+            ("--sni", self.sni.is_some()),
+            ("--alpn", !self.alpn.is_empty()),
+        ];
+        let said = of_hellos.into_iter().find(|(_, is_said)| *is_said).map(|(option, _)| option);
+        said.or_else(|| self.first_of_requests())
+    }
+
+    /// The first that says what only comes of a whole handshake, as a listener of requests has it.
+    pub(super) fn first_of_requests(&self) -> Option<&'static str> {
+        match () {
+            () if self.cipher.is_some() => Some("--cipher"),
+            () if self.resumed => Some("--resumed"),
+            () => self.first_of_client(),
+        }
+    }
+
+    pub(super) fn is_unsaid(&self) -> bool {
+        self.first_said().is_none()
+    }
+
+    /// Whether a ClientHello can be as it is said.
+    pub(super) fn check_hello(&self) -> Result<(), lexopt::Error> {
+        if self.alpn.iter().any(Vec::is_empty) {
+            return Err(format!("`--alpn` takes {ALPN_NAME}, not ``").into());
+        }
+        match self.sni.as_deref() {
+            Some(name) if !name.is_empty() && !is_dns_name(name.as_bytes()) => {
+                Err(format!("`--sni` takes a name such as `shop.example`, not `{name}`").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a request can come over what is said.
+    pub(super) fn check_agreed(&self) -> Result<(), lexopt::Error> {
+        if self.alpn.len() > 1 {
+            return Err("over TLS one protocol is agreed on, and `--alpn` is given several times".into());
+        }
+        match self.version {
+            Some(version @ ("1.0" | "1.1")) => {
+                Err(format!("`--tls` takes `1.2` or `1.3`, not `{version}`").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The hello of a connection whose requests nobody reads.
+    pub(super) fn hello(&self) -> HelloFacts {
+        HelloFacts {
+            sni: self.sni.clone().filter(|name| !name.is_empty()),
+            alpn: self.alpn.clone(),
+            version: self.version.or(Some("1.3")),
+        }
+    }
+
+    /// What is agreed on with whoever sends a request of this version, as far as it is said, and as is usual; nothing on a
+    /// plain connection. The error is a text for people: it never comes to that.
+    pub(super) fn agreed(
+        &self,
+        setting: &Setting,
+        version: Version,
+        host_name: impl FnOnce() -> Option<String>,
+    ) -> Result<Option<TlsFacts>, String> {
+        if setting.speaks_tls != Some(true) && self.is_unsaid() {
+            return Ok(None);
+        }
+        let http = match version {
+            Version::Http10 => HttpVersion::Http10,
+            Version::Http11 => HttpVersion::Http11,
+            Version::Http2 => HttpVersion::Http2,
+        };
+        let of_version = |agreed: Agreed| agreed.tls.filter(|_| agreed.http == http);
+        let mut fitting: Vec<AgreedTls> = setting.agreements().filter_map(of_version).collect();
+        for wish in self.wishes() {
+            let before = fitting.clone();
+            fitting.retain(|agreed| (wish.fits)(agreed));
+            if fitting.is_empty() {
+                return Err(self.never(&wish, &before, setting));
+            }
+        }
+        let first = fitting.first().ok_or_else(|| {
+            let http = http.word();
+            format!("error: no request of HTTP/{http} comes over TLS to the listener{}\n", named(setting))
+        })?;
+        Ok(Some(TlsFacts {
+            sni: self.sni.clone().or_else(host_name).filter(|name| !name.is_empty()),
+            version: first.version,
+            cipher: first.cipher,
+            alpn: first.alpn.map(|name| name.as_bytes().to_vec()),
+            resumed: first.resumed,
+            client: first.has_client.then(|| self.client()),
+            session: None,
+        }))
+    }
+
+    /// What is said, option by option, as what it asks of what is agreed on.
+    fn wishes(&self) -> Vec<Wish<'_>> {
+        let mut wishes = Vec::new();
+        if let Some(version) = self.version {
+            wishes.push(Wish::new("--tls", version, move |agreed| agreed.version == version));
+        }
+        if let Some(cipher) = &self.cipher {
+            wishes.push(Wish::new("--cipher", cipher, move |agreed| agreed.cipher == cipher));
+        }
+        if let Some(alpn) = self.alpn.first() {
+            let fits = move |agreed: &AgreedTls| agreed.alpn.unwrap_or_default().as_bytes() == alpn;
+            wishes.push(Wish::new("--alpn", &String::from_utf8_lossy(alpn), fits));
+        }
+        if self.resumed {
+            wishes.push(Wish::new("--resumed", "", |agreed| agreed.resumed));
+        }
+        if let Some(option) = self.first_of_client() {
+            wishes.push(Wish::new(option, "", |agreed| agreed.has_client));
+        }
+        wishes
+    }
+
+    fn first_of_client(&self) -> Option<&'static str> {
+        let said = [
+            ("--client-subject", self.subject.is_some()),
+            ("--client-san", !self.sans.is_empty()),
+            ("--client-fingerprint", self.fingerprint.is_some()),
+        ];
+        said.into_iter().find(|(_, is_said)| *is_said).map(|(option, _)| option)
+    }
+
+    /// Why it does not come to what an option says. `before` is what the others leave.
+    fn never(&self, wish: &Wish<'_>, before: &[AgreedTls], setting: &Setting) -> String {
+        let listed = |words: Vec<&str>| {
+            let mut known: Vec<String> = Vec::new();
+            for word in words {
+                let word = if word.is_empty() { "''".to_owned() } else { format!("`{word}`") };
+                if !known.contains(&word) {
+                    known.push(word);
+                }
+            }
+            known.join(", ")
+        };
+        let why = match wish.option {
+            "--tls" => "its `min_version` is `1.3`".to_owned(),
+            "--cipher" => {
+                format!("it agrees on {}", listed(before.iter().map(|agreed| agreed.cipher).collect()))
+            }
+            "--alpn" => {
+                let names = before.iter().map(|agreed| agreed.alpn.unwrap_or_default());
+                format!("for such a request it agrees on {}", listed(names.collect()))
+            }
+            "--resumed" => "its `tickets` is `false`".to_owned(),
+            _ => "its `client_auth` is `off`".to_owned(),
+        };
+        let at = named(setting);
+        format!(
+            "error: `{}` says what never comes to the listener{at}: {why}\nhelp: leave it out\n",
+            wish.said
+        )
+    }
+
+    /// The holder of the certificate that is shown.
+    fn client(&self) -> TlsClient {
+        let usual = usual_client();
+        TlsClient {
+            subject: self.subject.clone().unwrap_or(usual.subject),
+            sans: self.sans.clone(),
+            fingerprint: self.fingerprint.clone().unwrap_or(usual.fingerprint),
+        }
+    }
+}
+
+/// What an option asks.
+struct Wish<'o> {
+    option: &'static str,
+    said: String,
+    fits: Box<dyn Fn(&AgreedTls) -> bool + 'o>,
+}
+
+impl<'o> Wish<'o> {
+    fn new(option: &'static str, value: &str, fits: impl Fn(&AgreedTls) -> bool + 'o) -> Wish<'o> {
+        let said = if value.is_empty() { option.to_owned() } else { format!("{option} {value}") };
+        Wish { option, said, fits: Box::new(fits) }
+    }
+}
+
+/// ` `shop``, where the setting is that of a listener.
+fn named(setting: &Setting) -> String {
+    let name = setting.listener.as_ref().filter(|name| !name.is_empty());
+    name.map(|name| format!(" `{name}`")).unwrap_or_default()
+}
+
+const ALPN_NAME: &str = "a protocol such as `h2`, of 1 to 255 bytes";
+const FINGERPRINT: &str = "a SHA-256 of 64 digits in lower-case hex";
+
+struct TlsVersion(&'static str);
+
+impl FromStr for TlsVersion {
+    type Err = ();
+
+    fn from_str(word: &str) -> Result<Self, ()> {
+        match word {
+            "1.0" => Ok(TlsVersion("1.0")),
+            "1.1" => Ok(TlsVersion("1.1")),
+            "1.2" => Ok(TlsVersion("1.2")),
+            "1.3" => Ok(TlsVersion("1.3")),
+            _ => Err(()),
+        }
+    }
+}
+
+/// A protocol as ALPN names it (RFC 7301 section 3.1); empty for none.
+struct AlpnName(Vec<u8>);
+
+impl FromStr for AlpnName {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        (name.len() <= 255).then(|| AlpnName(name.into())).ok_or(())
+    }
+}
+
+/// As `tls.client.fingerprint` has it.
+struct Fingerprint(String);
+
+impl FromStr for Fingerprint {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == 64 && text.bytes().all(is_digit)).then(|| Fingerprint(text.to_owned())).ok_or(())
+    }
+}
