@@ -247,7 +247,7 @@ impl<C: Transport> Session<C> {
         let (toward, bytes) = match verdict {
             Verdict::Forward(forward) => (Toward::Server, forward.message.len()),
             Verdict::Answer(answer) => (Toward::Client, answer.lines.len() + answer.body.len()),
-            Verdict::Http2 | Verdict::Discard | Verdict::Waits(_) => return Ok(()),
+            Verdict::Http2 | Verdict::Discard | Verdict::Reset | Verdict::Waits(_) => return Ok(()),
         };
         self.wait_for_bandwidth(toward, bytes, exchange).await
     }

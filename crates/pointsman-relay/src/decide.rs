@@ -102,8 +102,8 @@ fn decide_by_head<C: Transport>(
         return Err(Fault::Head(Refusal::Protocol));
     }
     exchange.is_decided(session);
-    if matches!(decided, Decided::Discard) {
-        return Ok(Some(Verdict::Discard));
+    if let Some(verdict) = decided.ended() {
+        return Ok(Some(verdict));
     }
     let arrived_at = session.connection.dst;
     let room_bytes = buffer.capacity() - received.len();

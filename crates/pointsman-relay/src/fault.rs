@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Client(ClientFault),
     /// A rule refused the connection.
     Rejected,
+    /// A rule resets a connection of which no request is read.
+    Reset,
     /// A condition ended unknown.
     Unknown(Cause),
     /// A rule has decided, and behind what it asked for the body proved to be wrong.
@@ -138,6 +140,7 @@ impl Fault {
             Fault::HeadTimeout | Fault::BodyTimeout => 408,
             Fault::Client(_)
             | Fault::Rejected
+            | Fault::Reset
             | Fault::TunnelIdle
             | Fault::TunnelDrained
             | Fault::Drained
@@ -189,6 +192,7 @@ impl Fault {
             Fault::TunnelDrained => "the tunnel was closed: the switch drains",
             Fault::Drained => "cut off: the drain was over",
             Fault::Rejected => "a rule refused the connection",
+            Fault::Reset => "a rule reset the connection",
             Fault::Unknown(cause) => match cause {
                 Cause::NotANumber => "a rule could not be decided: what it compares is not a number",
                 Cause::Duplicate => "a rule could not be decided: there are two values where it wants one",
@@ -269,7 +273,7 @@ impl Fault {
                 Cause::NotANumber | Cause::Duplicate | Cause::Unread => Refusal::Rule,
             },
             Fault::Hold => Refusal::Hold,
-            Fault::Rejected | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
+            Fault::Rejected | Fault::Reset | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,
             Fault::NoListener | Fault::NoServer | Fault::Server(_) => Refusal::NoServer,

@@ -65,6 +65,8 @@ pub(crate) enum After {
     Close,
     /// It closes, and nothing that was sent is on its way.
     Leave,
+    /// It is reset.
+    Reset,
     /// It goes over to HTTP/2.
     Http2,
 }
@@ -189,6 +191,7 @@ impl<C: Transport> Session<C> {
             Verdict::Http2 => Ok(After::Http2),
             // Nothing waits any more.
             Verdict::Discard | Verdict::Waits(_) => Ok(After::Leave),
+            Verdict::Reset => Ok(After::Reset),
         }
     }
 
@@ -197,7 +200,7 @@ impl<C: Transport> Session<C> {
         let used = match verdict {
             Verdict::Forward(forward) => forward.body.is_done().then_some(forward.used),
             Verdict::Answer(answer) => answer.used,
-            Verdict::Discard | Verdict::Waits(_) => None,
+            Verdict::Discard | Verdict::Reset | Verdict::Waits(_) => None,
             Verdict::Http2 => return self.early = Some(received),
         };
         exchange.has_whole_request = used.is_some();

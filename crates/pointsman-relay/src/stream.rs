@@ -235,11 +235,12 @@ impl Session<ClientStream> {
 pub(crate) async fn serve_stream(mut session: Session<ClientStream>) {
     let mut exchange = Exchange::default();
     let after = session.whole_exchange(&mut exchange).await;
-    if after == After::Leave {
-        if session.io.stream.is_tunnel() {
-            session.leave().await;
-        }
-        return;
+    match after {
+        After::Leave if session.io.stream.is_tunnel() => return session.leave().await,
+        After::Leave => return,
+        // What is broken off ends by RST_STREAM.
+        After::Reset => return session.is_amid_answer = true,
+        After::Next | After::Close | After::Http2 => {}
     }
     let booked = exchange.booked.take();
     // What came too late is not waited for once more.

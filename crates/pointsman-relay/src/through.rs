@@ -158,6 +158,7 @@ impl Session<Tcp> {
             Outcome::Terminal(
                 Terminal::Reject { .. } | Terminal::Redirect { .. } | Terminal::Respond { .. },
             ) => return Err(Fault::Rejected),
+            Outcome::Terminal(Terminal::Reset) => return Err(Fault::Reset),
         };
         let choice = Fork { shard, local: &local, listener, route, keeps }.of_connection(sticky, &view);
         if let Some(facts) = exchange.facts_mut() {
@@ -179,7 +180,7 @@ impl Session<Tcp> {
             return After::Leave;
         }
         match fault {
-            Fault::Client(_) => After::Leave,
+            Fault::Client(_) | Fault::Reset => After::Leave,
             Fault::Rejected | Fault::Unknown(_) => self.alert(Alert::AccessDenied.record()).await,
             _ => self.alert(Alert::InternalError.record()).await,
         }

@@ -209,6 +209,8 @@ impl<C: Transport> Session<C> {
     pub(crate) async fn finish(&mut self, after: After, booked: Option<Booking>) {
         match after {
             After::Close => self.linger(booked).await,
+            // What is broken off is closed by a reset.
+            After::Reset => self.is_amid_answer = true,
             After::Leave if self.has_lost_its_listener() => self.linger(None).await,
             _ => self.leave().await,
         }

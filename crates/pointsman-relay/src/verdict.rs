@@ -29,6 +29,8 @@ pub(crate) enum Verdict {
     Answer(Box<OwnAnswer>),
     /// The connection closes without an answer.
     Discard,
+    /// The connection, or the stream, is reset.
+    Reset,
     /// What its body says decides: it is taken from here to be waited for.
     Waits(Option<Box<Undecided>>),
     /// It is no request: the client speaks HTTP/2 from here on.
@@ -94,6 +96,18 @@ pub(crate) enum Decided<'r> {
     Forward(Committed<'r>, Choice),
     Answer(OwnAnswer),
     Discard,
+    Reset,
+}
+
+impl Decided<'_> {
+    /// What is done where nothing more of the request is looked at.
+    pub(crate) fn ended(&self) -> Option<Verdict> {
+        match self {
+            Decided::Discard => Some(Verdict::Discard),
+            Decided::Reset => Some(Verdict::Reset),
+            Decided::Forward(..) | Decided::Answer(_) => None,
+        }
+    }
 }
 
 impl<'a> Place<'a> {
@@ -134,13 +148,14 @@ impl<'a> Place<'a> {
             }
             Outcome::Terminal(Terminal::Split(split)) => (Route::Split(&split.shares), &split.sticky, keeps),
             Outcome::Terminal(own) => {
-                if matches!(own, Terminal::Reject { .. } | Terminal::Discard) {
+                if matches!(own, Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard) {
                     self.shard
                         .recorder
                         .hear(&Event::Refused(&self.live.state.metrics, telemetry::Refusal::Rule));
                 }
                 return match own {
                     Terminal::Discard => Ok(Decided::Discard),
+                    Terminal::Reset => Ok(Decided::Reset),
                     _ => own_answer(self.shard, own, &committed, view).map(Decided::Answer),
                 };
             }
@@ -181,6 +196,7 @@ impl<'a> Place<'a> {
             }
             Decided::Answer(answer) => answered(answer),
             Decided::Discard => Ok(Verdict::Discard),
+            Decided::Reset => Ok(Verdict::Reset),
             Decided::Forward(committed, choice) => {
                 exchange.request_bytes = used as u64;
                 self.forward(&mut request, &committed, (choice, exchange), (body, used)).map(Verdict::Forward)
@@ -271,7 +287,7 @@ fn own_answer(
             template.render(view, &mut body).map_err(Fault::Substitution)?;
             *status
         }
-        Terminal::RouteTo { .. } | Terminal::Split(_) | Terminal::Discard => {
+        Terminal::RouteTo { .. } | Terminal::Split(_) | Terminal::Reset | Terminal::Discard => {
             debug_assert!(false, "routed and discarded requests are not answered here");
             500
         }

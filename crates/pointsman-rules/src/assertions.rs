@@ -138,7 +138,7 @@ impl Destination {
             }
             (Destination::Ending(ending), Outcome::Terminal(terminal)) => match terminal {
                 Terminal::RouteTo { .. } | Terminal::Split(_) => false,
-                Terminal::Reject { .. } => *ending == Ending::Reject,
+                Terminal::Reject { .. } | Terminal::Reset => *ending == Ending::Reject,
                 Terminal::Discard => *ending == Ending::Discard,
                 Terminal::Redirect { .. } => *ending == Ending::Redirect,
                 Terminal::Respond { .. } => *ending == Ending::Respond,

@@ -123,6 +123,8 @@ pub enum ActionKind {
     RouteTo(Target, Option<Sticky>),
     /// `reject(status, reason)`
     Reject(Option<Status>, Option<Quoted>),
+    /// `reject(reset)`
+    Reset,
     /// `discard()`
     Discard,
     /// `redirect(status, template)`
@@ -398,6 +400,8 @@ pub enum ExpectedOutcome {
     Split(Span),
     /// `reject`, `reject(403)`
     Reject(Option<Status>),
+    /// `reject(reset)`
+    Reset(Span),
     /// `discard`
     Discard(Span),
     /// `redirect`, `redirect(301)`

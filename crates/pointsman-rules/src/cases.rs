@@ -74,6 +74,8 @@ pub enum ExpectedOutcome {
     Split,
     /// `reject`, with this status or any.
     Reject(Option<u16>),
+    /// `reject(reset)`
+    Reset,
     /// `discard`
     Discard,
     /// `redirect`, with this status or any.
@@ -158,6 +160,7 @@ impl ExpectedOutcome {
                 fits(expected, *status)
             }
             (ExpectedOutcome::Discard, Outcome::Terminal(Terminal::Discard))
+            | (ExpectedOutcome::Reset | ExpectedOutcome::Reject(None), Outcome::Terminal(Terminal::Reset))
             | (ExpectedOutcome::Split, Outcome::Terminal(Terminal::Split(_))) => true,
             (
                 ExpectedOutcome::Unknown(expected),
@@ -180,6 +183,7 @@ impl ExpectedOutcome {
                 None => String::new(),
             },
             ExpectedOutcome::Reject(status) => with("reject", status),
+            ExpectedOutcome::Reset => "reject(reset)".to_owned(),
             ExpectedOutcome::Discard => "discard".to_owned(),
             ExpectedOutcome::Split => "split".to_owned(),
             ExpectedOutcome::Redirect(status) => with("redirect", status),
@@ -196,6 +200,7 @@ impl ExpectedOutcome {
             Outcome::Terminal(Terminal::RouteTo { target, .. }) => ExpectedOutcome::Target(*target),
             Outcome::Terminal(Terminal::Split(_)) => ExpectedOutcome::Split,
             Outcome::Terminal(Terminal::Reject { status, .. }) => ExpectedOutcome::Reject(Some(*status)),
+            Outcome::Terminal(Terminal::Reset) => ExpectedOutcome::Reset,
             Outcome::Terminal(Terminal::Discard) => ExpectedOutcome::Discard,
             Outcome::Terminal(Terminal::Redirect { status, .. }) => ExpectedOutcome::Redirect(Some(*status)),
             Outcome::Terminal(Terminal::Respond { status, .. }) => ExpectedOutcome::Respond(Some(*status)),

@@ -117,7 +117,7 @@ impl Names {
         }
         match &mut block.exit {
             Exit::Goto(RuleIndex(index)) => *index = index.saturating_add(self.before),
-            Exit::Next | Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard) => {}
+            Exit::Next | Exit::Terminal(Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard) => {}
             Exit::Terminal(Terminal::RouteTo { target, sticky }) => {
                 self.give_target(target);
                 self.give_stickiness(sticky);

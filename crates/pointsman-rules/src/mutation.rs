@@ -265,6 +265,7 @@ fn is_effect(action: &Action) -> bool {
         | ActionKind::Tag(_) => true,
         ActionKind::RouteTo(..)
         | ActionKind::Reject(..)
+        | ActionKind::Reset
         | ActionKind::Discard
         | ActionKind::Redirect(..)
         | ActionKind::Respond(..)

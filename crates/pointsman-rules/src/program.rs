@@ -337,6 +337,8 @@ pub enum Terminal {
         /// Text of the answer's body.
         reason: Option<Box<str>>,
     },
+    /// `reject(reset)`: the connection is reset; over HTTP/2 the stream is.
+    Reset,
     /// `discard()`: the connection closes without an answer.
     Discard,
     /// `redirect(status, template)`.

@@ -70,7 +70,7 @@ impl Condition {
 
 impl Block {
     fn refuses(&self) -> bool {
-        matches!(self.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard))
+        matches!(self.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard))
     }
 
     /// Whether it leads past the rules behind it: to a server, or over them.

@@ -47,6 +47,7 @@ impl Terminal {
             Terminal::RouteTo { sticky, .. } => Some(sticky),
             Terminal::Split(split) => Some(&split.sticky),
             Terminal::Reject { .. }
+            | Terminal::Reset
             | Terminal::Discard
             | Terminal::Redirect { .. }
             | Terminal::Respond { .. } => None,

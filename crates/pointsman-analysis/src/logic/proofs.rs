@@ -299,6 +299,7 @@ fn sentence(decision: &Decision<'_>, program: &Program) -> String {
         Outcome::Terminal(Terminal::Reject { status, .. }) => {
             format!("{name} rejects this request with {status}")
         }
+        Outcome::Terminal(Terminal::Reset) => format!("{name} resets the connection of this request"),
         Outcome::Terminal(Terminal::Discard) => format!("{name} discards this request"),
         Outcome::Terminal(Terminal::Redirect { .. }) => format!("{name} redirects this request"),
         Outcome::Terminal(Terminal::Respond { .. }) => format!("{name} answers this request"),

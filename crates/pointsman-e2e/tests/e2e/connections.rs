@@ -5,6 +5,7 @@ use pointsman_e2e::{Authority, Client, Origin, Setup, TlsClient, skipped};
 pointsman_e2e::for_threads!(
     several_servers,
     discarded,
+    reset_by_a_rule,
     connections_max,
     ipv6,
     several_addresses,
@@ -55,6 +56,31 @@ fn discarded(threads: usize) {
     }
     assert_eq!(origin.count(), 2);
     assert_eq!(plain.log_of("/gone")["rule"], "#1");
+}
+
+/// `reject(reset)` ends the connection without a byte, also after an answer, by a reset: what TLS says at its end is not said.
+fn reset_by_a_rule(threads: usize) {
+    let (authority, origin) = (Authority::new("test CA"), Origin::new("origin"));
+    let rules = "R1: if (path == \"/gone\") { tag(no); reject(reset); }";
+    let setup = Setup::new(threads).rules(rules).pool("standard", &[&origin]);
+    let (plain, pair) = (setup.clone().start(), authority.server(&["shop.example"]));
+    let pipelined = setup.clone().listener("pipeline = \"concurrent\"").start();
+    let tls = setup.tls(&pair, "").start();
+    for after_an_answer in [false, true] {
+        let secret = tls.tls_client(&TlsClient::new(&authority), "shop.example").expect("a handshake");
+        for mut client in [plain.client(), pipelined.client(), secret] {
+            if after_an_answer {
+                assert_eq!(client.get("/").status(), 200);
+            }
+            client.send("GET /gone HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+            let error = client.try_response().expect_err("no answer");
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        }
+    }
+    assert_eq!(origin.count(), 3);
+    let entry = plain.log_of("/gone");
+    assert_eq!((&entry["rule"], &entry["tags"][0]), (&"R1".into(), &"no".into()));
+    assert_eq!(plain.metric("pointsman_refusals_total", &[("reason", "rule")]), 2.0);
 }
 
 /// The limit holds over all threads, and a connection that ends makes room.

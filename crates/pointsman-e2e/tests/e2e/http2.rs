@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     messages_are_edited,
     answers_of_rules,
     a_discarded_stream_is_reset,
+    a_rule_resets_a_stream,
     the_log_and_the_metrics
 );
 
@@ -207,6 +208,21 @@ fn a_discarded_stream_is_reset(threads: usize) {
     go.send(()).expect("the origin is there");
     assert_eq!((client.answer(1).status(), client.goaway()), (200, None));
     assert_eq!(client.seen(3).fields, []);
+}
+
+/// So does one that a rule resets, with a code of its own.
+fn a_rule_resets_a_stream(threads: usize) {
+    let (origin, go) = crate::drain::held();
+    let rules = "if (path == \"/gone\") { reject(reset); }";
+    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
+    let mut client = begin(&switch);
+    client.ask(1, "GET", "/", &[]);
+    origin.wait_for_requests(1);
+    client.ask(3, "GET", "/gone", &[]);
+    client.reset(3);
+    assert_eq!(client.seen(3).reset, Some(2), "INTERNAL_ERROR");
+    go.send(()).expect("the origin is there");
+    assert_eq!((client.answer(1).status(), client.goaway()), (200, None));
 }
 
 /// A line and a count for each stream, and one connection for all.

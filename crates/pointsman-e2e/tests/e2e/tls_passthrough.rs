@@ -195,7 +195,8 @@ fn broken_hellos(threads: usize) {
 fn rejected_and_discarded(threads: usize) {
     let server = named("one");
     let rules = "R1: if (tls.sni == \"no.example\") { reject(); }\n\
-                 R2: if (tls.sni == \"hush.example\") { discard(); }";
+                 R2: if (tls.sni == \"hush.example\") { discard(); }\n\
+                 R3: if (tls.sni == \"gone.example\") { reject(reset); }";
     let setup = passthrough(threads).rules(rules);
     let switch = setup.pool_at("standard", "", &[("s", server.address())]).start();
     let mut client = raw(&switch);
@@ -204,6 +205,11 @@ fn rejected_and_discarded(threads: usize) {
     let mut client = raw(&switch);
     client.send(hello("hush.example", &[]));
     assert_eq!(client.rest().expect("an orderly end").bytes, b"");
+    let mut client = raw(&switch);
+    client.send(hello("gone.example", &[]));
+    assert_eq!(client.piece().expect_err("a reset").kind(), std::io::ErrorKind::ConnectionReset);
+    let entry = switch.log_entry("the reset one", |line| line["rule"] == "R3");
+    assert_eq!(entry["error"], "a rule reset the connection", "{entry}");
     let entry = switch.log_entry("the rejected one", |line| line["rule"] == "R1");
     assert_eq!((&entry["sni"], entry.get("server")), (&"no.example".into(), None), "{entry}");
     assert_eq!(server.connections(), 0);

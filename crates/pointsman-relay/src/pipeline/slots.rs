@@ -153,7 +153,7 @@ async fn way(
     };
     // What waits for its turn has booked its own room.
     exchange.booked = None;
-    if after != After::Leave
+    if !matches!(after, After::Leave | After::Reset)
         && let Err(fault) = place.sent().await
     {
         exchange.fault.get_or_insert(fault);

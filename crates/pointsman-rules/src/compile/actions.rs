@@ -60,6 +60,7 @@ impl Compiler<'_> {
         let terminal = match &action.kind {
             ActionKind::RouteTo(target, sticky) => self.route_to(target, sticky.as_ref()),
             ActionKind::Reject(status, reason) => self.reject(status.as_ref(), reason.as_ref()),
+            ActionKind::Reset => Some(Terminal::Reset),
             ActionKind::Discard => Some(Terminal::Discard),
             ActionKind::Redirect(status, location) => self.redirect(*status, location),
             ActionKind::Respond(status, body) => self.respond(*status, body),
@@ -234,6 +235,7 @@ fn leaves(action: &ActionKind) -> bool {
         action,
         ActionKind::RouteTo(..)
             | ActionKind::Reject(..)
+            | ActionKind::Reset
             | ActionKind::Discard
             | ActionKind::Redirect(..)
             | ActionKind::Respond(..)

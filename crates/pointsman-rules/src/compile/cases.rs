@@ -260,6 +260,7 @@ impl<'a> Compiler<'a> {
                     self.expected_status(*status, "reject", |code| (400..=599).contains(&code))?,
                 )
             }
+            ast::ExpectedOutcome::Reset(_) => ExpectedOutcome::Reset,
             ast::ExpectedOutcome::Discard(_) => ExpectedOutcome::Discard,
             ast::ExpectedOutcome::Split(_) => ExpectedOutcome::Split,
             ast::ExpectedOutcome::Redirect(status) => {

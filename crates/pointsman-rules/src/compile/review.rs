@@ -86,7 +86,7 @@ fn skipped_refusal(test: &Test) -> Diagnostic {
 }
 
 fn refuses(block: &Block) -> bool {
-    matches!(block.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Discard))
+    matches!(block.exit, Exit::Terminal(Terminal::Reject { .. } | Terminal::Reset | Terminal::Discard))
 }
 
 impl Op {

@@ -66,6 +66,7 @@ impl Compiler<'_> {
         match &action.kind {
             ActionKind::RouteTo(_, None)
             | ActionKind::Reject(None, None)
+            | ActionKind::Reset
             | ActionKind::Discard
             | ActionKind::Goto(_)
             | ActionKind::Tag(_)
@@ -73,7 +74,11 @@ impl Compiler<'_> {
             | ActionKind::AllowConflict(_) => Some(()),
             ActionKind::RouteTo(_, Some(sticky)) => self.check_sticky(sticky),
             ActionKind::Reject(..) => {
-                self.error(action.span, "a connection is refused without an answer", "write `reject()`");
+                self.error(
+                    action.span,
+                    "a connection is refused without an answer",
+                    "write `reject()` or `reject(reset)`",
+                );
                 None
             }
             _ => {

@@ -87,6 +87,7 @@ impl Spelling<'_> {
             ExpectedOutcome::Target(target) if OUTCOME_WORDS.contains(&&*target.text) => quote(&target.text),
             ExpectedOutcome::Target(target) => name(target),
             ExpectedOutcome::Reject(status) => with_status("reject", status),
+            ExpectedOutcome::Reset(_) => "reject(reset)".to_owned(),
             ExpectedOutcome::Discard(_) => "discard".to_owned(),
             ExpectedOutcome::Split(_) => "split".to_owned(),
             ExpectedOutcome::Redirect(status) => with_status("redirect", status),
@@ -127,6 +128,7 @@ impl Spelling<'_> {
             ActionKind::Reject(Some(status), Some(reason)) => {
                 format!("reject({}, {});", self.status(status), self.quoted(reason))
             }
+            ActionKind::Reset => "reject(reset);".to_owned(),
             ActionKind::Discard => "discard();".to_owned(),
             ActionKind::Redirect(status, to) => {
                 format!("redirect({}, {});", self.status(status), self.quoted(to))

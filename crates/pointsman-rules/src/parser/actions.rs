@@ -152,6 +152,10 @@ impl Parser<'_> {
     fn arguments(&mut self, name: &str, signature: &str) -> Parsed<ActionKind> {
         Ok(match name {
             "routeTo" => self.route_to(signature)?,
+            "reject" if self.at_word("reset") => {
+                self.bump();
+                ActionKind::Reset
+            }
             "reject" => {
                 let status = if self.at(Kind::RightRound) { None } else { Some(self.status(signature)?) };
                 let more = status.is_some() && self.take(Kind::Comma).is_some();

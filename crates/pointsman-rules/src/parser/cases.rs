@@ -127,7 +127,7 @@ impl Parser<'_> {
         let start = self.token.span;
         let word = if self.at(Kind::Word) { self.text() } else { "" };
         match word {
-            "reject" => self.status_behind().map(ExpectedOutcome::Reject),
+            "reject" => self.rejected(start),
             "redirect" => self.status_behind().map(ExpectedOutcome::Redirect),
             "respond" => self.status_behind().map(ExpectedOutcome::Respond),
             "discard" => {
@@ -147,6 +147,21 @@ impl Parser<'_> {
         }
     }
 
+    /// `reject`, `reject(403)` or `reject(reset)`.
+    fn rejected(&mut self, start: Span) -> Parsed<ExpectedOutcome> {
+        let word = self.text();
+        self.bump();
+        if self.take(Kind::LeftRound).is_none() {
+            return Ok(ExpectedOutcome::Reject(None));
+        }
+        if self.at_word("reset") {
+            self.bump();
+            self.expect(Kind::RightRound, "`)`")?;
+            return Ok(ExpectedOutcome::Reset(self.since(start)));
+        }
+        self.status_in_brackets(word).map(|status| ExpectedOutcome::Reject(Some(status)))
+    }
+
     /// `(403)` behind the word of an action, or nothing.
     fn status_behind(&mut self) -> Parsed<Option<Status>> {
         let word = self.text();
@@ -154,10 +169,14 @@ impl Parser<'_> {
         if self.take(Kind::LeftRound).is_none() {
             return Ok(None);
         }
+        self.status_in_brackets(word).map(Some)
+    }
+
+    fn status_in_brackets(&mut self, word: &str) -> Parsed<Status> {
         let form = format!("{word}(403)");
         let status = self.status(&form)?;
         self.expect(Kind::RightRound, "`)`")?;
-        Ok(Some(status))
+        Ok(status)
     }
 
     /// `(not a number)`, or nothing.

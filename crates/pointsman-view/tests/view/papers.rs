@@ -141,6 +141,7 @@ fn spelled(program: &Program, decision: &Decision<'_>, view: &RequestView<'_>) -
         Outcome::Terminal(Terminal::Reject { status, reason: Some(reason) }) => {
             format!("reject {status} \"{reason}\"")
         }
+        Outcome::Terminal(Terminal::Reset) => "reject reset".to_owned(),
         Outcome::Terminal(Terminal::Discard) => "discard".to_owned(),
         Outcome::Refused(cause) => format!("refused {} ({cause})", cause.status()),
         Outcome::DefaultPool => "default pool".to_owned(),

@@ -268,7 +268,7 @@ fn value_of(
             Stickiness::None => "each request to one of them, by chance".to_owned(),
             _ => "each client to one of them, by the hash of what it is known by".to_owned(),
         })),
-        Terminal::RouteTo { .. } | Terminal::Discard => Ok(None),
+        Terminal::RouteTo { .. } | Terminal::Reset | Terminal::Discard => Ok(None),
     }
 }
 

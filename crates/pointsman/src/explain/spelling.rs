@@ -69,6 +69,7 @@ pub(crate) fn terminal(program: &Program, terminal: &Terminal) -> String {
         Terminal::Reject { status, reason: Some(reason) } => {
             format!("reject({status}, {});", quoted(reason.as_bytes()))
         }
+        Terminal::Reset => "reject(reset);".to_owned(),
         Terminal::Discard => "discard();".to_owned(),
         Terminal::Redirect { status, location } => format!("redirect({status}, {});", template(location)),
         Terminal::Respond { status, body } => format!("respond({status}, {});", template(body)),

@@ -166,7 +166,7 @@ impl<'r> End<'r> {
                 Terminal::Reject { status, .. }
                 | Terminal::Redirect { status, .. }
                 | Terminal::Respond { status, .. } => End::Answer(*status),
-                Terminal::Discard => End::Discard,
+                Terminal::Reset | Terminal::Discard => End::Discard,
             },
         }
     }
