@@ -183,6 +183,18 @@ pub(crate) static SERVER: Shape = All(&[
     ]),
 ]);
 
+pub(crate) static STICKY_CLIENTS: Shape = Object(&[
+    ("version", Version),
+    ("pool", Text),
+    (
+        "clients",
+        List(&Object(&[("client", Text), ("server", Text), ("is_exception", Flag), ("idle_s", Count)])),
+    ),
+    ("next", OrNull(&Count)),
+]);
+
+pub(crate) static FORGOTTEN: Shape = Object(&[("version", Version), ("forgotten", Count)]);
+
 pub(crate) static CHANGED_CONFIGURATION: Shape =
     All(&[CONFIGURATION, Object(&[("waits_for_restart", TEXTS), ("findings", FINDINGS), ("text", Text)])]);
 

@@ -50,6 +50,14 @@ pub enum Call {
     Certificate,
     /// Another one in its place.
     ReplaceCertificate,
+    /// Clients that stay with servers of a pool.
+    StickyClients,
+    /// Some of them forgotten.
+    ForgetStickyClients,
+    /// One of them forgotten.
+    ForgetStickyClient,
+    /// Those forgotten that stay with targets.
+    ForgetStickyTargets,
 }
 
 /// What whoever asks must be allowed to do.
@@ -76,6 +84,8 @@ pub(crate) enum ParameterKind {
     Flag,
     /// Up to 200 characters of text, percent-encoded.
     Text,
+    /// A whole number.
+    Number { min: u32, max: u32 },
 }
 
 /// Characters of a parameter that is text.
@@ -179,6 +189,10 @@ impl Route {
             match known.kind {
                 ParameterKind::Flag if is_flag => Ok((known.name, value.to_owned())),
                 ParameterKind::Flag => Err(format!("`{name}` is `true` or `false`")),
+                ParameterKind::Number { min, max } => match value.parse::<u32>() {
+                    Ok(number) if (min..=max).contains(&number) => Ok((known.name, number.to_string())),
+                    _ => Err(format!("`{name}` is a number from {min} to {max}")),
+                },
                 ParameterKind::Text => {
                     match decoded(&value.replace('+', " "))
                         .filter(|text| text.chars().count() <= PARAMETER_CHARACTERS_MAX)

@@ -27,6 +27,18 @@ const SERVER_CHANGES: Body = Body {
     doc: "Those keys of the server that are to be other; null takes one away (RFC 7396).",
     bytes_max: 64 * 1024,
 };
+const SERVER_NAME: Parameter =
+    Parameter { name: "server", kind: ParameterKind::Text, doc: "Only clients of this server." };
+const FROM: Parameter = Parameter {
+    name: "from",
+    kind: ParameterKind::Number { min: 0, max: u32::MAX },
+    doc: "Where to go on: the `next` of the answer before.",
+};
+const MAX: Parameter = Parameter {
+    name: "max",
+    kind: ParameterKind::Number { min: 1, max: 1000 },
+    doc: "How many to tell at most; 100 where it is left out.",
+};
 const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
 const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
 const DRAINS: (u16, &str) = (503, "It drains.");
@@ -318,4 +330,42 @@ pub(crate) static ROUTES: &[Route] = &[
             "Puts another certificate, and its key, in the place of one: new handshakes get it at once, and it stands in its files.",
         )
     },
+    Route {
+        query: &[SERVER_NAME, FROM, MAX],
+        refusals: &[NO_POOL],
+        ..get(
+            "/api/v1/pools/{pool}/sticky-clients",
+            Call::StickyClients,
+            &answers::STICKY_CLIENTS,
+            "The sticky clients that are remembered with servers of a pool, so many at a time.",
+        )
+    },
+    Route {
+        query: &[SERVER_NAME],
+        refusals: &[NO_POOL],
+        ..change(
+            "DELETE",
+            "/api/v1/pools/{pool}/sticky-clients",
+            Call::ForgetStickyClients,
+            &answers::FORGOTTEN,
+            "Forgets the sticky clients of a pool, or of one of its servers: their hash says where they go then.",
+        )
+    },
+    Route {
+        refusals: &[(404, "There is no such pool, or no such client in it.")],
+        ..change(
+            "DELETE",
+            "/api/v1/pools/{pool}/sticky-clients/{client}",
+            Call::ForgetStickyClient,
+            &answers::FORGOTTEN,
+            "Forgets one sticky client of a pool.",
+        )
+    },
+    change(
+        "DELETE",
+        "/api/v1/sticky-targets",
+        Call::ForgetStickyTargets,
+        &answers::FORGOTTEN,
+        "Forgets who stays with which target: of all listeners whose `sticky_scope` is `listener`.",
+    ),
 ];

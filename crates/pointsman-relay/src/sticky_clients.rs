@@ -20,9 +20,7 @@ use crate::switch::Switch;
 pub struct StickyClient {
     /// The hash of what it is known by.
     pub client: u64,
-    /// The pool.
-    pub pool: Arc<str>,
-    /// The server.
+    /// The server, by name.
     pub server: Arc<str>,
     /// Whether its hash says so, too.
     pub is_home: bool,
@@ -51,15 +49,15 @@ pub struct StickyCounts {
 }
 
 impl Switch {
-    /// Some of the sticky clients, of one pool or of all: `max` of them at most, from a place of the table on.
-    pub fn sticky_clients(&self, pool: Option<&str>, from: usize, max: usize) -> StickyPage {
+    /// Some of the sticky clients of a pool, or of one server of it: `max` of them at most, from a place of the table on.
+    pub fn sticky_clients(&self, pool: &str, server: Option<&str>, from: usize, max: usize) -> StickyPage {
         let now_s = seconds(self.now_us());
         let names = self.server_numbers();
         let mut page = StickyPage::default();
         let entries = self.shared.sticky_clients.get().into_iter();
         for (at, entry) in entries.flat_map(|table| table.entries_from(from, now_s)) {
-            let Some((of, server)) = names.get(&entry.server) else { continue };
-            if pool.is_some_and(|pool| *pool != **of) {
+            let Some((of, name)) = names.get(&entry.server) else { continue };
+            if *pool != **of || server.is_some_and(|server| *server != **name) {
                 continue;
             }
             if page.clients.len() >= max {
@@ -68,8 +66,7 @@ impl Switch {
             }
             page.clients.push(StickyClient {
                 client: entry.client,
-                pool: of.clone(),
-                server: server.clone(),
+                server: name.clone(),
                 is_home: entry.whereabouts == Whereabouts::Home,
                 idle_s: now_s.saturating_sub(entry.used_s),
             });
@@ -102,25 +99,26 @@ impl Switch {
         names.filter_map(|(number, name)| counts.get(&number).map(|count| (name, *count))).collect()
     }
 
-    /// Forgets those that stay with servers of this pool, with this one of them, or this client, or all: from their next
-    /// request on they are where their hash says. Tells how many they were.
-    pub fn forget_sticky_clients(
-        &self,
-        pool: Option<&str>,
-        server: Option<&str>,
-        client: Option<u64>,
-    ) -> usize {
+    /// Forgets those that stay with servers of a pool, with one of them, or this client: from their next request on they are
+    /// where their hash says. Tells how many they were.
+    pub fn forget_sticky_clients(&self, pool: &str, server: Option<&str>, client: Option<u64>) -> usize {
         let names = self.server_numbers();
-        let is_with = |entry: &StickyEntry| match (pool, server) {
-            (None, None) => true,
-            _ => names.get(&entry.server).is_some_and(|(of, name)| {
-                pool.is_none_or(|pool| **of == *pool) && server.is_none_or(|server| **name == *server)
-            }),
+        let is_with = |(of, name): &(Arc<str>, Arc<str>)| {
+            **of == *pool && server.is_none_or(|server| **name == *server)
         };
-        let is_meant =
-            |entry: &StickyEntry| client.is_none_or(|client| client == entry.client) && is_with(entry);
+        let is_meant = |entry: &StickyEntry| {
+            client.is_none_or(|client| client == entry.client)
+                && names.get(&entry.server).is_some_and(is_with)
+        };
         let table = self.shared.sticky_clients.get();
         table.map_or(0, |table| table.forget(is_meant, seconds(self.now_us())))
+    }
+
+    /// Forgets everybody who stays with a target: from their next request on the rules say where they go. Tells how many they
+    /// were.
+    pub fn forget_sticky_targets(&self) -> usize {
+        let table = self.shared.sticky_targets.get();
+        table.map_or(0, |table| table.forget(|_| true, seconds(self.now_us())))
     }
 
     /// Pool and name of every server of the plan, as the table knows it.

@@ -43,8 +43,14 @@ fn every_route(threads: usize) {
     let mut changes = 0;
     for (path, methods) in document["paths"].as_object().expect("paths") {
         // Whoever may ask gets an answer, though not always that there is such a one.
-        let names =
-            [("{name}", "shop"), ("{n}", "1"), ("{pool}", "standard"), ("{server}", "origin"), ("{id}", "1")];
+        let names = [
+            ("{name}", "shop"),
+            ("{n}", "1"),
+            ("{pool}", "standard"),
+            ("{server}", "origin"),
+            ("{id}", "1"),
+            ("{client}", "0123456789abcdef"),
+        ];
         let path = &names.iter().fold(path.clone(), |path, (brace, name)| path.replace(brace, name));
         assert!(!path.contains('{'), "{path} names something else");
         for (method, operation) in methods.as_object().expect("methods") {

@@ -70,6 +70,7 @@ mod services;
 mod shares;
 mod slow_peers;
 mod stickiness;
+mod sticky_by_hand;
 mod sticky_exceptions;
 mod sticky_learned;
 mod sticky_membership;

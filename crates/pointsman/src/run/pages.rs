@@ -5,6 +5,7 @@ mod changes;
 mod plan;
 mod rules;
 mod servers;
+mod sticky;
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, OpenOptions};
@@ -71,6 +72,10 @@ impl Pages for SwitchPages {
                 Call::Certificates => self.certificates(),
                 Call::Certificate => self.certificate(request.name()),
                 Call::ReplaceCertificate => self.replace_certificate(&request),
+                Call::StickyClients => self.sticky_clients(&request),
+                Call::ForgetStickyClients => self.forget_sticky_clients(&request),
+                Call::ForgetStickyClient => self.forget_sticky_client(&request),
+                Call::ForgetStickyTargets => self.forget_sticky_targets(),
                 // The listener has answered it.
                 Call::OpenApi => Page::problem(404, "nothing is there"),
             }
@@ -169,6 +174,10 @@ fn is_lasting(call: Call) -> bool {
         Call::Metrics
         | Call::Health
         | Call::OpenApi
+        | Call::StickyClients
+        | Call::ForgetStickyClients
+        | Call::ForgetStickyClient
+        | Call::ForgetStickyTargets
         | Call::Plan
         | Call::Rules
         | Call::ValidateRules
