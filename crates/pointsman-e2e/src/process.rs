@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::Switch;
+use crate::{Switch, until};
 
 impl Switch {
     /// Bytes of memory that are resident now.
@@ -72,6 +72,28 @@ impl Switch {
             limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("as in proc(5)");
         let soft = words.split_whitespace().next().expect("as in proc(5)");
         soft.parse().unwrap_or(u64::MAX)
+    }
+
+    /// How many event-loop threads it has: those that serve, and those that have connections left.
+    ///
+    /// # Panics
+    /// When it is gone.
+    #[must_use]
+    pub fn event_loops(&self) -> usize {
+        let is_event_loop = |task: &std::fs::DirEntry| {
+            let name = std::fs::read_to_string(task.path().join("comm"));
+            name.is_ok_and(|name| name.starts_with("shard-"))
+        };
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
+        tasks.flatten().filter(is_event_loop).count()
+    }
+
+    /// Waits until it has so many.
+    ///
+    /// # Panics
+    /// When that does not come.
+    pub fn wait_for_threads(&self, count: usize) {
+        until(&format!("{count} threads"), || (self.event_loops() == count).then_some(()));
     }
 
     /// Clock ticks of a processor that it has used, all threads together.

@@ -19,7 +19,7 @@ const STEPS_A_THREAD: u64 = 32;
 pub struct Budget {
     bytes_max: AtomicU64,
     booked_bytes: Booked,
-    step_bytes: u64,
+    step_bytes: AtomicU64,
     shortages: AtomicU64,
 }
 
@@ -32,11 +32,10 @@ struct Booked(AtomicU64);
 impl Budget {
     /// A budget of `bytes_max` for so many threads.
     pub fn new(bytes_max: u64, threads: usize) -> Budget {
-        let step_bytes = bytes_max / (STEPS_A_THREAD * threads.max(1) as u64);
         Budget {
             bytes_max: AtomicU64::new(bytes_max),
             booked_bytes: Booked(AtomicU64::new(0)),
-            step_bytes: step_bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX),
+            step_bytes: AtomicU64::new(step_bytes(bytes_max, threads)),
             shortages: AtomicU64::new(0),
         }
     }
@@ -44,6 +43,11 @@ impl Budget {
     /// Sets another maximum. What is booked beyond it stays booked until it is given back.
     pub fn set_bytes_max(&self, bytes_max: u64) {
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
+    }
+
+    /// Has so many threads from now on.
+    pub fn set_threads(&self, threads: usize) {
+        self.step_bytes.store(step_bytes(self.bytes_max(), threads), Ordering::Relaxed);
     }
 
     /// How many bytes there are in all.
@@ -61,6 +65,10 @@ impl Budget {
         self.shortages.load(Ordering::Relaxed)
     }
 
+    fn step_bytes(&self) -> u64 {
+        self.step_bytes.load(Ordering::Relaxed)
+    }
+
     /// Books `bytes`, unless there are fewer left.
     fn book(&self, bytes: u64) -> bool {
         let max = self.bytes_max();
@@ -71,6 +79,12 @@ impl Budget {
     fn give_back(&self, bytes: u64) {
         self.booked_bytes.0.fetch_sub(bytes, Ordering::Relaxed);
     }
+}
+
+/// What a thread books at a time.
+fn step_bytes(bytes_max: u64, threads: usize) -> u64 {
+    let step_bytes = bytes_max / (STEPS_A_THREAD * threads.max(1) as u64);
+    step_bytes.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX)
 }
 
 /// What is kept for later and can be given up.
@@ -138,7 +152,7 @@ impl Account {
             return;
         }
         let free = free_bytes.get();
-        let left = free % budget.step_bytes;
+        let left = free % budget.step_bytes();
         budget.give_back(free - left);
         free_bytes.set(left);
     }
@@ -175,10 +189,11 @@ impl Account {
         let Ledger { budget, free_bytes, .. } = &*self.0;
         let free = free_bytes.get() + bytes;
         free_bytes.set(free);
-        if free > 2 * budget.step_bytes {
+        let step_bytes = budget.step_bytes();
+        if free > 2 * step_bytes {
             // One step stays: who takes and puts back by turns must not come to the budget each time.
-            budget.give_back(free - budget.step_bytes);
-            free_bytes.set(budget.step_bytes);
+            budget.give_back(free - step_bytes);
+            free_bytes.set(step_bytes);
         }
     }
 
@@ -186,7 +201,7 @@ impl Account {
     fn take_from_budget(&self, bytes: u64) -> bool {
         let Ledger { budget, free_bytes, .. } = &*self.0;
         let missing = bytes - free_bytes.get();
-        let steps = missing.div_ceil(budget.step_bytes).saturating_mul(budget.step_bytes);
+        let steps = missing.div_ceil(budget.step_bytes()).saturating_mul(budget.step_bytes());
         for booked in [steps, missing] {
             if budget.book(booked) {
                 free_bytes.set(free_bytes.get() + booked - bytes);

@@ -27,8 +27,8 @@ pub use clock::Clock;
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{
-    Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_path, bound_to,
-    is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,
+    Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_beside, bind_path,
+    bound_to, is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,
 };
 pub use proxy_protocol::{Claim, HEADER_BYTES_MAX, Header, HeaderFault, parse_header, read_header};
 pub use proxy_protocol::{TlsClaim, TlsSession, write_header_v1, write_header_v2, write_local_header_v2};

@@ -16,7 +16,7 @@ use crate::Tcp;
 use crate::event_loop::{register, register_shared};
 use crate::reactor::{Source, Writing};
 
-pub use adopt::{adopt, bound_to, is_bound_to, is_bound_to_path, is_shared};
+pub use adopt::{adopt, bind_beside, bound_to, is_bound_to, is_bound_to_path, is_shared};
 pub use unix::{PATH_BYTES_MAX, SocketFile, bind_path, is_path_free};
 
 /// Connections that may wait to be accepted, a socket. The kernel cuts it to `net.core.somaxconn`.

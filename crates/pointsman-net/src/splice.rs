@@ -22,7 +22,7 @@ pub struct Pipes(Rc<Shelf>);
 struct Shelf {
     pipes: RefCell<Vec<Ends>>,
     open: Cell<u32>,
-    open_max: u32,
+    open_max: Cell<u32>,
     /// The fewest that lay here since [`Pipes::close_unused`] last looked.
     unused: Cell<usize>,
 }
@@ -48,9 +48,14 @@ impl Pipes {
         Pipes(Rc::new(Shelf {
             pipes: RefCell::default(),
             open: Cell::new(0),
-            open_max,
+            open_max: Cell::new(open_max),
             unused: Cell::new(0),
         }))
+    }
+
+    /// From now on at most so many; those that are there stay.
+    pub fn set_open_max(&self, open_max: u32) {
+        self.0.open_max.set(open_max);
     }
 
     /// An empty pipe, if there is one to be had: one that is kept, or a new one where `may_open` says that there
@@ -63,7 +68,7 @@ impl Pipes {
         drop(pipes);
         let ends = match shelved {
             Some(ends) => ends,
-            None if shelf.open.get() < shelf.open_max && may_open() => {
+            None if shelf.open.get() < shelf.open_max.get() && may_open() => {
                 let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC).ok()?;
                 shelf.open.set(shelf.open.get() + 1);
                 // A smaller one serves too.

@@ -96,7 +96,7 @@ pub(crate) fn open(shard: &Rc<Shard>, socket: SocketId, tcp: Tcp) {
     let Some((id, listener, live)) = local.live.listener_of(socket) else { return };
     // A peer that is gone already has no address left.
     let (Ok(src), Ok(dst)) = (tcp.peer(), tcp.local()) else { return };
-    let connections_max = local.live.plan.connections_max.unwrap_or(shard.shared.connections_max);
+    let connections_max = local.live.plan.connections_max.unwrap_or_else(|| shard.shared.connections_max());
     let admitted = OpenConnection::admit(shard, listener, &live.state, connections_max, src);
     let counted = match admitted {
         // Only where the operator wants more connections than there are surely descriptors for.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointsman_telemetry::{Counter, OwnLines};
+use pointsman_telemetry::{ByThread, Counter, OwnLines};
 
 /// So many counters fill the lines of a thread.
 const PLACES: usize = 16;
@@ -14,8 +14,7 @@ type Row = OwnLines<[Counter; PLACES]>;
 /// The load of one server, as all threads together make it.
 #[derive(Debug)]
 pub(crate) struct ServerLoad {
-    /// One a thread.
-    rows: Arc<[Arc<Row>]>,
+    rows: Arc<ByThread<Arc<Row>>>,
     place: usize,
 }
 
@@ -30,7 +29,7 @@ pub(crate) struct OwnLoad {
 impl OwnLoad {
     /// For the thread of that number, and for no other: each row has one writer.
     pub(crate) fn new(load: Arc<ServerLoad>, thread: usize) -> OwnLoad {
-        let (row, place) = (load.rows[thread].clone(), load.place);
+        let (row, place) = (load.rows.of(thread).clone(), load.place);
         OwnLoad { load, row, place }
     }
 
@@ -63,19 +62,21 @@ impl ServerLoad {
 /// Gives servers their places.
 #[derive(Debug)]
 pub(crate) struct Places {
-    rows: Arc<[Arc<Row>]>,
+    rows: Arc<ByThread<Arc<Row>>>,
+    threads: usize,
     taken: usize,
 }
 
 impl Places {
+    /// For so many threads, to begin with.
     pub(crate) fn new(threads: usize) -> Places {
-        Places { rows: (0..threads).map(|_| Arc::default()).collect(), taken: 0 }
+        Places { rows: Arc::new(ByThread::new(threads)), threads, taken: 0 }
     }
 
     /// The load of a server that has none yet. No place is given twice: some request may still hold it.
     pub(crate) fn next(&mut self) -> ServerLoad {
         if self.taken == PLACES {
-            *self = Places::new(self.rows.len());
+            *self = Places::new(self.threads);
         }
         let place = self.taken;
         self.taken += 1;
@@ -89,7 +90,8 @@ mod tests {
 
     #[test]
     fn each_server_has_what_all_threads_have_begun_and_not_ended() {
-        let mut places = Places::new(3);
+        // One of the threads was not reckoned with.
+        let mut places = Places::new(2);
         let loads: Vec<_> = (0..PLACES * 2 + 1).map(|_| Arc::new(places.next())).collect();
         std::thread::scope(|scope| {
             for thread in 0..3 {

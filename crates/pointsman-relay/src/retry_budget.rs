@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pointsman_balance::{RETRY_WINDOW_S, RetryBudget, SecondCount};
 use pointsman_config::PoolLimits;
 use pointsman_net::Clock;
-use pointsman_telemetry::OwnLines;
+use pointsman_telemetry::{ByThread, OwnLines};
 
 use crate::pool_state::PoolState;
 
@@ -19,8 +19,7 @@ type Window = OwnLines<[AtomicU64; RETRY_WINDOW_S]>;
 /// What was counted of a pool.
 #[derive(Debug)]
 pub(crate) struct RetryCounts {
-    /// One a thread.
-    requests: Box<[Window]>,
+    requests: ByThread<Window>,
     retries: Window,
 }
 
@@ -33,11 +32,9 @@ pub(crate) struct Retries {
 }
 
 impl RetryCounts {
+    /// For so many threads, to begin with.
     pub(crate) fn new(threads: usize) -> RetryCounts {
-        RetryCounts {
-            requests: (0..threads).map(|_| Window::default()).collect(),
-            retries: Window::default(),
-        }
+        RetryCounts { requests: ByThread::new(threads), retries: Window::default() }
     }
 }
 
@@ -53,7 +50,7 @@ impl Retries {
     #[inline]
     pub(crate) fn asked(&self, clock: Clock) {
         let now_s = seconds(clock);
-        let word = &self.pool.retries.requests[self.thread][SecondCount::place(now_s)];
+        let word = &self.pool.retries.requests.of(self.thread)[SecondCount::place(now_s)];
         let count = SecondCount::from_bits(word.load(Ordering::Relaxed));
         word.store(count.with_one(now_s).bits(), Ordering::Relaxed);
     }

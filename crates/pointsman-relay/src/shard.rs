@@ -4,149 +4,33 @@ use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use pointsman_balance::{ClientIds, StickyTable};
-use pointsman_config::Plan;
+use pointsman_balance::ClientIds;
 use pointsman_http::{PLAIN_TEXT_LINE, RequestHead, ResponseHead};
-use pointsman_net::{Budget, Clock, EventLoop, Pipes, SocketReceiver, Timers};
+use pointsman_net::{Clock, EventLoop, Pipes, SocketReceiver, Timers};
 use pointsman_rules::Truths;
-use pointsman_telemetry::{DateLine, OwnLines, Recorder, WallBase};
+use pointsman_telemetry::{DateLine, Recorder, WallBase};
 use pointsman_upstream::{IdleConnections, Multiplexed, Owner};
 
 use crate::accept::Accepting;
 use crate::chance::Chance;
 use crate::facts::SpareFacts;
-use crate::hand_over::{HandOver, StreamCounts};
-use crate::live::{Live, SocketId};
+use crate::hand_over::HandOver;
+use crate::live::SocketId;
 use crate::local::Local;
 use crate::memory::Buffers;
 use crate::reach::CountedIdle;
-use crate::shortage::{Lack, LastDescriptors, ShortageCounts, Use};
-use crate::sticky_clients::make_room;
-use crate::turn::{HoldQueue, Turns};
+use crate::shared::{Ending, Inbox, Shared};
+use crate::shortage::{Lack, LastDescriptors, Use};
+use crate::turn::HoldQueue;
 
 /// Ticks of 25 ms between two sweeps of idle connections.
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
 /// Ticks that servers have at the end to take the last word of HTTP/2.
 const TICKS_LEAVING_MAX: u32 = 8;
-
-/// What all threads share: the live plan, and what the control thread asks of each.
-///
-/// Every request reads some of it, and none writes here. What connections write has lines of its own.
-pub(crate) struct Shared {
-    generation: AtomicU64,
-    live: Mutex<Arc<Live>>,
-    pub(crate) draining: AtomicBool,
-    /// Another process accepts on the sockets: set before the switch drains.
-    pub(crate) handed_on: AtomicBool,
-    /// The drain is over, whatever is still open.
-    pub(crate) stopping: AtomicBool,
-    /// Open client connections.
-    pub(crate) open: OwnLines<AtomicUsize>,
-    /// How many there may be where the plan does not say.
-    pub(crate) connections_max: u32,
-    pub(crate) shortages: OwnLines<ShortageCounts>,
-    /// The memory that clients may take.
-    pub(crate) budget: Arc<Budget>,
-    /// What bodies that are held may take of it.
-    pub(crate) holds: Arc<Budget>,
-    /// And which of them goes on where that is used up.
-    turns: Arc<Turns>,
-    /// Open streams of HTTP/2.
-    pub(crate) streams: StreamCounts,
-    /// Where sticky clients are; made once some rule is sticky.
-    pub(crate) sticky_clients: OnceLock<StickyTable>,
-    /// The targets of clients that stay with them; made once some listener keeps clients so.
-    pub(crate) sticky_targets: OnceLock<StickyTable>,
-}
-
-impl Shared {
-    pub(crate) fn new(live: Arc<Live>, connections_max: u32, budget: Budget, threads: usize) -> Shared {
-        let holds = Budget::new(live.plan.hold_total_bytes_max, threads);
-        let sticky_clients = OnceLock::new();
-        let sticky_targets = OnceLock::new();
-        make_room(&sticky_clients, &sticky_targets, &live.plan);
-        Shared {
-            generation: AtomicU64::new(1),
-            live: Mutex::new(live),
-            draining: AtomicBool::new(false),
-            handed_on: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            open: OwnLines::default(),
-            connections_max,
-            shortages: OwnLines::default(),
-            budget: Arc::new(budget),
-            holds: Arc::new(holds),
-            turns: Arc::default(),
-            streams: StreamCounts::new(threads),
-            sticky_clients,
-            sticky_targets,
-        }
-    }
-
-    /// Readies what is beside the plans for one that is to come.
-    pub(crate) fn prepare(&self, plan: &Plan) {
-        make_room(&self.sticky_clients, &self.sticky_targets, plan);
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn live(&self) -> Arc<Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Puts `live` in the place of the last generation, which is handed back.
-    pub(crate) fn publish(&self, live: Arc<Live>) -> Arc<Live> {
-        let mut current = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let previous = std::mem::replace(&mut *current, live);
-        self.generation.fetch_add(1, Ordering::Release);
-        previous
-    }
-}
-
-/// What the control thread asks of one thread, which looks once a tick. Sockets to accept on come by a channel of
-/// their own; here it says that some are there.
-#[derive(Default)]
-pub(crate) struct Inbox {
-    waiting: AtomicBool,
-    closes: Mutex<Vec<SocketId>>,
-    missed: Mutex<Vec<SocketId>>,
-}
-
-impl Inbox {
-    /// Sockets were sent: accept on them.
-    pub(crate) fn sockets_sent(&self) {
-        self.waiting.store(true, Ordering::Release);
-    }
-
-    /// Close that socket, which was sent before this or never; its connections go on.
-    pub(crate) fn close(&self, socket: SocketId) {
-        self.closes.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
-        self.waiting.store(true, Ordering::Release);
-    }
-
-    /// Sockets that the thread had no room for. They are to be sent again.
-    pub(crate) fn take_missed(&self) -> Vec<SocketId> {
-        std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn miss(&self, socket: SocketId) {
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
-    }
-
-    /// What is to be closed, once whatever was sent has been received.
-    fn take(&self) -> Option<Vec<SocketId>> {
-        if !self.waiting.swap(false, Ordering::Acquire) {
-            return None;
-        }
-        Some(std::mem::take(&mut *self.closes.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
-}
 
 /// One thread of the switch.
 pub(crate) struct Shard {
@@ -169,10 +53,9 @@ pub(crate) struct Shard {
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
-    pub(crate) last_descriptors: LastDescriptors,
     /// Whether no other thread uses its descriptors.
     pub(crate) has_own_table: bool,
-    /// None where there are too few threads for it.
+    /// None where other threads cannot reach it.
     pub(crate) hand_over: Option<HandOver>,
     /// The shortages that it could help in, as far as it has.
     pub(crate) shortages_heard: Cell<u64>,
@@ -197,6 +80,8 @@ pub(crate) struct Shard {
     ends_tunnels: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
+    /// Other threads are to serve, and this one ends with its last connection.
+    is_dismissed: Cell<bool>,
 }
 
 /// Reused by every head that this thread parses; nobody holds it across a wait.
@@ -215,15 +100,9 @@ pub(crate) struct ShardStart {
     pub(crate) shared: Arc<Shared>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) thread: usize,
-    /// How many there are.
-    pub(crate) threads: usize,
-    /// How many descriptors a table may have; `None`: no limit.
-    pub(crate) descriptors_max: Option<u64>,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
     pub(crate) client_ids: ClientIds,
-    pub(crate) idle_connections_max: u32,
-    pub(crate) splice_pipes_max: u32,
     pub(crate) seed: u64,
 }
 
@@ -254,9 +133,6 @@ pub(crate) fn run(equipment: Equipment, start: ShardStart) {
 impl Shard {
     fn new(start: ShardStart, hand_over: Option<HandOver>, has_own_table: bool) -> Shard {
         let seen = start.shared.generation();
-        let sharers = if has_own_table { 1 } else { start.threads };
-        let last_descriptors =
-            LastDescriptors::new(start.descriptors_max, start.shared.connections_max, sharers);
         let local = Local::new(start.shared.live(), start.thread, None);
         let buffers = Buffers::new(start.shared.budget.clone(), start.shared.holds.clone());
         let hold_queue = HoldQueue::new(start.shared.turns.clone());
@@ -268,15 +144,15 @@ impl Shard {
             date: DateLine::at(start.clock.unix_us()),
             buffers,
             hold_queue,
-            pipes: Pipes::new(start.splice_pipes_max),
-            idle: IdleConnections::new(start.idle_connections_max),
+            // The first tick says how many.
+            pipes: Pipes::new(0),
+            idle: IdleConnections::new(0),
             multiplexed: Multiplexed::default(),
             recorder: Rc::new(start.recorder),
             spare_facts: SpareFacts::default(),
             client_ids: RefCell::new(start.client_ids),
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
-            last_descriptors,
             hand_over,
             has_own_table,
             shortages_heard: Cell::new(0),
@@ -293,7 +169,22 @@ impl Shard {
             tunnels_until_us: Cell::new(None),
             ends_tunnels: Cell::new(false),
             listener_left: Cell::new(false),
+            is_dismissed: Cell::new(false),
         }
+    }
+
+    /// Takes this thread's share of what the process may have.
+    fn share(&self, local: &Local) {
+        let threads = self.shared.threads();
+        let plan = &local.live.plan;
+        self.idle.set_count_max(plan.upstream_idle_connections_max / threads as u32);
+        self.pipes.set_open_max(share(plan.splice_pipes_max, threads, self.thread));
+    }
+
+    /// What is kept of the descriptors of this thread's table.
+    pub(crate) fn last_descriptors(&self) -> LastDescriptors {
+        let sharers = if self.has_own_table { 1 } else { self.shared.threads() };
+        LastDescriptors::new(self.shared.descriptors_max, self.shared.connections_max(), sharers)
     }
 
     /// The live plan, refreshed when its generation has moved.
@@ -312,13 +203,20 @@ impl Shard {
 
     /// Whether connections are to end after what they are doing now.
     pub(crate) fn is_draining(&self) -> bool {
-        self.shared.draining.load(Ordering::Relaxed)
+        self.shared.draining.load(Ordering::Relaxed) || self.is_dismissed.get()
     }
 
     /// Whether a connection that is to end may still ask once, as long as it does: the sockets are another process'
-    /// now, and nobody waits for this one to be gone.
+    /// now, or other threads', and nobody waits for this one to be gone.
     pub(crate) fn lingers(&self) -> bool {
-        self.shared.handed_on.load(Ordering::Relaxed) && !self.ends_idle.get()
+        self.is_handed_on() && !self.ends_idle.get()
+    }
+
+    fn is_handed_on(&self) -> bool {
+        match self.shared.draining.load(Ordering::Acquire) {
+            true => self.shared.handed_on.load(Ordering::Relaxed),
+            false => self.is_dismissed.get(),
+        }
     }
 
     /// Whether the drain is over, and what is still open is cut.
@@ -345,7 +243,7 @@ impl Shard {
 
     /// Lets silent connections end: at once, or when they have had their time.
     fn end_idle(&self, idle_ms: u64) {
-        if self.shared.handed_on.load(Ordering::Relaxed) {
+        if self.is_handed_on() {
             let now_us = self.clock.now_us();
             let until_us = self.idle_until_us.get().unwrap_or_else(|| {
                 // Those of HTTP/2 tell their clients now that they end.
@@ -399,6 +297,7 @@ impl Shard {
 
     fn tick(self: &Rc<Self>, inbox: &Inbox, sockets: &SocketReceiver) -> ControlFlow<()> {
         let local = self.local();
+        self.share(&local);
         self.obey(inbox, sockets);
         self.date.set_time(self.clock.unix_us());
         self.recorder.flush();
@@ -419,24 +318,25 @@ impl Shard {
             self.timers.end_idle_waits();
         }
         // Whatever was said before it is heard with it.
-        if !self.shared.draining.load(Ordering::Acquire) {
+        let is_over = self.shared.draining.load(Ordering::Acquire);
+        self.is_dismissed.set(inbox.is_dismissed());
+        if !is_over && !self.is_dismissed.get() {
             return ControlFlow::Continue(());
         }
         let leave = if self.lingers() { Accepting::leave } else { Accepting::close };
         self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| leave(accepting, self));
-        let has_all = self.hand_over.as_ref().is_none_or(|hand_over| hand_over.end(self));
+        self.hand_over.iter().for_each(|hand_over| hand_over.end(self));
         self.end_idle(local.live.plan.upgrade_idle_ms());
-        self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
+        // Nobody waits for a thread that is dismissed.
+        if is_over {
+            self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
+        }
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);
         if self.is_stopping() {
             self.timers.wake_all();
         }
-        if has_cut || (has_all && Rc::strong_count(self) == 1) {
-            self.leave_servers()
-        } else {
-            ControlFlow::Continue(())
-        }
+        if has_cut || Rc::strong_count(self) == 1 { self.leave_servers() } else { ControlFlow::Continue(()) }
     }
 
     /// Ends connections of HTTP/2 to servers, which are told so before the thread ends, as far as they listen.
@@ -466,10 +366,20 @@ impl Shard {
                 }
             }
         }
-        for socket in closes {
+        for (socket, ending) in closes {
             while let Some(at) = all.iter().position(|(number, _)| *number == socket) {
-                all.swap_remove(at).1.close(self);
+                let (_, accepting) = all.swap_remove(at);
+                match ending {
+                    Ending::Closed => accepting.close(self),
+                    Ending::Left => accepting.leave(self),
+                }
             }
         }
     }
+}
+
+/// A thread's share of what the process may have.
+fn share(all: u32, threads: usize, thread: usize) -> u32 {
+    let (each, over) = (all as usize / threads, all as usize % threads);
+    (each + usize::from(thread < over)) as u32
 }

@@ -161,7 +161,7 @@ impl Shard {
 
     /// Whether there is no descriptor left for this.
     pub(crate) fn is_short(&self, whom: Use) -> bool {
-        self.last_descriptors.are_reached(self.shared.open.load(Ordering::Relaxed), whom)
+        self.last_descriptors().are_reached(self.shared.open.load(Ordering::Relaxed), whom)
     }
 
     /// Takes note of a shortage and closes kept pipes and the connections to servers that have been idle longest:

@@ -5,17 +5,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
-use pointsman_balance::ClientIds;
 use pointsman_config::{Bind, Plan};
-use pointsman_net::{Budget, Clock, SocketSender};
-use pointsman_telemetry::{Metrics, Sinks, WallBase};
+use pointsman_net::{Budget, Clock};
+use pointsman_telemetry::{Metrics, Sinks};
 
-use crate::live::{Live, Registry, SocketId};
+use crate::crew::{Crew, Kit, seed};
+use crate::live::{Live, Registry};
 use crate::prober::{HealthChange, HealthNews, Prober};
 use crate::servers::ByHand;
-use crate::shard::{Inbox, ShardStart, Shared};
+use crate::shared::{Capacity, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Inherited, SocketLabel, Sockets};
 use crate::sticky_clients::look_again;
@@ -35,11 +34,8 @@ pub struct Start {
     pub client_id_key: [u8; 16],
     /// How many descriptors a table of them may have; `None`: no limit.
     pub descriptors_max: Option<u64>,
-    /// How many connections of clients they are enough for: as many there may be where the plan names no
-    /// limit.
-    pub connections_max: u32,
-    /// How many bytes of memory clients may take where the plan does not say.
-    pub buffer_bytes_max: u64,
+    /// What those threads may take.
+    pub capacity: Capacity,
     /// Listening sockets that are open already. What no listener takes of them is closed.
     pub inherited: Inherited,
     /// What holds of servers from the first request on.
@@ -54,21 +50,10 @@ pub struct Switch {
     /// The live generation. To look at it where it is shared would write to what requests read.
     pub(crate) live: Arc<Live>,
     pub(crate) registry: Registry,
-    threads: Vec<Thread>,
+    crew: Crew,
     sockets: Sockets,
-    /// Sockets that a thread is still to be sent.
-    unsent: Vec<(usize, SocketId)>,
     /// Generations that some thread may still hold. They are freed here, never on a thread.
     retired: Vec<Arc<Live>>,
-    /// The budget where the plan does not say.
-    buffer_bytes_max: u64,
-}
-
-/// A thread, and the ways to it.
-struct Thread {
-    handle: JoinHandle<()>,
-    inbox: Arc<Inbox>,
-    sockets: SocketSender,
 }
 
 /// An address that is listened on.
@@ -120,79 +105,59 @@ impl Switch {
     /// The first address that cannot be listened on, or what the system refuses; nothing is left behind.
     pub fn start(plan: Plan, mut start: Start) -> Result<Switch, StartFault> {
         let clock = Clock::start();
-        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, start.threads.count());
+        let threads = start.capacity.threads;
+        let mut registry = Registry::new(start.metrics.clone(), start.sticky_key, threads);
         let mut live = registry.attach(plan, 0);
         start.by_hand.iter().for_each(|set| set.set(&live));
         let mut sockets = Sockets::default();
-        let threads = start.threads.count();
-        let opened = sockets.open(&live, threads, &mut start.inherited).map_err(StartFault::Bind)?;
+        sockets.open(&live, threads, &mut start.inherited).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
-        let buffer_bytes_max = live.plan.buffer_bytes_max.unwrap_or(start.buffer_bytes_max);
-        let budget = Budget::new(buffer_bytes_max, start.threads.count());
         let live = Arc::new(live);
-        let shared = Shared::new(live.clone(), start.connections_max, budget, start.threads.count());
+        let shared = Arc::new(Shared::new(live.clone(), start.descriptors_max, start.capacity));
+        let kit = Kit {
+            shared: shared.clone(),
+            metrics: start.metrics,
+            sinks: start.sinks,
+            clock,
+            client_id_key: start.client_id_key,
+            shares_table: !live.plan.own_descriptor_tables || start.threads.table_refusal().is_some(),
+        };
         let mut switch = Switch {
-            shared: Arc::new(shared),
+            shared,
             clock,
             prober: Prober::new(clock, seed(start.client_id_key, u64::MAX - 1)),
             live,
             registry,
-            threads: Vec::new(),
+            crew: Crew::new(kit),
             sockets,
-            unsent: Vec::new(),
             retired: Vec::new(),
-            buffer_bytes_max: start.buffer_bytes_max,
         };
-        switch.set_to_work(start).map_err(StartFault::Thread)?;
+        switch.crew.set_to_work(start.threads).map_err(StartFault::Thread)?;
         switch.prober.watch(&switch.live);
         switch.prober.begin().map_err(StartFault::Thread)?;
         // Last of all: what is accepted is served.
-        switch.accept_on(&opened);
+        switch.share_out();
         Ok(switch)
     }
 
-    fn set_to_work(&mut self, start: Start) -> io::Result<()> {
-        let clock = self.clock;
-        let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
-        let threads = start.threads.count();
-        let idle_connections_max = self.with_plan(|plan| plan.upstream_idle_connections_max) / threads as u32;
-        let pipes_max = self.with_plan(|plan| plan.splice_pipes_max);
-        for (thread, waiting) in start.threads.into_waiting().into_iter().enumerate() {
-            let inbox = Arc::new(Inbox::default());
-            let Some(recorder) = start.metrics.recorder(&start.sinks, base) else {
-                return Err(io::Error::other("the metrics were made for fewer threads"));
-            };
-            let shard = ShardStart {
-                shared: self.shared.clone(),
-                inbox: inbox.clone(),
-                thread,
-                threads,
-                descriptors_max: start.descriptors_max,
-                recorder,
-                clock,
-                client_ids: ClientIds::new(start.client_id_key, thread as u64),
-                idle_connections_max,
-                splice_pipes_max: share(pipes_max, threads, thread),
-                seed: seed(start.client_id_key, thread as u64),
-            };
-            waiting.work.send(shard).map_err(|_| io::Error::other("it has ended"))?;
-            self.threads.push(Thread { handle: waiting.thread, inbox, sockets: waiting.sockets });
-        }
-        Ok(())
-    }
-
-    /// Puts a new plan in the place of the live one. Open connections go on.
+    /// Puts a new plan in the place of the live one, and serves with so many threads. Open connections go on, also those
+    /// of threads that are too many: such a thread leaves its sockets to others, with whoever waits there, and ends with
+    /// its last connection.
     ///
     /// # Errors
-    /// The first new address that cannot be listened on; nothing has changed then.
-    pub fn publish(&mut self, plan: Plan) -> Result<u64, BindFault> {
+    /// The first new address that cannot be listened on, or a thread that is not to be had; nothing has changed then.
+    pub fn publish(&mut self, plan: Plan, capacity: Capacity) -> Result<u64, StartFault> {
+        let waiting = self.crew.start_missing(capacity.threads).map_err(StartFault::Thread)?;
         let mut live = self.registry.attach(plan, self.now_us());
-        let opened = self.sockets.open(&live, self.threads.len(), &mut Inherited::default())?;
+        let before = self.crew.team().len();
+        let begun = self.crew.set_to_work(waiting).map_err(StartFault::Thread);
+        let mut open = |()| self.sockets.open(&live, capacity.threads, &mut Inherited::default());
+        begun.and_then(|begun| open(begun).map_err(StartFault::Bind)).inspect_err(|_| {
+            self.crew.dismiss_all_but(before);
+        })?;
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
-        self.shared.prepare(&live.plan);
-        self.shared.budget.set_bytes_max(live.plan.buffer_bytes_max.unwrap_or(self.buffer_bytes_max));
-        self.shared.holds.set_bytes_max(live.plan.hold_total_bytes_max);
+        self.shared.prepare(&live.plan, capacity);
         self.live = Arc::new(live);
         let previous = self.shared.publish(self.live.clone());
         if let Some(clients) = self.shared.sticky_clients.get() {
@@ -200,42 +165,33 @@ impl Switch {
         }
         self.retired.push(previous);
         self.prober.watch(&self.live);
-        self.accept_on(&opened);
-        for socket in gone {
-            self.threads.iter().for_each(|thread| thread.inbox.close(socket));
-        }
+        self.crew.dismiss_all_but(capacity.threads);
+        self.share_out();
+        self.crew.close(&gone);
         Ok(self.shared.generation())
     }
 
-    fn accept_on(&mut self, opened: &[SocketId]) {
-        let threads = 0..self.threads.len();
-        self.unsent
-            .extend(opened.iter().flat_map(|&socket| threads.clone().map(move |thread| (thread, socket))));
-        self.send_sockets();
+    /// Lets the threads accept on what is theirs.
+    fn share_out(&mut self) {
+        let moves = self.sockets.share_out(&self.crew.team());
+        self.crew.obey(&moves, &self.sockets);
     }
 
-    /// Sends the threads what they are to accept on. Meanwhile clients wait in the kernel's queue.
-    fn send_sockets(&mut self) {
-        let Switch { threads, sockets, unsent, .. } = self;
-        for (number, thread) in threads.iter().enumerate() {
-            unsent.extend(thread.inbox.take_missed().into_iter().map(|socket| (number, socket)));
-        }
-        unsent.retain(|&(number, socket)| {
-            // Closed meanwhile.
-            let Some(ours) = sockets.of_thread(socket, number) else { return false };
-            let thread = &threads[number];
-            let is_sent = thread.sockets.send(socket.0, ours).is_ok();
-            if is_sent {
-                thread.inbox.sockets_sent();
-            }
-            !is_sent
-        });
+    /// Whether threads have descriptor tables of their own, but for those that a new plan has added.
+    pub fn has_own_tables(&self) -> bool {
+        !self.crew.shares_table()
+    }
+
+    /// How many threads serve.
+    pub fn threads(&self) -> usize {
+        self.shared.threads()
     }
 
     /// Frees the generations that no thread holds any more, and sends what could not be sent before. Call it now
     /// and then.
     pub fn clear_up(&mut self) {
-        self.send_sockets();
+        self.crew.send_sockets(&self.sockets);
+        self.crew.forget_ended();
         // What cannot begin now may at the next call.
         let (Ok(()) | Err(_)) = self.prober.begin();
         let before = self.retired.len();
@@ -325,7 +281,7 @@ impl Switch {
     }
 
     /// Each socket that is listened on, for another process to accept on.
-    pub fn listening_sockets(&self) -> Vec<(SocketLabel, &[OwnedFd])> {
+    pub fn listening_sockets(&self) -> Vec<(SocketLabel, Vec<&OwnedFd>)> {
         self.sockets.labelled(&self.live)
     }
 
@@ -345,18 +301,6 @@ impl Switch {
 
     /// Whether every thread has ended, which is so once nothing is open after [`Switch::drain`].
     pub fn has_ended(&self) -> bool {
-        self.threads.iter().all(|thread| thread.handle.is_finished())
+        self.crew.has_ended()
     }
-}
-
-/// A thread's share of what the process may have.
-fn share(all: u32, threads: usize, thread: usize) -> u32 {
-    let (each, over) = (all as usize / threads, all as usize % threads);
-    (each + usize::from(thread < over)) as u32
-}
-
-/// Where a thread's choices by chance begin.
-fn seed(key: [u8; 16], thread: u64) -> u64 {
-    let [low @ .., _, _, _, _, _, _, _, _] = key;
-    u64::from_le_bytes(low).wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(thread + 1))
 }

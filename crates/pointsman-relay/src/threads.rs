@@ -9,7 +9,7 @@ use pointsman_net::{
     Arrivals, EventLoop, SocketReceiver, SocketSender, own_descriptor_table, socket_channel,
 };
 
-use crate::hand_over::{HANDS_OVER_MIN, HandOver};
+use crate::hand_over::HandOver;
 use crate::shard::{Equipment, ShardStart, run};
 
 /// Threads that wait for a switch. They end when they are dropped.
@@ -22,9 +22,12 @@ pub struct Threads {
 /// A thread that waits for its work.
 #[derive(Debug)]
 pub(crate) struct Waiting {
+    pub(crate) number: usize,
     pub(crate) thread: JoinHandle<()>,
     pub(crate) work: mpsc::Sender<ShardStart>,
     pub(crate) sockets: SocketSender,
+    /// By which other threads hand connections over to it, where they can.
+    pub(crate) way: Option<SocketSender>,
 }
 
 impl Threads {
@@ -35,21 +38,37 @@ impl Threads {
     /// # Errors
     /// When the system gives no thread or event loop.
     pub fn start(count: usize, own_tables: bool) -> io::Result<Threads> {
-        let mut threads = Threads { all: Vec::with_capacity(count), refusal: None };
-        let (ways, arrivals): (Vec<_>, Vec<_>) = ways(count)?.into_iter().unzip();
-        let (ways, arrivals) = (Arc::new(ways), Arc::new(arrivals));
-        for number in 0..count {
+        // All ways first: so each is open under the same number in every table.
+        let ways = (0..count).map(|_| socket_channel().map(Some)).collect::<io::Result<_>>()?;
+        Threads::start_numbered((0..count).collect(), ways, own_tables)
+    }
+
+    /// Starts others beside those that serve already. They share the caller's descriptor table. `takes_over`: whether
+    /// those that serve share it, too, and so can hand connections over.
+    ///
+    /// # Errors
+    /// As [`Threads::start`].
+    pub(crate) fn start_more(numbers: Vec<usize>, takes_over: bool) -> io::Result<Threads> {
+        let way = |_| takes_over.then(socket_channel).transpose();
+        let ways = numbers.iter().map(way).collect::<io::Result<_>>()?;
+        Threads::start_numbered(numbers, ways, false)
+    }
+
+    fn start_numbered(
+        numbers: Vec<usize>,
+        ways: Vec<Option<(SocketSender, SocketReceiver)>>,
+        own_tables: bool,
+    ) -> io::Result<Threads> {
+        let mut threads = Threads { all: Vec::with_capacity(numbers.len()), refusal: None };
+        for (number, way) in numbers.into_iter().zip(ways) {
+            let (way, arrivals) = way.unzip();
+            let arrivals = arrivals.map(Arc::new);
             let (sockets, receiver) = socket_channel()?;
             let receiver = Arc::new(receiver);
             let (work, works) = mpsc::channel();
             let (ready, is_ready) = mpsc::channel();
-            let theirs = Theirs {
-                number,
-                own_table: own_tables,
-                receiver: receiver.clone(),
-                ways: ways.clone(),
-                arrivals: arrivals.clone(),
-            };
+            let theirs =
+                Theirs { own_table: own_tables, receiver: receiver.clone(), arrivals: arrivals.clone() };
             let name = format!("shard-{number}");
             let thread = std::thread::Builder::new()
                 .name(name)
@@ -57,14 +76,9 @@ impl Threads {
             let ended = || Err(io::Error::other("a thread ended before it began"));
             let refusal = is_ready.recv().unwrap_or_else(|_| ended())?;
             threads.refusal = threads.refusal.or(refusal);
-            threads.all.push(Waiting { thread, work, sockets });
+            threads.all.push(Waiting { number, thread, work, sockets, way });
         }
         Ok(threads)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.all.len()
     }
 
     /// Why they share a descriptor table, where they were to have their own.
@@ -77,34 +91,23 @@ impl Threads {
     }
 }
 
-/// The ways by which threads hand connections over: to each, and where it receives.
-fn ways(threads: usize) -> io::Result<Vec<(SocketSender, SocketReceiver)>> {
-    match threads {
-        0..HANDS_OVER_MIN => Ok(Vec::new()),
-        _ => (0..threads).map(|_| socket_channel()).collect(),
-    }
-}
-
 /// What a thread begins with. Whoever started it has opened what it receives by, and is to close that.
 struct Theirs {
-    number: usize,
     own_table: bool,
     receiver: Arc<SocketReceiver>,
-    /// Open in each table under the same number, and closed when no thread uses them any more.
-    ways: Arc<Vec<SocketSender>>,
-    arrivals: Arc<Vec<SocketReceiver>>,
+    arrivals: Option<Arc<SocketReceiver>>,
 }
 
 impl Theirs {
     /// The same sockets in the table of this thread.
     fn equip(&self, has_own_table: bool) -> io::Result<Equipment> {
         let event_loop = EventLoop::new()?;
-        let hand_over = match self.arrivals.get(self.number) {
+        let hand_over = match &self.arrivals {
             None => None,
             Some(receiver) => {
                 let receiver = receiver.try_clone()?;
                 let arrivals = event_loop.run(async { Arrivals::new(receiver) })?;
-                Some(HandOver::new(self.ways.clone(), arrivals))
+                Some(HandOver::new(arrivals))
             }
         };
         Ok(Equipment { event_loop, sockets: self.receiver.try_clone()?, hand_over, has_own_table })

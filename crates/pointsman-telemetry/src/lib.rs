@@ -38,7 +38,7 @@ pub use event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Query, Ref
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
 pub use recorder::{Recorder, Sinks};
-pub use slots::{Counter, OwnLines};
+pub use slots::{ByThread, Counter, OwnLines};
 pub use style::{LogForm, LogStyle, Sample};
 pub use timestamp::{WallBase, rfc3339};
 pub use trace::TraceContext;

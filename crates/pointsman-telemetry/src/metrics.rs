@@ -22,7 +22,7 @@ pub struct Metrics {
     version: Box<str>,
     started_us: u64,
     /// Which slots have a recorder.
-    taken: Mutex<Box<[bool]>>,
+    taken: Mutex<Vec<bool>>,
     listeners: Named<ListenerMetrics>,
     rules: Named<RuleMetrics>,
     servers: Named<ServerMetrics>,
@@ -75,7 +75,7 @@ impl Metrics {
         Arc::new(Metrics {
             version: version.into(),
             started_us: u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX),
-            taken: Mutex::new(vec![false; event_loops + 1].into()),
+            taken: Mutex::new(vec![false; event_loops + 1]),
             listeners: Named::default(),
             rules: Named::default(),
             servers: Named::default(),
@@ -89,13 +89,15 @@ impl Metrics {
         })
     }
 
-    /// A recorder for a thread, which writes to the access log if there is one. `None` when there are as many
-    /// as threads; a recorder that is dropped makes room for another.
-    pub fn recorder(self: &Arc<Metrics>, sinks: &Sinks, base: WallBase) -> Option<Recorder> {
+    /// A recorder for a thread. It counts in a place of its own, which is another's once it is dropped.
+    pub fn recorder(self: &Arc<Metrics>, sinks: &Sinks, base: WallBase) -> Recorder {
         let mut taken = locked(&self.taken);
-        let thread = taken.iter().position(|taken| !taken)?;
+        let thread = taken.iter().position(|taken| !taken).unwrap_or(taken.len());
+        if thread == taken.len() {
+            taken.push(false);
+        }
         taken[thread] = true;
-        Some(Recorder::new(thread, self.clone(), sinks, base))
+        Recorder::new(thread, self.clone(), sinks, base)
     }
 
     pub(crate) fn release(&self, thread: usize) {

@@ -63,7 +63,7 @@ pub struct IdleLimits {
 pub struct IdleConnections<T> {
     lists: RefCell<Lists<T>>,
     count: Cell<u32>,
-    count_max: u32,
+    count_max: Cell<u32>,
 }
 
 #[derive(Debug)]
@@ -84,15 +84,20 @@ struct Idle<T> {
 }
 
 impl<T> IdleConnections<T> {
+    /// Another share from now on; what lies there beyond it stays until it is taken or too old.
+    pub fn set_count_max(&self, count_max: u32) {
+        self.count_max.set(count_max);
+    }
+
     /// At most `count_max` connections in all: this thread's share of the process-wide limit.
     pub fn new(count_max: u32) -> IdleConnections<T> {
         let lists = Lists { shared: Vec::new(), owned: HashMap::new() };
-        IdleConnections { lists: RefCell::new(lists), count: Cell::new(0), count_max }
+        IdleConnections { lists: RefCell::new(lists), count: Cell::new(0), count_max: Cell::new(count_max) }
     }
 
     /// Whether any is kept.
     pub fn keeps_any(&self) -> bool {
-        self.count_max > 0
+        self.count_max.get() > 0
     }
 
     /// The connection of that place that was used last, if it is still open and silent.
@@ -131,7 +136,7 @@ impl<T> IdleConnections<T> {
     ) {
         let mut lists = self.lists.borrow_mut();
         let kept = lists.at(place);
-        if self.count.get() >= self.count_max || kept.len() >= limits.connections_max as usize {
+        if self.count.get() >= self.count_max.get() || kept.len() >= limits.connections_max as usize {
             return;
         }
         connection.end_use();

@@ -29,7 +29,7 @@ use lexopt::Arg;
 use pointsman_admin::Listening;
 use pointsman_config::{Loaded, LogDestination, LogFormat, Plan};
 use pointsman_net::{EventLoop, Signals};
-use pointsman_relay::{Start, Switch, Threads};
+use pointsman_relay::{Capacity, Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample, Sinks, Traces};
 use pointsman_tls::TicketSecret;
 
@@ -100,8 +100,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let Loaded { plan, source, files, rule_sets, .. } = loaded;
     let program = Program::of_this_process().map_err(|error| format!("no path of this program: {error}"))?;
     let predecessor = Predecessor::of_this_process().map_err(|error| not_handed_over(&error))?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = plan.threads.unwrap_or(cores);
+    let threads = threads(&plan);
     let descriptors_max = descriptors::raise_limit();
     // First of all: what is open now is open in the tables of all threads.
     let waiting = Threads::start(threads, plan.own_descriptor_tables)
@@ -117,10 +116,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     let sinks = Sinks { log, traces };
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin.as_ref().map(|admin| listen_for_admin(admin.bind, legacy.admin)).transpose()?;
-    notice::maybe(descriptors::warning(descriptors_max, &plan, threads));
-    let connections_max = descriptors::connections_for(descriptors_max, &plan, threads);
-    let memory = memory::for_clients(threads);
-    notice::maybe(memory::warning(memory, &plan));
+    let capacity = capacity(&plan, threads, descriptors_max);
     let client_id_key = random_key()?;
     let fixed = reloads::Fixed::of(&plan);
     let switch = Switch::start(
@@ -132,8 +128,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
             sticky_key: keys.sticky,
             client_id_key,
             descriptors_max,
-            connections_max,
-            buffer_bytes_max: memory,
+            capacity,
             inherited: legacy.sockets,
             by_hand: legacy.by_hand,
         },
@@ -142,7 +137,6 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
     notice::listening(&switch);
     let service = Service::of_this_process(predecessor.is_some());
     let upgrades = Upgrades { program, keys, predecessor };
-    let limits = control::Limits { descriptors_max, memory };
     // Last of all: until then they end the process by themselves.
     let signals = Signals::listen().map_err(|error| format!("cannot hear signals: {error}"))?;
     Ok(Control {
@@ -156,12 +150,25 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         source,
         rule_sets,
         admin,
-        threads,
         fixed,
-        limits,
+        descriptors_max,
         upgrades,
         service,
     })
+}
+
+/// How many threads a plan asks for.
+fn threads(plan: &Plan) -> usize {
+    plan.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// What so many threads may take, said where a plan promises more.
+fn capacity(plan: &Plan, threads: usize, descriptors_max: Option<u64>) -> Capacity {
+    notice::maybe(descriptors::warning(descriptors_max, plan, threads));
+    let connections_max = descriptors::connections_for(descriptors_max, plan, threads);
+    let buffer_bytes_max = memory::for_clients(threads);
+    notice::maybe(memory::warning(buffer_bytes_max, plan));
+    Capacity { threads, connections_max, buffer_bytes_max }
 }
 
 /// What the process before this one hands over, if there is one.

@@ -80,6 +80,7 @@ mod stuck_outputs;
 mod succession;
 mod tcp;
 mod telemetry;
+mod threads;
 mod tls;
 mod tls_clients;
 mod tls_failures;

@@ -42,9 +42,10 @@ fn new_rules_serve(threads: usize) {
     // What waits for a restart is said, and so is what is odd.
     setup.rules(TO_B).top("").raw("[pool.idle]\nservers = [\"127.0.0.1:1\"]").write(switch.folder());
     let text = std::fs::read_to_string(switch.folder().join("pointsman.toml")).expect("it is there");
-    let text = text.replace(&format!("threads = {threads}"), "threads = 2");
+    let text = format!("own_descriptor_tables = true\n{text}");
     std::fs::write(switch.folder().join("pointsman.toml"), text).expect("a writable folder");
-    let said = ["reloaded generation=4", "nothing is sent to the pool `idle`", "the new value of `threads`"];
+    let waits = "the new value of `own_descriptor_tables`";
+    let said = ["reloaded generation=4", "nothing is sent to the pool `idle`", waits];
     reload(&switch, &[], 0, &said);
 }
 

@@ -46,40 +46,11 @@ pub fn bound_to(socket: &OwnedFd, asked: SocketAddr) -> io::Result<SocketAddr> {
     Ok(with_port(asked, bound))
 }
 
-/// Sockets of one address or path, for so many threads: a list for each round of them. Of the first round each thread
-/// has one; where more were handed over than there are threads, some have further ones, since what waits to be accepted
-/// waits at each of them.
+/// Makes a socket that was handed over what it would be had this process opened it.
 ///
 /// # Errors
-/// When there is no descriptor left, or the system lets nobody listen there any more.
-pub fn adopt(handed: Vec<OwnedFd>, ipv6: Ipv6, threads: usize) -> io::Result<Vec<Vec<OwnedFd>>> {
-    let mut rounds: Vec<Vec<OwnedFd>> = Vec::new();
-    for socket in handed {
-        prepare(&socket)?;
-        if is_shared(&socket)? {
-            let clones = (1..threads).map(|_| socket.try_clone());
-            let mut all = clones.collect::<io::Result<Vec<_>>>()?;
-            all.push(socket);
-            rounds.push(all);
-            continue;
-        }
-        match rounds.iter_mut().find(|round| round.len() < threads) {
-            Some(round) => round.push(socket),
-            None => rounds.push(vec![socket]),
-        }
-    }
-    if let Some(first) = rounds.first_mut() {
-        let address = SockRef::from(&first[0]).local_addr()?.as_socket();
-        while first.len() < threads {
-            let address: SocketAddr = address.ok_or(io::ErrorKind::Unsupported)?;
-            first.push(socket(address, ipv6)?.into());
-        }
-    }
-    Ok(rounds)
-}
-
-/// Makes it what it would be had this process opened it.
-fn prepare(socket: &OwnedFd) -> io::Result<()> {
+/// When it is no socket, or not of a kind that is listened on.
+pub fn adopt(socket: &OwnedFd) -> io::Result<()> {
     fcntl_setfd(socket, FdFlags::CLOEXEC)?;
     let socket = SockRef::from(socket);
     socket.set_nonblocking(true)?;
@@ -87,6 +58,15 @@ fn prepare(socket: &OwnedFd) -> io::Result<()> {
         Domain::UNIX => Ok(()),
         _ => hand_down(socket),
     }
+}
+
+/// Another socket on the address of one that shares it, for another thread.
+///
+/// # Errors
+/// When there is no descriptor left, or the system lets nobody listen there any more.
+pub fn bind_beside(one: &OwnedFd, ipv6: Ipv6) -> io::Result<OwnedFd> {
+    let address = SockRef::from(one).local_addr()?.as_socket();
+    Ok(socket(address.ok_or(io::ErrorKind::Unsupported)?, ipv6)?.into())
 }
 
 /// By address where they have one: the kernel's own form of it has bytes that nobody asked for.
@@ -111,30 +91,22 @@ mod tests {
         "127.0.0.1:0".parse().expect("an address")
     }
 
-    /// How many each round has.
-    fn rounds(sockets: usize, threads: usize) -> Vec<usize> {
-        let bound = bind(address(), Ipv6::Dual, sockets).expect("loopback");
-        let rounds = adopt(bound.sockets, Ipv6::Dual, threads).expect("descriptors");
-        assert!(rounds.iter().flatten().all(|socket| is_bound_to(socket, bound.address, Ipv6::Dual)));
-        rounds.iter().map(Vec::len).collect()
-    }
-
     #[test]
-    fn every_socket_has_a_thread_and_every_thread_a_socket() {
-        assert_eq!(rounds(4, 4), [4]);
-        assert_eq!(rounds(4, 2), [2, 2]);
-        assert_eq!(rounds(5, 2), [2, 2, 1]);
-        assert_eq!(rounds(2, 4), [4]);
-        assert_eq!(rounds(3, 1), [1, 1, 1]);
+    fn another_one_is_bound_beside_one_that_shares_its_address() {
+        let one = bind(address(), Ipv6::Dual, 1).expect("loopback");
+        let other = bind_beside(&one.sockets[0], Ipv6::Dual).expect("descriptors");
+        assert!(is_bound_to(&other, one.address, Ipv6::Dual));
+        assert!(!is_shared(&other).expect("a socket"));
     }
 
     #[test]
     fn one_that_cannot_have_others_beside_it_is_shared() {
         let listener = TcpListener::bind(address()).expect("loopback");
         let bound = listener.local_addr().expect("bound");
-        let rounds = adopt(vec![listener.into()], Ipv6::Dual, 3).expect("descriptors");
-        assert_eq!(rounds.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
-        assert!(is_shared(&rounds[0][0]).expect("a socket"));
+        let socket = OwnedFd::from(listener);
+        adopt(&socket).expect("a socket");
+        assert!(is_shared(&socket).expect("a socket"));
+        assert!(bind_beside(&socket, Ipv6::Dual).is_err());
         TcpStream::connect(bound).expect("it listens");
     }
 

@@ -67,9 +67,9 @@ pub fn is_path_free(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Listens on `path`, with the permissions `mode`. The sockets of all threads are one: each connection is for whoever
+/// Listens on `path`, with the permissions `mode`. All threads accept on the one socket: each connection is for whoever
 /// takes it first. A socket that nobody listens on is replaced; ask [`is_path_free`] before.
-pub fn bind_path(path: &Path, mode: u32, threads: usize) -> io::Result<(Vec<OwnedFd>, SocketFile)> {
+pub fn bind_path(path: &Path, mode: u32) -> io::Result<(OwnedFd, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     // The file takes its permissions from the socket, less those of the process' mask: nobody gets in meanwhile.
     fchmod(&socket, Mode::from_raw_mode(mode))?;
@@ -81,12 +81,7 @@ pub fn bind_path(path: &Path, mode: u32, threads: usize) -> io::Result<(Vec<Owne
     let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     socket.listen(BACKLOG)?;
-    let mut sockets = Vec::with_capacity(threads);
-    for _ in 1..threads {
-        sockets.push(socket.try_clone()?.into());
-    }
-    sockets.push(socket.into());
-    Ok((sockets, file))
+    Ok((socket.into(), file))
 }
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
@@ -109,8 +104,7 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("a.sock");
         is_path_free(&path).expect("nothing is there");
-        let (sockets, file) = bind_path(&path, 0o622, 3).expect("a writable folder");
-        assert_eq!(sockets.len(), 3);
+        let (_socket, file) = bind_path(&path, 0o622).expect("a writable folder");
         assert_eq!(fs::metadata(&path).expect("it is there").mode() & 0o777, 0o622);
         assert_eq!(is_path_free(&path).expect_err("somebody listens").kind(), io::ErrorKind::AddrInUse);
         UnixStream::connect(&path).expect("it listens");
@@ -124,7 +118,7 @@ mod tests {
         let path = folder.path().join("a.sock");
         drop(UnixListener::bind(&path).expect("a writable folder"));
         is_path_free(&path).expect("nobody listens");
-        let (_sockets, file) = bind_path(&path, 0o600, 1).expect("it is replaced");
+        let (_socket, file) = bind_path(&path, 0o600).expect("it is replaced");
         fs::remove_file(&path).expect("it is there");
         fs::write(&path, "somebody else's").expect("a writable folder");
         drop(file);

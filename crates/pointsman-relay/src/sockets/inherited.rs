@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use pointsman_config::{Bind, Listener};
-use pointsman_net::{SocketFile, adopt, bound_to, is_bound_to, is_bound_to_path, is_shared};
+use pointsman_net::{SocketFile, adopt, bind_beside, bound_to, is_bound_to, is_bound_to_path, is_shared};
 
 use super::{Bound, ipv6, is_any_port};
 
@@ -38,13 +38,13 @@ impl Inherited {
         Inherited(sockets)
     }
 
-    /// What a listener has of it at one of its addresses, a list for each round of its threads.
+    /// What a listener has of it at one of its addresses, with more beside it where there are more threads.
     pub(super) fn take(
         &mut self,
         listener: &Listener,
         asked: &Bind,
         threads: usize,
-    ) -> io::Result<Vec<Bound>> {
+    ) -> io::Result<Option<Bound>> {
         let mut taken: Vec<_> = self.0.extract_if(.., |one| one.is_for(&listener.name, asked)).collect();
         if taken.is_empty() {
             // A listener may have another name now.
@@ -52,7 +52,7 @@ impl Inherited {
         }
         // What it takes has changed: these would refuse whom it is to serve, or the other way round.
         taken.retain(|one| is_any_port(asked) || is_at(&one.socket, listener, asked));
-        let Some(first) = taken.first() else { return Ok(Vec::new()) };
+        let Some(first) = taken.first() else { return Ok(None) };
         let owns_file = first.label.as_ref().is_some_and(|label| label.owns_file);
         let file = match asked {
             Bind::Unix(path) if owns_file => Some(SocketFile::adopt(path)?),
@@ -63,15 +63,12 @@ impl Inherited {
             Bind::Address(asked) => Bind::Address(bound_to(&first.socket, *asked)?),
         };
         let is_shared = is_shared(&first.socket)?;
-        let sockets = taken.into_iter().map(|one| one.socket).collect();
-        let rounds = adopt(sockets, ipv6(listener), threads)?.into_iter();
-        let mut bound: Vec<_> = rounds
-            .map(|sockets| Bound { address: address.clone(), sockets, file: None, is_shared })
-            .collect();
-        if let Some(first) = bound.first_mut() {
-            first.file = file;
+        let mut sockets: Vec<_> = taken.into_iter().map(|one| one.socket).collect();
+        sockets.iter().try_for_each(adopt)?;
+        while !is_shared && sockets.len() < threads {
+            sockets.push(bind_beside(&sockets[0], ipv6(listener))?);
         }
-        Ok(bound)
+        Ok(Some(Bound { address, sockets, is_shared, file }))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointsman_config::Plan;
-use pointsman_relay::{Inherited, Start, Switch, Threads};
+use pointsman_relay::{Capacity, Inherited, Start, Switch, Threads};
 use pointsman_telemetry::{Metrics, Sinks};
 use pointsman_tls::Client;
 use rcgen::CertifiedKey;
@@ -48,9 +48,8 @@ impl Site {
             threads: Threads::start(1, true).expect("a thread"),
             metrics: Metrics::new(1, "0", SystemTime::now()),
             sinks: Sinks::default(),
-            connections_max: 1024,
             descriptors_max: None,
-            buffer_bytes_max: 1 << 30,
+            capacity: Capacity { threads: 1, connections_max: 1024, buffer_bytes_max: 1 << 30 },
             sticky_key: [7; 16],
             client_id_key: [9; 16],
             inherited: Inherited::default(),

@@ -54,9 +54,9 @@ pub(super) struct Control {
     pub(super) source: Arc<str>,
     pub(super) rule_sets: Vec<RuleSet>,
     pub(super) admin: Option<Listening>,
-    pub(super) threads: usize,
     pub(super) fixed: Fixed,
-    pub(super) limits: Limits,
+    /// How many a table may have; `None`: as many as it likes.
+    pub(super) descriptors_max: Option<u64>,
     pub(super) upgrades: Upgrades,
     pub(super) service: Service,
 }
@@ -66,15 +66,6 @@ pub(super) struct Upgrades {
     pub(super) program: Program,
     pub(super) keys: Keys,
     pub(super) predecessor: Option<Predecessor>,
-}
-
-/// What the process may have.
-#[derive(Clone, Copy)]
-pub(super) struct Limits {
-    /// Descriptors; `None`: as many as it likes.
-    pub(super) descriptors_max: Option<u64>,
-    /// Bytes of memory for clients, where the plan does not say.
-    pub(super) memory: u64,
 }
 
 impl Control {
@@ -108,8 +99,9 @@ impl Control {
 
     /// Runs until it has drained.
     fn serve(self) -> Result<ExitCode, String> {
-        let Control { event_loop, signals, switch, metrics, sinks, config, files, admin, threads, .. } = self;
-        let (fixed, limits, rule_sets, source) = (self.fixed, self.limits, self.rule_sets, self.source);
+        let Control { event_loop, signals, switch, metrics, sinks, config, files, admin, .. } = self;
+        let (fixed, descriptors_max, rule_sets) = (self.fixed, self.descriptors_max, self.rule_sets);
+        let (source, threads) = (self.source, switch.threads());
         let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
@@ -129,8 +121,7 @@ impl Control {
                 rule_sets: RefCell::new(rule_sets),
                 history: RefCell::new(history),
                 fixed,
-                threads,
-                limits,
+                descriptors_max,
                 is_held: Cell::new(false),
             });
             let admin = match admin {

@@ -11,7 +11,7 @@ use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::history::{By, History};
 use super::notice::{self, notice};
-use super::{control::Limits, descriptors, difference, memory};
+use super::{capacity, difference, threads};
 
 /// Reloads the configuration when something says so.
 pub(super) struct Reloads {
@@ -26,8 +26,7 @@ pub(super) struct Reloads {
     pub(super) rule_sets: RefCell<Vec<RuleSet>>,
     pub(super) history: RefCell<History>,
     pub(super) fixed: Fixed,
-    pub(super) threads: usize,
-    pub(super) limits: Limits,
+    pub(super) descriptors_max: Option<u64>,
     /// What is listened on is being handed over: nothing may change about it.
     pub(super) is_held: Cell<bool>,
 }
@@ -52,12 +51,9 @@ pub(super) enum Refused {
 /// What only a restart can change.
 #[derive(Clone, PartialEq)]
 pub(super) struct Fixed {
-    threads: Option<usize>,
     access_log: Option<pointsman_config::AccessLog>,
     traces: Option<pointsman_config::Traces>,
     admin: Option<std::net::SocketAddr>,
-    upstream_idle_connections_max: u32,
-    splice_pipes_max: u32,
     sticky_entries_max: u32,
     own_descriptor_tables: bool,
 }
@@ -65,12 +61,9 @@ pub(super) struct Fixed {
 impl Fixed {
     pub(super) fn of(plan: &Plan) -> Fixed {
         Fixed {
-            threads: plan.threads,
             access_log: plan.access_log.clone(),
             traces: plan.traces.clone(),
             admin: plan.admin.as_ref().map(|admin| admin.bind),
-            upstream_idle_connections_max: plan.upstream_idle_connections_max,
-            splice_pipes_max: plan.splice_pipes_max,
             sticky_entries_max: plan.sticky_entries_max,
             own_descriptor_tables: plan.own_descriptor_tables,
         }
@@ -79,15 +72,9 @@ impl Fixed {
     /// The keys whose change waits for a restart.
     pub(super) fn differing(&self, other: &Fixed) -> Vec<&'static str> {
         let pairs = [
-            ("threads", self.threads != other.threads),
             ("access_log", self.access_log != other.access_log),
             ("traces", self.traces != other.traces),
             ("admin", self.admin != other.admin),
-            (
-                "upstream_idle_connections_max",
-                self.upstream_idle_connections_max != other.upstream_idle_connections_max,
-            ),
-            ("splice_pipes_max", self.splice_pipes_max != other.splice_pipes_max),
             ("sticky_entries_max", self.sticky_entries_max != other.sticky_entries_max),
             ("own_descriptor_tables", self.own_descriptor_tables != other.own_descriptor_tables),
         ];
@@ -145,17 +132,21 @@ impl Reloads {
         for key in &waiting {
             notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
         }
-        notice::maybe(descriptors::warning(self.limits.descriptors_max, &plan, self.threads));
-        notice::maybe(memory::warning(self.limits.memory, &plan));
         let mut switch = self.switch.borrow_mut();
+        let before = switch.threads();
+        // Where nothing is said of them, and nothing was, the number of cores may be another one by now.
+        let is_as_before = switch.with_plan(|old| old.threads == plan.threads);
+        let threads = if is_as_before { before } else { threads(&plan) };
+        let capacity = capacity(&plan, threads, self.descriptors_max);
         let change = switch.with_plan(|old| difference::change(old, &plan));
-        match switch.publish(plan) {
+        match switch.publish(plan, capacity) {
             Ok(generation) => {
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
                 *self.rule_sets.borrow_mut() = rule_sets;
                 *self.source.borrow_mut() = source;
                 notice::listening(&switch);
+                notice::maybe(threads_changed(before, &switch));
                 notice(&format!("reloaded generation={generation}"));
                 difference::say(change);
                 Ok(Reloaded { generation, warnings, waiting })
@@ -167,4 +158,14 @@ impl Reloads {
             }
         }
     }
+}
+
+/// What to say where other threads serve than before.
+fn threads_changed(before: usize, switch: &Switch) -> Option<String> {
+    let now = switch.threads();
+    let but = match now > before && switch.has_own_tables() {
+        true => "; the new ones share one descriptor table until an upgrade (SIGUSR2)",
+        false => "",
+    };
+    (now != before).then(|| format!("threads changed from={before} to={now}{but}"))
 }

@@ -169,7 +169,8 @@ fn parcels(
     parcels.extend(switch.with_plan(tickets));
     for (label, sockets) in switch.listening_sockets() {
         for some in sockets.chunks(PARCEL_SOCKETS_MAX) {
-            parcels.push_back((socket_text(&label), clones(some)?));
+            let clones = some.iter().map(|socket| socket.try_clone()).collect::<io::Result<_>>()?;
+            parcels.push_back((socket_text(&label), clones));
         }
     }
     if let Some(admin) = admin {
@@ -186,8 +187,4 @@ fn tickets(plan: &Plan) -> Vec<(String, Vec<OwnedFd>)> {
     let secrets = listeners.map(|(listener, tls)| (listener, tls.ticket_secrets()));
     let own = secrets.filter(|(_, secrets)| !secrets.is_empty());
     own.map(|(listener, secrets)| (tickets_text(&listener.name, &secrets), Vec::new())).collect()
-}
-
-fn clones(sockets: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {
-    sockets.iter().map(OwnedFd::try_clone).collect()
 }

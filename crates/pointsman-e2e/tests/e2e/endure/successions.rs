@@ -1,4 +1,5 @@
-//! Upgrades under load: who connects, and who asks on a connection that it has, sees nothing of them.
+//! Upgrades, and reloads to another number of threads, under load: who connects, and who asks on a connection that it
+//! has, sees nothing of them.
 
 use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,40 +9,59 @@ use std::thread;
 
 use pointsman_e2e::{Bound, Client, Origin, PATIENCE, Setup, Switch, Unit, figure, scale, until};
 
-pointsman_e2e::for_threads!(who_connects, who_stays);
+pointsman_e2e::for_threads!(who_connects, who_stays, who_connects_through_reloads, who_stays_through_reloads,);
 
 const CLIENTS: usize = 8;
 
-/// Every request on a connection of its own.
 fn who_connects(threads: usize) {
-    under_load(threads, "who connects", |load| {
-        while load.goes_on() {
-            load.note(ask_alone(load.address));
-        }
-    });
+    under_load(threads, Change::Upgrade, "who connects", connects);
+}
+
+fn who_stays(threads: usize) {
+    under_load(threads, Change::Upgrade, "who stays", stays);
+}
+
+fn who_connects_through_reloads(threads: usize) {
+    under_load(threads, Change::Reload, "who connects", connects);
+}
+
+fn who_stays_through_reloads(threads: usize) {
+    under_load(threads, Change::Reload, "who stays", stays);
+}
+
+/// How the number of threads becomes another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Upgrade,
+    Reload,
+}
+
+/// Every request on a connection of its own.
+fn connects(load: &Load) {
+    while load.goes_on() {
+        load.note(ask_alone(load.address));
+    }
 }
 
 /// One connection after the other, each for as long as its answers do not say that it ends.
-fn who_stays(threads: usize) {
-    under_load(threads, "who stays", |load| {
+fn stays(load: &Load) {
+    while load.goes_on() {
+        let mut client = Client::plain(load.address);
         while load.goes_on() {
-            let mut client = Client::plain(load.address);
-            while load.goes_on() {
-                match ask_again(&mut client) {
-                    Ok(is_last) => {
-                        load.note(Ok(()));
-                        if is_last {
-                            break;
-                        }
-                    }
-                    Err(error) => {
-                        load.note(Err(error));
+            match ask_again(&mut client) {
+                Ok(is_last) => {
+                    load.note(Ok(()));
+                    if is_last {
                         break;
                     }
                 }
+                Err(error) => {
+                    load.note(Err(error));
+                    break;
+                }
             }
         }
-    });
+    }
 }
 
 struct Load {
@@ -70,8 +90,8 @@ impl Load {
     }
 }
 
-/// Upgrades to other numbers of threads while clients ask.
-fn under_load(threads: usize, what: &str, client: impl Fn(&Load) + Sync) {
+/// Changes to other numbers of threads, from four to two and back among them, while clients ask.
+fn under_load(threads: usize, change: Change, what: &str, client: fn(&Load)) {
     let origin = Origin::new("origin");
     let setup = |threads| Setup::new(threads).top("drain_ms_max = 60000").pool("standard", &[&origin]);
     let mut switch: Switch = setup(threads).start();
@@ -81,21 +101,29 @@ fn under_load(threads: usize, what: &str, client: impl Fn(&Load) + Sync) {
         failed: Mutex::default(),
         is_over: AtomicBool::new(false),
     };
-    let others = [2, threads, 4, 2];
+    let others = [2, threads, 4, 2, 4];
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
             scope.spawn(|| client(&load));
         }
-        for threads in others {
+        for (threads, generation) in others.into_iter().zip(2..) {
             load.go_on();
-            switch.upgrade_to(&setup(threads));
-            switch.wait_for_predecessors();
+            match change {
+                Change::Upgrade => {
+                    switch.upgrade_to(&setup(threads));
+                    switch.wait_for_predecessors();
+                }
+                Change::Reload => switch.reload(&setup(threads), generation),
+            }
         }
         load.go_on();
         load.is_over.store(true, Ordering::Relaxed);
     });
     let failed = load.failed.lock().expect("no panic under the lock");
-    let fault = format!("{} upgrades, {what}, {threads} threads", others.len());
+    if change == Change::Reload {
+        switch.wait_for_threads(4);
+    }
+    let fault = format!("{} times {change:?}, {what}, {threads} threads", others.len());
     figure(&fault, failed.len() as u64, Unit::Count("failed requests"), Bound::Exactly(0));
     assert!(!switch.said().contains("drain cut"), "{}", switch.said());
 }
