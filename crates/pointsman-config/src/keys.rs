@@ -4,6 +4,7 @@
 mod access_log;
 mod balance;
 mod bandwidth;
+mod dns;
 mod health;
 mod limit;
 mod list;
@@ -17,6 +18,7 @@ use access_log::ACCESS_LOG;
 pub(crate) use balance::{HASH, SOURCE_ADDRESS};
 use bandwidth::BANDWIDTH;
 pub(crate) use bandwidth::{TO_CLIENT, TO_SERVER};
+use dns::DNS;
 use limit::LIMIT;
 use list::LIST;
 pub(crate) use list::TEXTS;
@@ -248,6 +250,12 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::NamedTables(&LIST),
             default: Default::Words("no lists"),
             doc: "Networks, or texts, that rules look into by a name; one table a list.",
+        },
+        Key {
+            name: "dns",
+            kind: Kind::Table(&DNS),
+            default: Default::Words("as the system looks names up"),
+            doc: "How the names of servers are looked up.",
         },
         Key {
             name: "admin",

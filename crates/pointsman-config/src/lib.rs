@@ -3,14 +3,15 @@
 //! A configuration is read once, checked whole, and lowered once; nothing later re-checks it. Every error
 //! of every file is reported together, with its place in the source.
 //!
-//! Invariant: files and the name resolver are touched only while a plan is loaded or its files are looked
-//! at for changes, never on the way of a request.
+//! Invariant: files are touched only while a plan is loaded or they are looked at for changes, never on the way of a
+//! request; and names are not looked up here at all.
 
 mod access_log;
 mod admin;
 mod balancing;
 mod bandwidth;
 mod binds;
+mod dns;
 mod edit;
 mod findings;
 mod health;
@@ -44,9 +45,10 @@ pub use access_log::{AccessLog, LogDestination, LogFormat, Share};
 pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
 pub use bandwidth::{BandwidthClass, Direction};
+pub use dns::{Answers, AtStart, DnsSettings, Family, Found, Host, Lookup};
 pub use edit::{EditFault, EditValue, ServerEdit, edit_server};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
-pub use limits::{BodyLimits, ListenerLimits, PoolLimits};
+pub use limits::{BodyLimits, DnsLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
 pub use lower::Instead;
 pub use plan::{

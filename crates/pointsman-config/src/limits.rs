@@ -124,6 +124,22 @@ limits! {
         "Header lines of an answer; 502 over it.";
 }
 
+limits! {
+    /// How often names are looked up, and what of the answers counts.
+    pub struct DnsLimits, DNS_LIMIT_KEYS;
+
+    ttl_ms_min: u32 = 1000, 100..DAY_MS, "ms",
+        "How long an answer holds at least, whatever its TTL is, 0 among them; and how long after a failure the name is looked up again, twice as long each time, up to 30 s or `ttl_ms_max`.";
+    ttl_ms_max: u32 = 300_000, 100..DAY_MS, "ms",
+        "How long an answer holds at most.";
+    answer_ms_max: u32 = 2000, 1..60_000, "ms",
+        "How long one who is asked may take to answer; then the next is asked, and each twice at most.";
+    start_ms_max: u32 = 10_000, 1..600_000, "ms",
+        "How long a start or a reload waits for the first answers about the names in it.";
+    addresses_max: u32 = 1000, 1..10_000, "addresses",
+        "How many addresses of an answer count; more are left out.";
+}
+
 impl BodyLimits {
     /// How bodies are read for the rules, where one of another media type is of this kind.
     pub(crate) fn body_options(&self, kind: BodyKind) -> BodyOptions {
@@ -184,7 +200,9 @@ mod tests {
     #[test]
     fn ranges_fit_the_fields() {
         let eight_bytes = ["body_bytes_max", "body_decoded_bytes_max"];
-        for key in [LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS, POOL_LIMIT_KEYS].into_iter().flatten() {
+        for key in
+            [LISTENER_LIMIT_KEYS, BODY_LIMIT_KEYS, POOL_LIMIT_KEYS, DNS_LIMIT_KEYS].into_iter().flatten()
+        {
             let Kind::Integer { max, .. } = key.kind else { panic!("{} is no number", key.name) };
             assert!(max <= u64::from(u32::MAX) || eight_bytes.contains(&key.name), "{}", key.name);
         }

@@ -1,15 +1,15 @@
 //! From a file to a plan, or to everything that is wrong with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::Targets;
+use pointsman_rules::{Span, Targets};
 
 use crate::findings::Findings;
 use crate::lower::{Instead, Lowered, Lowering, Outside};
 use crate::reading::text;
 use crate::spec::Spec;
-use crate::{Plan, Problems, RuleSet, Settings, WatchedFile, syntax};
+use crate::{Lookup, Plan, Problems, RuleSet, Settings, WatchedFile, syntax};
 
 /// A plan, and what is worth knowing about how it was made.
 #[derive(Debug)]
@@ -26,6 +26,28 @@ pub struct Loaded {
     pub rule_sets: Vec<RuleSet>,
     /// What rules can name.
     pub targets: Targets,
+    /// What has to be known of names before it can serve, and where they stand.
+    names: Vec<(Lookup, Span)>,
+    /// The configuration's own.
+    path: PathBuf,
+}
+
+impl Loaded {
+    /// What is wrong where nothing is known of some name: `why` says it of each of which that is so.
+    pub fn unanswered(&self, why: impl Fn(&Lookup) -> Option<String>) -> Option<Problems> {
+        let findings = Findings::around(&self.source, Vec::new());
+        for (lookup, span) in &self.names {
+            let Some(why) = why(lookup) else { continue };
+            let help = "set `at_start = \"wait\"` in `[dns]` to serve without it until it has an answer";
+            findings.error(*span, format!("cannot look up `{}`: {why}", lookup.name()), help);
+        }
+        if !findings.has_errors() {
+            return None;
+        }
+        let mut problems = Problems::default();
+        problems.add(&self.path, self.source.clone(), findings.into_sorted());
+        Some(problems.watching(self.files.clone()))
+    }
 }
 
 impl Plan {
@@ -69,8 +91,7 @@ impl Plan {
 
     /// The plan that two texts alone make: a configuration, and what every rules file that it names has in it.
     ///
-    /// Nothing is read, looked for or resolved, so what needs that is an error here: TLS, and a server with a
-    /// host name. For generated inputs, which must not make a machine open whatever they happen to name.
+    /// Nothing is read or looked for, so what needs that is an error here: TLS. For generated inputs, which must not make a machine open whatever they happen to name.
     pub fn from_texts(source: &str, rules: &str) -> Result<Loaded, Problems> {
         Self::read(Path::new("pointsman.toml"), source, Outside::Texts { rules }, None, Vec::new())
     }
@@ -93,7 +114,9 @@ impl Plan {
         let findings = findings.into_sorted();
         let source: Arc<str> = Arc::from(source);
         problems.add(path, source.clone(), findings);
-        let Some(Lowered { mut plan, problems: of_rules, rule_sets, targets, files: named }) = lowered else {
+        let Some(Lowered { mut plan, problems: of_rules, rule_sets, targets, files: named, lookups: names }) =
+            lowered
+        else {
             return Err(problems.watching(files));
         };
         problems.append(of_rules);
@@ -102,7 +125,8 @@ impl Plan {
             return Err(problems.watching(files));
         }
         plan.settings = Arc::new(Settings::read(table.get_ref(), &plan, folder, &files));
-        Ok(Loaded { plan, source, warnings: problems, files, rule_sets, targets })
+        let path = path.to_owned();
+        Ok(Loaded { plan, source, warnings: problems, files, rule_sets, targets, names, path })
     }
 
     /// The same for a plan that will not be used: what `pointsman check` does.

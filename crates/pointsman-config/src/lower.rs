@@ -1,8 +1,7 @@
-//! From what was written to what it means: names looked up, files read, host names resolved.
+//! From what was written to what it means: names looked up, files read.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
 use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
 use crate::{
-    Bind, BodyLimits, Listener, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server, StickyScope,
-    WatchedFile, lists, tls,
+    Bind, BodyLimits, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server,
+    StickyScope, WatchedFile, lists, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -27,7 +26,7 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// What may be looked at beyond the text of the configuration.
 #[derive(Clone, Copy)]
 pub(crate) enum Outside<'a> {
-    /// The files that it names, and the name resolver; one text may stand for that of a file.
+    /// The files that it names; one text may stand for that of a file.
     System { instead: Option<Instead<'a>> },
     /// Nothing: each rules file has this text.
     Texts { rules: &'a str },
@@ -58,6 +57,8 @@ pub(crate) struct Lowering<'a> {
     authorities: SystemAuthorities,
     /// Every file that was read, besides the configuration.
     files: Vec<WatchedFile>,
+    /// What has to be known of names, and where they stand.
+    lookups: Vec<(Lookup, Span)>,
 }
 
 /// What came of it. With errors among the findings or the problems, the plan is incomplete.
@@ -68,6 +69,7 @@ pub(crate) struct Lowered {
     pub(crate) rule_sets: Vec<RuleSet>,
     pub(crate) targets: Targets,
     pub(crate) files: Vec<WatchedFile>,
+    pub(crate) lookups: Vec<(Lookup, Span)>,
 }
 
 impl<'a> Lowering<'a> {
@@ -92,6 +94,7 @@ impl<'a> Lowering<'a> {
             pool_names,
             authorities: SystemAuthorities::default(),
             files,
+            lookups: Vec::new(),
         }
     }
 
@@ -141,9 +144,10 @@ impl<'a> Lowering<'a> {
             limits: spec.limits.iter().map(|limit| limit.limit.clone()).collect(),
             // They are read off the text, when it is known what its files hold.
             settings: Arc::default(),
+            dns: spec.dns.clone(),
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
-        Lowered { plan, problems, rule_sets, targets, files: self.files }
+        Lowered { plan, problems, rule_sets, targets, files: self.files, lookups: self.lookups }
     }
 
     fn check_names(&self) {
@@ -231,11 +235,12 @@ impl<'a> Lowering<'a> {
             self.files.extend(tls.files(self.folder).iter().map(|file| WatchedFile::look(&file.value)));
             Some(PoolTls::read(tls, self.folder, &self.authorities, spec.protocol, self.findings))
         });
-        let server = |server| self.server(spec, server, tls.as_ref());
+        let servers =
+            spec.servers.iter().filter_map(|server| self.server(spec, server, tls.as_ref())).collect();
         Pool {
             name: spec.name.value.as_str().into(),
             balancing: spec.balancing.clone(),
-            servers: spec.servers.iter().filter_map(server).collect(),
+            servers,
             proxy_protocol: spec.proxy_protocol,
             protocol: spec.protocol,
             on_down: spec.on_down,
@@ -245,25 +250,27 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn server(&self, pool: &PoolSpec, spec: &ServerSpec, tls: Option<&PoolTls<'_>>) -> Option<Server> {
+    fn server(&mut self, pool: &PoolSpec, spec: &ServerSpec, tls: Option<&PoolTls<'_>>) -> Option<Server> {
         let (name, address) = (spec.name.as_ref()?, spec.address.as_ref()?);
         let previous = self.previous.and_then(|plan| plan.server_named(&pool.name.value, &name.value));
         let previous = previous.and_then(|server| server.tls.as_ref());
         let tls = tls.and_then(|tls| tls.to(spec, previous, self.findings));
-        match self.resolve(&address.value) {
-            Ok(address) => Some(Server {
-                name: name.value.as_str().into(),
-                address,
-                weight: spec.weight,
-                level: self.level(spec),
-                tls,
-            }),
-            Err(reason) => {
-                let help = "host names are resolved once, when the configuration is loaded";
-                self.findings.error(address.span, reason, help);
-                None
+        let (socket, host) = match &address.value {
+            ServerAddress::Socket(socket) => (Some(*socket), None),
+            ServerAddress::Host(name, port) => {
+                let host = Host { name: name.to_ascii_lowercase().into(), port: *port };
+                self.lookups.push((Lookup::Addresses(host.name.clone()), address.span));
+                (None, Some(host))
             }
-        }
+        };
+        Some(Server {
+            name: name.value.as_str().into(),
+            address: socket,
+            host,
+            weight: spec.weight,
+            level: self.level(spec),
+            tls,
+        })
     }
 
     /// A server without a zone is at home in every one.
@@ -436,20 +443,5 @@ impl<'a> Lowering<'a> {
             let message = format!("nothing is sent to the pool `{}`", pool.name.value);
             self.findings.note(pool.name.span, message, "no listener and no rule names it or a server of it");
         }
-    }
-
-    /// The address of a server; the first one where a name has several.
-    fn resolve(&self, address: &ServerAddress) -> Result<SocketAddr, String> {
-        let (name, port) = match (address, self.outside) {
-            (ServerAddress::Socket(address), _) => return Ok(*address),
-            (ServerAddress::Host(name, port), Outside::System { .. }) => (name.as_str(), *port),
-            (ServerAddress::Host(name, _), _) => {
-                return Err(format!("cannot resolve `{name}`: nobody is asked"));
-            }
-        };
-        (name, port)
-            .to_socket_addrs()
-            .and_then(|mut found| found.next().ok_or_else(|| io::Error::other("it has no address")))
-            .map_err(|error| format!("cannot resolve `{name}`: {error}"))
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Refusal {
     pub(crate) help: String,
 }
 
-/// Where a server listens, before names are resolved.
+/// Where a server listens, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerAddress {
     /// An address and a port.
@@ -129,6 +129,13 @@ pub(crate) fn origin(text: &str) -> Result<Box<str>, Refusal> {
         (is_host || is_address) && port.is_none_or(|(_, port)| port.parse::<u16>().is_ok())
     });
     if is_origin { Ok(lower.into()) } else { refuse(text, "the origin of a web page", HELP) }
+}
+
+/// The address of a name server.
+pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, Refusal> {
+    const HELP: &str = "write an IP address and a port, as in `127.0.0.53:53` or `[::1]:53`";
+    let address = text.parse().ok().filter(|address: &SocketAddr| address.port() != 0);
+    address.map_or_else(|| refuse(text, "the address of a name server", HELP), Ok)
 }
 
 /// An address to connect to.

@@ -11,12 +11,13 @@ use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
-    AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, HealthCheck, ListenerLimits, PoolLimits,
-    Protocol, RateLimit, RetryPolicy, Settings, Traces,
+    AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, DnsSettings, HealthCheck, Host, ListenerLimits,
+    PoolLimits, Protocol, RateLimit, RetryPolicy, Settings, Traces,
 };
 
-/// A checked configuration. A reload builds a new one and swaps a pointer; nothing changes one in place.
-#[derive(Debug)]
+/// A checked configuration. A reload builds a new one and swaps a pointer, and so does a change of what its names stand
+/// for; nothing changes one in place.
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Event-loop threads; as many as there are cores where the operator set none.
     pub threads: Option<usize>,
@@ -64,12 +65,14 @@ pub struct Plan {
     pub bandwidth: Vec<BandwidthClass>,
     /// Classes of `limitRate`, in the order of the file.
     pub limits: Vec<RateLimit>,
+    /// How names of servers are looked up.
+    pub dns: DnsSettings,
     /// What was set, to be held against what another plan sets.
     pub settings: Arc<Settings>,
 }
 
 /// Where clients connect to, and what happens to their requests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Listener {
     /// Unique among listeners.
     pub name: Arc<str>,
@@ -193,8 +196,10 @@ pub enum ProxyVersion {
 pub struct Server {
     /// Unique in its pool; the address as written where the operator set none.
     pub name: Arc<str>,
-    /// Where it listens, already resolved.
-    pub address: SocketAddr,
+    /// Where it listens; of one with a name nothing until an address of that is known.
+    pub address: Option<SocketAddr>,
+    /// The name that its address is looked up by, if it has one.
+    pub host: Option<Host>,
     /// Its share, from 1 to 1000.
     pub weight: u32,
     /// When it is asked.

@@ -21,8 +21,8 @@ use crate::rate_limits::RateLimitSpec;
 use crate::section::{Section, TextOrSection};
 use crate::traces::{self, Traces};
 use crate::{
-    Balancing, BodyLimits, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown, Pipeline,
-    PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy, ServerProtocol,
+    Balancing, BodyLimits, DnsSettings, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown,
+    Pipeline, PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy, ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -51,6 +51,7 @@ pub(crate) struct Spec {
     pub(crate) limits: Vec<RateLimitSpec>,
     pub(crate) bandwidth: Vec<BandwidthSpec>,
     pub(crate) lists: Vec<ListSpec>,
+    pub(crate) dns: DnsSettings,
 }
 
 /// The admin listener as written.
@@ -176,6 +177,7 @@ impl Spec {
             limits: root.named_sections("limit").into_iter().map(RateLimitSpec::read).collect(),
             bandwidth: root.named_sections("bandwidth").into_iter().map(BandwidthSpec::read).collect(),
             lists: root.named_sections("list").into_iter().map(ListSpec::read).collect(),
+            dns: root.section("dns").as_ref().map(DnsSettings::read).unwrap_or_default(),
         }
     }
 }

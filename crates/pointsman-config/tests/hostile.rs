@@ -9,7 +9,7 @@ use proptest::test_runner::TestCaseResult;
 
 const EVERYTHING: &str = include_str!("../../../testdata/config/everything.toml");
 
-/// Bits of configurations, whole and broken. No host names: loading would ask the resolver for them.
+/// Bits of configurations, whole and broken.
 const FRAGMENTS: &[&str] = &[
     "[[listener]]\n",
     "[listener.tls]\n",

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
-    BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Http2, Listener,
-    ListenerLimits, Loaded, LogDestination, LogFormat, OddNames, Pipeline, Plan, PoolIndex, PoolLimits,
-    Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target, changed,
+    Answers, BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Found, Http2,
+    Listener, ListenerLimits, Loaded, LogDestination, LogFormat, Lookup, OddNames, Pipeline, Plan, PoolIndex,
+    PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target, changed,
 };
 use pointsman_rules::{Members, Program};
 use pointsman_shape::Rate;
@@ -134,7 +134,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(standard.proxy_protocol, Some(ProxyVersion::V2));
     assert_eq!(standard.protocol, ServerProtocol::Http2);
     let big = standard.server(ServerIndex(1));
-    assert_eq!((big.address, big.weight), ("127.0.0.1:9002".parse()?, 3));
+    assert_eq!((big.address, big.weight), (Some("127.0.0.1:9002".parse()?), 3));
     let levels: Vec<_> = standard.servers.iter().map(|server| server.level).collect();
     assert_eq!(levels, [Level::Local, Level::Distant, Level::Local, Level::Local]);
     assert_eq!(
@@ -345,18 +345,34 @@ fn a_configuration_that_cannot_be_read() -> TestResult {
     Ok(())
 }
 
+/// Nobody is asked for names while a plan is loaded; what is known of them is joined with it.
 #[test]
-fn a_host_name_that_has_no_address() -> TestResult {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("pointsman.toml");
-    fs::write(
-        &path,
-        "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"standard\"\n\
-         [pool.standard]\nservers = [\"no-such-host.invalid:80\"]\n",
-    )?;
-    let problems = Plan::check_only(&path).err().ok_or("loaded in spite of it")?;
+fn names_of_servers() -> TestResult {
+    let source = "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\npool = \"standard\"\n[pool.standard]\n\
+         servers = [\"127.0.0.1:80\", \"no-such-host.invalid:81\", \"Web.example.:82\", \"web.example.:83\"]\n";
+    let loaded = shown(Plan::from_texts(source, ""))?;
+    let lookup = |name: &str| Lookup::Addresses(name.into());
+    assert_eq!(loaded.plan.lookups(), [lookup("no-such-host.invalid"), lookup("web.example.")]);
+    let addresses = |plan: &Plan| {
+        let servers = plan.pools[0].servers.iter();
+        servers.map(|server| server.address.map(|address| address.to_string())).collect::<Vec<_>>()
+    };
+    let known = Some("127.0.0.1:80".to_owned());
+    assert_eq!(addresses(&loaded.plan), [known.clone(), None, None, None]);
+    let found = Found::Addresses(vec!["192.0.2.1".parse()?, "2001:db8::1".parse()?]);
+    let joined = loaded.plan.with_answers(&Answers::from([(lookup("web.example."), found)]));
+    let web = |port: u16| Some(format!("192.0.2.1:{port}"));
+    assert_eq!(addresses(&joined), [known.clone(), None, web(82), web(83)]);
+    assert_eq!(&*joined.pools[0].servers[2].name, "Web.example.:82", "it is called as it was written");
+    // Of what is not known any more nothing is left.
+    assert_eq!(addresses(&joined.with_answers(&Answers::new())), [known, None, None, None]);
+
+    assert!(loaded.unanswered(|_| None).is_none());
+    let why = |asked: &Lookup| (*asked == lookup("web.example.")).then(|| "because".to_owned());
+    let problems = loaded.unanswered(why).ok_or("nothing is wrong")?;
+    assert_eq!(problems.diagnostics().count(), 2, "each place");
     let text = problems.render(Colour::Never);
-    assert!(text.contains("cannot resolve `no-such-host.invalid`"), "{text}");
+    assert!(text.contains("cannot look up `web.example.`: because") && text.contains("^^^"), "{text}");
     Ok(())
 }
 
@@ -370,7 +386,6 @@ fn texts_alone_make_the_plan_that_files_make() -> TestResult {
     let [source, rules] = ["everything.toml", "everything.rules"]
         .map(|name| fs::read_to_string(Path::new("../../testdata/config").join(name)));
     let source = source?
-        .replace("localhost", "127.0.0.1")
         .replace("file = \"everything.networks\"\n", "")
         .replace("decides-all.rules\"", "everything.rules\"\npool = \"fast\"");
     let folder = tempfile::tempdir()?;
@@ -386,7 +401,6 @@ fn texts_alone_make_the_plan_that_files_make() -> TestResult {
     assert!(of_texts.files.is_empty());
     for outside in [
         "tls = { certificate = \"c\", key = \"k\" }\npool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]",
-        "pool = \"fast\"\n[pool.fast]\nservers = [\"localhost:1\"]",
         "pool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]\n[list.l]\nfile = \"l\"",
         "pool = \"fast\"\n[pool.fast]\nservers = [\"127.0.0.1:1\"]\ntls = { verify = false }",
     ] {

@@ -1,14 +1,14 @@
 //! A small HTTP/1 server that records what it is sent and answers as it is told.
 
 use std::io::{Read, Result, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-use crate::raw_origin::listen;
+use crate::raw_origin::{listen, listen_on};
 use crate::tls_server::Line;
 use crate::{Body, Framing, Head, PATIENCE, Reader, Shaken, TlsServer};
 
@@ -99,7 +99,17 @@ impl Origin {
     /// # Panics
     /// When no port is free.
     pub fn answering(name: &str, answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static) -> Self {
-        Self::start(name, None, Arc::new(answer))
+        Self::start(name, listen(), None, Arc::new(answer))
+    }
+
+    /// The same on an address, if it is free.
+    #[must_use]
+    pub fn at(
+        address: SocketAddr,
+        name: &str,
+        answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static,
+    ) -> Option<Self> {
+        Some(Self::start(name, listen_on(address)?, None, Arc::new(answer)))
     }
 
     /// The same over TLS.
@@ -111,11 +121,10 @@ impl Origin {
         tls: &TlsServer,
         answer: impl Fn(&mut Exchange<'_>) -> Then + Send + Sync + 'static,
     ) -> Self {
-        Self::start(name, Some(tls.clone()), Arc::new(answer))
+        Self::start(name, listen(), Some(tls.clone()), Arc::new(answer))
     }
 
-    fn start(name: &str, tls: Option<TlsServer>, answer: Arc<Answer>) -> Self {
-        let listener = listen();
+    fn start(name: &str, listener: TcpListener, tls: Option<TlsServer>, answer: Arc<Answer>) -> Self {
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
         let origin = Self { name: name.to_owned(), address, shared: shared.clone() };

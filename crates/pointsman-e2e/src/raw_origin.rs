@@ -104,10 +104,18 @@ const WAITING_MAX: i32 = 4096;
 /// # Panics
 /// When no port is free.
 pub(crate) fn listen() -> TcpListener {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a descriptor");
-    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
-    socket.listen(WAITING_MAX).expect("a free port");
-    socket.into()
+    listen_on(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port")
+}
+
+/// The same on an address, if it is free.
+///
+/// # Panics
+/// Without a descriptor.
+pub(crate) fn listen_on(address: SocketAddr) -> Option<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a descriptor");
+    socket.bind(&address.into()).ok()?;
+    socket.listen(WAITING_MAX).ok()?;
+    Some(socket.into())
 }
 
 /// Reads to the end of a head; returns it, and what came of the body with it. Nothing when the connection ends

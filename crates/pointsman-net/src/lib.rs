@@ -6,6 +6,7 @@
 mod budget;
 mod buffers;
 mod clock;
+mod datagram;
 mod deadline;
 mod event_loop;
 mod listen;
@@ -24,6 +25,7 @@ mod wheel;
 pub use budget::{Account, Booking, Budget};
 pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
+pub use datagram::{Udp, connect_udp};
 pub use deadline::{Deadline, Elapsed, Timers, Within};
 pub use event_loop::{EventLoop, Task, spawn};
 pub use listen::{

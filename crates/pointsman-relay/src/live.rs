@@ -19,7 +19,7 @@ use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
 use crate::pool_state::{PoolState, PoolStates};
 use crate::response_time::SharedResponseTime;
-use crate::standing::{Health, NOT_PROBED, Standing};
+use crate::standing::{Admission, Health, NOT_PROBED, Standing};
 use crate::sticky_targets::{KeptBy, targets_by_number};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
@@ -144,7 +144,7 @@ impl LiveListener {
 struct ServerKey {
     pool: Arc<str>,
     name: Arc<str>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     tls: Option<[u8; 32]>,
     proxy_protocol: Option<ProxyVersion>,
     protocol: ServerProtocol,
@@ -252,20 +252,10 @@ impl Registry {
                 proxy_protocol: pool.proxy_protocol,
                 protocol: pool.protocol,
             };
-            let live = self.servers.entry(key).or_insert_with(|| {
-                self.servers_numbered += 1;
-                let standing = Standing::new(now_us);
-                if pool.health.as_ref().is_some_and(|check| check.starts_down) {
-                    standing.set_health(Health::Starting, "it waits for its first probe", now_us);
-                }
-                LiveServer {
-                    id: ServerId(self.servers_numbered),
-                    load: Arc::new(self.places.next()),
-                    standing: Arc::new(standing),
-                    response_time: SharedResponseTime::default(),
-                    metrics: self.metrics.server(&pool.name, &server.name),
-                }
-            });
+            let live = match self.servers.get(&key) {
+                Some(known) => known.clone(),
+                None => self.new_server(pool, key, now_us),
+            };
             match &pool.health {
                 // Nobody would ever say that it is up.
                 None if live.standing.health() == Health::Starting => {
@@ -276,9 +266,42 @@ impl Registry {
             if pool.limits.outlier_failures_max == 0 {
                 live.standing.readmit("the pool ejects nobody any more", now_us);
             }
-            servers.push(live.clone());
+            servers.push(live);
         }
         servers
+    }
+
+    /// What was set by hand holds for the name, at whatever address: the one that had it before hands that on.
+    fn new_server(&mut self, pool: &Pool, key: ServerKey, now_us: u64) -> LiveServer {
+        self.servers_numbered += 1;
+        let standing = Standing::new(now_us);
+        match &pool.health {
+            _ if key.address.is_none() => {
+                standing.set_health(Health::Down, "nothing is known of its name", now_us);
+            }
+            Some(check) if check.starts_down => {
+                standing.set_health(Health::Starting, "it waits for its first probe", now_us);
+            }
+            _ => {}
+        }
+        let namesakes =
+            self.servers.iter().filter(|(known, _)| (&known.pool, &known.name) == (&key.pool, &key.name));
+        if let Some((_, before)) = namesakes.max_by_key(|(_, server)| server.id) {
+            let admission = before.standing.admission();
+            if admission != Admission::Enabled {
+                standing.set_admission(admission, "set before its address changed", now_us);
+            }
+            standing.set_weight(before.standing.weight_by_hand());
+        }
+        let server = LiveServer {
+            id: ServerId(self.servers_numbered),
+            load: Arc::new(self.places.next()),
+            standing: Arc::new(standing),
+            response_time: SharedResponseTime::default(),
+            metrics: self.metrics.server(&key.pool, &key.name),
+        };
+        self.servers.insert(key, server.clone());
+        server
     }
 
     /// Forgets what no generation, thread or connection holds any more, so that reloads with ever

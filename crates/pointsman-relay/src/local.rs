@@ -46,7 +46,8 @@ pub(crate) struct LocalPool {
 #[derive(Debug)]
 pub(crate) struct LocalServer {
     pub(crate) id: ServerId,
-    pub(crate) address: std::net::SocketAddr,
+    /// None while nothing is known of its name.
+    pub(crate) address: Option<std::net::SocketAddr>,
     /// Plain where absent.
     pub(crate) tls: Option<Connector>,
     /// The PROXY header that its connections begin with.
@@ -185,8 +186,11 @@ impl LocalPool {
 }
 
 impl LocalServer {
-    /// Its weight beside the others: as configured, or as set by hand.
+    /// Its weight beside the others: as configured, or as set by hand. It has none while it is not known where it is.
     pub(crate) fn weight(&self) -> u32 {
+        if self.address.is_none() {
+            return 0;
+        }
         self.standing.weight(self.weight)
     }
 

@@ -129,19 +129,19 @@ fn probed<'a>(
 ) -> impl Iterator<Item = Arc<Probed>> + 'a {
     let check = pool.health.iter();
     check.flat_map(move |check| {
-        pool.servers.iter().zip(servers).map(move |(server, live)| {
-            Arc::new(Probed {
+        pool.servers.iter().zip(servers).filter_map(move |(server, live)| {
+            Some(Arc::new(Probed {
                 id: live.id,
                 pool: pool.name.clone(),
                 name: server.name.clone(),
-                address: server.address,
+                address: server.address?,
                 tls: server.tls.clone(),
                 tls_name: server.tls.as_ref().map(|connector| connector.name().into()),
                 proxy_protocol: pool.proxy_protocol,
                 protocol: pool.protocol,
                 check: check.clone(),
                 standing: live.standing.clone(),
-            })
+            }))
         })
     })
 }

@@ -124,11 +124,13 @@ pub(crate) async fn connect(
     preface: &[u8],
     (deadline, ms): (&mut Deadline, u32),
 ) -> Result<Option<Connection>, ConnectFault> {
+    // Nobody picks a server that is nowhere, but its name may have been taken away meanwhile.
+    let address = server.address.ok_or_else(|| ConnectFault::Io(Errno::ADDRNOTAVAIL.into()))?;
     loop {
         let mut lack = Lack::Table;
         if !shard.is_short(Use::Server) {
             let Some((securing, _handshake)) = shard.secures(server) else { return Ok(None) };
-            let outcome = pointsman_upstream::connect(server.address, preface, securing, deadline, ms).await;
+            let outcome = pointsman_upstream::connect(address, preface, securing, deadline, ms).await;
             match outcome {
                 Err(ConnectFault::Io(error)) if let Some(lacking) = Lack::of(&error) => lack = lacking,
                 outcome => return outcome.map(Some),

@@ -146,6 +146,11 @@ impl Metrics {
         self.reloads.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A new plan is in force though nothing was reloaded.
+    pub fn changed_plan(&self, generation: u64) {
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
     /// A new plan was refused.
     pub fn reload_refused(&self) {
         self.reloads_refused.fetch_add(1, Ordering::Relaxed);

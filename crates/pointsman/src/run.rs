@@ -9,6 +9,7 @@ mod difference;
 mod history;
 mod legacy;
 mod memory;
+mod names;
 mod notice;
 mod pages;
 mod publishing;
@@ -27,7 +28,7 @@ use std::time::{Duration, SystemTime};
 
 use lexopt::Arg;
 use pointsman_admin::Listening;
-use pointsman_config::{Loaded, LogDestination, LogFormat, Plan};
+use pointsman_config::{Loaded, LogDestination, LogFormat, Plan, Problems};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Capacity, Start, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample, Sinks, Traces};
@@ -35,6 +36,7 @@ use pointsman_tls::TicketSecret;
 
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
+use crate::run::names::{Names, Unjoined};
 use crate::run::service::Service;
 use crate::run::successor::Program;
 use crate::{WRONG_USE, wrong_use};
@@ -60,9 +62,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let status = match Plan::load(&config, None) {
         Ok(loaded) => match start(config, loaded) {
             Ok(control) => return control.run(),
-            Err(message) => {
+            Err(NoStart::Refused(message)) => {
                 notice(&format!("error: {message}"));
                 ExitCode::FAILURE
+            }
+            Err(NoStart::Wrong(problems)) => {
+                notice(&problems.render(notice::colour()));
+                ExitCode::from(WRONG_USE)
             }
         },
         Err(problems) => {
@@ -95,17 +101,37 @@ fn config_path(arguments: Vec<OsString>) -> Result<Option<PathBuf>, lexopt::Erro
     Ok(Some(config))
 }
 
-fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
+/// Why there is no switch.
+enum NoStart {
+    /// The system refuses something.
+    Refused(String),
+    /// The configuration names what there is not.
+    Wrong(Problems),
+}
+
+impl From<String> for NoStart {
+    fn from(message: String) -> NoStart {
+        NoStart::Refused(message)
+    }
+}
+
+fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     notice::warnings(&loaded);
-    let Loaded { plan, source, files, rule_sets, .. } = loaded;
+    let plan = &loaded.plan;
     let program = Program::of_this_process().map_err(|error| format!("no path of this program: {error}"))?;
     let predecessor = Predecessor::of_this_process().map_err(|error| not_handed_over(&error))?;
-    let threads = threads(&plan);
+    let threads = threads(plan);
     let descriptors_max = descriptors::raise_limit();
     // First of all: what is open now is open in the tables of all threads.
     let waiting = Threads::start(threads, plan.own_descriptor_tables)
         .map_err(|error| format!("no thread or event loop: {error}"))?;
     notice::maybe(descriptors::shared(&waiting));
+    let names = Names::default();
+    let plan = names.join(&loaded, &[]).map_err(|unjoined| match unjoined {
+        Unjoined::Unknown(problems) => NoStart::Wrong(problems),
+        Unjoined::NoThread(message) => NoStart::Refused(message),
+    })?;
+    let Loaded { source, files, rule_sets, .. } = loaded;
     // Behind that, so that the sockets are open in the table of this thread alone.
     let (keys, legacy) = handed_over(predecessor.as_ref()).map_err(|error| not_handed_over(&error))?;
     take_over_tickets(&plan, &legacy.tickets);
@@ -149,6 +175,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, String> {
         files,
         source,
         rule_sets,
+        names,
         admin,
         fixed,
         descriptors_max,
@@ -164,11 +191,16 @@ fn threads(plan: &Plan) -> usize {
 
 /// What so many threads may take, said where a plan promises more.
 fn capacity(plan: &Plan, threads: usize, descriptors_max: Option<u64>) -> Capacity {
+    let capacity = unsaid_capacity(plan, threads, descriptors_max);
     notice::maybe(descriptors::warning(descriptors_max, plan, threads));
+    notice::maybe(memory::warning(capacity.buffer_bytes_max, plan));
+    capacity
+}
+
+/// The same, where nothing has changed that it hangs on.
+fn unsaid_capacity(plan: &Plan, threads: usize, descriptors_max: Option<u64>) -> Capacity {
     let connections_max = descriptors::connections_for(descriptors_max, plan, threads);
-    let buffer_bytes_max = memory::for_clients(threads);
-    notice::maybe(memory::warning(buffer_bytes_max, plan));
-    Capacity { threads, connections_max, buffer_bytes_max }
+    Capacity { threads, connections_max, buffer_bytes_max: memory::for_clients(threads) }
 }
 
 /// What the process before this one hands over, if there is one.

@@ -91,7 +91,9 @@ static POOL_SERVERS: Table = Table {
             name: "address",
             kind: Kind::Text(SERVER_ADDRESS),
             default: Default::Required,
-            doc: "Where it listens. A host name is resolved once, at load, and the first address is taken.",
+            doc: "Where it listens. A host name is looked up at the start and again whenever its answer has aged; of \
+                  several addresses one is taken, as long as it is among the answers \
+                  ([guide](../guide/balancing.md#servers-that-have-names)).",
         },
         Key {
             name: "weight",

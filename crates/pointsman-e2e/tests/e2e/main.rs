@@ -42,6 +42,7 @@ mod ipv6;
 mod levels;
 mod lists;
 mod log_formats;
+mod names;
 mod nginx;
 mod normal_forms;
 mod peers;

@@ -17,6 +17,7 @@ use pointsman_telemetry::{Metrics, Sinks};
 use super::aside::Aside;
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
+use super::names::Names;
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
 use super::reloads::{Fixed, Reloads};
@@ -53,6 +54,7 @@ pub(super) struct Control {
     pub(super) files: Vec<WatchedFile>,
     pub(super) source: Arc<str>,
     pub(super) rule_sets: Vec<RuleSet>,
+    pub(super) names: Names,
     pub(super) admin: Option<Listening>,
     pub(super) fixed: Fixed,
     /// How many a table may have; `None`: as many as it likes.
@@ -102,6 +104,7 @@ impl Control {
         let Control { event_loop, signals, switch, metrics, sinks, config, files, admin, .. } = self;
         let (fixed, descriptors_max, rule_sets) = (self.fixed, self.descriptors_max, self.rule_sets);
         let (source, threads) = (self.source, switch.threads());
+        let names = self.names;
         let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
@@ -120,6 +123,7 @@ impl Control {
                 source: RefCell::new(source),
                 rule_sets: RefCell::new(rule_sets),
                 history: RefCell::new(history),
+                names,
                 fixed,
                 descriptors_max,
                 is_held: Cell::new(false),
@@ -219,6 +223,7 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
         switch.borrow_mut().clear_up();
         let changes = switch.borrow().take_health_changes();
         changes.iter().for_each(|change| notice(&change.to_string()));
+        reloads.follow_names();
         shortages.look(switch.borrow().shortages()).for_each(|line| notice(&line));
         let watch_ms = switch.borrow().watch_ms();
         let may_reload = watch_ms != 0 && !succession.is_under_way();

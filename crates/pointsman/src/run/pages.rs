@@ -22,7 +22,7 @@ use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
 use pointsman_net::Clock;
 use pointsman_relay::{StickyCounts, Switch};
 use pointsman_rules::{Lines, Severity};
-use pointsman_telemetry::{BufferBytes, Metrics, rfc3339};
+use pointsman_telemetry::{BufferBytes, Metrics, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
 use super::aside::{Aside, Undone};
@@ -99,6 +99,7 @@ impl SwitchPages {
         let budget = switch.budget();
         let buffers = BufferBytes { booked: budget.booked_bytes(), max: budget.bytes_max() };
         self.metrics.render(buffers, &|pool, server| switch.server_now(pool, server), &mut text);
+        render_names(&self.reloads.names.now(), &mut text);
         let StickyCounts { home, away, targets } = switch.sticky_counts();
         for (name, help, clients) in [
             ("pointsman_sticky_clients", "Sticky clients that are remembered with a server.", home + away),

@@ -97,7 +97,10 @@ impl Reloads {
         self.take(loaded, by).map_err(|refused| {
             let fault = match refused {
                 Refused::System(fault) => fault,
-                Refused::Files(_) => "the configuration is wrong".to_owned(),
+                Refused::Files(problems) => problems
+                    .diagnostics()
+                    .next()
+                    .map_or_else(String::new, |(_, finding)| finding.message.clone()),
             };
             match write(&path, before.as_bytes()) {
                 Ok(()) => Unpublished::Refused(fault),

@@ -10,6 +10,7 @@ use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::history::{By, History};
+use super::names::{Names, Unjoined};
 use super::notice::{self, notice};
 use super::{capacity, difference, threads};
 
@@ -25,6 +26,7 @@ pub(super) struct Reloads {
     /// The rules that serve, as they were read.
     pub(super) rule_sets: RefCell<Vec<RuleSet>>,
     pub(super) history: RefCell<History>,
+    pub(super) names: Names,
     pub(super) fixed: Fixed,
     pub(super) descriptors_max: Option<u64>,
     /// What is listened on is being handed over: nothing may change about it.
@@ -126,8 +128,17 @@ impl Reloads {
     pub(super) fn take(&self, loaded: Loaded, by: By) -> Result<Reloaded, Refused> {
         self.is_free()?;
         notice::warnings(&loaded);
-        let Loaded { plan, source, files, warnings, rule_sets, .. } = loaded;
+        let (lookups, settings) = self.switch.borrow().with_plan(|plan| (plan.lookups(), plan.dns.clone()));
+        let joined = self.names.join(&loaded, &lookups);
+        let Loaded { source, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
+        let plan = match joined {
+            Ok(plan) => plan,
+            Err(unjoined) => {
+                self.names.keep(lookups, &settings);
+                return Err(self.refuse_for(unjoined));
+            }
+        };
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
             notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
@@ -139,8 +150,10 @@ impl Reloads {
         let threads = if is_as_before { before } else { threads(&plan) };
         let capacity = capacity(&plan, threads, self.descriptors_max);
         let change = switch.with_plan(|old| difference::change(old, &plan));
+        let (new_lookups, new_settings) = (plan.lookups(), plan.dns.clone());
         match switch.publish(plan, capacity) {
             Ok(generation) => {
+                self.names.keep(new_lookups, &new_settings);
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
                 *self.rule_sets.borrow_mut() = rule_sets;
@@ -152,11 +165,29 @@ impl Reloads {
                 Ok(Reloaded { generation, warnings, waiting })
             }
             Err(fault) => {
-                self.metrics.reload_refused();
-                notice(&format!("reload refused: {fault}"));
-                Err(Refused::System(fault.to_string()))
+                self.names.keep(lookups, &settings);
+                Err(self.refuse(fault.to_string()))
             }
         }
+    }
+
+    /// A plan cannot serve for its names.
+    fn refuse_for(&self, unjoined: Unjoined) -> Refused {
+        match unjoined {
+            Unjoined::NoThread(fault) => self.refuse(fault),
+            Unjoined::Unknown(problems) => {
+                self.metrics.reload_refused();
+                notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
+                Refused::Files(problems)
+            }
+        }
+    }
+
+    /// The system refuses what a plan says.
+    fn refuse(&self, fault: String) -> Refused {
+        self.metrics.reload_refused();
+        notice(&format!("reload refused: {fault}"));
+        Refused::System(fault)
     }
 }
 

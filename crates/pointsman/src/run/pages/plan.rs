@@ -1,7 +1,7 @@
 //! What serves: listeners with their rules, and pools with their servers.
 
 use pointsman_admin::Page;
-use pointsman_config::{Listener, Plan, Pool};
+use pointsman_config::{Listener, Plan, Pool, Server};
 use pointsman_relay::Switch;
 use serde_json::{Value, json};
 
@@ -44,11 +44,17 @@ impl SwitchPages {
     }
 }
 
+/// Where it listens; its name while that is not known.
+pub(super) fn address(server: &Server) -> String {
+    let named = || server.host.as_ref().map(|host| format!("{}:{}", host.name, host.port));
+    server.address.map(|address| address.to_string()).or_else(named).unwrap_or_default()
+}
+
 fn pool(pool: &Pool, switch: &Switch) -> Value {
     let servers = pool.servers.iter().map(|server| {
         json!({
             "name": &*server.name,
-            "address": server.address.to_string(),
+            "address": address(server),
             "weight": server.weight,
             "tls": server.tls.is_some(),
             "in_flight_requests": switch.in_flight(&pool.name, &server.name).unwrap_or(0),

@@ -11,6 +11,7 @@ use pointsman_telemetry::rfc3339;
 use serde_json::{Map, Value, json};
 
 use super::changes::{seen, unpublished};
+use super::plan::address;
 use super::{SwitchPages, colour, findings, members};
 use crate::run::history::By;
 use crate::run::notice::notice;
@@ -168,7 +169,7 @@ impl Shown {
     fn server(&self, pool: &Pool, server: &Server) -> Value {
         let mut shown = json!({
             "name": &*server.name,
-            "address": server.address.to_string(),
+            "address": address(server),
             "weight": server.weight,
             "tls": server.tls.is_some(),
         });
