@@ -4,6 +4,7 @@
 mod changes;
 mod chaos;
 mod server;
+mod shares;
 mod traffic;
 mod weather;
 
