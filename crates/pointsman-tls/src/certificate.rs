@@ -102,10 +102,14 @@ pub(crate) struct Loaded {
 
 /// Reads a chain and its key, and checks that they belong together.
 pub(crate) fn load(files: &CertificateFiles, provider: &CryptoProvider) -> Result<Loaded, Vec<TlsError>> {
-    // Both files are read before either is complained about.
+    // Both files are looked at before either is complained about.
     match (pem::read(&files.certificate), pem::read(&files.key)) {
         (Ok(chain), Ok(key)) => of_texts(files, (&chain, &key), provider),
-        (chain, key) => Err(chain.err().into_iter().chain(key.err()).collect()),
+        (chain, key) => {
+            let chain = chain.and_then(|text| pem::certificates(&files.certificate, &text));
+            let keys = key.and_then(|text| pem::private_keys(&files.key, &text));
+            Err(chain.err().into_iter().chain(keys.err()).collect())
+        }
     }
 }
 
