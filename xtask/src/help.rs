@@ -49,6 +49,12 @@ const COMMANDS: &[Command] = &[
         more: "POINTSMAN_STORM_SEED=N makes other choices. An unknown NAME is answered with those there are.",
     },
     Command {
+        usage: "package deb [--no-build]",
+        what: "a Debian package of the release binary, in target/package",
+        arguments: &[NO_BUILD],
+        more: "What it holds stands in packaging/, beside the files for a container.",
+    },
+    Command {
         usage: "fuzz [--runs N] [--seed N] [TARGET…]",
         what: "libFuzzer over each target, with a line for each",
         arguments: &[

@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
-//! `bench-peers` and `conformance`.
+//! `bench-peers`, `conformance` and `package`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
@@ -11,6 +11,7 @@ mod fuzz;
 mod help;
 mod interop;
 mod origin;
+mod package;
 mod packages;
 mod peers;
 mod process;
@@ -61,6 +62,7 @@ fn run() -> Result<()> {
         Some("tidy") => nothing_more(arguments).and_then(|()| tidy::run(&project)),
         Some("endure") => endure::run(&project, Group::Endure, arguments),
         Some("storm") => endure::run(&project, Group::Storm, arguments),
+        Some("package") => package::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),

@@ -45,6 +45,7 @@ mod log_formats;
 mod names;
 mod nginx;
 mod normal_forms;
+mod packaging;
 mod peers;
 mod pipelining;
 mod proxy_protocol;
