@@ -10,7 +10,7 @@ mod urlencoded;
 use std::collections::HashMap;
 
 use crate::utf8::NotUtf8;
-use crate::{Cause, Fault, PathId};
+use crate::{Cause, Fault, PathId, Sink};
 
 pub use multipart::MultipartReader;
 pub use urlencoded::UrlencodedReader;
@@ -46,6 +46,36 @@ impl FormNames {
     fn path(&self, name: &str) -> Option<PathId> {
         if name.len() > self.bytes_max { None } else { self.paths.get(name).copied() }
     }
+}
+
+/// A reader that takes of what it is fed as much as it can use at a time.
+trait Stepwise {
+    /// The bytes that it has read, and what is wrong with them.
+    fn standing(&mut self) -> (&mut u64, &mut Option<Fault>);
+
+    /// Reads some of the bytes, which are not none: how many.
+    fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault>;
+}
+
+/// Reads all of the bytes, up to a fault, behind which nothing is read any more.
+fn feed(
+    reader: &mut impl Stepwise,
+    names: &FormNames,
+    bytes: &[u8],
+    sink: &mut impl Sink,
+) -> Result<(), Fault> {
+    if let (_, Some(fault)) = reader.standing() {
+        return Err(*fault);
+    }
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let step = reader.step(names, rest, sink);
+        let (at, fault) = reader.standing();
+        let used = step.map_err(|found| *fault.insert(found))?;
+        *at += used as u64;
+        rest = &rest[used..];
+    }
+    Ok(())
 }
 
 /// What is wrong, while nobody says where.

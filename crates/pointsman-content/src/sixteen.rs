@@ -1,4 +1,6 @@
 //! The first byte of a kind, looked for sixteen bytes at a time.
+//!
+//! `pointsman-http` has a `first` of its own, and says there why.
 
 use wide::u8x16;
 

@@ -4,7 +4,7 @@ use super::delimiter::{Before, Delimiter, Found};
 use super::disposition::PartIs;
 use super::fields::Fields;
 use super::part_head::PartHead;
-use super::{FormNames, Wrong};
+use super::{FormNames, Stepwise, Wrong, feed};
 use crate::{Cause, Fault, Limits, Sink};
 
 /// Reads `multipart/form-data` (RFC 7578, RFC 2046 section 5.1).
@@ -68,16 +68,7 @@ impl MultipartReader {
 
     /// Takes more bytes of the body. `names` are those that it was made for.
     pub fn feed(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let used = self.step(names, rest, sink).map_err(|fault| *self.fault.insert(fault))?;
-            self.at += used as u64;
-            rest = &rest[used..];
-        }
-        Ok(())
+        feed(self, names, bytes, sink)
     }
 
     /// The body has ended.
@@ -91,20 +82,6 @@ impl MultipartReader {
         }
         self.fields.finish(sink);
         Ok(())
-    }
-
-    /// Reads some of the bytes, which are not none: how many.
-    fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        match self.place {
-            Place::Head => self.read_head(names, bytes, sink),
-            Place::Preamble | Place::Field | Place::File | Place::NoFile | Place::Epilogue => {
-                self.read_data(bytes, sink)
-            }
-            Place::Delimiter(_) | Place::Close | Place::CloseReturn => {
-                self.place = self.behind_delimiter(bytes[0])?;
-                Ok(1)
-            }
-        }
     }
 
     fn read_data(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
@@ -175,6 +152,25 @@ impl MultipartReader {
         };
         self.fields.skip()?;
         Ok(place)
+    }
+}
+
+impl Stepwise for MultipartReader {
+    fn standing(&mut self) -> (&mut u64, &mut Option<Fault>) {
+        (&mut self.at, &mut self.fault)
+    }
+
+    fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+        match self.place {
+            Place::Head => self.read_head(names, bytes, sink),
+            Place::Preamble | Place::Field | Place::File | Place::NoFile | Place::Epilogue => {
+                self.read_data(bytes, sink)
+            }
+            Place::Delimiter(_) | Place::Close | Place::CloseReturn => {
+                self.place = self.behind_delimiter(bytes[0])?;
+                Ok(1)
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Forms as `application/x-www-form-urlencoded`.
 
 use super::fields::Fields;
-use super::{FormNames, Wrong};
+use super::{FormNames, Stepwise, Wrong, feed};
 use crate::text::is_utf8;
 use crate::{Cause, Fault, Limits, Sink};
 
@@ -64,16 +64,7 @@ impl UrlencodedReader {
 
     /// Takes more bytes of the body. `names` are those that it was made for.
     pub fn feed(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
-        }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let used = self.step(names, rest, sink).map_err(|fault| *self.fault.insert(fault))?;
-            self.at += used as u64;
-            rest = &rest[used..];
-        }
-        Ok(())
+        feed(self, names, bytes, sink)
     }
 
     /// The body has ended.
@@ -86,7 +77,40 @@ impl UrlencodedReader {
         Ok(())
     }
 
-    /// Reads some of the bytes, which are not none: how many.
+    fn hex_digit(&self, byte: u8) -> Result<u8, Fault> {
+        let digit = char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        digit.ok_or(BAD_ESCAPE.at(self.at))
+    }
+
+    fn put(&mut self, side: Side, decoded: &[u8]) -> Result<(), Fault> {
+        let put = match side {
+            Side::Name => self.fields.name(decoded),
+            Side::Value => self.fields.value(decoded),
+        };
+        put.map_err(|wrong| wrong.at(self.start))
+    }
+
+    fn begin(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
+        self.fields.begin(names, sink).map_err(|wrong| wrong.at(self.start))
+    }
+
+    /// At a `&` or the body's end.
+    fn end_field(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
+        match self.place {
+            Place::Start => return Ok(()),
+            Place::Percent(_) | Place::Digit(..) => return Err(BAD_ESCAPE.at(self.at)),
+            Place::In(Side::Name) => self.begin(names, sink)?,
+            Place::In(Side::Value) => {}
+        }
+        self.fields.end(sink).map_err(|wrong| wrong.at(self.start))
+    }
+}
+
+impl Stepwise for UrlencodedReader {
+    fn standing(&mut self) -> (&mut u64, &mut Option<Fault>) {
+        (&mut self.at, &mut self.fault)
+    }
+
     fn step(&mut self, names: &FormNames, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let byte = bytes[0];
         let side = match self.place {
@@ -128,34 +152,6 @@ impl UrlencodedReader {
             }
         }
         Ok(1)
-    }
-
-    fn hex_digit(&self, byte: u8) -> Result<u8, Fault> {
-        let digit = char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        digit.ok_or(BAD_ESCAPE.at(self.at))
-    }
-
-    fn put(&mut self, side: Side, decoded: &[u8]) -> Result<(), Fault> {
-        let put = match side {
-            Side::Name => self.fields.name(decoded),
-            Side::Value => self.fields.value(decoded),
-        };
-        put.map_err(|wrong| wrong.at(self.start))
-    }
-
-    fn begin(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
-        self.fields.begin(names, sink).map_err(|wrong| wrong.at(self.start))
-    }
-
-    /// At a `&` or the body's end.
-    fn end_field(&mut self, names: &FormNames, sink: &mut impl Sink) -> Result<(), Fault> {
-        match self.place {
-            Place::Start => return Ok(()),
-            Place::Percent(_) | Place::Digit(..) => return Err(BAD_ESCAPE.at(self.at)),
-            Place::In(Side::Name) => self.begin(names, sink)?,
-            Place::In(Side::Value) => {}
-        }
-        self.fields.end(sink).map_err(|wrong| wrong.at(self.start))
     }
 }
 

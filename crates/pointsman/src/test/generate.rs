@@ -99,12 +99,14 @@ impl Generated {
     }
 }
 
-/// What is known of requests where tests are asked about.
+/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests, but
+/// that a test may say that its client stands behind a proxy that is believed; of rules by themselves, and of connections,
+/// nothing is known but how paths are read.
 pub(super) fn setting(place: &Place) -> Setting {
-    let is_alone = place.listener.is_empty();
-    match is_alone || place.protocol != Protocol::Http {
-        true => Setting { path_options: place.path_options, ..Setting::default() },
-        false => Setting { may_trust_others: true, ..place.setting() },
+    let of_place = place.setting();
+    match place.listener.is_empty() || place.protocol != Protocol::Http {
+        true => Setting { path_options: of_place.path_options, ..Setting::default() },
+        false => Setting { may_trust_others: true, ..of_place },
     }
 }
 
