@@ -6,12 +6,9 @@ use std::sync::Arc;
 use pointsman_rules::{Condition, Program, RuleIndex};
 
 use super::findings::{Code, Finding, Report, is_empty};
-use super::meetings::Meetings;
+use super::meetings::{LOOKED_AT_MAX, Meetings};
 use super::rooms::{Rooms, Standing};
 use crate::{Effort, Setting};
-
-/// So many rules are looked at to find those that meet them.
-const LOOKED_AT_MAX: usize = 2_000_000;
 
 /// The findings among [`findings`](super::findings()) that are about these rules or name them, and what no rule decides.
 /// Only the rules that may meet one of them are asked about.

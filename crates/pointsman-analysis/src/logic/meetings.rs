@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use super::rooms::{Axis, Edge, Interval, Rooms};
 
+/// So many rules are looked at in one analysis to find those that meet.
+pub(super) const LOOKED_AT_MAX: usize = 2_000_000;
 /// So many rules are looked at along an axis before another axis is tried.
 const LOOKED_AT_FIRST: usize = 64;
 /// So many times as many are looked at the next time.

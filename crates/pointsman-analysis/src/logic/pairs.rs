@@ -10,15 +10,13 @@ use pointsman_rules::{Condition, Exit};
 use self::kin::Kin;
 use super::doubt::{Doubt, InDoubt};
 use super::findings::{Code, Finding, Report};
-use super::meetings::Meetings;
+use super::meetings::{LOOKED_AT_MAX, Meetings};
 use super::question::{Answer, Question, Way};
 use super::rooms::Rooms;
 use super::states::States;
 
 /// So many pairs are asked about.
 const PAIRS_MAX: u64 = 30_000;
-/// So many are looked at, most of which need not be asked about.
-const LOOKED_AT_MAX: usize = 2_000_000;
 /// Of so many rules that ask for the same fields, others than a further one, each is asked about; of more only until one
 /// conflicts with it.
 const ALIKE_MAX: usize = 8;

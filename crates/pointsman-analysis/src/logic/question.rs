@@ -163,7 +163,7 @@ impl<'p> Analyst<'p> {
 
     /// With what every text begins that satisfies a comparison.
     pub(super) fn beginning(&mut self, op: &Op) -> Vec<u8> {
-        self.automata.beginning(op)
+        self.automata.beginning(op, &mut self.effort)
     }
 
     /// Takes steps for work beside the questions; false where there are not as many left.

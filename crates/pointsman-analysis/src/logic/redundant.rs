@@ -6,7 +6,7 @@ use pointsman_rules::{Block, Exit, Field, Rule, Terminal};
 
 use super::doubt::Doubt;
 use super::findings::{Code, Report};
-use super::meetings::Meetings;
+use super::meetings::{LOOKED_AT_MAX, Meetings};
 use super::question::{Answer, Question, Way};
 use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
@@ -14,8 +14,6 @@ use super::walk::Step;
 
 /// Of so many rules behind one it is asked at most whether they do otherwise.
 const ASKED_BEHIND_MAX: usize = 256;
-/// So many rules are looked at to find those of all rules.
-const LOOKED_AT_MAX: usize = 2_000_000;
 
 /// The rules that may do otherwise than one before them, by what their conditions come to there.
 struct Behind<'k, 'p> {

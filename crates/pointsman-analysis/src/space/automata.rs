@@ -8,9 +8,20 @@ use std::sync::Arc;
 use pointsman_rules::Op;
 
 use self::comparisons::{of_op, of_regex};
+use crate::Effort;
 
 /// States of one automaton.
 const STATES_MAX: usize = 1 << 14;
+
+/// Cells of the tables of one analysis, all together; each takes four bytes. Where they are used up no more are built, as
+/// if each were too large: of thousands of patterns with thousands of states some are unknown.
+const CELLS_MAX: usize = 1 << 23;
+
+/// What is taken of them for a table that is given up as too large: about as much was tried.
+const CELLS_OF_TOO_LARGE: usize = 1 << 17;
+
+/// So many cells are built in the time of a step.
+const CELLS_OF_A_STEP: u64 = 4;
 
 /// Bytes that all taken texts begin with.
 const BEGINNING_BYTES_MAX: usize = 256;
@@ -259,12 +270,20 @@ impl Machine {
 }
 
 /// The automata that were built so far, each once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Automata {
     /// Nothing where an automaton would be too large.
     tests: HashMap<Op, Option<Machine>>,
+    /// That tests may still take.
+    cells_left: usize,
     /// Of regexes that take a text as a whole.
     languages: HashMap<&'static str, Option<Arc<Table>>>,
+}
+
+impl Default for Automata {
+    fn default() -> Automata {
+        Automata { tests: HashMap::new(), cells_left: CELLS_MAX, languages: HashMap::new() }
+    }
 }
 
 impl Automata {
@@ -274,19 +293,31 @@ impl Automata {
         self.languages.entry(pattern).or_insert_with(build).clone()
     }
 
-    /// The texts that satisfy a comparison with texts, or for `!=` those that do not; nothing for one with something else.
-    pub(super) fn of(&mut self, op: &Op) -> Option<Machine> {
+    /// The texts that satisfy a comparison with texts, or for `!=` those that do not; nothing for one with something else,
+    /// and where there is no room or no time for it.
+    pub(super) fn of(&mut self, op: &Op, effort: &mut Effort) -> Option<Machine> {
         if let Some(known) = self.tests.get(op) {
             return known.clone();
         }
+        if self.cells_left == 0 || effort.is_used_up() {
+            return None;
+        }
         let built = of_op(op);
+        let cells = match &built {
+            Some(Machine::Table(table)) => table.next.len(),
+            Some(Machine::Words(words)) => words.ends.len(),
+            None if matches!(op, Op::Matches(_) | Op::Like(_)) => CELLS_OF_TOO_LARGE,
+            None => 1,
+        };
+        self.cells_left = self.cells_left.saturating_sub(cells);
+        effort.take(cells as u64 / CELLS_OF_A_STEP);
         self.tests.insert(op.clone(), built.clone());
         built
     }
 
     /// With what every text begins that satisfies a comparison.
-    pub(crate) fn beginning(&mut self, op: &Op) -> Vec<u8> {
-        match self.of(op) {
+    pub(crate) fn beginning(&mut self, op: &Op, effort: &mut Effort) -> Vec<u8> {
+        match self.of(op, effort) {
             Some(Machine::Table(table)) => table.beginning(),
             Some(Machine::Words(_)) | None => Vec::new(),
         }

@@ -437,7 +437,7 @@ impl Walk {
             return self.left_out_count <= SINGLY_LEFT_OUT_MAX;
         }
         if let Some(taken) = failed.must
-            && let Some(machine) = search.automata.of(&claim.test.op)
+            && let Some(machine) = search.automata.of(&claim.test.op, search.effort)
         {
             self.because.push(claim.index);
             // The automaton is that of the text from which all others differ.

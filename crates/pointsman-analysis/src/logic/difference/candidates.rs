@@ -9,13 +9,11 @@ use super::alignment::may_come_to;
 use super::effects::{Commits, carries};
 use super::ends::End;
 use super::{Comparison, States};
-use crate::logic::meetings::Meetings;
+use crate::logic::meetings::{LOOKED_AT_MAX, Meetings};
 use crate::logic::question::{Answer, Question, Way};
 use crate::logic::rooms::{Rooms, Standing};
 use crate::logic::walk::Step;
 
-/// So many rules are looked at to find those that meet.
-const LOOKED_AT_MAX: usize = 4_000_000;
 /// So many pairs are asked about; those beyond are unknown.
 const PAIRS_MAX: usize = 200_000;
 
@@ -133,7 +131,8 @@ impl<'p> Comparison<'p> {
         let is_asked = |rule: u32| asks_all || self.alignment.counterpart(rule).is_none();
         let asked: Vec<bool> = (0..self.end).map(is_asked).collect();
         let room = self.room(ends, &asked);
-        let mut looks = LOOKED_AT_MAX;
+        // There are two sets.
+        let mut looks = 2 * LOOKED_AT_MAX;
         let alone = Field::new(ends, &room, |rule| self.alignment.counterpart(rule).is_none());
         let all = asks_all.then(|| Field::new(ends, &room, |_| true));
         for Sought { end, is_open } in sought.iter().copied() {
