@@ -65,7 +65,10 @@ fn operation(route: &Route) -> Value {
             Some(shape) => ("application/json", shape.schema()),
         };
         let content = json!({ media_type: { "schema": schema } });
-        operation["requestBody"] = json!({ "description": body.doc, "required": true, "content": content });
+        // No text is an empty one.
+        let is_required = body.shape.is_some();
+        operation["requestBody"] =
+            json!({ "description": body.doc, "required": is_required, "content": content });
     }
     operation
 }

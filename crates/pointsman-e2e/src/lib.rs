@@ -51,7 +51,7 @@ pub use name_server::{Manner, NameServer};
 pub use nginx::{Nginx, installed_nginx_passes};
 pub use origin::{Exchange, Origin, Request, Then, echo, ok};
 pub use pattern::Pattern;
-pub use peer::{Peer, peers_installed, run_peer, without_netlink};
+pub use peer::{Peer, peers_installed, run_peer, run_schemathesis, without_netlink};
 pub use process::{descriptors_of, descriptors_of_this_process};
 pub use random::Random;
 pub use raw_origin::{RawOrigin, read_head};

@@ -68,7 +68,39 @@ impl Drop for Peer {
 pub fn run_peer(script: &str, address: SocketAddr, authority: Option<&Path>) -> Result<usize, String> {
     let mut command = command(script);
     command.arg(address.to_string()).args(authority);
-    let (mut child, stdout, stderr) = spawn(&mut command);
+    let said = finished(&mut command, script)?;
+    Ok(said.iter().filter(|line| line.starts_with("ok ")).count())
+}
+
+/// Lets schemathesis hold an API to its own description. `document` is where that is; `config` its settings; it works in
+/// `folder`. What it said, in lines.
+///
+/// # Errors
+/// The same, when something was not as described or it does not end.
+///
+/// # Panics
+/// When it leaves processes of its own behind.
+pub fn run_schemathesis(
+    document: &str,
+    authorization: &str,
+    config: &str,
+    folder: &Path,
+) -> Result<Vec<String>, String> {
+    let settings = folder.join("schemathesis.toml");
+    std::fs::write(&settings, config).map_err(|error| error.to_string())?;
+    let mut command = Command::new(python().with_file_name("schemathesis"));
+    command.arg("--no-color").arg("--config-file").arg(&settings).args(["run", document]);
+    command.args(["--header", &format!("Authorization: {authorization}")]);
+    // The same cases each time.
+    command.args(["--generation-deterministic", "--max-examples", "20"]);
+    command.current_dir(folder).env("HOME", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finished(&mut command, "schemathesis")
+}
+
+/// What a command says that ends well in time.
+fn finished(command: &mut Command, name: &str) -> Result<Vec<String>, String> {
+    let (mut child, stdout, stderr) = spawn(command);
     let end = Instant::now() + RUN_MAX;
     let status = loop {
         if let Some(status) = child.try_wait().expect("it is ours") {
@@ -76,13 +108,12 @@ pub fn run_peer(script: &str, address: SocketAddr, authority: Option<&Path>) -> 
         }
         if Instant::now() > end {
             child.kill().expect("it is ours");
-            return Err(format!("{script} does not end:\n{}\n{}", stdout.text(), stderr.text()));
+            return Err(format!("{name} does not end:\n{}\n{}", stdout.text(), stderr.text()));
         }
         std::thread::yield_now();
     };
-    assert!(stdout.wait_for_end() && stderr.wait_for_end(), "{script} left somebody behind");
-    let good = stdout.all().iter().filter(|line| line.starts_with("ok ")).count();
-    if status.success() { Ok(good) } else { Err(format!("{}\n{}", stdout.text(), stderr.text())) }
+    assert!(stdout.wait_for_end() && stderr.wait_for_end(), "{name} left somebody behind");
+    if status.success() { Ok(stdout.all()) } else { Err(format!("{}\n{}", stdout.text(), stderr.text())) }
 }
 
 /// Whether what the scripts stand on is installed; says so when it is not.
@@ -91,7 +122,9 @@ pub fn run_peer(script: &str, address: SocketAddr, authority: Option<&Path>) -> 
 /// In CI, where everything is to be there.
 #[must_use]
 pub fn peers_installed() -> bool {
-    let found = folder().join("node/node_modules/ws").is_dir() && python().is_file();
+    let found = folder().join("node/node_modules/ws").is_dir()
+        && python().is_file()
+        && python().with_file_name("schemathesis").is_file();
     if !found {
         assert!(std::env::var_os("CI").is_none(), "the peers are not installed, and CI skips nothing");
         skipped("the peers are not installed, which `cargo xtask check` does");

@@ -15,6 +15,7 @@ mod connections;
 mod curl;
 mod dashboard;
 mod deciding_bodies;
+mod described;
 mod descriptor_tables;
 mod dialogues;
 mod documents;

@@ -249,12 +249,21 @@ fn value_of(key: &str, value: Value) -> Result<Option<EditValue>, Page> {
         Value::Null => return Ok(None),
         Value::String(text) => EditValue::Text(text),
         Value::Bool(flag) => EditValue::Flag(flag),
-        Value::Number(number) if number.is_i64() => EditValue::Number(number.as_i64().unwrap_or_default()),
+        Value::Number(number) if whole(&number).is_some() => {
+            EditValue::Number(whole(&number).unwrap_or_default())
+        }
         _ => {
             let detail = format!("`{key}` is a text, a whole number, true, false or null");
             return Err(Page::problem(400, detail));
         }
     }))
+}
+
+/// JSON knows one kind of number: 3.0 is as whole as 3.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    let rounded = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
+    number.as_i64().or(rounded.map(|number| number as i64))
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, Page> {
