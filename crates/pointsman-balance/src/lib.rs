@@ -15,6 +15,7 @@ mod retry_budget;
 mod sticky;
 mod sticky_choice;
 mod sticky_table;
+mod waiting_line;
 
 pub use algorithm::Algorithm;
 pub use breaker::{Breaker, BreakerLimits, ejected_max};
@@ -29,3 +30,4 @@ pub use retry_budget::{RETRY_WINDOW_S, RetryBudget, SecondCount};
 pub use sticky::{StickyHash, rendezvous};
 pub use sticky_choice::{StickyServers, sticky_number};
 pub use sticky_table::{Kept, STICKY_ENTRY_BYTES, StickyEntry, StickyTable, Whereabouts};
+pub use waiting_line::WaitingLine;

@@ -1,11 +1,13 @@
 //! Keys that change nothing beside what another one says: each is warned of.
 
 use crate::section::Section;
+use crate::spec::ServerSpec;
 use crate::{Http2, Pipeline, Protocol, ServerProtocol};
 
 const OF_PIPELINING: &[&str] = &["pipeline_requests_max", "pipeline_bytes_max"];
 const OF_HTTP2_TO_CLIENTS: &[&str] =
     &["http2_streams_max", "http2_stream_window_bytes", "http2_window_bytes"];
+const OF_QUEUES: &[&str] = &["queue_max", "queue_ms_max"];
 const OF_HTTP2_TO_SERVERS: &[&str] = &["http2_streams_max", "http2_stream_window_bytes"];
 
 /// Warns of keys of a listener, and of its limits. What it says where no request is read [`Protocol`] looks at.
@@ -36,7 +38,11 @@ pub(crate) fn of_listener(
 }
 
 /// Warns of keys of a pool.
-pub(crate) fn of_pool(section: &Section<'_>, protocol: ServerProtocol) {
+pub(crate) fn of_pool(section: &Section<'_>, protocol: ServerProtocol, servers: &[ServerSpec]) {
+    if servers.iter().all(|server| server.connections_max == 0) {
+        let help = "give servers a `connections_max`, or leave it out";
+        warn(section, OF_QUEUES, "while no server of the pool has `connections_max`", help);
+    }
     if protocol == ServerProtocol::Http1 {
         let help = "set `protocol` to `h2`, or leave it out";
         warn(section, OF_HTTP2_TO_SERVERS, "while `protocol` of the pool is `http/1.1`", help);

@@ -108,6 +108,10 @@ limits! {
         "How long a server is ejected at most.";
     outlier_ejected_percent_max: u32 = 50, 0..100, "percent",
         "How many of the pool's servers may be ejected at a time, rounded down; beyond that they go on.";
+    queue_max: u32 = 1000, 0..1_000_000, "requests",
+        "Requests that may wait at a time until a server has fewer than its `connections_max`, where each that they may go to has as many; 503 over it, with `Retry-After`. 0: none waits.";
+    queue_ms_max: u32 = 5000, 1..DAY_MS, "ms",
+        "How long a request may wait so; 503 over it, with `Retry-After`.";
     tries_max: u32 = 3, 1..16, "tries",
         "Attempts in all to get a request to a server.";
     retries_percent_max: u32 = 20, 0..1500, "percent",

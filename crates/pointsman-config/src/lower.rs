@@ -268,6 +268,7 @@ impl<'a> Lowering<'a> {
             address: socket,
             host,
             weight: spec.weight,
+            connections_max: spec.connections_max,
             level: self.level(spec),
             tls,
         })

@@ -202,6 +202,8 @@ pub struct Server {
     pub host: Option<Host>,
     /// Its share, from 1 to 1000.
     pub weight: u32,
+    /// Requests that it may have at a time; 0: no limit.
+    pub connections_max: u32,
     /// When it is asked.
     pub level: Level,
     /// Speaks TLS to it; plain HTTP when absent.

@@ -141,6 +141,7 @@ pub(crate) struct ServerSpec {
     pub(crate) weight: u32,
     /// Where the weight stands, if the operator set one.
     pub(crate) weight_at: Option<Span>,
+    pub(crate) connections_max: u32,
     pub(crate) backup: bool,
     pub(crate) zone: Option<Spanned<String>>,
     pub(crate) tls_name: Option<Spanned<String>>,
@@ -382,7 +383,7 @@ impl PoolSpec {
             "h2" => ServerProtocol::Http2,
             _ => ServerProtocol::Http1,
         };
-        idle_keys::of_pool(&section, protocol);
+        idle_keys::of_pool(&section, protocol, &servers);
         let on_down = match section.word("on_down") {
             "fail" => OnDown::Fail,
             _ => OnDown::Repick,
@@ -404,6 +405,7 @@ impl ServerSpec {
                 address: pool.parse(text, notation::server_address),
                 weight: 1,
                 weight_at: None,
+                connections_max: 0,
                 backup: false,
                 zone: None,
                 tls_name: None,
@@ -418,6 +420,7 @@ impl ServerSpec {
                     address: address.and_then(|text| section.parse(&text, notation::server_address)),
                     weight: section.number("weight").unwrap_or(1),
                     weight_at: section.has("weight").then(|| section.place("weight")),
+                    connections_max: section.number("connections_max").unwrap_or_default(),
                     backup: section.flag("backup"),
                     zone: section.parsed("zone", notation::server_name),
                     tls_name: section.parsed("tls_name", notation::tls_name),

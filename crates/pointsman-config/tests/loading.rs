@@ -137,34 +137,39 @@ fn every_key_arrives() -> TestResult {
     assert_eq!((big.address, big.weight), (Some("127.0.0.1:9002".parse()?), 3));
     let levels: Vec<_> = standard.servers.iter().map(|server| server.level).collect();
     assert_eq!(levels, [Level::Local, Level::Distant, Level::Local, Level::Local]);
-    assert_eq!(
-        standard.limits,
-        PoolLimits {
-            outlier_failures_max: 65_535,
-            outlier_ms: 1,
-            outlier_ms_max: 86_400_000,
-            outlier_ejected_percent_max: 100,
-            connect_ms_max: 1,
-            response_ms_max: 2,
-            body_ms_max: 3,
-            write_ms_max: 4,
-            idle_ms_max: 5,
-            idle_connections_max: 0,
-            http2_streams_max: 8,
-            http2_stream_window_bytes: 16_384,
-            zone_threshold_percent: 60,
-            panic_threshold_percent: 50,
-            slow_start_ms: 7,
-            tries_max: 1,
-            retries_percent_max: 1500,
-            retries_per_second_min: 3,
-            try_ms_max: 9,
-            request_ms_max: 10,
-            head_bytes_max: 1024,
-            headers_max: 1,
-        }
-    );
+    assert_eq!(big.connections_max, 7);
+    assert_eq!(standard.limits, written_pool_limits());
     Ok(())
+}
+
+/// The limits of the pool `standard` in `everything.toml`.
+fn written_pool_limits() -> PoolLimits {
+    PoolLimits {
+        outlier_failures_max: 65_535,
+        outlier_ms: 1,
+        outlier_ms_max: 86_400_000,
+        outlier_ejected_percent_max: 100,
+        connect_ms_max: 1,
+        response_ms_max: 2,
+        body_ms_max: 3,
+        write_ms_max: 4,
+        idle_ms_max: 5,
+        idle_connections_max: 0,
+        http2_streams_max: 8,
+        http2_stream_window_bytes: 16_384,
+        zone_threshold_percent: 60,
+        panic_threshold_percent: 50,
+        slow_start_ms: 7,
+        queue_max: 0,
+        queue_ms_max: 8,
+        tries_max: 1,
+        retries_percent_max: 1500,
+        retries_per_second_min: 3,
+        try_ms_max: 9,
+        request_ms_max: 10,
+        head_bytes_max: 1024,
+        headers_max: 1,
+    }
 }
 
 /// The limits of the listener `shop` in `everything.toml`.

@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::Timespec;
 use slab::Slab;
 
@@ -30,7 +31,7 @@ const ROUND_US_MAX: u64 = 5000;
 /// Turns between two looks at the clock.
 const TURNS_A_LOOK: usize = 4;
 
-/// The longest wait for sockets: how late a wake by another thread may be heard.
+/// The longest wait for sockets: how late a wake by another thread may be heard where there is no bell for it.
 const WAIT_US_MAX: u64 = 25_000;
 
 /// The number of the future that [`EventLoop::run`] runs; it has no place among the tasks.
@@ -73,11 +74,35 @@ struct Tick {
     waker: Waker,
 }
 
-/// How other threads wake tasks of this one. No descriptor is in it: theirs may be of another table.
+/// How other threads wake tasks of this one.
 struct Remote {
     id: u64,
     is_woken: AtomicBool,
     woken: Mutex<Vec<usize>>,
+    /// Ends its wait for sockets.
+    bell: Option<Bell>,
+}
+
+/// By which other threads end a thread's wait for sockets.
+///
+/// A descriptor is right in a table of its own, too, where the thread left the common one after this was made: it is open
+/// there under the same number ([`crate::own_descriptor_table`]).
+#[derive(Clone, Debug)]
+pub struct Bell(Arc<OwnedFd>);
+
+impl Bell {
+    /// A bell for a thread that is to begin.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn new() -> io::Result<Bell> {
+        Ok(Bell(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    fn ring(&self) {
+        // It cannot be full: each time is one of 2^64. What ends a wait is its edge, so nobody reads it.
+        let (Ok(_) | Err(_)) = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
 }
 
 /// What a task is woken by.
@@ -92,12 +117,24 @@ thread_local! {
 }
 
 impl EventLoop {
-    /// A new event loop for this thread.
+    /// A new event loop for this thread. It hears of wakes by other threads when it next looks.
     pub fn new() -> io::Result<EventLoop> {
+        EventLoop::with(None)
+    }
+
+    /// The same, and it hears of wakes by other threads at once.
+    pub fn with_bell(bell: Bell) -> io::Result<EventLoop> {
+        EventLoop::with(Some(bell))
+    }
+
+    fn with(bell: Option<Bell>) -> io::Result<EventLoop> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let reactor = Rc::new(Reactor::new()?);
+        if let Some(bell) = &bell {
+            reactor.register_bell(&bell.0)?;
+        }
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let remote = Arc::new(Remote { id, is_woken: AtomicBool::new(false), woken: Mutex::default() });
+        let remote = Arc::new(Remote { id, is_woken: AtomicBool::new(false), woken: Mutex::default(), bell });
         let main = Waker::from(Arc::new(TaskWaker { number: MAIN, remote: remote.clone() }));
         let core = Core {
             reactor,
@@ -224,7 +261,8 @@ impl Core {
     }
 
     fn take_remote(&self) {
-        self.remote.is_woken.store(false, Ordering::Relaxed);
+        // Before the list is taken: who is too late for it rings again.
+        self.remote.is_woken.swap(false, Ordering::AcqRel);
         let woken = std::mem::take(&mut *self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner));
         woken.into_iter().for_each(|number| self.queue(number));
     }
@@ -273,7 +311,9 @@ impl Wake for TaskWaker {
         });
         if is_here != Ok(true) {
             self.remote.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
-            self.remote.is_woken.store(true, Ordering::Release);
+            // Whoever was first has rung, or is about to, and the list is looked at behind that.
+            let is_first = !self.remote.is_woken.swap(true, Ordering::AcqRel);
+            self.remote.bell.iter().filter(|_| is_first).for_each(Bell::ring);
         }
     }
 }
@@ -353,131 +393,4 @@ fn with_current<T>(use_it: impl FnOnce(&Rc<Core>) -> T) -> T {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event_loop() -> EventLoop {
-        EventLoop::new().expect("descriptors")
-    }
-
-    /// Lets the others go first, so many times.
-    async fn step_back(times: usize) {
-        let mut left = times;
-        std::future::poll_fn(|context| {
-            if left == 0 {
-                return Poll::Ready(());
-            }
-            left -= 1;
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
-    }
-
-    #[test]
-    fn tasks_take_turns_and_an_aborted_one_ends() {
-        let order = Rc::new(RefCell::new(Vec::new()));
-        event_loop().run(async {
-            let say = |what: &'static str, turns| {
-                let order = order.clone();
-                spawn(async move {
-                    for _ in 0..turns {
-                        order.borrow_mut().push(what);
-                        step_back(1).await;
-                    }
-                })
-            };
-            let endless = say("endless", usize::MAX);
-            let two = say("two", 2);
-            while order.borrow().len() < 5 {
-                step_back(1).await;
-            }
-            endless.abort();
-            // It has ended by itself; another task may have its place.
-            let other = say("other", 1);
-            two.abort();
-            step_back(2).await;
-            drop(other);
-        });
-        let order = order.borrow();
-        assert_eq!(order[..4], ["endless", "two", "endless", "two"]);
-        assert_eq!(order.last(), Some(&"other"));
-    }
-
-    #[test]
-    fn a_task_that_aborts_itself_takes_nobody_elses_place() {
-        for ends in [false, true] {
-            let ran = Rc::new(Cell::new(false));
-            let own = Rc::new(RefCell::new(None::<Task>));
-            event_loop().run(async {
-                let (itself, after) = (own.clone(), ran.clone());
-                let task = spawn(async move {
-                    if let Some(task) = itself.take() {
-                        task.abort();
-                    }
-                    spawn(async move { after.set(true) });
-                    if !ends {
-                        std::future::pending::<()>().await;
-                    }
-                });
-                own.replace(Some(task));
-                while !ran.get() {
-                    step_back(1).await;
-                }
-            });
-        }
-    }
-
-    #[test]
-    fn another_thread_wakes_a_task() {
-        let shared = Arc::new(Mutex::new((false, None::<Waker>)));
-        let theirs = shared.clone();
-        let thread = std::thread::spawn(move || {
-            loop {
-                let mut state = theirs.lock().expect("whole");
-                if let Some(waker) = state.1.take() {
-                    state.0 = true;
-                    waker.wake();
-                    return;
-                }
-                drop(state);
-                std::thread::yield_now();
-            }
-        });
-        event_loop().run(std::future::poll_fn(|context| {
-            let mut state = shared.lock().expect("whole");
-            if state.0 {
-                return Poll::Ready(());
-            }
-            state.1 = Some(context.waker().clone());
-            Poll::Pending
-        }));
-        thread.join().expect("it ended");
-    }
-
-    #[test]
-    fn what_tasks_hold_is_dropped_with_the_loop_and_may_spawn() {
-        struct Spawns(Rc<Cell<u32>>);
-        impl Drop for Spawns {
-            fn drop(&mut self) {
-                self.0.set(self.0.get() + 1);
-                if self.0.get() < 3 {
-                    let next = Spawns(self.0.clone());
-                    spawn(async move { drop(next) });
-                }
-            }
-        }
-        let dropped = Rc::new(Cell::new(0));
-        let event_loop = event_loop();
-        event_loop.run(async {
-            let held = Spawns(dropped.clone());
-            spawn(async move {
-                std::future::pending::<()>().await;
-                drop(held);
-            });
-        });
-        assert_eq!(dropped.get(), 0);
-        drop(event_loop);
-        assert_eq!(dropped.get(), 3);
-    }
-}
+mod tests;

@@ -27,7 +27,7 @@ pub use buffers::{BufferPool, PooledBuffer};
 pub use clock::Clock;
 pub use datagram::{Udp, connect_udp};
 pub use deadline::{Deadline, Elapsed, Timers, Within};
-pub use event_loop::{EventLoop, Task, spawn};
+pub use event_loop::{Bell, EventLoop, Task, spawn};
 pub use listen::{
     Accepted, Acceptor, Bound, Ipv6, PATH_BYTES_MAX, SocketFile, adopt, bind, bind_beside, bind_path,
     bound_to, is_bound_to, is_bound_to_path, is_free, is_path_free, is_shared,

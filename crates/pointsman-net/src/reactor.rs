@@ -106,6 +106,12 @@ impl Reactor {
         self.add(fd, Writing::HasRoom, Flags::IN | Flags::ET | Flags::EXCLUSIVE)
     }
 
+    /// Registers what ends a wait and is nothing to read: the edge is all that is heard of it.
+    pub(crate) fn register_bell(&self, fd: impl AsFd) -> io::Result<()> {
+        let nobody = epoll::EventData::new_u64(u64::MAX);
+        Ok(epoll::add(&self.epoll, fd, nobody, epoll::EventFlags::IN | epoll::EventFlags::ET)?)
+    }
+
     fn add(
         self: &Rc<Reactor>,
         fd: impl AsFd,

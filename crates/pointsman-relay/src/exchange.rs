@@ -252,6 +252,7 @@ impl Exchange {
             first_byte_us: step_us(Step::FirstByte),
             tries: self.tries.into(),
             reused: self.reused,
+            queued_us: facts.and_then(|facts| facts.queued_us),
             over_budget: facts.is_some_and(|facts| facts.is_over_budget),
             tags: facts.map_or(&[], |facts| &facts.tags),
             error: content.or_else(|| self.fault.map(Fault::sentence)),

@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     /// Whether there is a body, where the head says it in one way.
     pub(crate) has_body: Option<bool>,
     pub(crate) content_length: Option<u64>,
+    /// How long it has waited for a place at a server, where it has.
+    pub(crate) queued_us: Option<u64>,
     /// Whether no try followed a failed one because the pool had none left.
     pub(crate) is_over_budget: bool,
     /// Where it stands in a trace, if it is traced.
@@ -79,6 +81,7 @@ impl Facts {
             logs_query: false,
             has_body: None,
             content_length: None,
+            queued_us: None,
             is_over_budget: false,
             trace: None,
             tags: Vec::new(),
@@ -111,6 +114,7 @@ impl Facts {
         self.logs_query = false;
         self.has_body = None;
         self.content_length = None;
+        self.queued_us = None;
         self.is_over_budget = false;
         self.trace = None;
         self.tags.clear();

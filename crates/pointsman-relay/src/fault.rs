@@ -56,6 +56,10 @@ pub(crate) enum Fault {
     NoListener,
     /// No server of the target can be tried.
     NoServer,
+    /// Each server of the target has as many requests as it may have, and as many wait as may.
+    QueueFull,
+    /// The same, and it has waited for its time.
+    QueueTimeout,
     /// A server failed.
     Server(ServerFault),
     /// A newer request of its connection took its place.
@@ -146,7 +150,13 @@ impl Fault {
             | Fault::Drained
             | Fault::Dropped => return None,
             Fault::Unknown(cause) | Fault::Content(cause) => cause.status(),
-            Fault::Memory | Fault::Hold | Fault::NoListener | Fault::NoServer | Fault::Overtaken => 503,
+            Fault::Memory
+            | Fault::Hold
+            | Fault::NoListener
+            | Fault::NoServer
+            | Fault::QueueFull
+            | Fault::QueueTimeout
+            | Fault::Overtaken => 503,
             Fault::Server(fault) => match fault {
                 ServerFault::Status(status) => status,
                 ServerFault::Shortage | ServerFault::TakesNone => 503,
@@ -172,7 +182,7 @@ impl Fault {
         match self {
             Fault::Head(refusal) => refusal.lines(),
             // Others will have made room by then (RFC 9110 section 10.2.3).
-            Fault::Hold => b"Retry-After: 1\r\n",
+            Fault::Hold | Fault::QueueFull | Fault::QueueTimeout => b"Retry-After: 1\r\n",
             _ => b"",
         }
     }
@@ -216,6 +226,8 @@ impl Fault {
             Fault::Memory => "no memory left",
             Fault::NoListener => "this listener is being removed",
             Fault::NoServer => "no server",
+            Fault::QueueFull => "all servers are busy, and too many requests wait for them",
+            Fault::QueueTimeout => "all servers were busy for too long",
             Fault::Overtaken => "overtaken by a newer request",
             Fault::Dropped => "an answer before it ended the connection",
             Fault::Server(fault) => match fault {
@@ -273,6 +285,8 @@ impl Fault {
                 Cause::NotANumber | Cause::Duplicate | Cause::Unread => Refusal::Rule,
             },
             Fault::Hold => Refusal::Hold,
+            Fault::QueueFull => Refusal::QueueFull,
+            Fault::QueueTimeout => Refusal::QueueTimeout,
             Fault::Rejected | Fault::Reset | Fault::Substitution(_) | Fault::Rewrite(_) => Refusal::Rule,
             Fault::Memory => Refusal::Memory,
             Fault::Server(ServerFault::Shortage) => Refusal::Descriptors,

@@ -9,9 +9,10 @@ use pointsman_http::{HeaderLine, ResponseHead};
 use pointsman_rules::{Field, Stickiness};
 use pointsman_view::cookie_values;
 
+use crate::choice::Choice;
 use crate::commit::HeaderEdits;
 use crate::local::{LocalPool, LocalServer};
-use crate::pick::{Choice, Fork};
+use crate::pick::Fork;
 use crate::shard::Shard;
 use crate::sticky_targets::KeptTarget;
 

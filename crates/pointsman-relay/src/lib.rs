@@ -3,9 +3,10 @@
 //! Start reading at `session.rs`: one function shows the way of a request. [`Threads`] start
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
-//! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`, `retry_budget.rs`,
-//! and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by (`limit.rs`), and where
-//! each sticky client stays (`sticky_clients.rs`, `sticky_targets.rs`).
+//! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`,
+//! `retry_budget.rs`, and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by
+//! (`limit.rs`), the places of a server that may have only so many requests (`capacity.rs`), and where each sticky
+//! client stays (`sticky_clients.rs`, `sticky_targets.rs`).
 //!
 //! Invariant: nothing in relay parses. Heads and bodies are `pointsman-http`'s, fields are
 //! `pointsman-view`'s, decisions are `pointsman-rules`'.
@@ -15,7 +16,9 @@ mod admission;
 mod ahead;
 mod answer;
 mod bandwidth;
+mod capacity;
 mod chance;
+mod choice;
 mod commit;
 mod crew;
 mod decide;
@@ -31,6 +34,7 @@ mod header;
 mod history;
 mod hold;
 mod http2;
+mod in_flight;
 mod learned;
 mod limit;
 mod live;
@@ -46,6 +50,7 @@ mod probe;
 mod prober;
 mod proxy_header;
 mod pump;
+mod queued;
 mod reach;
 mod response_time;
 mod retry;

@@ -14,6 +14,7 @@ use pointsman_upstream::ServerId;
 
 use crate::admission::AddressCounts;
 use crate::bandwidth::{BandwidthStates, LiveBandwidth};
+use crate::capacity::Capacity;
 use crate::hash_tables::HashTables;
 use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
@@ -88,6 +89,7 @@ pub(crate) struct ListenerState {
 pub(crate) struct LiveServer {
     pub(crate) id: ServerId,
     pub(crate) load: Arc<ServerLoad>,
+    pub(crate) capacity: Arc<Capacity>,
     pub(crate) standing: Arc<Standing>,
     pub(crate) response_time: SharedResponseTime,
     pub(crate) metrics: Arc<ServerMetrics>,
@@ -116,6 +118,16 @@ impl Live {
     /// The table of a pool, where it is balanced by one.
     pub(crate) fn hash_table(&self, pool: PoolIndex) -> Option<&Arc<Maglev>> {
         self.hash_tables[pool.0 as usize].as_ref()
+    }
+
+    /// Says how many requests each server may have. From now on that holds, on all threads.
+    pub(crate) fn bound_servers(&self) {
+        for ((plan, servers), state) in self.pools().zip(&self.pool_states) {
+            for (server, live) in plan.servers.iter().zip(servers) {
+                live.capacity.set_max(server.connections_max);
+                state.queue.serve(&live.capacity);
+            }
+        }
     }
 
     pub(crate) fn pool_state(&self, pool: PoolIndex) -> &Arc<PoolState> {
@@ -296,6 +308,7 @@ impl Registry {
         let server = LiveServer {
             id: ServerId(self.servers_numbered),
             load: Arc::new(self.places.next()),
+            capacity: Arc::default(),
             standing: Arc::new(standing),
             response_time: SharedResponseTime::default(),
             metrics: self.metrics.server(&key.pool, &key.name),

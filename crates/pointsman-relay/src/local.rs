@@ -13,8 +13,10 @@ use pointsman_telemetry::ServerMetrics;
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
+use crate::capacity::Queue;
 use crate::ejection::Ejection;
 use crate::hash_tables::identity;
+use crate::in_flight::Bounded;
 use crate::live::Live;
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
@@ -33,6 +35,10 @@ pub(crate) struct Local {
 pub(crate) struct LocalPool {
     plan: Pool,
     state: Arc<PoolState>,
+    /// Whether some server may have only so many requests.
+    pub(crate) is_bounded: bool,
+    /// What the pool has of further tries; only where it has any.
+    pub(crate) retries: Option<Rc<Retries>>,
     pub(crate) servers: Vec<Rc<LocalServer>>,
     pub(crate) picker: RefCell<Picker>,
     pub(crate) by_hash: ByHash,
@@ -57,6 +63,8 @@ pub(crate) struct LocalServer {
     /// Tells servers apart in sticky choices; the same on every node and after every reload.
     pub(crate) identity: u64,
     pub(crate) load: OwnLoad,
+    /// Only where it may have only so many requests.
+    pub(crate) bounded: Option<Bounded>,
     pub(crate) standing: Arc<Standing>,
     /// Only where the pool balances by it.
     pub(crate) response_time: Option<SharedResponseTime>,
@@ -132,24 +140,27 @@ impl LocalPool {
         let ejection = Ejection::of_pool(&plan.limits, standings).map(Rc::new);
         let state = live.pool_state(PoolIndex(index as u32)).clone();
         let retries = Retries::of_pool(&plan.limits, state.clone(), thread).map(Rc::new);
+        let sticky = &live.sticky;
         let servers: Vec<_> = plan
             .servers
             .iter()
             .zip(states)
-            .map(|(server, state)| {
+            .map(|(server, live)| {
                 Rc::new(LocalServer {
-                    id: state.id,
+                    id: live.id,
                     address: server.address,
                     tls: server.tls.clone(),
                     proxy_protocol: plan.proxy_protocol,
                     protocol: plan.protocol,
                     weight: server.weight,
-                    identity: identity(&live.sticky, &plan.name, &server.name),
-                    load: OwnLoad::new(state.load.clone(), thread),
-                    standing: state.standing.clone(),
-                    response_time: by_time.then(|| state.response_time.clone()),
+                    identity: identity(sticky, &plan.name, &server.name),
+                    load: OwnLoad::new(live.load.clone(), thread),
+                    bounded: (server.connections_max > 0)
+                        .then(|| Bounded { capacity: live.capacity.clone(), queue: state.queue.clone() }),
+                    standing: live.standing.clone(),
+                    response_time: by_time.then(|| live.response_time.clone()),
                     ejection: ejection.clone(),
-                    metrics: state.metrics.clone(),
+                    metrics: live.metrics.clone(),
                     retry_policy: plan.retries,
                     retries: retries.clone(),
                     limits: plan.limits,
@@ -166,13 +177,25 @@ impl LocalPool {
             levels: levels(plan),
             slow_start_us: u64::from(plan.limits.slow_start_ms) * 1000,
             plan: plan.clone(),
+            is_bounded: servers.iter().any(|server| server.bounded.is_some()),
             state,
+            retries,
             servers,
         }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.plan.name
+    }
+
+    /// What a server of it may take.
+    pub(crate) fn limits(&self) -> &PoolLimits {
+        &self.plan.limits
+    }
+
+    /// Those who wait for a place at one of its servers.
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.state.queue
     }
 
     pub(crate) fn on_down(&self) -> OnDown {
@@ -192,6 +215,12 @@ impl LocalServer {
             return 0;
         }
         self.standing.weight(self.weight)
+    }
+
+    /// Whether it has as many requests as it may have.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.bounded.as_ref().is_some_and(|bounded| bounded.capacity.is_full())
     }
 
     /// How it is to somebody who asks for it.

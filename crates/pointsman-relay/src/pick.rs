@@ -1,19 +1,17 @@
 //! Which server of the target gets the request.
 
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU32;
 use std::rc::Rc;
 
-use pointsman_balance::{ClientId, Condition, Hashed, RouteCookie, rendezvous, takes_at_its_start};
-use pointsman_config::{Listener, OnDown, Plan, PoolIndex, ServerIndex, Target};
+use pointsman_balance::{ClientId, RouteCookie, rendezvous};
+use pointsman_config::{Listener, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
 use pointsman_view::{ConnectionView, RequestView};
 
+use crate::choice::{By, Choice};
 use crate::commit::HeaderEdits;
-use crate::local::{Local, LocalPool, LocalServer};
+use crate::local::Local;
 use crate::shard::Shard;
-use crate::standing::Newcomer;
-use crate::sticky_clients::Now;
 use crate::sticky_targets::{KeptBy, target_identity};
 
 /// The switch's own cookie.
@@ -22,186 +20,6 @@ pub(crate) const ROUTE_COOKIE: &str = "pm_route";
 /// How many ids are drawn for a new client while servers are down or draining: one of a hundred servers that takes
 /// new clients is missed once in 13.
 const IDS_DRAWN_MAX: usize = 256;
-
-/// The servers that may get a request, and how one of them is chosen.
-pub(crate) struct Choice {
-    pub(crate) pool: Rc<LocalPool>,
-    by: By,
-    /// Empty, and no room taken for it, unless something goes wrong.
-    failed: Vec<usize>,
-    /// The number, from 1, of one that was picked before the answer of another was given up for it.
-    next: Option<NonZeroU32>,
-    /// Whether the server that was picked last is tried out.
-    pub(crate) is_trial: bool,
-}
-
-#[derive(Clone, Copy)]
-enum By {
-    /// The rule names the server.
-    Name(usize),
-    /// The client stays with a server.
-    Sticky(u64),
-    /// The pool is balanced by this hash.
-    Hash(u64),
-    /// The pool's algorithm.
-    Turn,
-}
-
-/// What a try costs of the further tries that its pool has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cost {
-    /// Nothing: no server can have worked on the request.
-    Free,
-    /// One.
-    One,
-}
-
-/// What came of a choice.
-pub(crate) enum Picked {
-    Server(Rc<LocalServer>),
-    /// There is one, but the pool has no further try left.
-    OverBudget,
-    /// All have failed, or none may be used.
-    Nobody,
-}
-
-impl Choice {
-    fn new(local: &Local, target: Target, by: By) -> Choice {
-        Choice {
-            pool: local.pool(target.pool).clone(),
-            by: target.server.map_or(by, |server| By::Name(server.0 as usize)),
-            failed: Vec::new(),
-            next: None,
-            is_trial: false,
-        }
-    }
-
-    /// The pool whose servers these are.
-    pub(crate) fn pool_name(&self) -> &str {
-        self.pool.name()
-    }
-
-    /// The pool, or the one server of it, that these are; a search.
-    pub(crate) fn target(&self, plan: &Plan) -> Option<Target> {
-        let pool = plan.pools.iter().position(|pool| pool.name == *self.pool.name())?;
-        let server = match self.by {
-            By::Name(server) => Some(ServerIndex(u32::try_from(server).ok()?)),
-            By::Sticky(_) | By::Hash(_) | By::Turn => None,
-        };
-        Some(Target { pool: PoolIndex(u32::try_from(pool).ok()?), server })
-    }
-
-    /// What becomes of clients whose server is down.
-    pub(crate) fn on_down(&self) -> OnDown {
-        self.pool.on_down()
-    }
-
-    /// Whether there is a server to try.
-    pub(crate) fn has_any(&self, shard: &Shard) -> bool {
-        self.pick_usable(shard).is_some()
-    }
-
-    /// The next server to try.
-    pub(crate) fn pick(&mut self, cost: Cost, shard: &Shard) -> Picked {
-        let next = self.next.take().and_then(|next| self.pool.servers.get(next.get() as usize - 1));
-        if let Some(next) = next {
-            return Picked::Server(next.clone());
-        }
-        let mut is_paid = cost == Cost::Free;
-        loop {
-            let Some(index) = self.pick_usable(shard) else { return Picked::Nobody };
-            let server = self.pool.servers[index].clone();
-            is_paid = is_paid || server.retries.as_ref().is_some_and(|retries| retries.take(shard.clock));
-            if !is_paid {
-                return Picked::OverBudget;
-            }
-            match server.try_out(shard.clock) {
-                Some(is_trial) => {
-                    self.is_trial = is_trial;
-                    return Picked::Server(server);
-                }
-                // Another request is its trial already.
-                None => self.failed.push(index),
-            }
-        }
-    }
-
-    fn pick_usable(&self, shard: &Shard) -> Option<usize> {
-        let now_us = shard.clock.round_us();
-        let who = match self.by {
-            By::Sticky(_) => Newcomer::Sticky,
-            By::Name(_) | By::Hash(_) | By::Turn => Newcomer::New,
-        };
-        let has_failed = |server: usize| self.failed.contains(&server);
-        let condition = |server: usize| self.pool.servers[server].condition(who, now_us);
-        // A server that a rule names is asked whatever its level.
-        let levels = self.pool.levels.as_ref().filter(|_| !matches!(self.by, By::Name(_)));
-        let levels = levels.map(|levels| (levels, levels.open(condition, has_failed)));
-        let admits = |server: usize| match levels {
-            None => condition(server) == Condition::Healthy,
-            Some((levels, open)) => levels.admits(open, server, condition(server)),
-        };
-        let open = |server: usize| admits(server) && !has_failed(server);
-        let draw = match self.by {
-            _ if self.pool.slow_start_us == 0 => None,
-            By::Name(_) => None,
-            // The same for a client each time, so that it moves once.
-            By::Sticky(key) | By::Hash(key) => Some(key),
-            By::Turn => Some(shard.random()),
-        };
-        let slow_start_us = self.pool.slow_start_us;
-        let takes = |server: usize| {
-            draw.is_none_or(|draw| {
-                takes_at_its_start(self.pool.servers[server].up_us(now_us), slow_start_us, draw)
-            })
-        };
-        // Somebody has to serve, where all have only just come up.
-        let spares = draw.is_some() && (0..self.pool.servers.len()).any(|at| open(at) && takes(at));
-        let usable = |server: usize| open(server) && (!spares || takes(server));
-        let weight = |server: usize| if usable(server) { self.pool.servers[server].weight() } else { 0 };
-        let by_score = |key| {
-            let servers = self.pool.servers.iter().enumerate();
-            rendezvous(key, servers.map(|(at, server)| (server.identity, server.weight(), usable(at))))
-        };
-        match self.by {
-            By::Name(server) => Some(server).filter(|&server| usable(server)),
-            By::Sticky(client) => {
-                let now = Now { open: &open, usable: &usable, us: now_us };
-                self.pool.stays_with(client, &now, shard.shared.sticky_clients.get())
-            }
-            By::Hash(key) => {
-                let server =
-                    |at: usize| Hashed { identity: self.pool.servers[at].identity, weight: weight(at) };
-                let in_flight = |at: usize| self.pool.servers[at].load.in_flight();
-                self.pool.by_hash.pick(key, self.pool.servers.len(), server, in_flight)
-            }
-            // A second try takes no turn: it would hand the next client the server that failed this one.
-            By::Turn if !self.failed.is_empty() => by_score(shard.random()),
-            By::Turn => {
-                let load = |server: usize| self.pool.servers[server].bears(shard.clock);
-                self.pool.picker.borrow_mut().pick(load, weight, shard.random())
-            }
-        }
-    }
-
-    /// Picks the server that will be tried next, behind one that has failed.
-    pub(crate) fn pick_another(&mut self, failed: &LocalServer, cost: Cost, shard: &Shard) -> Picked {
-        self.exclude(failed);
-        let picked = self.pick(cost, shard);
-        if let Picked::Server(next) = &picked {
-            let at = self.pool.servers.iter().position(|server| server.id == next.id);
-            self.next = at.and_then(|at| NonZeroU32::new(at as u32 + 1));
-        }
-        picked
-    }
-
-    /// Not that one again: it did not take the request.
-    pub(crate) fn exclude(&mut self, failed: &LocalServer) {
-        if let Some(at) = self.pool.servers.iter().position(|server| server.id == failed.id) {
-            self.failed.push(at);
-        }
-    }
-}
 
 /// Where a decision leads.
 #[derive(Clone, Copy)]

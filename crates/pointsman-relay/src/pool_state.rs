@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::capacity::Queue;
 use crate::retry_budget::RetryCounts;
 
 /// The state of a pool.
 #[derive(Debug)]
 pub(crate) struct PoolState {
     pub(crate) retries: RetryCounts,
+    pub(crate) queue: Arc<Queue>,
 }
 
 /// The states of pools, by name.
@@ -25,7 +27,7 @@ impl PoolStates {
 
     /// The state of the pool of that name: the same one over reloads.
     pub(crate) fn of(&mut self, pool: &Arc<str>) -> Arc<PoolState> {
-        let new = || Arc::new(PoolState { retries: RetryCounts::new(self.threads) });
+        let new = || Arc::new(PoolState { retries: RetryCounts::new(self.threads), queue: Arc::default() });
         self.by_name.entry(pool.clone()).or_insert_with(new).clone()
     }
 

@@ -14,12 +14,13 @@ use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
 use tokio::io::AsyncWrite;
 
+use crate::choice::{Choice, Cost, Picked};
 use crate::ejection::Heard;
 use crate::exchange::{Exchange, Seen};
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::hold::Hold;
+use crate::in_flight::InFlight;
 use crate::local::LocalServer;
-use crate::pick::{Choice, Cost, Picked};
 use crate::presence::Ahead;
 use crate::proxy_header::proxy_header;
 use crate::session::Session;
@@ -43,22 +44,6 @@ pub(crate) struct Reached {
 pub(crate) struct ServerConnection {
     pub(crate) io: Connection,
     in_flight: InFlight,
-}
-
-/// Counts a request on its way to a server.
-struct InFlight(Rc<LocalServer>);
-
-impl InFlight {
-    fn begin(server: Rc<LocalServer>) -> InFlight {
-        server.load.begin();
-        InFlight(server)
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.0.load.end();
-    }
 }
 
 /// Counts a connection that lies idle.
@@ -112,7 +97,7 @@ impl Reached {
 
 impl ServerConnection {
     pub(crate) fn server(&self) -> &Rc<LocalServer> {
-        &self.in_flight.0
+        self.in_flight.server()
     }
 }
 
@@ -154,10 +139,16 @@ impl<C: Transport> Session<C> {
         let mut fault = Fault::NoServer;
         loop {
             // Nothing was sent of it.
-            let Picked::Server(server) = choice.pick(Cost::Free, &self.shard) else { return Err(fault) };
+            let in_flight = match choice.pick(Cost::Free, &self.shard) {
+                Picked::Server(in_flight) => in_flight,
+                Picked::Full => {
+                    Box::pin(self.wait_for_place(&mut choice, (Ahead::Body, fault), exchange)).await?
+                }
+                Picked::OverBudget | Picked::Nobody => return Err(fault),
+            };
+            let server = in_flight.server().clone();
             exchange.is_trial = choice.is_trial;
             self.begin_try(&server, exchange);
-            let in_flight = InFlight::begin(server.clone());
             let (tried, again) = match self.connect(&server, hello, exchange).await {
                 Ok(mut io) => {
                     if !io.begin_use(|| self.shard.with_room(|| self.shard.buffers.server_tls_exchange())) {
@@ -203,11 +194,11 @@ impl<C: Transport> Session<C> {
 
     pub(crate) async fn try_server(
         &mut self,
-        server: &Rc<LocalServer>,
+        in_flight: InFlight,
         forward: &mut Forward,
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
-        let in_flight = InFlight::begin(server.clone());
+        let server = &in_flight.server().clone();
         let mut io = match (self.kept(server, exchange), server.protocol) {
             (Some(io), _) => io,
             (None, ServerProtocol::Http1) => self.connect(server, None, exchange).await?,

@@ -2,11 +2,12 @@
 
 use pointsman_telemetry::Event;
 
+use crate::choice::{Cost, Picked};
 use crate::ejection::Heard;
 use crate::exchange::{Exchange, Seen};
 use crate::fault::{Fault, ServerFault};
 use crate::local::LocalServer;
-use crate::pick::{Cost, Picked};
+use crate::presence::Ahead;
 use crate::reach::{Reached, Tried};
 use crate::session::Session;
 use crate::transport::Transport;
@@ -24,18 +25,24 @@ impl<C: Transport> Session<C> {
     ) -> Result<Reached, Fault> {
         let (mut fault, mut cost) = (Fault::NoServer, Cost::Free);
         loop {
-            let server = match forward.choice.pick(cost, &self.shard) {
-                Picked::Server(server) => server,
+            let in_flight = match forward.choice.pick(cost, &self.shard) {
+                Picked::Server(in_flight) => in_flight,
+                Picked::Full => {
+                    let ahead = if forward.is_sent() { Ahead::Request } else { Ahead::Body };
+                    // On the heap: most requests find a place.
+                    Box::pin(self.wait_for_place(&mut forward.choice, (ahead, fault), exchange)).await?
+                }
                 Picked::OverBudget => {
                     self.tell_over_budget(exchange);
                     return Err(fault);
                 }
                 Picked::Nobody => return Err(fault),
             };
+            let server = in_flight.server().clone();
             exchange.is_trial = forward.choice.is_trial;
             self.begin_try(&server, exchange);
             let since_us = server.response_time.as_ref().map_or(0, |_| self.shard.clock.now_us());
-            let (tried, seen) = match self.try_server(&server, forward, exchange).await {
+            let (tried, seen) = match self.try_server(in_flight, forward, exchange).await {
                 Ok(reached) => {
                     exchange.is_reached = true;
                     if !forward.is_sent() {
@@ -129,12 +136,16 @@ impl<C: Transport> Session<C> {
         }
         let cost = cost_behind(fault, Seen::Something, exchange);
         match forward.choice.pick_another(server, cost, &self.shard) {
-            Picked::Server(_) => true,
+            Picked::Server(next) => {
+                forward.choice.keep(next);
+                true
+            }
             Picked::OverBudget => {
                 self.tell_over_budget(exchange);
                 false
             }
-            Picked::Nobody => false,
+            // The client has an answer, and does not wait for another one.
+            Picked::Full | Picked::Nobody => false,
         }
     }
 

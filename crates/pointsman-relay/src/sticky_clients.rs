@@ -190,8 +190,10 @@ impl LocalPool {
 
     /// Whether the hash of a client that is new leads to a server which takes nobody who is, although another one does.
     pub(crate) fn is_unfit_for_new(&self, client: u64, now_us: u64) -> bool {
-        let takes_new =
-            |at: usize| self.servers[at].weight() > 0 && self.servers[at].standing.is_usable(now_us);
+        let takes_new = |at: usize| {
+            let server = &self.servers[at];
+            server.weight() > 0 && server.standing.is_usable(now_us) && !server.is_full()
+        };
         let is_home = homes(self.levels.as_ref());
         let homes = || (0..self.servers.len()).filter(|&at| is_home(at));
         // Where none of them takes anybody, no other client is better.

@@ -9,8 +9,9 @@ use pointsman_balance::{Kept, StickyHash, StickyTable, Whereabouts, sticky_numbe
 use pointsman_config::{Listener, OnDown, Plan, PoolIndex, ServerIndex, StickyScope, Target};
 use pointsman_rules::{Program, Stickiness};
 
+use crate::choice::Choice;
 use crate::hash_tables::identity;
-use crate::pick::{Choice, Fork, SPLIT_SALT};
+use crate::pick::{Fork, SPLIT_SALT};
 use crate::sticky_clients::seconds;
 
 /// Begins the salts of what clients of a listener are known by; no name of a pool begins so.

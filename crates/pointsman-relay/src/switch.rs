@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pointsman_config::{Bind, Plan};
+use pointsman_config::{Bind, Plan, Pool, PoolIndex};
 use pointsman_net::{Budget, Clock};
 use pointsman_telemetry::{Metrics, Sinks};
 
@@ -112,6 +112,7 @@ impl Switch {
         let mut sockets = Sockets::default();
         sockets.open(&live, threads, &mut start.inherited).map_err(StartFault::Bind)?;
         live.sockets = sockets.listeners();
+        live.bound_servers();
         let live = Arc::new(live);
         let shared = Arc::new(Shared::new(live.clone(), start.descriptors_max, start.capacity));
         let kit = Kit {
@@ -158,6 +159,7 @@ impl Switch {
         let gone = self.sockets.close(&live);
         live.sockets = self.sockets.listeners();
         self.shared.prepare(&live.plan, capacity);
+        live.bound_servers();
         self.live = Arc::new(live);
         let previous = self.shared.publish(self.live.clone());
         if let Some(clients) = self.shared.sticky_clients.get() {
@@ -253,6 +255,13 @@ impl Switch {
     /// The time that standings speak of: microseconds since the switch began.
     pub fn now_us(&self) -> u64 {
         self.clock.now_us()
+    }
+
+    /// How many requests wait for a place at a server, by pool: of each pool with a server that may have only so many.
+    pub fn queued(&self) -> impl Iterator<Item = (&str, usize)> {
+        let is_bounded = |pool: &Pool| pool.servers.iter().any(|server| server.connections_max > 0);
+        let pools = self.live.plan.pools.iter().enumerate().filter(move |(_, pool)| is_bounded(pool));
+        pools.map(|(index, pool)| (&*pool.name, self.live.pool_state(PoolIndex(index as u32)).queue.len()))
     }
 
     /// Open client connections.

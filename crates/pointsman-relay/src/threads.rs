@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use pointsman_net::{
-    Arrivals, EventLoop, SocketReceiver, SocketSender, own_descriptor_table, socket_channel,
+    Arrivals, Bell, EventLoop, SocketReceiver, SocketSender, own_descriptor_table, socket_channel,
 };
 
 use crate::hand_over::HandOver;
@@ -39,7 +39,7 @@ impl Threads {
     /// When the system gives no thread or event loop.
     pub fn start(count: usize, own_tables: bool) -> io::Result<Threads> {
         // All ways first: so each is open under the same number in every table.
-        let ways = (0..count).map(|_| socket_channel().map(Some)).collect::<io::Result<_>>()?;
+        let ways = (0..count).map(|_| Way::new().map(Some)).collect::<io::Result<_>>()?;
         Threads::start_numbered((0..count).collect(), ways, own_tables)
     }
 
@@ -49,20 +49,15 @@ impl Threads {
     /// # Errors
     /// As [`Threads::start`].
     pub(crate) fn start_more(numbers: Vec<usize>, takes_over: bool) -> io::Result<Threads> {
-        let way = |_| takes_over.then(socket_channel).transpose();
+        let way = |_| takes_over.then(Way::new).transpose();
         let ways = numbers.iter().map(way).collect::<io::Result<_>>()?;
         Threads::start_numbered(numbers, ways, false)
     }
 
-    fn start_numbered(
-        numbers: Vec<usize>,
-        ways: Vec<Option<(SocketSender, SocketReceiver)>>,
-        own_tables: bool,
-    ) -> io::Result<Threads> {
+    fn start_numbered(numbers: Vec<usize>, ways: Vec<Option<Way>>, own_tables: bool) -> io::Result<Threads> {
         let mut threads = Threads { all: Vec::with_capacity(numbers.len()), refusal: None };
         for (number, way) in numbers.into_iter().zip(ways) {
-            let (way, arrivals) = way.unzip();
-            let arrivals = arrivals.map(Arc::new);
+            let (way, arrivals) = way.map(|way| (way.sender, (Arc::new(way.receiver), way.bell))).unzip();
             let (sockets, receiver) = socket_channel()?;
             let receiver = Arc::new(receiver);
             let (work, works) = mpsc::channel();
@@ -91,20 +86,38 @@ impl Threads {
     }
 }
 
+/// How others reach a thread: what they hand connections over by, and what ends its wait for sockets.
+struct Way {
+    sender: SocketSender,
+    receiver: SocketReceiver,
+    bell: Bell,
+}
+
+impl Way {
+    fn new() -> io::Result<Way> {
+        let (sender, receiver) = socket_channel()?;
+        Ok(Way { sender, receiver, bell: Bell::new()? })
+    }
+}
+
 /// What a thread begins with. Whoever started it has opened what it receives by, and is to close that.
 struct Theirs {
     own_table: bool,
     receiver: Arc<SocketReceiver>,
-    arrivals: Option<Arc<SocketReceiver>>,
+    arrivals: Option<(Arc<SocketReceiver>, Bell)>,
 }
 
 impl Theirs {
     /// The same sockets in the table of this thread.
     fn equip(&self, has_own_table: bool) -> io::Result<Equipment> {
-        let event_loop = EventLoop::new()?;
+        let event_loop = match &self.arrivals {
+            // Not all threads would ring the right one.
+            None => EventLoop::new()?,
+            Some((_, bell)) => EventLoop::with_bell(bell.clone())?,
+        };
         let hand_over = match &self.arrivals {
             None => None,
-            Some(receiver) => {
+            Some((receiver, _)) => {
                 let receiver = receiver.try_clone()?;
                 let arrivals = event_loop.run(async { Arrivals::new(receiver) })?;
                 Some(HandOver::new(arrivals))

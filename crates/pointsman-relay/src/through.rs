@@ -13,13 +13,14 @@ use pointsman_tls::{Alert, ClientHello, HelloFault, client_hello, hello_bytes_ne
 use pointsman_view::{ConnectionView, HelloFacts};
 
 use crate::accept::{Incoming, first_word};
+use crate::choice::Choice;
 use crate::decide::{decision, default_target};
 use crate::exchange::Exchange;
 use crate::facts::Text;
 use crate::failed_handshake::Shaking;
 use crate::fault::Fault;
 use crate::memory::is_out_of_memory;
-use crate::pick::{Choice, Fork, Route};
+use crate::pick::{Fork, Route};
 use crate::session::{After, Session};
 use crate::shard::{Scratch, Shard};
 use crate::transport::read_into;

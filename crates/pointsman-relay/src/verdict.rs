@@ -8,6 +8,7 @@ use pointsman_telemetry::{self as telemetry, Event};
 use pointsman_view::RequestView;
 
 use crate::ahead::Ahead;
+use crate::choice::Choice;
 use crate::commit::Committed;
 use crate::decide::{default_target, path_options};
 use crate::exchange::Exchange;
@@ -17,7 +18,7 @@ use crate::learned::{Learning, OfAnswer};
 use crate::live::LiveListener;
 use crate::local::Local;
 use crate::onward::{Request, grow};
-use crate::pick::{Choice, Fork, Route};
+use crate::pick::{Fork, Route};
 use crate::shard::Shard;
 use crate::undecided::Undecided;
 

@@ -142,6 +142,10 @@ pub enum Refusal {
     ContentDuplicateKey,
     /// No room left of `hold_total_bytes_max` in time (503).
     Hold,
+    /// All servers had as many requests as they may have, and as many waited as may (503).
+    QueueFull,
+    /// All servers had as many as they may have for too long (503).
+    QueueTimeout,
     /// No server could take the request (502, 503, 504).
     NoServer,
     /// A newer request of its connection took its place (503).
@@ -252,6 +256,8 @@ pub struct Exchange<'a> {
     pub tries: u32,
     /// Whether the connection to the server had served before.
     pub reused: Option<bool>,
+    /// How long it waited for a place at a server, where it did.
+    pub queued_us: Option<u64>,
     /// Whether no further try was made because the pool had none left.
     pub over_budget: bool,
     /// Words that rules gave.
@@ -317,6 +323,7 @@ impl<'a> Exchange<'a> {
             first_byte_us: None,
             tries: 0,
             reused: None,
+            queued_us: None,
             over_budget: false,
             tags: &[],
             error: None,
@@ -354,7 +361,7 @@ impl HandshakeFailure {
 
 impl Refusal {
     /// Every reason and its label, in the order of their numbers.
-    pub(crate) const ALL: [(Refusal, &'static str); 25] = [
+    pub(crate) const ALL: [(Refusal, &'static str); 27] = [
         (Refusal::Malformed, "malformed"),
         (Refusal::Unsupported, "unsupported"),
         (Refusal::HeadBytes, "head_bytes"),
@@ -377,6 +384,8 @@ impl Refusal {
         (Refusal::ContentLimit, "content_limit"),
         (Refusal::ContentDuplicateKey, "content_duplicate_key"),
         (Refusal::Hold, "hold"),
+        (Refusal::QueueFull, "queue_full"),
+        (Refusal::QueueTimeout, "queue_timeout"),
         (Refusal::NoServer, "no_server"),
         (Refusal::Overtaken, "overtaken"),
         (Refusal::Rate, "rate"),

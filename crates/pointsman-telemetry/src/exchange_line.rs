@@ -110,6 +110,7 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
 
     fn figures(&mut self, exchange: &Exchange<'_>) {
         self.figure(key!("decided_us"), exchange.decided_us);
+        self.figure(key!("queued_us"), exchange.queued_us);
         self.figure(key!("connected_us"), exchange.connected_us);
         self.figure(key!("first_byte_us"), exchange.first_byte_us);
         self.figure(key!("total_us"), Some(exchange.counts.total_us));
@@ -235,6 +236,7 @@ mod tests {
             first_byte_us: Some(800),
             tries: 1,
             reused: Some(true),
+            queued_us: Some(90),
             over_budget: true,
             tags: &["gold".into(), "a\"b".into()],
             error: Some("…"),
@@ -248,7 +250,7 @@ mod tests {
             r#""path":"/x","query":"a=\"b","version":"1.1","content_type":"application/json","#,
             r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
             r#""server":"server1","status":200,"#,
-            r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"connected_us":120,"#,
+            r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"queued_us":90,"connected_us":120,"#,
             r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"over_budget":true,"tags":["gold","a\"b"],"#,
             "\"trace\":\"4bf92f3577b34da6a3ce929d0e0e4736\",",
             "\"error\":\"…\"}\n",

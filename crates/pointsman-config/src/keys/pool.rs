@@ -102,6 +102,13 @@ static POOL_SERVERS: Table = Table {
             doc: "Its share, beside the other servers of the pool, under the weighted algorithms.",
         },
         Key {
+            name: "connections_max",
+            kind: Kind::Integer { min: 0, max: 10_000_000, unit: "connections" },
+            default: Default::Integer(0),
+            doc: "Connections to it that may be in use at a time, in the whole process: of HTTP/1 each has one request, of \
+                  HTTP/2 each request counts. Idle ones do not count. 0: no limit.",
+        },
+        Key {
             name: "backup",
             kind: Kind::Boolean,
             default: Default::Boolean(false),

@@ -7,6 +7,7 @@ mod bandwidth;
 mod bodies;
 mod broken_answers;
 mod broken_bodies;
+mod busy_servers;
 mod certificates_at_run_time;
 mod command_line;
 mod conditions;

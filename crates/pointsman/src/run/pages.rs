@@ -112,6 +112,12 @@ impl SwitchPages {
         ] {
             text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {clients}\n"));
         }
+        let help = "Requests that wait until a server of their pool has fewer than its connections_max.";
+        let name = "pointsman_pool_queued_requests";
+        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
+        for (pool, requests) in switch.queued() {
+            text.push_str(&format!("{name}{{pool=\"{pool}\"}} {requests}\n"));
+        }
         Page::metrics(text)
     }
 
