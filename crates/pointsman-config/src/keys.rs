@@ -184,6 +184,25 @@ pub(crate) static ROOT: Table = Table {
                   a common one. Connections are then in `/proc/PID/task/*/fd`, not in `/proc/PID/fd`.",
         },
         Key {
+            name: "mirrors_max",
+            kind: Kind::Integer { min: 1, max: 1_000_000, unit: "copies" },
+            default: Default::Integer(1000),
+            doc: "Copies of requests that `mirror` may have on their way, in the whole process, each thread its part. \
+                  More are dropped.",
+        },
+        Key {
+            name: "mirror_bytes_max",
+            kind: Kind::Integer { min: 1024, max: 16 * 1024 * 1024, unit: "bytes" },
+            default: Default::Integer(65_536),
+            doc: "Bytes of a request, with its body, of which `mirror` sends a copy. Of a longer one there is none.",
+        },
+        Key {
+            name: "mirror_ms_max",
+            kind: Kind::Integer { min: 1, max: DAY_MS, unit: "ms" },
+            default: Default::Integer(30_000),
+            doc: "How long a copy may take, with its answer. Then its connection is closed.",
+        },
+        Key {
             name: "sticky_key",
             kind: Kind::Text("32 hex digits"),
             default: Default::Words("random at start"),

@@ -129,6 +129,9 @@ impl<'a> Lowering<'a> {
             upstream_idle_connections_max: spec.upstream_idle_connections_max,
             splice_pipes_max: spec.splice_pipes_max,
             own_descriptor_tables: spec.own_descriptor_tables,
+            mirrors_max: spec.mirrors_max,
+            mirror_bytes_max: spec.mirror_bytes_max,
+            mirror_ms_max: spec.mirror_ms_max,
             sticky_key: spec.sticky_key,
             sticky_entries_max: spec.sticky_entries_max,
             sticky_idle_ms_max: spec.sticky_idle_ms_max,
@@ -296,6 +299,7 @@ impl<'a> Lowering<'a> {
             Some(compiled) => (Some(compiled.program), compiled.body_paths, compiled.targets),
             None => (None, None, Vec::new()),
         };
+        let mirrors = self.mirrors(program.as_deref());
         let names_content = body_paths.as_ref().is_some_and(|paths| paths.names_content());
         if let Some(span) = spec.body_kind_at
             && spec.protocol == Protocol::Http
@@ -344,6 +348,7 @@ impl<'a> Lowering<'a> {
             http2: spec.http2,
             odd_names: spec.odd_names,
             named_fields,
+            mirrors,
             body_paths,
             body_options: spec.body_limits.body_options(spec.body_kind),
             pipeline: spec.pipeline,
@@ -434,10 +439,19 @@ impl<'a> Lowering<'a> {
         Some(compiled)
     }
 
+    /// The pools that rules send copies to; the compiler knows them all.
+    fn mirrors(&self, program: Option<&Program>) -> Vec<(Box<str>, PoolIndex)> {
+        let names: BTreeSet<&str> = program.into_iter().flat_map(Program::mirror_pools).collect();
+        let found = names.into_iter().filter_map(|name| Some((name.into(), *self.pools_by_name.get(name)?)));
+        found.collect()
+    }
+
     fn note_idle_pools(&self, listeners: &[Listener]) {
         let mut idle = vec![true; self.spec.pools.len()];
         let targets = listeners.iter().flat_map(|listener| listener.targets.iter().map(|target| target.pool));
-        for pool in targets.chain(listeners.iter().filter_map(|listener| listener.default_pool)) {
+        let mirrors = listeners.iter().flat_map(|listener| listener.mirrors.iter().map(|(_, pool)| *pool));
+        let defaults = listeners.iter().filter_map(|listener| listener.default_pool);
+        for pool in targets.chain(mirrors).chain(defaults) {
             idle[pool.0 as usize] = false;
         }
         for (pool, _) in self.spec.pools.iter().zip(idle).filter(|(_, idle)| *idle) {

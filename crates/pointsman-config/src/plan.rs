@@ -61,6 +61,12 @@ pub struct Plan {
     pub listeners: Vec<Listener>,
     /// In the order of the file; [`PoolIndex`] is a position here.
     pub pools: Vec<Pool>,
+    /// Copies of requests on their way, in the whole process.
+    pub mirrors_max: u32,
+    /// Bytes of a request of which a copy is sent.
+    pub mirror_bytes_max: u32,
+    /// How long a copy may take with its answer.
+    pub mirror_ms_max: u32,
     /// Classes of `bandwidth`, each behind the one that it borrows of.
     pub bandwidth: Vec<BandwidthClass>,
     /// Classes of `limitRate`, in the order of the file.
@@ -116,6 +122,8 @@ pub struct Listener {
     pub named_fields: Vec<Box<str>>,
     /// Whether the access log has the queries of its requests.
     pub logs_query: bool,
+    /// The pools that `program` sends copies to, by their names.
+    pub mirrors: Vec<(Box<str>, PoolIndex)>,
     /// The fields of the body that `program` names; absent where it names none.
     pub body_paths: Option<Arc<BodyPaths>>,
     /// How bodies are read for them.

@@ -47,6 +47,7 @@ fn check_process(plan: &Plan) {
     assert_eq!((plan.drain_ms_max, plan.tunnel_drain_ms_max, plan.watch_ms), (0, 5, 0));
     assert_eq!((plan.connections_max, plan.buffer_bytes_max), (Some(100_000), Some(64 * 1024 * 1024)));
     assert_eq!(plan.hold_total_bytes_max, 2_000_000);
+    assert_eq!((plan.mirrors_max, plan.mirror_bytes_max, plan.mirror_ms_max), (10, 2048, 3));
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     let log = plan.access_log.as_ref().expect("there is one");
     assert_eq!((&log.destination, log.format), (&LogDestination::StandardOutput, LogFormat::Combined));
@@ -120,6 +121,7 @@ fn every_key_arrives() -> TestResult {
     assert_eq!(program.targets.len(), shop.targets.len());
     assert!(rule_sets.iter().any(|set| Arc::ptr_eq(&set.program, program)));
     check_lists(program);
+    assert_eq!(shop.mirrors, [("fast".into(), PoolIndex(1))]);
     let target =
         |pool, server: Option<u32>| Target { pool: PoolIndex(pool), server: server.map(ServerIndex) };
     assert_eq!(shop.targets, [target(0, Some(1)), target(1, None), target(1, Some(0))]);

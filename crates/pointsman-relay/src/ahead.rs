@@ -5,6 +5,7 @@ use pointsman_net::Booking;
 use pointsman_view::Inspection;
 
 use crate::hold::Hold;
+use crate::mirror::Mirror;
 
 /// A body that was read ahead of its server, as far as it is not in the message.
 pub(crate) struct Ahead {
@@ -15,6 +16,15 @@ pub(crate) struct Ahead {
     /// What looks into what is still to come; nothing where all is known, or nobody wants to know.
     pub(crate) judge: Option<Judge>,
     pub(crate) pace: Pace,
+    /// The copy that waits for the rest.
+    pub(crate) mirror: Option<Box<Mirror>>,
+}
+
+impl Ahead {
+    /// Nothing was read ahead; a copy waits for the body.
+    pub(crate) fn of_mirror() -> Ahead {
+        Ahead { hold: Hold::default(), tail: Vec::new(), judge: None, pace: Pace::default(), mirror: None }
+    }
 }
 
 /// Looks into a body on its way.

@@ -74,6 +74,11 @@ impl Choice {
         }
     }
 
+    /// Whoever's turn it is in a pool.
+    pub(crate) fn in_turn(local: &Local, pool: PoolIndex) -> Choice {
+        Choice::new(local, Target { pool, server: None }, By::Turn)
+    }
+
     /// The pool whose servers these are.
     pub(crate) fn pool_name(&self) -> &str {
         self.pool.name()

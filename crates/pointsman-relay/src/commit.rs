@@ -55,7 +55,7 @@ impl<'r> Committed<'r> {
                 }
                 Effect::Tag(tag) => committed.tags.push(tag),
                 // They are no edits: `limit.rs` and `bandwidth.rs` take them.
-                Effect::LimitRate(_) | Effect::Bandwidth(_) => {}
+                Effect::LimitRate(_) | Effect::Bandwidth(_) | Effect::Mirror(_) => {}
             }
         }
         Ok(committed)

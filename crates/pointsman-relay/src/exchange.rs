@@ -78,6 +78,12 @@ impl Exchange {
         Exchange { is_connection: true, started_us, ..Exchange::default() }
     }
 
+    /// That of a copy of its request, all of which is there.
+    pub(crate) fn of_copy(&self, started_us: u64, booked: Option<Booking>) -> Exchange {
+        let Exchange { method, to, .. } = *self;
+        Exchange { method, to, has_whole_request: true, started_us, booked, ..Exchange::default() }
+    }
+
     /// Says that the switch has stopped before it was over.
     pub(crate) fn is_cut(&mut self) -> After {
         self.fault.get_or_insert(Fault::Drained);
@@ -246,6 +252,7 @@ impl Exchange {
             rule: text(Text::Rule),
             unknown: text(Text::Unknown),
             limit: text(Text::Limit),
+            mirror: text(Text::Mirror),
             pool: text(Text::Pool),
             decided_us: step_us(Step::Decided),
             connected_us: step_us(Step::Connected),

@@ -56,6 +56,8 @@ pub(crate) enum Text {
     /// The class that the request was too much for.
     Limit,
     Pool,
+    /// The pool that was sent a copy.
+    Mirror,
     /// What is wrong with the body.
     Content,
     /// The server name of a hello.

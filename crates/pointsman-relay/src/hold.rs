@@ -146,6 +146,11 @@ impl Hold {
         self.pieces.get(self.sent).map(|piece| &piece.bytes[self.written..])
     }
 
+    /// All that is there.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(|piece| piece.bytes.as_slice())
+    }
+
     /// So many bytes of it were sent.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.written += bytes;

@@ -41,6 +41,7 @@ mod live;
 mod load;
 mod local;
 mod memory;
+mod mirror;
 mod onward;
 mod pick;
 mod pipeline;

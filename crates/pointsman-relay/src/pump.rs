@@ -134,7 +134,7 @@ impl Pump {
 
     /// Sends first what was read ahead. False where there is no memory for what is kept back of it.
     pub(crate) fn begin_with(&mut self, ahead: Ahead) -> bool {
-        let Ahead { hold, tail, judge, pace } = ahead;
+        let Ahead { hold, tail, judge, pace, mirror: _ } = ahead;
         if !tail.is_empty() && !self.buffer.reserve(tail.len()) {
             return false;
         }
@@ -152,6 +152,12 @@ impl Pump {
     /// Whether all of the body has been read.
     pub(crate) fn has_read_all(&self) -> bool {
         self.body.is_done()
+    }
+
+    /// The last bytes of body that were read, up to so many.
+    pub(crate) fn last_read(&self, bytes: u64) -> &[u8] {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        &self.buffer[self.buffer.len().saturating_sub(bytes)..]
     }
 
     pub(crate) fn has_excess(&self) -> bool {

@@ -159,6 +159,9 @@ impl<C: Transport> Session<C> {
             // On the heap: most requests are decided by what comes at once.
             verdict = Box::pin(self.wait_for_body(undecided, exchange)).await?;
         }
+        if let Some(mirror) = self.shard.next_mirror.take() {
+            self.begin_mirror(mirror, &mut verdict, exchange);
+        }
         if exchange.bandwidth.is_some() {
             // On the heap: few have a class.
             Box::pin(self.wait_for_class_of(&verdict, exchange)).await?;

@@ -22,6 +22,7 @@ use crate::hand_over::HandOver;
 use crate::live::SocketId;
 use crate::local::Local;
 use crate::memory::Buffers;
+use crate::mirror::Mirror;
 use crate::reach::CountedIdle;
 use crate::shared::{Ending, Inbox, Shared};
 use crate::shortage::{Lack, LastDescriptors, Use};
@@ -50,6 +51,13 @@ pub(crate) struct Shard {
     pub(crate) recorder: Rc<Recorder>,
     pub(crate) spare_facts: SpareFacts,
     pub(crate) client_ids: RefCell<ClientIds>,
+    /// The copy that the rules have just asked for, until the session takes it, without anything between: there is no room
+    /// for it in what an idle connection takes.
+    pub(crate) next_mirror: Cell<Option<Box<Mirror>>>,
+    /// Copies of requests on their way.
+    pub(crate) mirrors: Cell<u32>,
+    /// How many threads there are.
+    pub(crate) threads: u32,
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
@@ -151,6 +159,9 @@ impl Shard {
             recorder: Rc::new(start.recorder),
             spare_facts: SpareFacts::default(),
             client_ids: RefCell::new(start.client_ids),
+            next_mirror: Cell::default(),
+            mirrors: Cell::new(0),
+            threads: u32::try_from(start.threads).unwrap_or(u32::MAX).max(1),
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
             hand_over,

@@ -134,7 +134,8 @@ impl Session<Tcp> {
                 Effect::Header { .. }
                 | Effect::RewritePath { .. }
                 | Effect::LimitRate(_)
-                | Effect::Bandwidth(_) => None,
+                | Effect::Bandwidth(_)
+                | Effect::Mirror(_) => None,
             });
             facts.tags.extend(tags);
         }

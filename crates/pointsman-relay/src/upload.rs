@@ -12,6 +12,7 @@ use crate::bandwidth::Toward;
 use crate::exchange::Exchange;
 use crate::facts::Text;
 use crate::fault::{ClientFault, Fault, ServerFault};
+use crate::mirror::Mirror;
 use crate::pump::{BodyForm, Pump, PumpFault, Step, Waiting};
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
@@ -49,13 +50,26 @@ impl<C: Transport> Session<C> {
             forward.body_left,
             (exchange.bandwidth, Toward::Server),
         );
+        let mut mirror = forward.ahead.as_mut().and_then(|ahead| ahead.mirror.take());
         if let Some(ahead) = forward.ahead.take()
             && !up.begin_with(*ahead)
         {
             return Err(Fault::Memory);
         }
-        up.through_pipe(&self.shard, &self.io, &reached.server.io);
-        let after = match self.upload(&mut up, forward.expects_continue, reached, exchange).await {
+        // What passes through a pipe cannot be copied.
+        if mirror.is_none() {
+            up.through_pipe(&self.shard, &self.io, &reached.server.io);
+        }
+        let pieces = (&mut up, &mut mirror);
+        let uploaded = self.upload(pieces, forward.expects_continue, reached, exchange).await;
+        match (mirror, &uploaded) {
+            (Some(mirror), Ok(Progress::Uploaded)) if up.has_read_all() => {
+                self.send_mirror(*mirror, exchange)
+            }
+            (Some(_), _) => self.drop_mirror(),
+            (None, _) => {}
+        }
+        let after = match uploaded {
             Ok(Progress::Uploaded) => self.relay_answer(None, reached, exchange).await,
             Ok(Progress::Answered(mut head)) => {
                 self.relay(&mut head, reached, &mut Upload::Running(&mut up), exchange).await
@@ -80,7 +94,7 @@ impl<C: Transport> Session<C> {
     /// client sends the rest is its choice, so its connection closes after such an answer.
     async fn upload(
         &mut self,
-        up: &mut Pump,
+        (up, mirror): (&mut Pump, &mut Option<Box<Mirror>>),
         mut waits_for_continue: bool,
         reached: &mut Reached,
         exchange: &mut Exchange,
@@ -95,6 +109,7 @@ impl<C: Transport> Session<C> {
         }
         let uploaded = loop {
             let (waiting, began_us) = (up.waiting(), self.shard.clock.round_us());
+            let read_bytes = up.read_bytes;
             let continue_until_us = waits_for_continue.then_some(continue_until_us);
             let ms = exchange.try_ms(&self.shard, self.upload_ms(up, continue_until_us, &stall));
             let step = {
@@ -115,6 +130,9 @@ impl<C: Transport> Session<C> {
             };
             if waiting == Waiting::Read && !waits_for_continue {
                 up.pace.waited_us += self.shard.clock.round_us() - began_us;
+            }
+            if mirror.is_some() && up.read_bytes > read_bytes {
+                self.add_to_mirror(mirror, up.last_read(up.read_bytes - read_bytes));
             }
             match step {
                 Ok(Event::Uploaded(Ok(Step::Moved))) => {

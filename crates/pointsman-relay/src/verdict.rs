@@ -171,6 +171,9 @@ impl<'a> Place<'a> {
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Pool, choice.pool_name().as_bytes());
         }
+        if !self.listener.mirrors.is_empty() {
+            self.shard.next_mirror.set(self.mirror_of(&decision.effects));
+        }
         Ok(Decided::Forward(committed, choice))
     }
 

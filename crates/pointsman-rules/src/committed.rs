@@ -23,6 +23,8 @@ pub enum Committed {
     Limit(Box<str>),
     /// A class whose bandwidth it has.
     Bandwidth(Box<str>),
+    /// A pool that gets a copy.
+    Mirror(Box<str>),
 }
 
 impl Decision<'_> {
@@ -66,6 +68,7 @@ fn committed<S: Subject + ?Sized>(
         Effect::Tag(word) => Committed::Tag(word.clone()),
         Effect::LimitRate(class) => Committed::Limit(class.clone()),
         Effect::Bandwidth(class) => Committed::Bandwidth(class.clone()),
+        Effect::Mirror(pool) => Committed::Mirror(pool.clone()),
     })
 }
 
@@ -97,6 +100,8 @@ impl fmt::Display for Committed {
             Committed::Limit(class) => write!(to, "limitRate({})", quoted(class.as_bytes())),
             Committed::Bandwidth(class) if is_word(class) => write!(to, "bandwidth({class})"),
             Committed::Bandwidth(class) => write!(to, "bandwidth({})", quoted(class.as_bytes())),
+            Committed::Mirror(pool) if is_word(pool) => write!(to, "mirror({pool})"),
+            Committed::Mirror(pool) => write!(to, "mirror({})", quoted(pool.as_bytes())),
         }
     }
 }

@@ -363,11 +363,6 @@ impl<'a> Compiler<'a> {
     fn warn(&mut self, at: Span, message: impl Into<String>, help: impl Into<String>) {
         self.findings.add(Diagnostic::warning(at, message).help(help));
     }
-
-    /// What is read, and cannot run: refusing is the honest answer.
-    fn not_evaluated(&mut self, at: Span, what: &str) {
-        self.error(at, format!("{what} not evaluated yet"), "take it out: a rule set that has it is refused");
-    }
 }
 
 pub(crate) fn no_field(named: &FieldRef, why: &NoField, suggestions: &Suggestions) -> Diagnostic {

@@ -389,6 +389,7 @@ fn blocks() -> impl Strategy<Value = (Block, u32)> {
     let effect = prop_oneof![
         "[a-z]{4}".prop_map(|tag| Effect::Tag(tag.into())),
         "[a-z]{4}".prop_map(|class| Effect::Bandwidth(class.into())),
+        "[a-z]{4}".prop_map(|pool| Effect::Mirror(pool.into())),
     ];
     let effects = vec(effect, 0..3);
     (effects, exit, 1u32..4)

@@ -399,6 +399,8 @@ pub enum Effect {
     LimitRate(Box<str>),
     /// `bandwidth(class)`: what the request and its answer send is sent within what the class gets.
     Bandwidth(Box<str>),
+    /// `mirror(pool)`: a copy of the request goes to that pool, and its answer nowhere.
+    Mirror(Box<str>),
 }
 
 impl Effect {

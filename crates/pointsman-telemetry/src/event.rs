@@ -32,6 +32,8 @@ pub enum Event<'a> {
     NoRequest(&'a Exchange<'a>),
     /// A client was refused. If it was answered, [`Event::Done`] follows; this one says why.
     Refused(&'a ListenerMetrics, Refusal),
+    /// What became of the copy of a request.
+    Mirrored(&'a ListenerMetrics, Mirrored),
     /// An attempt at a server failed.
     ServerFailed(&'a ServerMetrics, ServerFailure),
     /// A request goes to this server after an attempt that failed, at this server or another.
@@ -55,6 +57,23 @@ pub enum Event<'a> {
     Done(&'a Exchange<'a>),
     /// The same where there is no access log, which alone wants more of it.
     Counted(&'a Counts<'a>),
+}
+
+/// What became of the copy of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mirrored {
+    /// It was sent, and answered.
+    Answered,
+    /// It was not sent, or not answered whole.
+    Failed,
+    /// It was not even tried: too many were on their way, or the request was too long, not whole, or no plain one.
+    Dropped,
+}
+
+impl Mirrored {
+    /// All of them, with their names.
+    pub(crate) const ALL: [(Mirrored, &'static str); 3] =
+        [(Mirrored::Answered, "answered"), (Mirrored::Failed, "failed"), (Mirrored::Dropped, "dropped")];
 }
 
 /// How a TLS handshake succeeded.
@@ -244,6 +263,8 @@ pub struct Exchange<'a> {
     pub unknown: Option<&'a [u8]>,
     /// The class that it was too much for, if it was.
     pub limit: Option<&'a [u8]>,
+    /// The pool that was sent a copy, if one was.
+    pub mirror: Option<&'a [u8]>,
     /// The pool the request was for.
     pub pool: Option<&'a [u8]>,
     /// From the first byte of the request to the decision.
@@ -317,6 +338,7 @@ impl<'a> Exchange<'a> {
             rule: None,
             unknown: None,
             limit: None,
+            mirror: None,
             pool: None,
             decided_us: None,
             connected_us: None,

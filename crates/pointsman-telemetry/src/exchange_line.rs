@@ -97,6 +97,7 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
         self.bytes(key!("rule"), exchange.rule);
         self.bytes(key!("unknown"), exchange.unknown);
         self.bytes(key!("limit"), exchange.limit);
+        self.bytes(key!("mirror"), exchange.mirror);
         self.bytes(key!("pool"), exchange.pool);
         self.json(key!("server"), exchange.counts.server.map(|server| &*server.quoted));
     }
@@ -230,6 +231,7 @@ mod tests {
             rule: Some(b"R1"),
             unknown: Some(b"malformed"),
             limit: Some(b"api"),
+            mirror: Some(b"shadow"),
             pool: Some(b"fast"),
             decided_us: Some(3),
             connected_us: Some(120),
@@ -248,7 +250,7 @@ mod tests {
             r#"{"time":"2026-11-21T02:17:54.123Z","listener":"shop","client":"127.0.0.1:5555","#,
             r#""client_ip":"127.0.0.1","tls":"1.3","sni":"a.example","method":"GET","host":"a.example","#,
             r#""path":"/x","query":"a=\"b","version":"1.1","content_type":"application/json","#,
-            r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","pool":"fast","#,
+            r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","mirror":"shadow","pool":"fast","#,
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"queued_us":90,"connected_us":120,"#,
             r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"over_budget":true,"tags":["gold","a\"b"],"#,

@@ -1,6 +1,6 @@
 //! The counters of listeners, rules and servers, behind handles that carry their names.
 
-use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
+use crate::event::{Handshake, HandshakeFailure, Mirrored, Refusal, ServerFailure};
 use crate::histogram::Histogram;
 use crate::json::quoted;
 use crate::slots::{Counter, Slots};
@@ -66,6 +66,7 @@ pub(crate) struct ListenerSlot {
     pub(crate) handshakes: [Counter; Handshake::ALL.len()],
     pub(crate) handshake_failures: [Counter; HandshakeFailure::ALL.len()],
     pub(crate) refusals: [Counter; Refusal::ALL.len()],
+    pub(crate) mirrored: [Counter; Mirrored::ALL.len()],
 }
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::event::{Handshake, HandshakeFailure, Refusal, ServerFailure};
+use crate::event::{Handshake, HandshakeFailure, Mirrored, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
@@ -257,6 +257,14 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
         for (why, label) in Refusal::ALL {
             let count = listener.slots.sum(|slot| &slot.refusals[why as usize]);
             page.sample(name, &[("listener", listener.name()), ("reason", label)], count);
+        }
+    }
+    let name = "pointsman_mirrored_requests_total";
+    page.family(name, Kind::Counter, "Copies of requests that rules asked for, by what became of them.");
+    for listener in listeners {
+        for (what, label) in Mirrored::ALL {
+            let count = listener.slots.sum(|slot| &slot.mirrored[what as usize]);
+            page.sample(name, &[("listener", listener.name()), ("result", label)], count);
         }
     }
     simple(page, "pointsman_received_bytes_total", "Bytes of HTTP and of tunnels from clients.", |slot| {

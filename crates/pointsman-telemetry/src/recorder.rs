@@ -87,6 +87,7 @@ impl Recorder {
             Event::Refused(listener, why) => listener.slots.of(thread).refusals[why as usize].add(1),
             Event::ServerFailed(server, how) => server.slots.of(thread).failures[how as usize].add(1),
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
+            Event::Mirrored(listener, what) => listener.slots.of(thread).mirrored[what as usize].add(1),
             Event::RetryRefused(server) => server.slots.of(thread).retries_refused.add(1),
             Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),

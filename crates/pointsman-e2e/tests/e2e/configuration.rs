@@ -84,6 +84,12 @@ fn unknown_class() {
 }
 
 #[test]
+fn unknown_pool_of_copies() {
+    check(&good().rules("{ mirror(shadow); }"), &["unknown target `shadow`", "^"]);
+    check(&good().rules("{ mirror(standard.s); }"), &["copies go to pools", "mirror(standard)", "^"]);
+}
+
+#[test]
 fn unknown_list() {
     let setup = good().raw("[list.blocked]\nentries = [\"192.0.2.0/24\"]");
     let rules = |list: &str| format!("if (srcip in @{list}) {{ reject(); }}");
@@ -101,7 +107,6 @@ fn unknown_list() {
 #[test]
 fn not_yet() {
     check(&good().rules("if (mail.from == \"x\") { reject(); }"), &["mail.from", "yet", "^"]);
-    check(&good().rules("{ mirror(standard); }"), &["yet", "^"]);
 }
 
 /// Requests that no rule decides must have somewhere to go.

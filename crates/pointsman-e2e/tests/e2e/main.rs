@@ -44,6 +44,7 @@ mod ipv6;
 mod levels;
 mod lists;
 mod log_formats;
+mod mirrors;
 mod names;
 mod nginx;
 mod normal_forms;

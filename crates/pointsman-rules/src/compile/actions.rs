@@ -55,7 +55,6 @@ impl Compiler<'_> {
     }
 
     fn action(&mut self, index: RuleIndex, action: &Action) -> Option<Step> {
-        let at = action.span;
         self.check_scope(action)?;
         let terminal = match &action.kind {
             ActionKind::RouteTo(target, sticky) => self.route_to(target, sticky.as_ref()),
@@ -86,10 +85,7 @@ impl Compiler<'_> {
                 let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
                 return known.into_iter().collect::<Option<_>>().map(Step::Allows);
             }
-            ActionKind::Mirror(_) => {
-                self.not_evaluated(at, "`mirror` is");
-                None
-            }
+            ActionKind::Mirror(pool) => return self.mirror_pool(pool).map(Step::Effect),
         };
         terminal.map(|terminal| Step::Exit(Exit::Terminal(terminal)))
     }

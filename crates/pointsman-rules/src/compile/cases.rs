@@ -321,6 +321,7 @@ impl<'a> Compiler<'a> {
             ActionKind::Bandwidth(class) => {
                 self.bandwidth_class(class).map(|_| Committed::Bandwidth(class.text.clone()))
             }
+            ActionKind::Mirror(pool) => self.mirror_pool(pool).map(|_| Committed::Mirror(pool.text.clone())),
             // Invariant: the parser lets nothing else stand here.
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Classes that effects name: `limitRate(class)`, `bandwidth(class)`.
+//! Classes and pools that effects name: `limitRate(class)`, `bandwidth(class)`, `mirror(pool)`.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +15,17 @@ impl Compiler<'_> {
 
     pub(super) fn bandwidth_class(&mut self, class: &Name) -> Option<Effect> {
         self.class(class, self.targets.bandwidths(), "bandwidth").map(Effect::Bandwidth)
+    }
+
+    /// A pool as a whole.
+    pub(super) fn mirror_pool(&mut self, name: &Name) -> Option<Effect> {
+        let target = self.target_name(name)?;
+        if let Some(server) = target.server {
+            let message = format!("`{}` is a server, and copies go to pools", shorten(&server));
+            self.error(name.span, message, format!("write `mirror({})`", shorten(&target.pool)));
+            return None;
+        }
+        Some(Effect::Mirror(target.pool))
     }
 
     /// One of those known, which the configuration has in tables of that name.
@@ -52,22 +63,27 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The pools that some rule sends copies to; one may come several times.
+    pub fn mirror_pools(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
+        let effects = blocks.flat_map(|block| &block.effects);
+        effects.filter_map(|effect| if let Effect::Mirror(pool) = effect { Some(&**pool) } else { None })
+    }
+}
+
 impl Block {
     fn limit_classes(&self) -> impl Iterator<Item = &str> {
         self.effects.iter().filter_map(|effect| match effect {
             Effect::LimitRate(class) => Some(&**class),
-            Effect::Header { .. } | Effect::RewritePath { .. } | Effect::Tag(_) | Effect::Bandwidth(_) => {
-                None
-            }
+            _ => None,
         })
     }
 
     fn bandwidth_classes(&self) -> impl Iterator<Item = &str> {
         self.effects.iter().filter_map(|effect| match effect {
             Effect::Bandwidth(class) => Some(&**class),
-            Effect::Header { .. } | Effect::RewritePath { .. } | Effect::Tag(_) | Effect::LimitRate(_) => {
-                None
-            }
+            _ => None,
         })
     }
 }

@@ -114,7 +114,8 @@ impl Parser<'_> {
             | "removeResponseHeader"
             | "tag"
             | "limitRate"
-            | "bandwidth" => {
+            | "bandwidth"
+            | "mirror" => {
                 let kind = self.action_kind()?;
                 Ok(ExpectedEffect::Action(Action { span: self.since(word), word, kind }))
             }

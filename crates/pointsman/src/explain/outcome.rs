@@ -217,7 +217,8 @@ fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<V
             Effect::Header { edit: HeaderEdit::Remove, .. }
             | Effect::Tag(_)
             | Effect::LimitRate(_)
-            | Effect::Bandwidth(_) => None,
+            | Effect::Bandwidth(_)
+            | Effect::Mirror(_) => None,
             Effect::RewritePath { regex, replacement } => {
                 let mut rewritten = Vec::new();
                 rewrite_path(regex, replacement, &path, &mut rewritten).map_err(|error| error.to_string())?;

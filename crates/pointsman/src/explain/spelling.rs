@@ -94,6 +94,7 @@ pub(crate) fn effect(effect: &Effect) -> String {
         Effect::Tag(word) => format!("tag({word});"),
         Effect::LimitRate(class) => format!("limitRate({class});"),
         Effect::Bandwidth(class) => format!("bandwidth({class});"),
+        Effect::Mirror(pool) => format!("mirror({pool});"),
     }
 }
 

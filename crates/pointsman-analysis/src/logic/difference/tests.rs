@@ -38,6 +38,7 @@ const EDITS: &[(&str, &str)] = &[
     ("tag(\"t\");", ""),
     ("tag(\"t\");", "limitRate(t);"),
     ("tag(\"t\");", "bandwidth(t);"),
+    ("bandwidth(t);", "mirror(t);"),
     ("{  }", "{ tag(\"t\"); }"),
     ("reject;", "skip;"),
     ("skip;", "reject;"),

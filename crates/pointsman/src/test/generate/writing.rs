@@ -47,7 +47,10 @@ fn effects(effects: &[Committed]) -> Option<String> {
         let values: &[&[u8]] = match effect {
             Committed::Set(_, _, value) | Committed::Add(_, _, value) | Committed::Path(value) => &[value],
             Committed::Remove(..) => &[],
-            Committed::Tag(word) | Committed::Limit(word) | Committed::Bandwidth(word) => &[word.as_bytes()],
+            Committed::Tag(word)
+            | Committed::Limit(word)
+            | Committed::Bandwidth(word)
+            | Committed::Mirror(word) => &[word.as_bytes()],
         };
         let are_texts =
             values.iter().all(|value| std::str::from_utf8(value).is_ok_and(|value| text(value).is_some()));
