@@ -170,7 +170,8 @@ struct MirrorTurn(Rc<Shard>);
 impl MirrorTurn {
     /// Nothing where there are as many as a thread may have.
     fn take(shard: &Rc<Shard>) -> Option<MirrorTurn> {
-        let max = shard.local().live.plan.mirrors_max.div_ceil(shard.threads);
+        let threads = u32::try_from(shard.shared.threads()).unwrap_or(u32::MAX).max(1);
+        let max = shard.local().live.plan.mirrors_max.div_ceil(threads);
         (shard.mirrors.get() < max).then(|| {
             shard.mirrors.set(shard.mirrors.get() + 1);
             MirrorTurn(shard.clone())

@@ -56,8 +56,6 @@ pub(crate) struct Shard {
     pub(crate) next_mirror: Cell<Option<Box<Mirror>>>,
     /// Copies of requests on their way.
     pub(crate) mirrors: Cell<u32>,
-    /// How many threads there are.
-    pub(crate) threads: u32,
     pub(crate) scratch: RefCell<Scratch>,
     /// Connections that were turned away and are listened to until they have heard it.
     pub(crate) turned_away: Cell<u32>,
@@ -161,7 +159,6 @@ impl Shard {
             client_ids: RefCell::new(start.client_ids),
             next_mirror: Cell::default(),
             mirrors: Cell::new(0),
-            threads: u32::try_from(start.threads).unwrap_or(u32::MAX).max(1),
             scratch: RefCell::default(),
             turned_away: Cell::new(0),
             hand_over,
