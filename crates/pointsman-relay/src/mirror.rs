@@ -16,10 +16,10 @@ use pointsman_telemetry::{Event, Mirrored};
 use tokio::io::AsyncWrite;
 
 use crate::ahead::Ahead;
+use crate::choice::Choice;
 use crate::exchange::Exchange;
 use crate::facts::Text;
 use crate::fault::Fault;
-use crate::choice::Choice;
 use crate::session::{After, Session};
 use crate::shard::Shard;
 use crate::transport::Transport;

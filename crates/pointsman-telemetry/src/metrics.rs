@@ -1,16 +1,18 @@
 //! The registry: handles by name, and the page that Prometheus reads.
 
+mod of_listener;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::event::{Handshake, HandshakeFailure, Mirrored, Refusal, ServerFailure};
-use crate::exposition::{Exposition, Kind, Label, Seconds};
+use crate::event::{Mirrored, Refusal, ServerFailure};
+use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
 };
-use crate::histogram::{BUCKETS, bound_us};
+use crate::metrics::of_listener::{render_handshakes, render_histogram};
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
 use crate::recorder::{Recorder, Sinks};
 use crate::slots::Counter;
@@ -305,42 +307,6 @@ fn render_waits(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
     let held: Pair = (|slot| &slot.held_bytes, |slot| &slot.released_bytes);
     let name = ("pointsman_held_bytes", "Room taken now by bodies that are held.");
     render_now(page, listeners, name, held);
-}
-
-fn render_handshakes(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
-    let failed = |listener: &ListenerMetrics, why: HandshakeFailure| {
-        listener.slots.sum(|slot| &slot.handshake_failures[why as usize])
-    };
-    let name = "pointsman_tls_handshakes_total";
-    page.family(name, Kind::Counter, "TLS handshakes by their result.");
-    for listener in listeners {
-        for (how, label) in Handshake::ALL {
-            let count = listener.slots.sum(|slot| &slot.handshakes[how as usize]);
-            page.sample(name, &[("listener", listener.name()), ("result", label)], count);
-        }
-        let count = HandshakeFailure::ALL.iter().map(|(why, _)| failed(listener, *why)).sum();
-        page.sample(name, &[("listener", listener.name()), ("result", "failed")], count);
-    }
-    let name = "pointsman_tls_handshake_failures_total";
-    page.family(name, Kind::Counter, "TLS handshakes that failed, by reason.");
-    for listener in listeners {
-        for (why, label) in HandshakeFailure::ALL {
-            page.sample(name, &[("listener", listener.name()), ("reason", label)], failed(listener, why));
-        }
-    }
-}
-
-fn render_histogram(page: &mut Exposition<'_>, listener: &ListenerMetrics) {
-    let listener_label: Label<'_> = ("listener", listener.name());
-    let mut count = 0;
-    for bucket in 0..BUCKETS {
-        count += listener.slots.sum(|slot| &slot.duration.buckets[bucket]);
-        let bound = bound_us(bucket).map_or("+Inf".to_owned(), |bound_us| Seconds(bound_us).to_string());
-        page.sample("pointsman_request_duration_seconds_bucket", &[listener_label, ("le", &bound)], count);
-    }
-    let sum_us = listener.slots.sum(|slot| &slot.duration.sum_us);
-    page.sample_seconds("pointsman_request_duration_seconds_sum", &[listener_label], sum_us);
-    page.sample("pointsman_request_duration_seconds_count", &[listener_label], count);
 }
 
 fn render_rules(page: &mut Exposition<'_>, rules: &[Arc<RuleMetrics>]) {
