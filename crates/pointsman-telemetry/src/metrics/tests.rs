@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Counts, Event, Exchange};
+use crate::event::{Counts, Event, Exchange, Handshake, HandshakeFailure};
 use crate::{AccessLog, LogStyle, LogTarget, Sinks};
 
 const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };

@@ -17,7 +17,7 @@ const CLASSES: [(&str, u64); 3] = [("small", 10), ("middle", 20), ("large", 70)]
 const CLIENTS: usize = 4;
 /// An answer.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
-const PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
+static PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 /// An answer that never waits.
 fn much(exchange: &mut Exchange<'_>) -> Then {
