@@ -75,6 +75,7 @@ impl<C: Transport> Session<C> {
         reached: &mut Reached,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
+        let mut has_begun = !reached.answer.is_empty();
         let mut head = loop {
             if let Some(head) = self.final_head(reached, held.as_deref_mut(), exchange).await? {
                 break head;
@@ -83,7 +84,11 @@ impl<C: Transport> Session<C> {
             let Reached { server, answer, .. } = &mut *reached;
             let read = |context: &mut Context<'_>, _: &mut C| server.io.poll_read_into(context, answer);
             match self.while_present(ms, ahead(exchange.has_whole_request), read).await? {
-                Ok(Ok(1..)) => {}
+                Ok(Ok(1..)) => {
+                    if !std::mem::replace(&mut has_begun, true) {
+                        exchange.has_first_byte(self);
+                    }
+                }
                 Ok(read) => return Err(Fault::of_server(&read)),
                 Err(_) => return Err(Fault::Server(ServerFault::ResponseTimeout)),
             }

@@ -60,7 +60,7 @@ struct SpanBuffer {
 impl Recorder {
     pub(crate) fn new(thread: usize, metrics: Arc<Metrics>, sinks: &Sinks, base: WallBase) -> Recorder {
         let log = sinks.log.as_ref().map(|log| RefCell::new(LineBuffer::new(log, thread, base)));
-        let traces = sinks.traces.as_ref().map(|traces| RefCell::new(SpanBuffer::new(traces, thread, base)));
+        let traces = sinks.traces.as_ref().map(|traces| RefCell::new(SpanBuffer::new(traces, base)));
         // A cell makes the type unshareable even without a log, which the counters rely on.
         Recorder { thread, metrics, log, traces }
     }
@@ -224,12 +224,10 @@ impl LineBuffer {
 }
 
 impl SpanBuffer {
-    fn new(traces: &Traces, thread: usize, base: WallBase) -> SpanBuffer {
-        // Wyrand takes any seed; another one for each thread.
-        let seed = traces.seed().wrapping_add(thread as u64);
+    fn new(traces: &Traces, base: WallBase) -> SpanBuffer {
         SpanBuffer {
             spans: Lines::default(),
-            tracer: Tracer::new(traces.sample(), seed),
+            tracer: Tracer::new(traces.sample(), traces.next_seed()),
             base,
             queue: traces.queue().clone(),
         }

@@ -2,7 +2,7 @@
 //! OTLP's JSON (`ExportTraceServiceRequest`), and the bounded queue between.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -50,6 +50,8 @@ pub struct Traces(Arc<Sink>);
 struct Sink {
     sample: Sample,
     seed: u64,
+    /// Recorders that have begun, of threads that have ended, too.
+    begun: AtomicU64,
     queue: Arc<Queue>,
 }
 
@@ -68,7 +70,12 @@ impl Traces {
         let exporter = Exporter { head, export, queue: queue.clone() };
         // Not joined: a collector may hang for as long as it is waited for.
         drop(thread::Builder::new().name("traces".to_owned()).spawn(|| exporter.run())?);
-        Ok(Traces(Arc::new(Sink { sample: settings.sample, seed: settings.seed, queue })))
+        Ok(Traces(Arc::new(Sink {
+            sample: settings.sample,
+            seed: settings.seed,
+            begun: AtomicU64::new(0),
+            queue,
+        })))
     }
 
     /// Sends what was handed over, once, and ends. Waits at most `max`, and no longer than until `cut` says so. Returns
@@ -82,8 +89,9 @@ impl Traces {
         self.0.sample
     }
 
-    pub(crate) fn seed(&self) -> u64 {
-        self.0.seed
+    /// What a recorder draws its ids from; never the same twice.
+    pub(crate) fn next_seed(&self) -> u64 {
+        self.0.seed.wrapping_add(self.0.begun.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {

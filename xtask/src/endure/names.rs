@@ -100,7 +100,7 @@ pointsman_e2e::for_threads!(down, up);
         let project = Project::find()?;
         assert_eq!(filters(&project, "endure", None)?, ["endure::"]);
         assert_eq!(
-            filters(&project, "endure", Some("reloads"))?,
+            filters(&project, "endure", Some("reloads::"))?,
             ["endure::reloads::certificates", "endure::reloads::rules"]
         );
         assert_eq!(filters(&project, "endure", Some("slow_readers"))?, ["endure::crowds::slow_readers"]);

@@ -8,6 +8,7 @@ use crate::drain::held;
 
 pointsman_e2e::for_threads!(
     access_log,
+    times_of_long_uploads,
     access_log_of_proxies,
     access_log_escapes,
     access_log_of_failures,
@@ -77,6 +78,18 @@ fn access_log(threads: usize) {
     let entry = switch.log_of("/nobody");
     assert_eq!((&entry["pool"], &entry["server"]), (&"standard".into(), &"server2".into()), "{entry}");
     assert_eq!(entry["rule"], "(default)");
+}
+
+/// An answer that begins behind the last byte of a long body has a time, too.
+fn times_of_long_uploads(threads: usize) {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(threads).pool("standard", &[&origin]).start();
+    let body = "x".repeat(300_000);
+    let mut client = switch.client();
+    client.send(format!("POST /long HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+    assert_eq!(client.response().status(), 200);
+    let entry = switch.log_of("/long");
+    assert!(entry["first_byte_us"].is_u64(), "{entry}");
 }
 
 /// Whom a trusted proxy speaks for, or the proxy itself where it names nobody, or where its request is refused.

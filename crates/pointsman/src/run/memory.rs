@@ -7,8 +7,8 @@ use pointsman_config::Plan;
 use rustix::process::{Resource, getrlimit};
 
 const MIB: u64 = 1024 * 1024;
-/// Address space of the program itself.
-const OF_THE_PROCESS: u64 = 64 * MIB;
+/// Address space of the program itself: its text, and what the allocator sets aside at its start.
+const OF_THE_PROCESS: u64 = 96 * MIB;
 /// Address space of a thread: its stack, and what the allocators set aside for it before anybody asks.
 const OF_A_THREAD: u64 = 100 * MIB;
 /// The least for clients, however little there is: otherwise nobody would be served.

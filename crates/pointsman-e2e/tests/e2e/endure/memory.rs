@@ -216,8 +216,8 @@ fn less_than_the_crowd_asks_for_over_tls(threads: usize) {
 /// they ask for more than the whole process may have: it would not outlive them if they got it.
 fn outlives(fault: &str, setup: Setup, threads: usize, (count, each): (usize, u64), connect: Connect<'_>) {
     let origin = Origin::new("origin");
-    // What the reference says: half of what is left after 64 MiB and 100 for each thread.
-    let kib = (64 + 100 * threads as u64) * KIB + 2 * count as u64 * each / KIB;
+    // What the reference says: half of what is left after 96 MiB and 100 for each thread.
+    let kib = (96 + 100 * threads as u64) * KIB + 2 * count as u64 * each / KIB;
     let setup = setup.after(&format!("ulimit -v {kib}")).top("connections_max = 100000");
     let setup = setup.limits("head_ms_max = 60000").pool("standard", &[&origin]);
     let switch = setup.start();
