@@ -243,6 +243,17 @@ impl Switch {
         (answer, said)
     }
 
+    /// What the admin API shows at a target.
+    ///
+    /// # Panics
+    /// When it shows nothing there, or no JSON.
+    #[must_use]
+    pub fn admin_shows(&self, target: &str) -> Value {
+        let (answer, said) = self.admin_ask("GET", target, "", "");
+        assert_eq!(answer.status(), 200, "{said}");
+        said
+    }
+
     /// What `/metrics` says.
     #[must_use]
     pub fn metrics(&self) -> String {

@@ -41,7 +41,7 @@ fn hide(lines: &mut [HeaderLine], buffer: &[u8], option: &[u8]) -> Result<(), Re
     if !is_token(option) || must_reach_server(option) {
         return Err(Refusal::Connection);
     }
-    for line in lines.iter_mut().filter(|line| line.name(buffer).eq_ignore_ascii_case(option)) {
+    for line in lines.iter_mut().filter(|line| line.is_named(option, buffer)) {
         line.hidden = true;
         line.dropped = true;
     }

@@ -28,7 +28,7 @@ impl HeaderLine {
         &buffer[self.start as usize..][..usize::from(self.name_bytes)]
     }
 
-    /// Whether it is of that name, which is in lower case.
+    /// Whether it is of that name, in whatever case.
     pub fn is_named(&self, name: &[u8], buffer: &[u8]) -> bool {
         usize::from(self.name_bytes) == name.len() && self.name(buffer).eq_ignore_ascii_case(name)
     }

@@ -125,7 +125,7 @@ fn protocols<'b>(line: &HeaderLine, buffer: &'b [u8]) -> impl Iterator<Item = &'
 }
 
 fn only_value<'b>(lines: &[HeaderLine], buffer: &'b [u8], name: &str) -> Option<&'b [u8]> {
-    let named = |line: &&HeaderLine| !line.hidden && line.name(buffer).eq_ignore_ascii_case(name.as_bytes());
+    let named = |line: &&HeaderLine| !line.hidden && line.is_named(name.as_bytes(), buffer);
     let mut found = lines.iter().filter(named);
     let value = found.next()?.value(buffer);
     found.next().is_none().then_some(value)

@@ -99,15 +99,15 @@ impl Given {
     /// The last value that is given: it is the one that the client keeps (RFC 6265 section 5.3).
     fn value<'b>(&self, lines: &[HeaderLine], buffer: &'b [u8]) -> Option<&'b [u8]> {
         let named = |name: &'static str| {
-            lines.iter().rev().filter(move |line| line.name(buffer).eq_ignore_ascii_case(name.as_bytes()))
+            lines.iter().rev().filter(move |line| line.is_named(name.as_bytes(), buffer))
         };
         let found = match self {
             Given::Cookie(name) => {
                 named("set-cookie").find_map(|line| given_cookie(line.value(buffer), name))
             }
             Given::Header(name) => {
-                let is_named = |line: &&HeaderLine| line.name(buffer).eq_ignore_ascii_case(name.as_bytes());
-                lines.iter().find(is_named).map(|line| line.value(buffer))
+                let mut lines = lines.iter();
+                lines.find(|line| line.is_named(name.as_bytes(), buffer)).map(|line| line.value(buffer))
             }
         };
         found.filter(|value| !value.is_empty())

@@ -209,7 +209,7 @@ impl Answer {
         }
         for (name, value) in &probe.fields {
             let is_it = |line: &pointsman_http::HeaderLine| {
-                line.name(&self.received).eq_ignore_ascii_case(name.as_bytes())
+                line.is_named(name.as_bytes(), &self.received)
                     && value.as_ref().is_none_or(|value| line.value(&self.received) == value.as_bytes())
             };
             if !self.head.lines().iter().any(is_it) {

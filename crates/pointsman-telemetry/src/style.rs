@@ -58,14 +58,9 @@ impl Sample {
         Sample(millionths.min(Self::ALL.0))
     }
 
-    /// In millionths.
-    pub(crate) fn millionths(self) -> u32 {
-        self.0
-    }
-
-    /// Whether a number below a million that was drawn by chance is one of it.
-    pub(crate) fn has(self, drawn: u32) -> bool {
-        drawn < self.0
+    /// Whether the next of many that are alike is one of it.
+    pub(crate) fn draws(self, chance: &mut fastrand::Rng) -> bool {
+        chance.u32(..Self::ALL.0) < self.0
     }
 }
 
@@ -91,7 +86,7 @@ impl Sampler {
 
     /// Whether the next of many that are alike is one of the sample.
     fn draws(&mut self) -> bool {
-        self.sample.has(self.chance.u32(..Sample::ALL.millionths()))
+        self.sample.draws(&mut self.chance)
     }
 }
 

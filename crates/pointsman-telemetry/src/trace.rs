@@ -48,7 +48,7 @@ impl Tracer {
     /// sampled is up to the client only where it is believed.
     pub(crate) fn begin(&mut self, traceparent: Option<&[u8]>, is_believed: bool) -> TraceContext {
         let parent = traceparent.and_then(Parent::read);
-        let drawn = self.sample.has(self.chance.u32(..Sample::ALL.millionths()));
+        let drawn = self.sample.draws(&mut self.chance);
         TraceContext {
             trace: parent.as_ref().map_or_else(|| self.id(), |parent| parent.trace),
             span: self.id(),

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
@@ -19,7 +18,7 @@ use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
 use crate::error::{Problem, TlsError};
-use crate::identity::{dns_name, rfc4514};
+use crate::identity::{dns_name, fingerprint, rfc4514};
 use crate::pem;
 use crate::settings::CertificateFiles;
 
@@ -240,17 +239,13 @@ fn read_chain(files: &CertificateFiles, chain: &[CertificateDer<'_>]) -> Result<
         subject: rfc4514(leaf.subject()),
         issuer: rfc4514(leaf.issuer()),
         key_kind: key_kind(leaf),
-        fingerprint: hex(digest(&SHA256, &chain[0]).as_ref()),
+        fingerprint: fingerprint(&chain[0]),
         chain: chain.len(),
         names,
         not_before: times().map(|times| system_time(times.not_before)).max().unwrap_or(UNIX_EPOCH),
         not_after: times().map(|times| system_time(times.not_after)).min().unwrap_or(UNIX_EPOCH),
         concerns,
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// By the registered numbers of kinds and curves (RFC 5480, RFC 8410).

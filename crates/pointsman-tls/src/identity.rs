@@ -38,11 +38,7 @@ impl ClientIdentity {
             .flat_map(|extension| &extension.value.general_names)
             .filter_map(alternative_name)
             .collect();
-        Some(ClientIdentity {
-            subject: rfc4514(certificate.subject()),
-            sans,
-            fingerprint: hex(digest::digest(&digest::SHA256, der).as_ref()),
-        })
+        Some(ClientIdentity { subject: rfc4514(certificate.subject()), sans, fingerprint: fingerprint(der) })
     }
 }
 
@@ -180,6 +176,11 @@ fn push_escaped(out: &mut String, text: &str) {
             other => out.push(other),
         }
     }
+}
+
+/// SHA-256 of a certificate, in lower-case hex: no other one has it.
+pub(crate) fn fingerprint(der: &[u8]) -> String {
+    hex(digest::digest(&digest::SHA256, der).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {

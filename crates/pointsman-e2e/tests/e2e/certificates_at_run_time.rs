@@ -21,8 +21,7 @@ fn start(threads: usize, origin: &Origin, pair: &Pair) -> Switch {
 }
 
 fn get(switch: &Switch, target: &str) -> Value {
-    let (answer, said) = switch.admin_ask("GET", target, "", "");
-    assert_eq!(answer.status(), 200, "{said}");
+    let said = switch.admin_shows(target);
     assert!(!said.to_string().contains("PRIVATE"), "{said}");
     said
 }

@@ -195,9 +195,21 @@ fn answers_of_rules(threads: usize) {
 
 /// A discarded stream ends without an answer, and nothing else does.
 fn a_discarded_stream_is_reset(threads: usize) {
+    let client = streams_are_reset(threads, "discard()");
+    assert_eq!(client.seen(3).fields, []);
+}
+
+/// So does one that a rule resets, with a code of its own.
+fn a_rule_resets_a_stream(threads: usize) {
+    let client = streams_are_reset(threads, "reject(reset)");
+    assert_eq!(client.seen(3).reset, Some(2), "INTERNAL_ERROR");
+}
+
+/// Streams are reset by what a rule does with them, with a body or without, and the one beside them is answered.
+fn streams_are_reset(threads: usize, by: &str) -> H2Client {
     let (origin, go) = crate::drain::held();
-    let rules = "if (path == \"/gone\") { discard(); }";
-    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
+    let rules = format!("if (path == \"/gone\") {{ {by}; }}");
+    let switch = Setup::new(threads).rules(&rules).pool("standard", &[&origin]).start();
     let mut client = begin(&switch);
     client.ask(1, "GET", "/", &[]);
     origin.wait_for_requests(1);
@@ -207,22 +219,7 @@ fn a_discarded_stream_is_reset(threads: usize) {
     client.reset(5);
     go.send(()).expect("the origin is there");
     assert_eq!((client.answer(1).status(), client.goaway()), (200, None));
-    assert_eq!(client.seen(3).fields, []);
-}
-
-/// So does one that a rule resets, with a code of its own.
-fn a_rule_resets_a_stream(threads: usize) {
-    let (origin, go) = crate::drain::held();
-    let rules = "if (path == \"/gone\") { reject(reset); }";
-    let switch = Setup::new(threads).rules(rules).pool("standard", &[&origin]).start();
-    let mut client = begin(&switch);
-    client.ask(1, "GET", "/", &[]);
-    origin.wait_for_requests(1);
-    client.ask(3, "GET", "/gone", &[]);
-    client.reset(3);
-    assert_eq!(client.seen(3).reset, Some(2), "INTERNAL_ERROR");
-    go.send(()).expect("the origin is there");
-    assert_eq!((client.answer(1).status(), client.goaway()), (200, None));
+    client
 }
 
 /// A line and a count for each stream, and one connection for all.

@@ -24,15 +24,9 @@ fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
     Setup::new(threads).rules(TO_A).pool("a", &[a]).pool("b", &[b]).with_token()
 }
 
-fn get(switch: &Switch, target: &str) -> Value {
-    let (answer, said) = switch.admin_ask("GET", target, "", "");
-    assert_eq!(answer.status(), 200, "{said}");
-    said
-}
-
 /// The version of the rules that serve.
 fn version(switch: &Switch) -> String {
-    get(switch, RULES)["rules_version"].as_str().expect("a version").to_owned()
+    switch.admin_shows(RULES)["rules_version"].as_str().expect("a version").to_owned()
 }
 
 fn publish(switch: &Switch, version: &str, target: &str, rules: &str) -> (u16, Value) {
@@ -66,7 +60,7 @@ fn published_rules_serve_and_survive(threads: usize) {
     switch.signal("HUP");
     switch.wait_for_line("reloaded generation=3");
     assert_eq!(client.get("/").server(), "sb");
-    let versions = get(&switch, "/api/v1/versions")["versions"].as_array().expect("a list").clone();
+    let versions = switch.admin_shows("/api/v1/versions")["versions"].as_array().expect("a list").clone();
     let seen: Vec<_> =
         versions.iter().map(|version| (&version["who"], &version["why"], &version["serves"])).collect();
     let expected = [
@@ -170,12 +164,12 @@ fn versions_are_restored(threads: usize) {
     setup.rules(TO_B).write(switch.folder());
     switch.signal("HUP");
     switch.wait_for_line("reloaded generation=2");
-    assert_eq!(get(&switch, "/api/v1/versions/2")["why"], "SIGHUP");
-    assert_eq!(get(&switch, "/api/v1/versions/1")["text"], TO_A);
+    assert_eq!(switch.admin_shows("/api/v1/versions/2")["why"], "SIGHUP");
+    assert_eq!(switch.admin_shows("/api/v1/versions/1")["text"], TO_A);
     let (answer, said) = switch.admin_ask("POST", "/api/v1/versions/1/restore?why=back", "", "");
     assert_eq!(answer.status(), 200, "{said}");
     assert_eq!((switch.get("/").server(), &*file(&switch)), ("sa", TO_A));
-    let newest = get(&switch, "/api/v1/versions")["versions"][0].clone();
+    let newest = switch.admin_shows("/api/v1/versions")["versions"][0].clone();
     assert_eq!(
         (&newest["n"], &newest["why"], &newest["serves"]),
         (&3.into(), &"restores 1: back".into(), &true.into())
@@ -193,7 +187,7 @@ fn what_serves_is_shown(threads: usize) {
     for _ in 0..3 {
         assert_eq!(switch.get("/").server(), "sa");
     }
-    let plan = get(&switch, "/api/v1/plan");
+    let plan = switch.admin_shows("/api/v1/plan");
     assert_eq!((&plan["generation"], &plan["listeners"][0]["name"]), (&1.into(), &"shop".into()));
     assert_eq!(plan["listeners"][0]["addresses"][0], switch.address("shop").to_string());
     assert_eq!(plan["listeners"][0]["rules"]["rules_version"], version(&switch));
@@ -201,8 +195,8 @@ fn what_serves_is_shown(threads: usize) {
     assert_eq!(plan["pools"][1]["servers"][0]["address"], b.address().to_string());
     let path = plan["configuration"].as_str().expect("a path");
     assert!(path.ends_with("pointsman.toml"), "{path}");
-    until("hits", || (get(&switch, RULES)["rules"][0]["hits"] == 3).then_some(()));
-    let rules = get(&switch, RULES);
+    until("hits", || (switch.admin_shows(RULES)["rules"][0]["hits"] == 3).then_some(()));
+    let rules = switch.admin_shows(RULES);
     assert_eq!((&rules["text"], &rules["listeners"][0]), (&TO_A.into(), &"shop".into()));
     let (answer, _) = switch.admin_ask("GET", "/api/v1/listeners/bare/rules", "", "");
     assert_eq!(answer.status(), 409);

@@ -24,14 +24,8 @@ fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
     Setup::new(threads).pool("standard", &[a, b]).with_token()
 }
 
-fn get(switch: &Switch, target: &str) -> Value {
-    let (answer, said) = switch.admin_ask("GET", target, "", "");
-    assert_eq!(answer.status(), 200, "{said}");
-    said
-}
-
 fn server(switch: &Switch, name: &str) -> Value {
-    get(switch, &format!("{POOL}/servers/{name}"))
+    switch.admin_shows(&format!("{POOL}/servers/{name}"))
 }
 
 /// Sets the state of a server of the usual pool.
@@ -45,7 +39,7 @@ fn set(switch: &Switch, name: &str, state: &str, query: &str) -> Value {
 /// Asks for a change of the configuration as it is now.
 fn change(switch: &Switch, method: &str, name: &str, body: &str) -> (u16, Value) {
     let version =
-        get(switch, "/api/v1/pools")["configuration_version"].as_str().expect("a version").to_owned();
+        switch.admin_shows("/api/v1/pools")["configuration_version"].as_str().expect("a version").to_owned();
     let target = format!("{POOL}/servers/{name}?why=ticket%204");
     let (answer, said) = switch.admin_ask(method, &target, &format!("If-Match: \"{version}\"\r\n"), body);
     if answer.status() == 200 {
@@ -153,11 +147,11 @@ fn what_has_become_of_a_server(threads: usize) {
     let (a, b) = (Origin::new("a"), Origin::new("b"));
     let health = "health = { interval_ms = 100, fall = 1, rise = 1 }";
     let switch = Setup::new(threads).pool_with("standard", health, &[&a, &b]).with_token().start();
-    let said = get(&switch, "/api/v1/pools");
+    let said = switch.admin_shows("/api/v1/pools");
     let pool = &said["pools"][0];
     assert_eq!((&pool["name"], &pool["leaving"]), (&"standard".into(), &json!([])), "{said}");
     assert_eq!(pool["servers"][0]["address"], a.address().to_string());
-    assert_eq!(get(&switch, POOL)["servers"][1]["name"], "b");
+    assert_eq!(switch.admin_shows(POOL)["servers"][1]["name"], "b");
     until("it is probed", || (server(&switch, "a")["health"] == "up").then_some(()));
     drop(a);
     let said = until("it is down", || Some(server(&switch, "a")).filter(|said| said["state"] == "down"));
@@ -222,19 +216,19 @@ fn one_that_leaves_ends_what_it_does(threads: usize) {
     set(&switch, "other", "enabled", "");
     let (status, said) = change(&switch, "DELETE", origin.name(), "");
     assert_eq!(status, 200, "{said}");
-    let leaving = get(&switch, POOL)["leaving"].clone();
+    let leaving = switch.admin_shows(POOL)["leaving"].clone();
     assert_eq!(leaving, json!([{ "name": origin.name(), "in_flight_requests": 1 }]));
     assert_eq!(servers(&switch), names(["other"]));
     go.send(()).expect("it waits");
     assert_eq!(client.response().status(), 200);
-    until("nobody leaves any more", || (get(&switch, POOL)["leaving"] == json!([])).then_some(()));
+    until("nobody leaves any more", || (switch.admin_shows(POOL)["leaving"] == json!([])).then_some(()));
 }
 
 fn only_what_was_read_is_changed(threads: usize) {
     let (a, b) = (Origin::new("a"), Origin::new("b"));
     let setup = two(threads, &a, &b);
     let switch = setup.start();
-    let read = get(&switch, POOL)["configuration_version"].clone();
+    let read = switch.admin_shows(POOL)["configuration_version"].clone();
     let target = &format!("{POOL}/servers/a");
     let (answer, said) = switch.admin_ask("DELETE", target, "", "");
     assert_eq!((answer.status(), &said["configuration_version"]), (428, &read), "{said}");
@@ -243,7 +237,7 @@ fn only_what_was_read_is_changed(threads: usize) {
     let (answer, said) = switch.admin_ask("DELETE", &format!("{POOL}/servers/b"), &line, "");
     assert_eq!(
         (answer.status(), &said["configuration_version"]),
-        (412, &get(&switch, POOL)["configuration_version"])
+        (412, &switch.admin_shows(POOL)["configuration_version"])
     );
     // What somebody else has written is neither lost nor let in unseen.
     let theirs = setup.clone().top("drain_ms_max = 7");
@@ -276,7 +270,7 @@ fn what_would_be_wrong_changes_nothing(threads: usize) {
         assert!(said.to_string().contains(said_of), "{method} {name} {body} {said}");
     }
     assert_eq!(configuration(&switch), before);
-    assert_eq!(get(&switch, POOL)["generation"], 1);
+    assert_eq!(switch.admin_shows(POOL)["generation"], 1);
     let mut client = Client::plain(switch.admin());
     let long = "x".repeat(70_000);
     client.send(format!("PUT {POOL}/servers/c HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: 70000\r\n\r\n{long}", pointsman_e2e::ADMIN_TOKEN));

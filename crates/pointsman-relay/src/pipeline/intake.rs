@@ -106,8 +106,7 @@ impl Intake {
             Ok(false) => return Next::More,
             Ok(true) => {}
         }
-        let asks_to_upgrade =
-            head.lines().iter().any(|line| line.name(&self.received).eq_ignore_ascii_case(b"upgrade"));
+        let asks_to_upgrade = head.lines().iter().any(|line| line.is_named(b"upgrade", &self.received));
         let may_overlap = head.version() == Version::Http11
             && head.method().is_safe()
             && head.framing() == Framing::None
