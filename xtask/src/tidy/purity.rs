@@ -8,6 +8,7 @@ const PURE: &[&str] = &[
     "pointsman-http",
     "pointsman-balance",
     "pointsman-shape",
+    "pointsman-measure",
     "pointsman-view",
     "pointsman-content",
     "pointsman-analysis",

@@ -1,0 +1,12 @@
+//! What turns trials of a server into results that can be trusted: statistics, the search for the saturation
+//! point, the verdict on the client.
+//!
+//! Pure: no socket, no file, no clock. Whoever runs the trials gives what was seen, and a seeded [`Random`] where
+//! numbers have to be drawn, so that a result can be had again from the same observations.
+//! All intervals are at [`CONFIDENCE`].
+
+mod random;
+pub mod statistics;
+
+pub use random::Random;
+pub use statistics::{CONFIDENCE, Interval};
