@@ -68,6 +68,7 @@ const POOL_NOW: Shape = Object(&[
 const CERTIFICATE_NOW: Shape = Object(&[
     ("id", Text),
     ("listeners", TEXTS),
+    ("pools", TEXTS),
     ("names", TEXTS),
     ("subject", Text),
     ("issuer", Text),

@@ -42,6 +42,8 @@ const MAX: Parameter = Parameter {
 const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
 const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
 const DRAINS: (u16, &str) = (503, "It drains.");
+/// The same of what changes something.
+const NO_CHANGES: (u16, &str) = (503, "It drains, or an upgrade is under way.");
 const PAIR: Body = Body {
     shape: None,
     doc: "The chain, the leaf first, and its private key, as PEM. Without a key the one that serves is kept.",
@@ -63,7 +65,7 @@ const CONFIGURATION_REFUSALS: &[(u16, &str)] = &[
     (422, "The configuration would be wrong; `findings` and `text` say where."),
     (428, "`If-Match` is missing."),
     (500, "The configuration cannot be written."),
-    DRAINS,
+    NO_CHANGES,
 ];
 const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
 
@@ -115,7 +117,7 @@ pub(crate) static ROUTES: &[Route] = &[
         refusals: &[
             (409, "Another comparison is going on."),
             (422, "The configuration is wrong; `findings` and `text` say where."),
-            (503, "It drains, or there is no thread for a comparison."),
+            (503, "It drains, an upgrade is under way, or there is no thread for a comparison."),
             (504, "The comparison takes too long."),
         ],
         ..change(
@@ -160,7 +162,7 @@ pub(crate) static ROUTES: &[Route] = &[
             WRONG,
             (428, "`If-Match` is missing."),
             (500, "The rules file cannot be written."),
-            DRAINS,
+            NO_CHANGES,
         ],
         ..change(
             "PUT",
@@ -211,7 +213,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         query: &[WHY, COLOUR],
-        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, DRAINS],
+        refusals: &[(404, "There is no such version, or no more."), CHANGED, WRONG, NO_CHANGES],
         ..change(
             "POST",
             "/api/v1/versions/{n}/restore",
@@ -247,7 +249,7 @@ pub(crate) static ROUTES: &[Route] = &[
     Route {
         query: &[WHY],
         body: Some(&STATE),
-        refusals: &[NO_POOL, DRAINS],
+        refusals: &[NO_POOL, NO_CHANGES],
         ..change(
             "PUT",
             "/api/v1/pools/{pool}/servers/{server}/state",
@@ -320,7 +322,7 @@ pub(crate) static ROUTES: &[Route] = &[
             (422, "The certificate is of no use, or the key is not its own; `detail` says why."),
             (428, "`If-Match` is missing."),
             (500, "The files cannot be written."),
-            DRAINS,
+            NO_CHANGES,
         ],
         ..change(
             "PUT",

@@ -71,7 +71,33 @@ pub fn edit_server(source: &str, pool: &str, server: &str, edit: &ServerEdit) ->
         Some(Item::ArrayOfTables(servers)) => in_tables(servers, server, edit)?,
         _ => return Err(EditFault::Layout),
     }
-    Ok(document.to_string())
+    Ok(with_line_ends_of(source, &document.to_string()))
+}
+
+/// The lines that have changed end as those around them do, and the others are as they were: the writer of TOML ends
+/// some of them in its own way, and adds an end to the last one.
+fn with_line_ends_of(source: &str, edited: &str) -> String {
+    const CRLF: &str = "\r\n";
+    let edited = edited.strip_suffix('\n').filter(|_| !source.ends_with('\n')).unwrap_or(edited);
+    if !source.contains(CRLF) {
+        return edited.to_owned();
+    }
+    let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
+    let (before, after) = (lines(source), lines(edited));
+    let bare = |line: &str| line.strip_suffix('\n').map(|line| line.trim_end_matches('\r').to_owned());
+    let is_same =
+        |(one, other): &(&&str, &&str)| one == other || bare(one).is_some() && bare(one) == bare(other);
+    let first = before.iter().zip(&after).take_while(is_same).count();
+    let most = before.len().min(after.len()) - first;
+    let last = before.iter().rev().zip(after.iter().rev()).take(most).take_while(is_same).count();
+    let of_crlf = before.iter().filter(|line| line.ends_with(CRLF)).count();
+    let usual = if 2 * of_crlf >= before.len() { CRLF } else { "\n" };
+    let changed = after[first..after.len() - last].iter().map(|line| match bare(line) {
+        Some(bare) => bare + usual,
+        None => (*line).to_owned(),
+    });
+    let kept = |lines: &[&str]| lines.concat();
+    kept(&before[..first]) + &changed.collect::<String>() + &kept(&before[before.len() - last..])
 }
 
 fn in_array(servers: &mut Array, name: &str, edit: &ServerEdit) -> Result<(), EditFault> {
@@ -163,11 +189,23 @@ fn merge(server: &mut impl TableLike, changes: &[(String, Option<EditValue>)]) -
             }
             Some(_) => return Err(EditFault::Layout),
             None => {
+                if let Some(room) = take_room(server) {
+                    value.decor_mut().set_suffix(room);
+                }
                 server.insert(key, Item::Value(value));
             }
         }
     }
     Ok(())
+}
+
+/// The room before the brace, which the last value has no more: another one comes behind it.
+fn take_room(server: &mut impl TableLike) -> Option<String> {
+    let (_, last) = server.iter_mut().last()?;
+    let last = last.as_value_mut()?.decor_mut();
+    let room = last.suffix()?.as_str().filter(|room| room.trim().is_empty())?.to_owned();
+    last.set_suffix("");
+    Some(room)
 }
 
 /// Takes a key out. The room before the brace, which is that of the last value, stays.

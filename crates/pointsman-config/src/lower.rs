@@ -250,6 +250,7 @@ impl<'a> Lowering<'a> {
             health: spec.health.clone().map(Arc::new),
             retries: spec.retries,
             limits: spec.limits,
+            certificate: tls.as_ref().and_then(PoolTls::certificate),
         }
     }
 

@@ -168,6 +168,8 @@ pub struct Pool {
     pub retries: RetryPolicy,
     /// What a server may take.
     pub limits: PoolLimits,
+    /// What is shown to servers that ask for a certificate; absent where they are shown none.
+    pub certificate: Option<Arc<pointsman_tls::CertificateFacts>>,
 }
 
 /// What becomes of a sticky client whose server is down.

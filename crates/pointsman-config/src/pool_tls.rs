@@ -1,11 +1,13 @@
 //! TLS to the servers of a pool: what was written becomes a connector for each of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointsman_rules::Span;
 use pointsman_tls::{
-    CertificateFiles, ClientTls, Connector, Connectors, SystemAuthorities, TlsError, TlsVersion,
+    CertificateFacts, CertificateFiles, ClientTls, Connector, Connectors, SystemAuthorities, TlsError,
+    TlsVersion,
 };
 
 use crate::ServerProtocol;
@@ -119,6 +121,11 @@ impl<'a> PoolTls<'a> {
             }
         };
         Self { spec, connectors: connectors.filter(|_| !spec.is_half) }
+    }
+
+    /// What is shown to servers.
+    pub(crate) fn certificate(&self) -> Option<Arc<CertificateFacts>> {
+        self.connectors.as_ref()?.certificate().cloned().map(Arc::new)
     }
 
     /// The connector to a server. `previous` is what the server of this name had, so that its sessions live on.

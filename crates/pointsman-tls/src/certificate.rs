@@ -9,6 +9,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, RootCertStore};
 use x509_parser::extensions::GeneralName;
@@ -142,45 +143,77 @@ fn of_texts(
     Err(fault.into_iter().collect())
 }
 
+/// A certificate that was sent to take the place of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// The chain, as PEM.
+    pub chain: &'a [u8],
+    /// The key, as PEM: what was sent, or what stands in its file.
+    pub key: &'a [u8],
+    /// Whether the key was sent.
+    pub is_key_sent: bool,
+    /// Whom it is shown to.
+    pub shown_to: ShownTo,
+}
+
+/// Whom a certificate is shown to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShownTo {
+    /// Clients, by a listener.
+    Clients,
+    /// Servers, by a pool, and no client.
+    Servers,
+}
+
 /// A pair that is to take the place of what stands in `files`: its texts are good, belong together, and are of use now.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn check_pair(
     files: &CertificateFiles,
-    texts: (&[u8], &[u8]),
+    sent: Sent<'_>,
     now: SystemTime,
 ) -> Result<CertificateFacts, Vec<TlsError>> {
     let provider = Arc::new(crate::acceptor::provider());
-    let loaded = of_texts(files, texts, &provider)?;
-    let unfit = |reason: String| vec![TlsError::new(&files.certificate, Problem::Unfit { reason })];
+    let blame = |errors: Vec<TlsError>| {
+        errors.into_iter().map(|error| error.of_what_was_sent(sent.is_key_sent)).collect::<Vec<_>>()
+    };
+    let loaded = of_texts(files, (sent.chain, sent.key), &provider).map_err(blame)?;
+    let unfit = |reason: String| vec![TlsError::without_file(Problem::Unfit { reason })];
     if let Some(concern @ (Concern::Expired { .. } | Concern::NotYetValid { .. })) =
         loaded.facts.time_concern(now)
     {
-        let warning = CertificateWarning { file: files.certificate.clone(), concern };
-        return Err(unfit(warning.to_string()));
+        return Err(unfit(format!("the certificate that was sent {concern}")));
     }
-    check_chain(&loaded, provider, now).map_err(unfit)?;
+    check_chain(&loaded, sent.shown_to, provider, now).map_err(unfit)?;
     Ok(loaded.facts)
 }
 
 /// Whether each certificate of a chain was signed by the next one. Of one alone nothing can be said.
-fn check_chain(loaded: &Loaded, provider: Arc<CryptoProvider>, now: SystemTime) -> Result<(), String> {
+fn check_chain(
+    loaded: &Loaded,
+    shown_to: ShownTo,
+    provider: Arc<CryptoProvider>,
+    now: SystemTime,
+) -> Result<(), String> {
     let [leaf, between @ .., last] = &loaded.certified.cert[..] else { return Ok(()) };
-    let Some(name) = loaded.facts.names.first() else { return Ok(()) };
     let wrong = |error: &dyn fmt::Display| format!("its chain does not hold: {error}");
     let mut roots = RootCertStore::empty();
     roots.add(last.clone()).map_err(|error| wrong(&error))?;
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+    let roots = Arc::new(roots);
+    let now = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap_or_default());
+    if shown_to == ShownTo::Servers {
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+        let verifier = verifier.map_err(|error| wrong(&error))?;
+        return verifier.verify_client_cert(leaf, between, now).map(drop).map_err(|error| wrong(&error));
+    }
+    let Some(name) = loaded.facts.names.first() else { return Ok(()) };
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
         .build()
         .map_err(|error| wrong(&error))?;
     // A name that the wildcard is for.
     let name = ServerName::try_from(name.replacen('*', "any", 1)).map_err(|error| wrong(&error))?;
-    let now = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap_or_default());
-    match verifier.verify_server_cert(leaf, between, &name, &[], now) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(wrong(&error)),
-    }
+    verifier.verify_server_cert(leaf, between, &name, &[], now).map(drop).map_err(|error| wrong(&error))
 }
 
 fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), TlsError> {
@@ -198,7 +231,7 @@ fn check_key(files: &CertificateFiles, certified: &CertifiedKey) -> Result<(), T
             Err(TlsError::new(
                 &files.key,
                 Problem::KeyMismatch {
-                    certificate: files.certificate.clone(),
+                    certificate: Some(files.certificate.clone()),
                     belongs_to: belongs_to.map(|index| index + 1),
                 },
             ))
@@ -347,24 +380,28 @@ impl fmt::Display for CertificateWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.display();
         match &self.concern {
-            Concern::Expired { days_ago: 0 } => write!(f, "the certificate `{file}` expired today"),
-            Concern::Expired { days_ago } => {
-                write!(f, "the certificate `{file}` expired {days_ago} days ago")
-            }
-            Concern::NotYetValid { days_to_go } => {
-                write!(f, "the certificate `{file}` is not valid yet, but within {days_to_go} days")
-            }
-            Concern::ExpiresSoon { days_left: 0 } => write!(f, "the certificate `{file}` expires today"),
-            Concern::ExpiresSoon { days_left } => {
-                write!(f, "the certificate `{file}` expires in {days_left} days")
-            }
-            Concern::NoName => write!(f, "the certificate `{file}` has no DNS name, so clients refuse it"),
-            Concern::NeverChosen => {
-                write!(f, "the certificate `{file}` is never shown: earlier ones have all its names")
-            }
             Concern::BrokenChain { position } => {
                 write!(f, "certificate {position} in `{file}` was not issued by the one after it")
             }
+            concern => write!(f, "the certificate `{file}` {concern}"),
+        }
+    }
+}
+
+/// What is said of a certificate, behind what it is called.
+impl fmt::Display for Concern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Concern::Expired { days_ago: 0 } => f.write_str("expired today"),
+            Concern::Expired { days_ago } => write!(f, "expired {days_ago} days ago"),
+            Concern::NotYetValid { days_to_go } => {
+                write!(f, "is not valid yet, but within {days_to_go} days")
+            }
+            Concern::ExpiresSoon { days_left: 0 } => f.write_str("expires today"),
+            Concern::ExpiresSoon { days_left } => write!(f, "expires in {days_left} days"),
+            Concern::NoName => f.write_str("has no DNS name, so clients refuse it"),
+            Concern::NeverChosen => f.write_str("is never shown: earlier ones have all its names"),
+            Concern::BrokenChain { position } => write!(f, "has a gap in its chain behind number {position}"),
         }
     }
 }

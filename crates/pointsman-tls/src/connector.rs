@@ -70,7 +70,12 @@ impl Connectors {
             (trust, shown) => return Err(trust.err().into_iter().chain(shown.err()).flatten().collect()),
         };
         let policy = policy(settings, &trust, shown.as_ref());
-        let certificate = shown.as_ref().map(|loaded| loaded.facts.clone());
+        let certificate = shown.as_ref().map(|loaded| {
+            let mut facts = loaded.facts.clone();
+            // Servers look at other things than a DNS name.
+            facts.concerns.retain(|concern| *concern != Concern::NoName);
+            facts
+        });
         let config = assemble(settings, provider, trust, shown)
             .map_err(|error| vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })])?;
         Ok(Connectors { config, policy, certificate })
@@ -96,11 +101,14 @@ impl Connectors {
         Some(Connector(Arc::new(Inner { connector, name, identity })))
     }
 
-    /// What is odd about our certificate at this time, above all that it expires.
+    /// Our certificate, if we have one.
+    pub fn certificate(&self) -> Option<&CertificateFacts> {
+        self.certificate.as_ref()
+    }
+
+    /// What is odd about it at this time, above all that it expires.
     pub fn warnings(&self, now: SystemTime) -> Vec<CertificateWarning> {
-        let warnings = self.certificate.iter().flat_map(|certificate| certificate.warnings(now));
-        // Servers look at other things than a DNS name.
-        warnings.filter(|warning| warning.concern != Concern::NoName).collect()
+        self.certificate.iter().flat_map(|certificate| certificate.warnings(now)).collect()
     }
 
     pub(crate) fn into_config(self) -> ClientConfig {

@@ -57,8 +57,8 @@ pub enum Problem {
     },
     /// The key is not that of the leaf certificate.
     KeyMismatch {
-        /// The file of the certificate.
-        certificate: PathBuf,
+        /// The file of the certificate; absent where it is none, but was sent.
+        certificate: Option<PathBuf>,
         /// The key does belong to this later certificate of the chain, counted from 1.
         belongs_to: Option<usize>,
     },
@@ -87,6 +87,19 @@ impl TlsError {
 
     pub(crate) fn without_file(problem: Problem) -> TlsError {
         TlsError { file: None, problem }
+    }
+
+    /// The same of a certificate that was sent to take the place of what stands in files, and of its key where that was
+    /// sent with it.
+    pub(crate) fn of_what_was_sent(mut self, is_key_sent: bool) -> TlsError {
+        if let Problem::KeyMismatch { certificate, .. } = &mut self.problem {
+            *certificate = None;
+        }
+        let is_of_key = matches!(
+            self.problem,
+            Problem::NoKey { .. } | Problem::EncryptedKey | Problem::BadKey | Problem::KeyMismatch { .. }
+        );
+        TlsError { file: self.file.filter(|_| is_of_key && !is_key_sent), ..self }
     }
 
     /// The file that is wrong, if it is a file.
@@ -146,38 +159,40 @@ impl TlsError {
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.as_deref().unwrap_or(Path::new("")).display();
+        let file = Named(self.file.as_deref());
         match &self.problem {
-            Problem::Unreadable { reason } => write!(f, "cannot read `{file}`: {reason}"),
+            Problem::Unreadable { reason } => write!(f, "cannot read {file}: {reason}"),
             Problem::TooLarge { file_bytes_max } => {
-                write!(f, "`{file}` is larger than {file_bytes_max} bytes")
+                write!(f, "{file} is larger than {file_bytes_max} bytes")
             }
-            Problem::BrokenPem { reason } => write!(f, "`{file}` is not valid PEM: {reason}"),
+            Problem::BrokenPem { reason } => write!(f, "{file} is not valid PEM: {reason}"),
             Problem::NoCertificate { found } => {
-                write!(f, "`{file}` holds no certificate{}", Found(found))
+                write!(f, "{file} holds no certificate{}", Found(found))
             }
-            Problem::NoKey { found } => write!(f, "`{file}` holds no private key{}", Found(found)),
-            Problem::EncryptedKey => write!(f, "the private key in `{file}` is encrypted"),
+            Problem::NoKey { found } => write!(f, "{file} holds no private key{}", Found(found)),
+            Problem::EncryptedKey => write!(f, "the private key in {file} is encrypted"),
             Problem::BadCertificate { position, reason } => {
-                write!(f, "certificate {position} in `{file}` cannot be used: {reason}")
+                write!(f, "certificate {position} in {file} cannot be used: {reason}")
             }
             Problem::Unfit { reason } => f.write_str(reason),
             Problem::BadKey => {
-                write!(f, "the private key in `{file}` is broken, or of a kind that is not supported")
+                write!(f, "the private key in {file} is broken, or of a kind that is not supported")
             }
             Problem::KeyMismatch { certificate, belongs_to: None } => {
-                write!(f, "the key `{file}` does not belong to the certificate `{}`", certificate.display())
+                let certificate = Part("certificate", certificate.as_deref());
+                write!(f, "{} does not belong to {certificate}", Part("key", self.file.as_deref()))
             }
             Problem::KeyMismatch { certificate, belongs_to: Some(position) } => write!(
                 f,
-                "the key `{file}` belongs to certificate {position} in `{}`, not to the first",
-                certificate.display()
+                "{} belongs to certificate {position} in {}, not to the first",
+                Part("key", self.file.as_deref()),
+                Named(certificate.as_deref())
             ),
             Problem::NoCertificateConfigured => f.write_str("no certificate is configured"),
             Problem::NoClientCa => {
                 f.write_str("client certificates are asked for, but no authority is configured")
             }
-            Problem::BadTicketKeys { reason } => write!(f, "`{file}` holds no good ticket keys: {reason}"),
+            Problem::BadTicketKeys { reason } => write!(f, "{file} holds no good ticket keys: {reason}"),
             Problem::NoSystemAuthorities => f.write_str("this system has no trusted authorities"),
             Problem::Refused { reason } => write!(f, "these settings cannot be used: {reason}"),
         }
@@ -185,6 +200,30 @@ impl fmt::Display for TlsError {
 }
 
 impl std::error::Error for TlsError {}
+
+/// A file, or what has come instead of one.
+struct Named<'a>(Option<&'a Path>);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(file) => write!(f, "`{}`", file.display()),
+            None => f.write_str("what was sent"),
+        }
+    }
+}
+
+/// A certificate or a key that is all that its file is about, or that was sent.
+struct Part<'a>(&'static str, Option<&'a Path>);
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(file) => write!(f, "the {} `{}`", self.0, file.display()),
+            None => write!(f, "the {} that was sent", self.0),
+        }
+    }
+}
 
 /// What a file holds instead, in parentheses.
 struct Found<'a>(&'a Option<String>);

@@ -91,6 +91,19 @@ fn keys_of_a_server_change() {
         &weight,
         r#"[{name="b",weight = 5 ,address="b:2"}]"#,
     );
+    let zone = merge_of(&[("weight", Some(EditValue::Number(5))), ("zone", Some(text("a")))]);
+    check(
+        r#"[{ name = "b", address = "b:2", weight = 2 }]"#,
+        "b",
+        &zone,
+        r#"[{ name = "b", address = "b:2", weight = 5, zone = "a" }]"#,
+    );
+    check(
+        r#"[{name="b",address="b:2"}]"#,
+        "b",
+        &zone,
+        r#"[{name="b",address="b:2", weight = 5, zone = "a"}]"#,
+    );
     let less = merge_of(&[("weight", None), ("zone", None)]);
     check(
         r#"[{ name = "b", address = "b:2", weight = 2 }]"#,
@@ -122,6 +135,21 @@ fn tables_of_servers_change_likewise() {
         edited("b:2", &ServerEdit::Remove),
         source.split("\n[[pool.p.servers]]\naddress").next().expect("it is there")
     );
+}
+
+/// A file that an editor of another system has written stays one, and so do lines that end otherwise than their
+/// neighbours.
+#[test]
+fn lines_end_as_they_did() {
+    let weight = merge_of(&[("weight", Some(EditValue::Number(5)))]);
+    let source = "[pool.p]\r\n# one\nservers = [\r\n  \"a:1\", # first\r\n  \"b:2\",\n]\r\n[pool.q]\r\ndoc = '''\r\na\r\n'''";
+    let edited = edit_server(source, "p", "b:2", &weight).expect("it can be changed");
+    assert_eq!(edited, source.replace("\"b:2\",\n", "{ address = \"b:2\", weight = 5 },\r\n"), "{edited}");
+    let added = edit_server(&source.replace(",\n", ",\r\n"), "p", "c:3", &put(&[("address", text("c:3"))]));
+    assert_eq!(added.expect("it can be changed"), source.replace(",\n", ",\r\n  \"c:3\",\r\n"),);
+    let unix = source.replace('\r', "");
+    let edited = edit_server(&unix, "p", "b:2", &weight).expect("it can be changed");
+    assert!(!edited.contains('\r'), "{edited:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pointsman_e2e::{Authority, Origin, Pair, Setup, Switch, TlsClient, sha256_hex};
+use pointsman_e2e::{Authority, Origin, Pair, Setup, Switch, Then, TlsClient, TlsServer, ok, sha256_hex};
 use serde_json::Value;
 
 pointsman_e2e::for_threads!(
@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     a_new_certificate_for_the_same_key,
     a_pair_in_one_file,
     what_is_of_no_use_changes_nothing,
+    what_a_pool_shows,
 );
 
 const ALL: &str = "/api/v1/certificates";
@@ -138,13 +139,16 @@ fn what_is_of_no_use_changes_nothing(threads: usize) {
     let switch = start(threads, &origin, &pair);
     let new = authority.server(&["shop.example"]);
     for (pem, expected) in [
-        (String::new(), "holds no certificate"),
-        (new.key.clone(), "holds no certificate"),
-        (new.certificate.clone(), "does not belong"),
-        (format!("{}{}", new.certificate, pair.key), "does not belong"),
-        (both(&authority.expired_server(&["shop.example"])), "expired"),
+        (String::new(), "what was sent holds no certificate"),
+        (new.key.clone(), "what was sent holds no certificate"),
+        (new.certificate.clone(), "shop.key` does not belong to the certificate that was sent"),
+        (
+            format!("{}{}", new.certificate, pair.key),
+            "the key that was sent does not belong to the certificate that was sent",
+        ),
+        (both(&authority.expired_server(&["shop.example"])), "the certificate that was sent expired"),
         (format!("{}{}{}", new.certificate, other.pem(), new.key), "chain does not hold"),
-        (both(&new).replace("MII", "???"), "PEM"),
+        (both(&new).replace("MII", "???"), "what was sent is not valid PEM"),
     ] {
         let (status, said) = replace(&switch, &pem);
         let detail = said["detail"].as_str().expect("a sentence");
@@ -171,4 +175,34 @@ fn what_is_of_no_use_changes_nothing(threads: usize) {
     let whole = format!("{}{}{}", new.certificate, authority.pem(), new.key);
     assert_eq!(replace(&switch, &whole).0, 200);
     serves(&switch, &authority, &new);
+}
+
+/// Servers see another one from their next connection on.
+fn what_a_pool_shows(threads: usize) {
+    let (authority, clients) = (Authority::new("server CA"), Authority::new("client CA"));
+    let pair = authority.server(&["server.example"]);
+    let (before, after) = (clients.client("switch", &[]), clients.client("switch", &["switch.example"]));
+    let origin = Origin::secured("origin", &TlsServer::demanding(&pair, &clients), |exchange| {
+        ok(exchange);
+        Then::Close
+    });
+    let keys =
+        "tls = { ca = \"ca.crt\", name = \"server.example\", certificate = \"us.crt\", key = \"us.key\" }";
+    let setup = Setup::new(threads).file("ca.crt", &authority.pem()).pair("us", &before);
+    let switch = setup.pool_with("standard", keys, &[&origin]).with_token().start();
+    assert_eq!(switch.get("/").status(), 200);
+    let said = shown(&switch);
+    assert_eq!(said["pools"].to_string(), r#"["standard"]"#, "{said}");
+    assert_eq!((said["listeners"].to_string(), said["concerns"].to_string()), ("[]".into(), "[]".into()));
+    assert!(said["days_left"].as_u64().is_some_and(|days| days > 1000), "{said}");
+    let (status, said) = replace(&switch, &format!("{}{}{}", after.certificate, authority.pem(), after.key));
+    assert!(
+        status == 422 && said["detail"].as_str().is_some_and(|why| why.contains("chain does not hold")),
+        "{said}"
+    );
+    let (status, said) = replace(&switch, &format!("{}{}{}", after.certificate, clients.pem(), after.key));
+    assert_eq!(status, 200, "{said}");
+    assert_eq!(switch.get("/").status(), 200);
+    let shaken: Vec<_> = origin.shaken().into_iter().map(|shaken| shaken.certificate).collect();
+    assert_eq!(shaken, [Some(before.der), Some(after.der)]);
 }

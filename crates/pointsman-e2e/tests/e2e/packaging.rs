@@ -90,6 +90,20 @@ fn serves(folder: &Path) {
     assert_eq!(Client::plain(address).get("/").server(), "origin");
 }
 
+/// What the unit makes has the modes that the package gives it.
+#[test]
+fn folders_have_one_mode() {
+    let read = |file: &str| fs::read_to_string(packaging().join("systemd").join(file)).expect("it is there");
+    let (unit, folders) = (read("pointsman.service"), read("tmpfiles.conf"));
+    for (key, path) in
+        [("LogsDirectoryMode", "/var/log/pointsman"), ("StateDirectoryMode", "/var/lib/pointsman")]
+    {
+        let line = folders.lines().find_map(|line| line.strip_prefix(&format!("d {path} "))).expect(path);
+        let mode = line.split(' ').next().expect("a mode");
+        assert!(unit.lines().any(|line| line == format!("{key}={mode}")), "{key} is not {mode}");
+    }
+}
+
 /// systemd reads all of the unit, and finds little to say of what it exposes.
 #[test]
 fn the_unit() {

@@ -301,12 +301,23 @@ fn a_binary_that_is_never_ready(threads: usize) {
 /// Who is told to end does, and the process that was to take its place with it.
 fn told_to_end_meanwhile(threads: usize) {
     let origin = Origin::new("origin");
-    let (mut switch, path, _folder) = replaceable(setup(threads, &origin));
+    let (mut switch, path, _folder) = replaceable(setup(threads, &origin).with_token());
     install(&path, b"#!/bin/sh\nexec tail -f /dev/null\n");
     switch.signal("USR2");
     switch.wait_for_line("upgrade begins pid=");
     switch.signal("HUP");
     switch.wait_for_line("reload refused: an upgrade is under way");
+    let version =
+        switch.admin_shows("/api/v1/pools")["configuration_version"].as_str().expect("a version").to_owned();
+    let server = "/api/v1/pools/standard/servers/origin";
+    for (method, target, body) in [
+        ("POST", "/api/v1/reload", ""),
+        ("PUT", &format!("{server}/state"), "{\"state\":\"disabled\"}"),
+        ("PATCH", server, "{\"weight\":2}"),
+    ] {
+        let (answer, said) = switch.admin_ask(method, target, &format!("If-Match: \"{version}\"\r\n"), body);
+        assert_eq!(answer.status(), 503, "{said}");
+    }
     switch.signal("USR2");
     switch.wait_for_line("upgrade refused: one is under way");
     switch.signal("TERM");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use pointsman_config::{Plan, changed_file};
-use pointsman_tls::{CertificateFacts, CertificateFiles, TlsError, check_pair, split_pem};
+use pointsman_tls::{CertificateFacts, CertificateFiles, Sent, ShownTo, TlsError, check_pair, split_pem};
 
 use super::history::By;
 use super::publishing::write;
@@ -29,28 +29,51 @@ pub(super) enum Unreplaced {
     Refused(Refused),
 }
 
-/// Each certificate that listeners show, with who shows it.
-pub(super) fn shown_certificates(plan: &Plan) -> Vec<(CertificateFacts, Vec<Arc<str>>)> {
-    let mut shown: Vec<(CertificateFacts, Vec<Arc<str>>)> = Vec::new();
+/// A certificate, and who shows it.
+pub(super) struct Shown {
+    pub(super) facts: CertificateFacts,
+    pub(super) listeners: Vec<Arc<str>>,
+    /// Those that show it to their servers.
+    pub(super) pools: Vec<Arc<str>>,
+}
+
+impl Shown {
+    fn to(&self) -> ShownTo {
+        if self.listeners.is_empty() { ShownTo::Servers } else { ShownTo::Clients }
+    }
+}
+
+/// Each certificate that listeners or pools show.
+pub(super) fn shown_certificates(plan: &Plan) -> Vec<Shown> {
+    let mut all: Vec<Shown> = Vec::new();
     for listener in &plan.listeners {
         for facts in listener.tls.iter().flat_map(|tls| tls.certificates()) {
-            match shown
-                .iter_mut()
-                .find(|(known, _)| known.file == facts.file && known.key_file == facts.key_file)
-            {
-                Some((_, listeners)) => listeners.push(listener.name.clone()),
-                None => shown.push((facts.clone(), vec![listener.name.clone()])),
-            }
+            shown(&mut all, facts).listeners.push(listener.name.clone());
         }
     }
-    shown
+    for pool in &plan.pools {
+        if let Some(facts) = &pool.certificate {
+            shown(&mut all, facts).pools.push(pool.name.clone());
+        }
+    }
+    all
+}
+
+/// The entry of a certificate; one that is shown twice has one.
+fn shown<'a>(all: &'a mut Vec<Shown>, facts: &CertificateFacts) -> &'a mut Shown {
+    let is_it = |known: &Shown| known.facts.file == facts.file && known.facts.key_file == facts.key_file;
+    let at = all.iter().position(is_it).unwrap_or_else(|| {
+        all.push(Shown { facts: facts.clone(), listeners: Vec::new(), pools: Vec::new() });
+        all.len() - 1
+    });
+    &mut all[at]
 }
 
 impl Reloads {
     /// Puts what `pem` holds in the place of a certificate, and of its key where it holds one.
     pub(super) fn replace_certificate(
         &self,
-        old: &CertificateFacts,
+        old: &Shown,
         pem: &[u8],
         by: By,
     ) -> Result<Reloaded, Unreplaced> {
@@ -58,10 +81,11 @@ impl Reloads {
             return Err(Unreplaced::Changed(changed.to_owned()));
         }
         self.is_free().map_err(Unreplaced::Refused)?;
-        let files = CertificateFiles { certificate: old.file.clone(), key: old.key_file.clone() };
+        let files = CertificateFiles { certificate: old.facts.file.clone(), key: old.facts.key_file.clone() };
         let before = Texts::read(&files).map_err(Unreplaced::Unwritable)?;
-        let new = before.replaced_by(pem);
-        check_pair(&files, (&new.certificate, &new.key), SystemTime::now()).map_err(Unreplaced::Wrong)?;
+        let (new, is_key_sent) = before.replaced_by(pem);
+        let sent = Sent { chain: &new.certificate, key: &new.key, is_key_sent, shown_to: old.to() };
+        check_pair(&files, sent, SystemTime::now()).map_err(Unreplaced::Wrong)?;
         let replaced = new.write(&files, &before).map_err(Unreplaced::Unwritable);
         match replaced.and_then(|()| self.reload(by).map_err(Unreplaced::Refused)) {
             Ok(reloaded) => Ok(reloaded),
@@ -87,15 +111,14 @@ impl Texts {
         Ok(Texts { certificate, key: if is_one { Vec::new() } else { fs::read(&files.key)? } })
     }
 
-    /// What is to stand there; the key stays where there is none in `pem`.
-    fn replaced_by(&self, pem: &[u8]) -> Texts {
-        match split_pem(pem) {
-            (certificate, key) if !key.is_empty() => Texts { certificate, key },
-            (certificate, _) if self.key.is_empty() => {
-                Texts { certificate, key: split_pem(&self.certificate).1 }
-            }
-            (certificate, _) => Texts { certificate, key: self.key.clone() },
+    /// What is to stand there, and whether the key was sent: it stays where there is none in `pem`.
+    fn replaced_by(&self, pem: &[u8]) -> (Texts, bool) {
+        let (certificate, key) = split_pem(pem);
+        if !key.is_empty() {
+            return (Texts { certificate, key }, true);
         }
+        let key = if self.key.is_empty() { split_pem(&self.certificate).1 } else { self.key.clone() };
+        (Texts { certificate, key }, false)
     }
 
     /// Writes them in the place of others.

@@ -134,6 +134,7 @@ impl SwitchPages {
                 "text": reloaded.warnings.render(colour),
             })),
             Err(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
+            Err(Refused::Upgrading) => changes::upgrading(),
             Err(Refused::System(fault)) => {
                 let members =
                     members(json!({ "configuration": self.configuration(), "findings": [], "text": "" }));

@@ -44,6 +44,8 @@ pub(super) enum Unfit {
 pub(super) enum Unpublished {
     Unwritable(io::Error),
     Refused(String),
+    /// Sockets are being handed over to another process.
+    Upgrading,
 }
 
 impl Reloads {
@@ -92,11 +94,14 @@ impl Reloads {
 
     /// Writes the text to its file, and lets it serve.
     pub(super) fn publish(&self, draft: Draft, by: By) -> Result<Reloaded, Unpublished> {
+        self.is_free().map_err(|_| Unpublished::Upgrading)?;
         let Draft { loaded, path, text, before } = draft;
         write(&path, text.as_bytes()).map_err(Unpublished::Unwritable)?;
         self.take(loaded, by).map_err(|refused| {
             let fault = match refused {
                 Refused::System(fault) => fault,
+                // Nothing begins one in between.
+                Refused::Upgrading => String::new(),
                 Refused::Files(problems) => problems
                     .diagnostics()
                     .next()

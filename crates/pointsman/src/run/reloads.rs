@@ -48,7 +48,12 @@ pub(super) enum Refused {
     Files(Problems),
     /// The system refuses what they say.
     System(String),
+    /// Sockets are being handed over to another process: nothing may change before that is done with.
+    Upgrading,
 }
+
+/// Why nothing may change for a while.
+const UPGRADING: &str = "an upgrade is under way";
 
 /// What only a restart can change.
 #[derive(Clone, PartialEq)]
@@ -119,9 +124,8 @@ impl Reloads {
         if !self.is_held.get() {
             return Ok(());
         }
-        let why = "an upgrade is under way".to_owned();
-        notice(&format!("reload refused: {why}"));
-        Err(Refused::System(why))
+        notice(&format!("reload refused: {UPGRADING}"));
+        Err(Refused::Upgrading)
     }
 
     /// Lets a plan serve that was made of files, in the place of the one that serves.

@@ -1,4 +1,4 @@
-//! The certificates of listeners: shown, and replaced. Keys are never shown, nor kept anywhere but in their files.
+//! The certificates of listeners and pools: shown, and replaced. Keys are never shown, nor kept anywhere but in their files.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,9 +9,9 @@ use pointsman_telemetry::rfc3339;
 use pointsman_tls::CertificateFacts;
 use serde_json::{Value, json};
 
-use super::changes::seen;
+use super::changes::{seen, upgrading};
 use super::{SwitchPages, colour, findings, members, wrong};
-use crate::run::certificates::{Unreplaced, shown_certificates};
+use crate::run::certificates::{Shown, Unreplaced, shown_certificates};
 use crate::run::history::By;
 use crate::run::notice::notice;
 use crate::run::publishing::Unfit;
@@ -21,8 +21,7 @@ impl SwitchPages {
     /// All of them.
     pub(super) fn certificates(&self) -> Page {
         let shown = self.switch.borrow().with_plan(shown_certificates);
-        let certificates: Vec<Value> =
-            shown.iter().map(|(facts, listeners)| certificate(facts, listeners)).collect();
+        let certificates: Vec<Value> = shown.iter().map(certificate).collect();
         Page::json(&json!({ "version": 1, "certificates": certificates }))
     }
 
@@ -33,8 +32,8 @@ impl SwitchPages {
 
     /// Another one in its place.
     pub(super) fn replace_certificate(&self, request: &Request) -> Page {
-        let Some((old, _)) = self.certificate_of(request.name()) else { return no_certificate() };
-        if let Err(page) = seen(request, "fingerprint", &old.fingerprint) {
+        let Some(old) = self.certificate_of(request.name()) else { return no_certificate() };
+        if let Err(page) = seen(request, "fingerprint", &old.facts.fingerprint) {
             return page;
         }
         let who = request.who.as_deref().unwrap_or("-");
@@ -43,13 +42,15 @@ impl SwitchPages {
             Ok(reloaded) => reloaded,
             Err(why) => return self.unreplaced(why, request),
         };
-        let Some((new, _)) = self.certificate_of(request.name()) else { return no_certificate() };
+        let Some(Shown { facts: new, .. }) = self.certificate_of(request.name()) else {
+            return no_certificate();
+        };
         notice(&format!(
             "certificate replaced file={} fingerprint={} by={who}",
             new.file.display(),
             new.fingerprint
         ));
-        let gone: Vec<&String> = old.names.iter().filter(|name| !new.names.contains(name)).collect();
+        let gone: Vec<&String> = old.facts.names.iter().filter(|name| !new.names.contains(name)).collect();
         let done = json!({
             "generation": reloaded.generation,
             "names_gone": gone,
@@ -77,23 +78,24 @@ impl SwitchPages {
                 Page::problem(500, format!("nothing has changed: the files cannot be written: {error}"))
             }
             Unreplaced::Refused(Refused::Files(problems)) => wrong(&problems, colour, &self.configuration()),
+            Unreplaced::Refused(Refused::Upgrading) => upgrading(),
             Unreplaced::Refused(Refused::System(fault)) => {
                 Page::problem(422, format!("nothing has changed: {fault}"))
             }
         }
     }
 
-    fn certificate_of(&self, id: &str) -> Option<(CertificateFacts, Vec<Arc<str>>)> {
+    fn certificate_of(&self, id: &str) -> Option<Shown> {
         let shown = self.switch.borrow().with_plan(shown_certificates);
-        shown.into_iter().find(|(facts, _)| id_of(facts) == id)
+        shown.into_iter().find(|shown| id_of(&shown.facts) == id)
     }
 
     fn certificate_with(&self, id: &str, more: Value) -> Page {
-        let Some((facts, listeners)) = self.certificate_of(id) else { return no_certificate() };
-        let mut page = members(certificate(&facts, &listeners));
+        let Some(shown) = self.certificate_of(id) else { return no_certificate() };
+        let mut page = members(certificate(&shown));
         page.insert("version".to_owned(), json!(1));
         page.extend(members(more));
-        Page::json(&Value::Object(page)).with_version(&facts.fingerprint)
+        Page::json(&Value::Object(page)).with_version(&shown.facts.fingerprint)
     }
 }
 
@@ -109,12 +111,15 @@ fn id_of(facts: &CertificateFacts) -> String {
     id
 }
 
-fn certificate(facts: &CertificateFacts, listeners: &[Arc<str>]) -> Value {
+fn certificate(shown: &Shown) -> Value {
+    let Shown { facts, .. } = shown;
+    let names = |shown: &[Arc<str>]| shown.iter().map(|name| name.to_string()).collect::<Vec<_>>();
     let now = SystemTime::now();
     let concerns: Vec<String> = facts.warnings(now).iter().map(ToString::to_string).collect();
     json!({
         "id": id_of(facts),
-        "listeners": listeners.iter().map(|name| &**name).collect::<Vec<_>>(),
+        "listeners": names(&shown.listeners),
+        "pools": names(&shown.pools),
         "names": facts.names,
         "subject": facts.subject,
         "issuer": facts.issuer,

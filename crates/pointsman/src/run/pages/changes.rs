@@ -24,6 +24,11 @@ pub(super) fn seen(request: &Request, key: &str, version: &str) -> Result<(), Pa
     }
 }
 
+/// Nothing may change while sockets are being handed over.
+pub(super) fn upgrading() -> Page {
+    Page::problem(503, "an upgrade is under way: ask again when it is over")
+}
+
 /// Nothing was written, or not for long.
 pub(super) fn unpublished(why: Unpublished, path: &Path) -> Page {
     match why {
@@ -31,6 +36,7 @@ pub(super) fn unpublished(why: Unpublished, path: &Path) -> Page {
             let detail = format!("nothing has changed: `{}` cannot be written: {error}", path.display());
             Page::problem(500, detail)
         }
+        Unpublished::Upgrading => upgrading(),
         Unpublished::Refused(fault) => Page::problem(422, format!("nothing has changed: {fault}")),
     }
 }

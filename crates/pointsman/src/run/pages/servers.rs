@@ -10,7 +10,7 @@ use pointsman_relay::{Admission, Leaving, ServerChange, ServerShown, Switch};
 use pointsman_telemetry::rfc3339;
 use serde_json::{Map, Value, json};
 
-use super::changes::{seen, unpublished};
+use super::changes::{seen, unpublished, upgrading};
 use super::plan::address;
 use super::{SwitchPages, colour, findings, members};
 use crate::run::history::By;
@@ -62,7 +62,7 @@ impl SwitchPages {
         };
         // What is handed over has been written down by then.
         if self.reloads.is_held.get() {
-            return Page::problem(503, "an upgrade is under way: ask again when it is over");
+            return upgrading();
         }
         {
             let switch = self.switch.borrow();
