@@ -1,5 +1,7 @@
 //! Warnings about text that means something else than it looks.
 
+use std::net::Ipv6Addr;
+
 use crate::Diagnostic;
 use crate::ast::{Literal, LiteralKind};
 use crate::parser::shorten;
@@ -27,6 +29,15 @@ fn is_regex_like(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
         || text.starts_with('^')
         || text.ends_with('$')
-        || text.contains('[') && text.contains(']')
+        || text.contains('[') && text.contains(']') && !is_address(text)
         || text.contains('(') && text.contains('|')
+}
+
+/// Whether it is an address of IPv6 as hosts have it, in brackets: `[::1]`, `[::1]:80`.
+fn is_address(text: &str) -> bool {
+    let inside = text.strip_prefix('[').and_then(|text| text.split_once(']'));
+    inside.is_some_and(|(address, behind)| {
+        let port = behind.strip_prefix(':').unwrap_or(behind);
+        address.parse::<Ipv6Addr>().is_ok() && port.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }

@@ -69,7 +69,7 @@ impl Beside<'_> {
 
     fn text(&mut self, text: &[u8]) {
         match self.kind {
-            Kind::Text { .. } | Kind::Choice(_) => self.add(OwnedValue::Text(text.into())),
+            Kind::Text(_) | Kind::Choice(_) => self.add(OwnedValue::Text(text.into())),
             Kind::Integer(_) | Kind::Address | Kind::Boolean => {}
         }
     }

@@ -1,21 +1,19 @@
 //! What values a field can have in any request. A little too much is allowed: the view decides in the end.
 
+mod hosts;
 #[cfg(test)]
 mod tests;
 
 use pointsman_rules::{Field, Place};
+
+use super::texts::Language;
 
 /// What one value can be.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// One of these texts.
     Choice(&'static [&'static str]),
-    /// The texts that the regex takes as a whole, those that are `never` there left out.
-    Text {
-        pattern: &'static str,
-        nice: &'static [&'static str],
-        never: &'static [&'static str],
-    },
+    Text(Language),
     /// A whole number up to this one.
     Integer(u64),
     /// An address; no IPv4-mapped one.
@@ -50,7 +48,6 @@ pub(super) struct Domain {
 const UTF8: &str = r"(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]|\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*";
 const ANY: &str = r"(?s-u:.)*";
 const METHOD: &str = r"[!#$%&'*+.^_`|~0-9A-Z-]{1,32}";
-const HOST: &str = r"[a-z0-9_~-]+(?:\.[a-z0-9_~-]+)*|\[[0-9a-f:.]+\]";
 const TARGET: &str = r#"/[!"$-~]*|\*|(?i:https?)://[A-Za-z0-9_~.:\[\]-]+(?:[/?][!"$-~]*)?"#;
 /// Segments that are no dots, with codes of what is not unreserved (RFC 3986 section 2.3).
 const PATH: &str = r#"(?x: \* | (?: / (?:
@@ -62,8 +59,6 @@ const PATH: &str = r#"(?x: \* | (?: / (?:
   )? )+ )"#;
 const QUERY: &str = r#"[!"$-~]*"#;
 const VISIBLE: &str = r"[!-~]+";
-/// Without capitals, and without empty labels.
-const SERVER_NAME: &str = r"[!-\-/-@\[-~]+(?:\.[!-\-/-@\[-~]+)*\.?";
 const FINGERPRINT: &str = r"[0-9a-f]{64}";
 /// No control but tab, and no blanks at the ends (RFC 9110 section 5.5).
 const HEADER: &str = r"(?:[!-~\x80-\xFF](?:[\t -~\x80-\xFF]*[!-~\x80-\xFF])?)?";
@@ -75,7 +70,7 @@ impl Domain {
     /// Of a field of requests; what connections have that carry none is not among it.
     pub(super) fn of(field: &Field) -> Domain {
         use Absence::{Never, Odd, Usual};
-        let text = |pattern, nice| Kind::Text { pattern, nice, never: &[] };
+        let text = |pattern, nice| Kind::Text(Language::of(pattern, nice));
         match field {
             // A Unix socket has neither.
             Field::SrcIp | Field::DstIp | Field::ClientIp => Domain::one(Kind::Address, Odd),
@@ -84,14 +79,16 @@ impl Domain {
             Field::Version => Domain::one(Kind::Choice(&["1.1", "1.0", "2"]), Never),
             Field::Method => {
                 let nice = &["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"];
-                Domain::one(Kind::Text { pattern: METHOD, nice, never: &["CONNECT"] }, Never)
+                Domain::one(Kind::Text(Language { never: &["CONNECT"], ..Language::of(METHOD, nice) }), Never)
             }
-            Field::Host => Domain::one(text(HOST, &["www.example.com"]), Odd),
+            Field::Host => Domain::one(Kind::Text(hosts::HOST), Odd),
             Field::Url => Domain::one(text(TARGET, &["/", "/a", "/b"]), Never),
             // Few methods ask for `*`.
             Field::Path => Domain::one(text(PATH, &["/", "/a", "/b"]), Never),
             Field::Query => Domain::one(text(QUERY, &["a=1"]), Usual),
             Field::QueryParam(_) => Domain::many(text(ANY, &["a", "1"])),
+            // There is one line at most.
+            Field::Header(name) if &**name == "host" => Domain::one(Kind::Text(hosts::LINE), Odd),
             Field::Header(_) => Domain::many(text(HEADER, &["a", "1"])),
             Field::Cookie(_) => Domain::many(text(COOKIE, &["a", "1"])),
             // A request may repeat the line.
@@ -100,7 +97,7 @@ impl Domain {
             }
             Field::ContentLength => Domain::one(Kind::Integer(u64::MAX), Usual),
             Field::Upgrade => Domain::many(text(PROTOCOL, &["websocket"])),
-            Field::TlsSni => Domain::one(text(SERVER_NAME, &["www.example.com"]), Usual),
+            Field::TlsSni => Domain::one(Kind::Text(hosts::SERVER_NAME), Usual),
             Field::TlsVersion => Domain::one(Kind::Choice(&["1.3", "1.2"]), Usual),
             Field::TlsCipher => {
                 let nice = &["TLS13_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"];

@@ -30,9 +30,7 @@ pub(super) fn solve(
         Kind::Choice(texts) => {
             pick(texts.iter().map(|text| of_text(text.as_bytes())), Vec::new(), claims, effort)
         }
-        Kind::Text { pattern, nice, never } => {
-            texts::solve(texts::Language { pattern, nice, never }, claims, automata, effort)
-        }
+        Kind::Text(language) => texts::solve(language, claims, automata, effort),
         Kind::Integer(max) => {
             let numbers = numbers::integers(claims, max).into_iter().map(OwnedValue::Integer);
             pick(numbers, numbers::narrowest(claims), claims, effort)

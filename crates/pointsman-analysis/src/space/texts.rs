@@ -12,13 +12,33 @@ use super::{decimals, numbers};
 use crate::Effort;
 
 /// What texts a field can have.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Language {
     /// A regex of whole texts.
     pub(super) pattern: &'static str,
+    /// What is tried first.
     pub(super) nice: &'static [&'static str],
     /// What the regex takes and the field never is.
     pub(super) never: &'static [&'static str],
+    /// What tells more than the regex.
+    pub(super) exact: Option<Exact>,
+    /// Bytes of the longest text, where that is known.
+    pub(super) bytes_max: Option<usize>,
+}
+
+impl Language {
+    pub(super) const fn of(pattern: &'static str, nice: &'static [&'static str]) -> Language {
+        Language { pattern, nice, never: &[], exact: None, bytes_max: None }
+    }
+}
+
+/// Just the texts of a language, where its regex takes more: that is small, and mostly enough.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exact {
+    /// A regex of whole texts. It is large.
+    pub(super) pattern: fn() -> &'static str,
+    /// Whether it takes a text.
+    pub(super) takes: fn(&[u8]) -> bool,
 }
 
 /// Automata that are walked side by side.
@@ -236,7 +256,8 @@ impl<'p> Search<'_, 'p> {
 
     fn is_in_language(&self, text: &[u8]) -> bool {
         let Machine::Table(whole) = &self.whole else { return false };
-        whole.takes(text) && !self.language.never.iter().any(|never| never.as_bytes() == text)
+        let is_exact = self.language.exact.is_none_or(|exact| (exact.takes)(text));
+        is_exact && whole.takes(text) && !self.language.never.iter().any(|never| never.as_bytes() == text)
     }
 
     fn index(&self, place: usize) -> Option<usize> {
@@ -329,12 +350,17 @@ impl<'p> Search<'_, 'p> {
         let Some(mut walk) = Walk::new(self, guide) else { return Single::Unknown };
         loop {
             let word = match shortest(&walk.members(), self.effort) {
+                // None is shorter.
+                Found::Word(word) if self.language.bytes_max.is_some_and(|max| word.len() > max) => {
+                    return if walk.is_proof { Single::Nothing(walk.because) } else { Single::Unknown };
+                }
                 Found::Word(word) if word.len() <= TEXT_BYTES_MAX => word,
                 Found::Nothing if walk.is_proof => return Single::Nothing(walk.because),
                 Found::Word(_) | Found::Nothing | Found::Unknown => return Single::Unknown,
             };
             let place = match self.try_out(&word) {
                 Tried::Fits => return Single::Value(of_text(&word)),
+                Tried::Never if walk.add_exact(self) => continue,
                 Tried::OutOfEffort | Tried::Never => return Single::Unknown,
                 Tried::Fails(place) => place,
             };
@@ -366,6 +392,7 @@ struct Walk {
     because: Vec<usize>,
     /// Whether nothing is left out but what must be.
     is_proof: bool,
+    is_exact: bool,
 }
 
 impl Walk {
@@ -400,6 +427,7 @@ impl Walk {
             tried_count: 0,
             because,
             is_proof: guide == Guide::ByProof,
+            is_exact: false,
         })
     }
 
@@ -416,6 +444,14 @@ impl Walk {
             Member { machine, fold_case, taken: false }
         });
         whole.chain(added).map(member).chain(left_out).collect()
+    }
+
+    /// Adds what the language is exactly; false where it is there, or nothing more is known.
+    fn add_exact(&mut self, search: &mut Search<'_, '_>) -> bool {
+        let exact = search.language.exact.filter(|_| !std::mem::replace(&mut self.is_exact, true));
+        let table = exact.and_then(|exact| search.automata.language((exact.pattern)()));
+        self.whole.extend(table.clone().map(|table| (Machine::Table(table), true)));
+        table.is_some()
     }
 
     /// Adds the claim of this place, which the text fails; false where that cannot be.

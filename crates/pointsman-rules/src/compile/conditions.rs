@@ -194,7 +194,7 @@ impl Compiler<'_> {
         let is_never =
             Share::of(operator).is_some_and(|share| self.check_value(left, text.span, &bytes, share));
         if operator != TextOperator::Matches && !is_never {
-            self.check_case(left, text.span, &bytes);
+            self.check_case(left, text.span, &bytes, Share::of(operator));
         }
         // What is no path to be under is an error, below.
         if let Some(part) = Part::of(operator).filter(|part| *part == Part::Start || bytes.starts_with(b"/"))
@@ -257,7 +257,7 @@ impl Compiler<'_> {
     /// Looks at a text that a whole value is compared with.
     fn check_whole(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
         if !self.check_value(left, at, text, Share::Whole) {
-            self.check_case(left, at, text);
+            self.check_case(left, at, text, Some(Share::Whole));
         }
         self.check_network(left, at, text);
         self.check_path(left, at, text, Part::Whole);
@@ -275,13 +275,15 @@ impl Compiler<'_> {
         }
     }
 
-    /// Folded and lower-case values never equal a text with capitals, nor a host one with a port.
-    fn check_case(&mut self, left: &Left<'_>, at: Span, text: &[u8]) {
+    /// Folded and lower-case values never equal a text with capitals, nor a host one with a port. Without a share it is a
+    /// pattern.
+    fn check_case(&mut self, left: &Left<'_>, at: Span, text: &[u8], share: Option<Share>) {
         if left.field == Field::Host
-            && let Some(name) = without_port(text)
+            && let Some((name, port)) = at_port(text)
+            && !may_be_in_address(name, port, share)
         {
             let name = shorten(&String::from_utf8_lossy(name).to_ascii_lowercase());
-            let help = match name.trim_matches('*') {
+            let help = match name.trim_matches(['*', ']']) {
                 "" => "compare `dstport` with the port".to_owned(),
                 _ => format!("write `\"{name}\"`"),
             };
@@ -298,14 +300,26 @@ impl Compiler<'_> {
     }
 }
 
-/// What stands before the port, if there is one: `a:80`, `[::1]:80`.
-fn without_port(text: &[u8]) -> Option<&[u8]> {
+/// What stands before the port, if there is one, and the port: `a:80`, `[::1]:80`.
+fn at_port(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = text.iter().rposition(|byte| *byte == b':')?;
     let (name, port) = (&text[..colon], &text[colon + 1..]);
     let is_port = port.iter().all(|byte| byte.is_ascii_digit() || *byte == b'*');
     // `[::1` is cut out of an address, and `::1` is one.
     let is_name = name.ends_with(b"]") || !name.iter().any(|byte| b"[:".contains(byte));
-    (is_port && is_name).then_some(name)
+    (is_port && is_name).then_some((name, port))
+}
+
+/// Whether what reads like a name with a port may stand within an address of IPv6: `a:80` does in `[a:80::]`.
+fn may_be_in_address(name: &[u8], port: &[u8], share: Option<Share>) -> bool {
+    let is_wild = |byte: &u8| share.is_none() && b"*?".contains(byte);
+    let digits = port.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let is_inside = match share {
+        Some(share) => share == Share::Inside && digits == port.len(),
+        // The bracket is behind it.
+        None => port.ends_with(b"*"),
+    };
+    is_inside && digits <= 4 && name.iter().all(|byte| byte.is_ascii_hexdigit() || is_wild(byte))
 }
 
 /// A type in words.

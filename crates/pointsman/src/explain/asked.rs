@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use pointsman_http::Version;
-use pointsman_view::{Connection, ConnectionView, HelloFacts, RequestView, TlsClient, TlsFacts};
+use pointsman_view::{
+    Connection, ConnectionView, HOST_BYTES_MAX, HelloFacts, RequestView, TlsClient, TlsFacts, normal_host,
+};
 use serde_json::{Value, json};
 
 use super::report::shown;
@@ -70,10 +72,10 @@ impl AskedRequest {
             Version::Http11 => "HTTP/1.1",
             Version::Http2 => "HTTP/2",
         };
-        let host = head.authority(bytes);
+        let mut scratch = [0; HOST_BYTES_MAX];
         AskedRequest {
             line: format!("{} {} {version}", shown(head.method_name(bytes)), shown(head.target(bytes))),
-            host: (!host.is_empty()).then(|| shown(host)),
+            host: normal_host(head.authority(bytes), &mut scratch).map(shown),
             path: None,
             client: shown_end(connection.src),
             server: shown_end(connection.dst),

@@ -289,17 +289,15 @@ impl<'p> Trial<'_, 'p> {
         effort: &mut Effort,
     ) -> Option<Related<'p>> {
         let spelled: Vec<_> = tests.iter().filter_map(spelled_in_line).collect();
-        let mut conditions: Vec<&str> = vec![r#"count(header["host"]) == 1"#, AUTHORITY];
-        conditions.extend(spelled.iter().map(|(_, _, condition)| condition.as_str()));
+        let conditions: Vec<&str> = spelled.iter().map(|(_, _, condition)| condition.as_str()).collect();
         let further = made_up(&conditions)?;
-        let known =
-            [Wanted::True, Wanted::True].into_iter().chain(spelled.iter().map(|(_, wanted, _)| *wanted));
+        let known = spelled.iter().map(|(_, wanted, _)| *wanted);
         let mut all: Vec<_> = asked(lines).collect();
         for (rule, wanted) in further.rules.iter().zip(known) {
             rule.condition.each_test(&mut |test| all.push(Asked { test, wanted }));
         }
         let field = &lines.first()?.0.field;
-        match solve(field, &all, &mut self.analyst.automata, effort) {
+        match solve_present(field, &all, &mut self.analyst.automata, effort) {
             Solved::Values(values) => Some(Related::Perhaps(vec![(field, values)])),
             Solved::Nothing { because } => {
                 // Without the line the target may name the host.
@@ -361,10 +359,6 @@ fn pinned<'p>(tests: &[Mattering<'p>]) -> Option<(&'p Test, Vec<&'p [u8]>)> {
         (is_of_value && !texts.is_empty() && texts.len() <= PINNED_MAX).then_some((*test, texts))
     })
 }
-
-/// What a Host line may be, and a little more; with another one there is no request.
-const AUTHORITY: &str =
-    r#"header["host"] matches "^([a-zA-Z0-9_~-]+[.]?)+(:[0-9]{1,5})?$|^\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?$""#;
 
 /// What a test of the host comes to, as a condition of its line and what that is to come to. Nothing of one with other than
 /// plain names.

@@ -14,9 +14,9 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 
 use super::super::automata::Automata;
-use super::{Absence, Domain, Kind};
+use super::{Absence, Domain, Kind, Language};
 
-const FIELDS: [fn() -> Field; 28] = [
+const FIELDS: [fn() -> Field; 29] = [
     || Field::SrcIp,
     || Field::SrcPort,
     || Field::DstIp,
@@ -40,6 +40,7 @@ const FIELDS: [fn() -> Field; 28] = [
     || Field::QueryParam(b"k"[..].into()),
     || Field::Version,
     || Field::Header("x".into()),
+    || Field::Header("host".into()),
     || Field::Header("content-type".into()),
     || Field::Cookie("c".into()),
     || Field::ContentType,
@@ -53,8 +54,12 @@ type Seen = [usize; FIELDS.len()];
 fn is_in(domain: &Domain, value: Value<'_>, automata: &mut Automata) -> bool {
     match (domain.kind, value) {
         (Kind::Choice(texts), Value::Text(text)) => texts.iter().any(|known| known.as_bytes() == text),
-        (Kind::Text { pattern, never, .. }, Value::Text(text)) => {
-            automata.language(pattern).expect("it is small").takes(text)
+        (Kind::Text(Language { pattern, never, exact, bytes_max, .. }), Value::Text(text)) => {
+            let mut takes = |pattern| automata.language(pattern).expect("it is small").takes(text);
+            let is_exact = exact.is_none_or(|exact| (exact.takes)(text) && takes((exact.pattern)()));
+            is_exact
+                && takes(pattern)
+                && bytes_max.is_none_or(|max| text.len() <= max)
                 && !never.iter().any(|never| never.as_bytes() == text)
         }
         (Kind::Integer(max), Value::Integer(integer)) => integer <= max,
