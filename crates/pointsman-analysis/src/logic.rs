@@ -16,6 +16,7 @@ mod pairs;
 mod proofs;
 mod question;
 mod redundant;
+mod remembered;
 mod rooms;
 mod samples;
 mod states;

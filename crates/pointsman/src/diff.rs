@@ -145,9 +145,9 @@ fn setting(stand: &Stand, is_alone: bool) -> Setting {
     stand.place.setting()
 }
 
-/// The same, whatever the listener is called.
+/// The same, whatever the listener is called, and wherever clients stay: that is a setting of its own.
 fn unnamed(setting: &Setting) -> Setting {
-    Setting { listener: None, ..setting.clone() }
+    Setting { listener: None, keeps_targets: false, ..setting.clone() }
 }
 
 /// Of a listener without rules.

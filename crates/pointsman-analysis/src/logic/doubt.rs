@@ -20,6 +20,8 @@ pub enum Doubt {
     Needs(Vec<Field>),
     /// The rules are about connections and not about requests.
     NoRequests,
+    /// By the rules it is settled; clients that stay with the targets of these rules may go elsewhere.
+    Remembered,
 }
 
 /// What is not settled for one reason.
@@ -46,7 +48,7 @@ impl Doubt {
     pub fn tests(&self) -> &[Doubted] {
         match self {
             Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => tests,
-            Doubt::Steps | Doubt::Many | Doubt::Needs(_) | Doubt::NoRequests => &[],
+            Doubt::Steps | Doubt::Many | Doubt::Needs(_) | Doubt::NoRequests | Doubt::Remembered => &[],
         }
     }
 

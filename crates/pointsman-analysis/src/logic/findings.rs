@@ -94,6 +94,8 @@ pub struct Finding {
     pub help: Option<String>,
     /// A request that shows it.
     pub witness: Option<Witness>,
+    /// One of the same client before it, without which that would not be so.
+    pub before: Option<Witness>,
     /// Of what is unknown, why it is.
     pub doubts: Vec<InDoubt>,
 }
@@ -281,6 +283,7 @@ impl<'p> Report<'p> {
             message,
             help,
             witness: None,
+            before: None,
             doubts: Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ use super::doubt::{Doubt, InDoubt, by_doubt};
 use super::findings::{Code, Finding, rule_name, rule_names};
 use super::given::Conditions;
 use super::question::{Analyst, Answer, Question, Way};
+use super::remembered::of_all_clients;
 use super::rooms::{Rooms, Standing, rule_may_end_unknown};
 use super::states::States;
 use crate::Effort;
@@ -56,9 +57,17 @@ pub struct Broken {
     pub decision: String,
     /// The request.
     pub witness: Witness,
+    /// One of the same client before it, which made the client stay with another target, where that is why.
+    pub before: Option<Witness>,
 }
 
 impl Proof {
+    /// Whether it holds by the rules, and clients that stay with a target may break it.
+    #[must_use]
+    pub fn holds_for_new_clients(&self) -> bool {
+        matches!(self, Proof::Unknown(doubts) if doubts.iter().any(|open| open.doubt == Doubt::Remembered))
+    }
+
     /// What there is to say of an assertion; nothing where it holds and says something.
     #[must_use]
     pub fn findings(&self, assertion: &Assertion, program: &Program) -> Vec<Finding> {
@@ -72,6 +81,7 @@ impl Proof {
             message,
             help: None,
             witness: None,
+            before: None,
             doubts: Vec::new(),
         };
         match self {
@@ -85,7 +95,8 @@ impl Proof {
                 let refuted = |broken: &Broken| {
                     let message = format!("the assertion `{name}` is refuted: {}", broken.decision);
                     let witness = Some(broken.witness.clone());
-                    Finding { witness, ..finding(Code::AssertionRefuted, broken.rule, message) }
+                    let before = broken.before.clone();
+                    Finding { witness, before, ..finding(Code::AssertionRefuted, broken.rule, message) }
                 };
                 let mut findings: Vec<_> = all.iter().map(refuted).collect();
                 if let (BROKEN_MAX.., Some(last)) = (all.len(), findings.last_mut()) {
@@ -97,6 +108,9 @@ impl Proof {
                 let rules = &rules_in(doubts);
                 let names = rule_names(program, rules);
                 let message = match rules.as_slice() {
+                    _ if self.holds_for_new_clients() => format!(
+                        "the assertion `{name}` is proved for clients that are not remembered: one that stays where {names} sent it may be sent there again"
+                    ),
                     [] => format!("it is unknown whether the assertion `{name}` holds: it was not looked at"),
                     _ => format!("it is unknown whether the assertion `{name}` holds: {names} may break it"),
                 };
@@ -197,7 +211,10 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
     }
     unknown.sort_unstable_by_key(|(rule, _)| *rule);
     barred.sort_unstable_by_key(|barred| barred.rule);
-    if unknown.is_empty() { Proof::Holds(barred) } else { Proof::Unknown(by_doubt(unknown)) }
+    match unknown.is_empty() {
+        true => of_all_clients(assertion, barred, analyst),
+        false => Proof::Unknown(by_doubt(unknown)),
+    }
 }
 
 /// What would break an assertion, in the order in which it is asked, and beside it that of which it is plain that no request
@@ -277,11 +294,11 @@ fn broken(assertion: &Assertion, witness: Witness, analyst: &Analyst<'_>) -> Opt
         is_broken.then(|| (rule, sentence(&decision, program)))
     });
     let (rule, decision) = seen.flatten()?;
-    Some(Broken { rule, decision, witness })
+    Some(Broken { rule, decision, witness, before: None })
 }
 
 /// What is decided about a request.
-fn sentence(decision: &Decision<'_>, program: &Program) -> String {
+pub(super) fn sentence(decision: &Decision<'_>, program: &Program) -> String {
     let name = match decision.by {
         DecidedBy::Rule { index, .. } => rule_name(program, index.0),
         DecidedBy::Nothing => String::new(),

@@ -47,6 +47,8 @@ pub struct Setting {
     pub hold_bytes_max: Option<u32>,
     /// The pool that takes what no rule decides; nothing where that is not said.
     pub default_pool: Option<Box<str>>,
+    /// Whether clients stay with the targets of sticky rules, wherever other rules route them.
+    pub keeps_targets: bool,
     /// The name that `explain` is to be told of the listener; nothing where it need not be told.
     pub listener: Option<Box<str>>,
 }
@@ -93,6 +95,7 @@ impl Default for Setting {
             takes_http2: true,
             hold_bytes_max: None,
             default_pool: None,
+            keeps_targets: false,
             listener: None,
         }
     }
@@ -112,7 +115,7 @@ impl Setting {
     /// The same, of whatever listener it is, and where no rule decides.
     #[must_use]
     pub fn of_any_name(&self) -> Setting {
-        Setting { default_pool: None, listener: None, ..self.clone() }
+        Setting { default_pool: None, keeps_targets: false, listener: None, ..self.clone() }
     }
 
     /// Whether a PROXY header may name another client.

@@ -123,3 +123,51 @@ fn questions_are_answered() {
     assert_eq!((&json["answer"], &json["rule"]), (&json!("yes"), &json!("else")), "{json}");
     assert_eq!(json["witness"]["request"], "GET / HTTP/1.1\nHost: example.com\n\n");
 }
+
+/// Who stays with a target counts, where a listener has clients stay: in text, in JSON and by the exit status.
+#[test]
+fn clients_that_stay_count() {
+    let rules = "R1: if (path == \"/cart\") { allow conflict(R2); routeTo(fast, STICKY_ON_IP); }
+R2: if (cookie[\"paid\"] == \"1\") { routeTo(fast, STICKY_ON(cookie[\"paid\"])); }
+R3: if (path == \"/c\") { routeTo(cheap, STICKY_ON_COOKIE); }
+else: routeTo(cheap.one);
+";
+    let shop =
+        "assert \"nobody else is fast\": never (path == \"/x\" && !(cookie[\"paid\"] exists)) -> fast;\n";
+    let coins =
+        "assert \"who pays is fast\": always (path == \"/y\" && cookie[\"paid\"] == \"1\") -> fast;\n";
+    let configuration =
+        |scope: &str| format!("{}sticky_scope = \"{scope}\"\n{POOLS}", listener("shop", "cheap"));
+    let folder = folder(&[
+        ("a.rules", &format!("{rules}{shop}{coins}")),
+        ("target.toml", &configuration("target")),
+        ("listener.toml", &configuration("listener")),
+    ]);
+    ends(folder.path(), &["check", "--fail-on", "error", "target.toml"], 0, &["2 assertions proved"]);
+    let said = [
+        "the assertion `nobody else is fast` is refuted: the final `else` sends this request to `cheap.one`, but its \
+         client stays with `fast`, where `R1` has sent it",
+        "behind this of the same client:",
+        "GET /cart HTTP/1.1",
+        "the assertion `who pays is fast` is proved for clients that are not remembered: one that stays where `R3` sent it",
+        "; 0 of 2 assertions proved",
+    ];
+    ends(folder.path(), &["check", "--fail-on", "error", "listener.toml"], 1, &said);
+    let json = ends(folder.path(), &["check", "--json", "listener.toml"], 1, &[]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let mut findings = json["findings"].as_array().expect("a list").iter();
+    let refuted = findings.find(|finding| finding["code"] == "assertion refuted").expect("it is said");
+    assert!(
+        refuted["before"]["request"].as_str().is_some_and(|text| text.starts_with("GET /cart")),
+        "{refuted}"
+    );
+    let unknown = findings.find(|finding| finding["code"] == "assertion unknown").expect("it is said");
+    assert_eq!(unknown["reasons"][0]["kind"], "remembered", "{unknown}");
+    let asked = ["ask", "listener.toml", "can path == \"/x\" && !(cookie[\"paid\"] exists) reach fast?"];
+    ends(folder.path(), &asked, 0, &["yes: the final `else` sends", "behind this of the same client:"]);
+    ends(folder.path(), &["ask", "target.toml", asked[2]], 1, &["no: no such request"]);
+    let asked = ["ask", "listener.toml", "can path == \"/y\" && cookie[\"paid\"] == \"1\" reach cheap?"];
+    ends(folder.path(), &asked, 3, &["unknown: no such request of a client that is not remembered", "`R3`"]);
+    ends(folder.path(), &["ask", "target.toml", asked[2]], 1, &["no: no such request"]);
+    ends(folder.path(), &["diff", "listener.toml", "listener.toml"], 0, &["equal"]);
+}

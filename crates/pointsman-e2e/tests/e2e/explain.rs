@@ -24,6 +24,30 @@ else: routeTo(three);
     ends(folder.path(), &["explain", "a.rules", "absent.http"], 2, &["absent.http"]);
 }
 
+/// What is committed and noticed by nobody is said to be so.
+#[test]
+fn explain_what_comes_to_nothing() {
+    let rules = "R1: { mirror(one); bandwidth(slow); tag(seen); }
+R2: if (path == \"/no\") { setHeader(\"x-a\", \"1\"); reject(403); }
+R3: { mirror(two); routeTo(three); }
+";
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: [0::1]:80\r\n\r\n");
+    let files = [("a.rules", rules), ("no.http", &request("/no")), ("yes.http", &request("/yes"))];
+    let folder = folder(&files);
+    let refused = [
+        "host     [::1]\n",
+        "with mirror(one);, which comes to nothing: no server gets the request\n",
+        "with bandwidth(slow);\n",
+        "with tag(seen);\n",
+        "with setHeader(\"x-a\", \"1\");, which comes to nothing: no server gets the request\n",
+    ];
+    ends(folder.path(), &["explain", "a.rules", "no.http"], 0, &refused);
+    let routed = ["with mirror(one);, which comes to nothing: a later one holds\n", "with mirror(two);\n"];
+    ends(folder.path(), &["explain", "a.rules", "yes.http"], 0, &routed);
+    let json = ["\"comes_to_nothing\": \"a later one holds\"", "\"host\": \"[::1]\""];
+    ends(folder.path(), &["explain", "--json", "a.rules", "yes.http"], 0, &json);
+}
+
 /// The request comes from somewhere: the options say whence.
 #[test]
 fn explain_connection() {

@@ -26,12 +26,15 @@ enum Kind {
         rule: String,
         decision: String,
         witness: Shown,
+        before: Option<Shown>,
     },
     /// Since no request makes the condition true.
     Never,
     /// The rules that lead there, together where the same keep requests from them.
     No(Vec<Reason>),
     Unknown {
+        /// Whether it is no for clients that are not remembered.
+        is_for_new: bool,
         names: String,
         /// Why, line by line, and for programs.
         lines: Vec<String>,
@@ -61,12 +64,15 @@ impl Answer {
                     rule: label(program, broken.rule),
                     decision: broken.decision.clone(),
                     witness: Shown::new(&broken.witness, setting),
+                    before: broken.before.as_ref().map(|before| Shown::new(before, setting)),
                 },
                 None => Kind::Never,
             },
             Proof::Unknown(doubts) => {
+                let is_for_new = proof.holds_for_new_clients();
                 let rules = rules_in(doubts);
                 Kind::Unknown {
+                    is_for_new,
                     names: rule_names(program, &rules),
                     lines: doubt::lines(doubts, program),
                     rules: rules.iter().map(|rule| label(program, *rule)).collect(),
@@ -90,7 +96,10 @@ impl Answer {
     pub(super) fn text(&self) -> String {
         let destination = &self.destination;
         match &self.kind {
-            Kind::Yes { decision, witness, .. } => format!("yes: {decision}\n{}\n", witness.text()),
+            Kind::Yes { decision, witness, before, .. } => {
+                let before = before.as_ref().map(|before| format!("{}\n", before.text_before()));
+                format!("yes: {decision}\n{}\n{}", witness.text(), before.unwrap_or_default())
+            }
             Kind::Never => "no: no request makes the condition true\n".to_owned(),
             Kind::No(reasons) if reasons.is_empty() => format!("no: no rule leads to `{destination}`\n"),
             Kind::No(reasons) => {
@@ -102,6 +111,13 @@ impl Answer {
                     more => format!("  and {more} more reasons\n"),
                 };
                 format!("no: no such request reaches `{destination}`\n{lines}{rest}")
+            }
+            Kind::Unknown { is_for_new: true, names, lines, .. } => {
+                let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+                format!(
+                    "unknown: no such request of a client that is not remembered reaches `{destination}`; \
+                     one that stays where {names} sent it may\n{lines}"
+                )
             }
             Kind::Unknown { names, lines, .. } => {
                 let by = if names.is_empty() { String::new() } else { format!(" by {names}") };
@@ -115,12 +131,18 @@ impl Answer {
 
     pub(super) fn json(&self) -> String {
         let mut object = match &self.kind {
-            Kind::Yes { rule, decision, witness } => json!({
-                "answer": "yes",
-                "rule": rule,
-                "decision": decision,
-                "witness": witness.to_json(),
-            }),
+            Kind::Yes { rule, decision, witness, before } => {
+                let mut object = json!({
+                    "answer": "yes",
+                    "rule": rule,
+                    "decision": decision,
+                    "witness": witness.to_json(),
+                });
+                if let Some(before) = before {
+                    object["before"] = before.to_json();
+                }
+                object
+            }
             Kind::Never => json!({ "answer": "no", "reasons": [] }),
             Kind::No(reasons) => {
                 let reasons: Vec<Value> = reasons.iter().map(Reason::to_json).collect();

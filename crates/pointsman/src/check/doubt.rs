@@ -30,6 +30,10 @@ pub(crate) fn sentence(doubt: &Doubt) -> String {
             format!("an action of the rule needs {fields}, and it was not settled whether that is known")
         }
         Doubt::NoRequests => "rules of listeners that read no requests are not looked at".to_owned(),
+        Doubt::Remembered => {
+            "`sticky_scope` is `listener`: a client goes on to the target that a sticky rule has sent it to"
+                .to_owned()
+        }
     }
 }
 
@@ -78,6 +82,7 @@ pub(crate) fn to_json(doubt: &Doubt) -> Value {
         Doubt::Unconfirmed(_) => "unconfirmed",
         Doubt::Needs(_) => "needs",
         Doubt::NoRequests => "no requests",
+        Doubt::Remembered => "remembered",
     };
     let fields: Vec<_> = doubt.fields().iter().map(ToString::to_string).collect();
     let tests: Vec<_> = doubt.tests().iter().map(|Doubted(test)| spelling::test(test)).collect();
@@ -127,6 +132,11 @@ mod tests {
                 "an action of the rule needs `json.a`, and it was not settled whether that is known",
             ),
             (Doubt::NoRequests, "no requests", "rules of listeners that read no requests are not looked at"),
+            (
+                Doubt::Remembered,
+                "remembered",
+                "`sticky_scope` is `listener`: a client goes on to the target that a sticky rule has sent it to",
+            ),
         ];
         for (doubt, kind, text) in rows {
             let object = to_json(&doubt);

@@ -22,6 +22,8 @@ pub(super) struct Meaning {
     others: Vec<String>,
     help: Option<String>,
     witness: Option<Shown>,
+    /// What its client asked for before.
+    before: Option<Shown>,
     /// Of what is unknown, why it is.
     reasons: Option<Value>,
     /// The name of the assertion that it is about.
@@ -74,8 +76,9 @@ impl Meaning {
         let witness = finding.witness.map(|witness| Shown::new(&witness, setting));
         let reasons = (!finding.doubts.is_empty()).then(|| doubt::all_to_json(&finding.doubts, program));
         let why = doubt::lines(&finding.doubts, program);
+        let before = finding.before.map(|before| Shown::new(&before, setting));
         let lines = finding.help.iter().cloned().chain(why).chain(witness.as_ref().map(Shown::text));
-        let lines: Vec<_> = lines.collect();
+        let lines: Vec<_> = lines.chain(before.as_ref().map(Shown::text_before)).collect();
         let diagnostic = Diagnostic {
             severity: finding.severity,
             span: finding.span,
@@ -89,6 +92,7 @@ impl Meaning {
             others: finding.others.iter().filter_map(name).collect(),
             help: finding.help,
             witness,
+            before,
             reasons,
             assertion: None,
         }
@@ -116,6 +120,9 @@ impl Meaning {
         if let Some(witness) = &self.witness {
             object["witness"] = witness.to_json();
         }
+        if let Some(before) = &self.before {
+            object["before"] = before.to_json();
+        }
     }
 }
 
@@ -139,9 +146,18 @@ impl Shown {
 
     /// The request line by line, and what stands behind it.
     pub(crate) fn text(&self) -> String {
+        self.text_led_by("for instance")
+    }
+
+    /// The same of what the client of another request asked for before.
+    pub(crate) fn text_before(&self) -> String {
+        self.text_led_by("behind this of the same client")
+    }
+
+    fn text_led_by(&self, lead: &str) -> String {
         let lead = match self.options.as_str() {
-            "" => "for instance:".to_owned(),
-            options => format!("for instance, with `{options}`:"),
+            "" => format!("{lead}:"),
+            options => format!("{lead}, with `{options}`:"),
         };
         let rest = if self.is_cut { "\n…" } else { "" };
         format!("{lead}\n{}{rest}", self.request.trim_end())

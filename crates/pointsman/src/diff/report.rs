@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
 use pointsman_config::ChangedSetting;
-use pointsman_rules::{Colour, Decision, Outcome, Program, Validate};
+use pointsman_rules::{Colour, Decision, Outcome, Program, Stickiness, Validate};
 use serde_json::{Value, json};
 
 use crate::check::terminal::{Style, cell};
@@ -86,7 +86,14 @@ impl Compared {
                 "they need not look into the same bodies: one that is malformed may be refused by one of them alone",
             );
         }
-        let is_equal = found.are_none() && !reads_otherwise;
+        let keeps_otherwise = setting.keeps_targets && kept_by(old.program) != kept_by(new.program);
+        if keeps_otherwise {
+            notes.push("clients that stay with a target are known by other things, or in another order: where they go is not compared");
+        }
+        if setting.keeps_targets && found.groups_count > 0 {
+            notes.push("a client that stays with a target goes there instead of where a rule sends it: `sticky_scope` is `listener`");
+        }
+        let is_equal = found.are_none() && !reads_otherwise && !keeps_otherwise;
         let group = |difference: &pointsman_analysis::Difference| {
             let witness = &difference.witness;
             Group {
@@ -319,7 +326,7 @@ fn name(program: &Program, decider: Decider) -> String {
     }
 }
 
-/// All that is done, as rules spell it.
+/// All that is done and comes to something, as rules spell it.
 fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>) -> String {
     let end = match decision.outcome {
         Outcome::Terminal(terminal) => spelling::terminal(program, terminal),
@@ -333,7 +340,19 @@ fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>
         }
         Outcome::Waits => "nothing yet".to_owned(),
     };
-    decision.effects.iter().map(|effect| format!("{} ", spelling::effect(effect))).collect::<String>() + &end
+    let noticed = decision.noticed(decision.outcome.audience()).filter(|(_, idle)| idle.is_none());
+    noticed.map(|(effect, _)| format!("{} ", spelling::effect(effect))).collect::<String>() + &end
+}
+
+/// What clients stay with targets by, in the order in which they are looked for.
+fn kept_by(program: &Program) -> Vec<&Stickiness> {
+    let mut kept: Vec<&Stickiness> = Vec::new();
+    for sticky in program.stickinesses().filter(|sticky| **sticky != Stickiness::None) {
+        if !kept.contains(&sticky) {
+            kept.push(sticky);
+        }
+    }
+    kept
 }
 
 fn word(validate: Validate) -> &'static str {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use pointsman_config::Protocol;
 use pointsman_rules::{
-    Decision, Effect, HeaderEdit, Outcome, Piece, Program, Share, Stickiness, Subject, Template, Terminal,
-    rewrite_path,
+    Audience, Decision, Effect, HeaderEdit, Idle, Outcome, Program, Share, Stickiness, Subject, Template,
+    Terminal, rewrite_path,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) struct Verdict {
     pub(super) rule: Option<String>,
     pub(super) end: End,
     /// Committed together with the action.
-    pub(super) effects: Vec<Action>,
+    pub(super) effects: Vec<Done>,
 }
 
 /// What becomes of the request, or of the connection.
@@ -81,6 +81,14 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// An effect that is committed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) action: Action,
+    /// Why nobody notices it.
+    pub(super) idle: Option<Idle>,
+}
+
 /// An action with what its fields come to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Action {
@@ -124,7 +132,7 @@ impl Verdict {
         place: &Place,
     ) -> Verdict {
         let rule = decision.by.label().map(str::to_owned);
-        let effects = match rendered(&decision.effects, subject, path) {
+        let effects = match rendered(decision, audience(&decision.outcome, place), subject, path) {
             Ok(effects) => effects,
             Err(reason) => return Verdict { rule, ..Verdict::refused(400, reason) },
         };
@@ -191,7 +199,17 @@ impl Verdict {
         if let Some(rule) = &self.rule {
             object["rule"] = json!(rule);
         }
-        object["effects"] = self.effects.iter().map(Action::to_json).collect();
+        object["effects"] = self.effects.iter().map(Done::to_json).collect();
+        object
+    }
+}
+
+impl Done {
+    fn to_json(&self) -> Value {
+        let mut object = self.action.to_json();
+        if let Some(idle) = &self.idle {
+            object["comes_to_nothing"] = json!(idle.to_string());
+        }
         object
     }
 }
@@ -206,10 +224,15 @@ impl Action {
 }
 
 /// The effects with the values they come to. Rewrites see what earlier rewrites made.
-fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<Vec<Action>, String> {
+fn rendered(
+    decision: &Decision<'_>,
+    audience: Audience,
+    subject: &dyn Subject,
+    path: &[u8],
+) -> Result<Vec<Done>, String> {
     let mut path = path.to_vec();
-    let mut actions = Vec::with_capacity(effects.len());
-    for effect in effects {
+    let mut done = Vec::with_capacity(decision.effects.len());
+    for (effect, idle) in decision.noticed(audience) {
         let value = match effect {
             Effect::Header { edit: HeaderEdit::Set(template) | HeaderEdit::Add(template), .. } => {
                 render(template, subject)?
@@ -226,9 +249,17 @@ fn rendered(effects: &[&Effect], subject: &dyn Subject, path: &[u8]) -> Result<V
                 Some(shown(&path))
             }
         };
-        actions.push(Action { text: spelling::effect(effect), value });
+        done.push(Done { action: Action { text: spelling::effect(effect), value }, idle });
     }
-    Ok(actions)
+    Ok(done)
+}
+
+/// Who is told of an outcome at a listener.
+fn audience(outcome: &Outcome<'_>, place: &Place) -> Audience {
+    match (outcome, &place.default_pool) {
+        (Outcome::DefaultPool, DefaultPool::None) => Audience::Client,
+        (outcome, _) => outcome.audience(),
+    }
 }
 
 fn portions(program: &Program, terminal: &Terminal) -> Vec<Portion> {
@@ -258,7 +289,7 @@ fn value_of(
         Terminal::Redirect { location, .. } => {
             let mut value = Vec::new();
             location.render_location(subject, &mut value);
-            Ok(names_fields(location).then(|| shown(&value)))
+            Ok(location.names_fields().then(|| shown(&value)))
         }
         // A status is part of the action; what stands in its place is not.
         Terminal::Reject { status, .. } => match Refusal::of(protocol, *status, ACCESS_DENIED) {
@@ -277,11 +308,7 @@ fn value_of(
 fn render(template: &Template, subject: &dyn Subject) -> Result<Option<String>, String> {
     let mut value = Vec::new();
     template.render(subject, &mut value).map_err(|error| error.to_string())?;
-    Ok(names_fields(template).then(|| shown(&value)))
-}
-
-fn names_fields(template: &Template) -> bool {
-    template.0.iter().any(|piece| matches!(piece, Piece::Field(_)))
+    Ok(template.names_fields().then(|| shown(&value)))
 }
 
 #[cfg(test)]

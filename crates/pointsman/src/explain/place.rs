@@ -272,6 +272,7 @@ impl Place {
                 DefaultPool::Named(pool) => Some(pool.as_str().into()),
                 DefaultPool::Unknown | DefaultPool::None => None,
             },
+            keeps_targets: self.sticky_scope == StickyScope::Listener,
             listener: self.needs_name.then(|| (*self.listener).into()),
         }
     }

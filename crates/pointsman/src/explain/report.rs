@@ -189,7 +189,8 @@ impl Report {
         };
         let mut text = format!("{}\n", cell(&format!("{who}{what}"), 0, style, colour));
         for effect in &self.verdict.effects {
-            text.push_str(&format!("  with {}\n", line_of(effect)));
+            let idle = effect.idle.map(|idle| format!(", which comes to nothing: {idle}"));
+            text.push_str(&format!("  with {}{}\n", line_of(&effect.action), idle.unwrap_or_default()));
         }
         if let Some(needed) = self.needed.sentence() {
             text.push_str(&format!("  {needed}\n"));

@@ -211,7 +211,7 @@ impl Way {
         Way { rule: label(decision).to_owned(), outcome }
     }
 
-    /// With all that is done.
+    /// With all that is done and comes to something.
     fn whole(ruling: &Ruling<'_>, stand: &Stand) -> Way {
         let (program, decision) = match ruling {
             Ruling::Refused(sentence) => return Way::refused(sentence),
@@ -222,7 +222,8 @@ impl Way {
         if let (Outcome::Terminal(terminal), Some(program)) = (decision.outcome, program) {
             way.outcome = spelling::terminal(program, terminal);
         }
-        for effect in &decision.effects {
+        let noticed = decision.noticed(decision.outcome.audience()).filter(|(_, idle)| idle.is_none());
+        for (effect, _) in noticed {
             way.outcome.push_str(&format!(" with {}", spelling::effect(effect)));
         }
         way

@@ -123,7 +123,7 @@ impl<'p> Comparison<'p> {
 
     fn look_around(&mut self, ends: &[End], sought: &[Sought], candidates: &mut Candidates) {
         let odd: Vec<u32> =
-            self.carriers.iter().copied().filter(|carrier| self.is_odd(*carrier, Commits::All)).collect();
+            self.carriers.iter().copied().filter(|carrier| self.is_odd(*carrier, Commits::ALL)).collect();
         if sought.is_empty() && odd.is_empty() {
             return;
         }

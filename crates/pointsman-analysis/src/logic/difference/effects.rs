@@ -1,6 +1,6 @@
 //! What is done to a request on its way to the rule that decides it.
 
-use pointsman_rules::{Effect, Program, Subject};
+use pointsman_rules::{Audience, Effect, Program, Subject};
 
 use super::Comparison;
 use super::candidates::Pair;
@@ -21,25 +21,33 @@ pub(super) enum Seen {
     Same(Pattern),
 }
 
-/// What of the effects on a way is committed at its end.
+/// What of the effects on a way is committed at its end, and comes to something there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Commits {
-    All,
+    /// What is noticed of all.
+    For(Audience),
     /// What is where the request is refused as unknown.
     WithRefusal,
 }
 
 impl Commits {
+    /// Where there is a server, all may be noticed.
+    pub(super) const ALL: Commits = Commits::For(Audience::Server);
+
     /// At an outcome.
     fn at(outcome: Outcome<'_>) -> Commits {
         match outcome {
             Outcome::RefusedAsUnknown => Commits::WithRefusal,
-            Outcome::Routed { .. } | Outcome::Terminal(_) | Outcome::DefaultPool => Commits::All,
+            Outcome::Terminal(terminal) => Commits::For(terminal.audience()),
+            Outcome::Routed { .. } | Outcome::DefaultPool => Commits::ALL,
         }
     }
 
     fn of(self, effects: &[Effect]) -> impl Iterator<Item = &Effect> {
-        effects.iter().filter(move |effect| self == Commits::All || effect.is_committed_with_refusal())
+        effects.iter().filter(move |effect| match self {
+            Commits::For(audience) => effect.idle(audience).is_none(),
+            Commits::WithRefusal => effect.is_committed_with_refusal(),
+        })
     }
 }
 
@@ -94,8 +102,9 @@ impl<'p> Comparison<'p> {
 
     /// Whether the rules that decide do something else themselves.
     pub(super) fn does_other_itself(&self, pair: Pair) -> bool {
-        let [old, new] = [pair.old, pair.new].map(|end| effects(self.joint, end.rule, end.on));
-        old != new
+        let commits = self.commits(pair);
+        let [old, new] = [pair.old, pair.new].map(|end| commits.of(effects(self.joint, end.rule, end.on)));
+        !old.eq(new)
     }
 
     /// Whether something else may be done to a request that comes to these ends, which have the same outcome.
@@ -116,8 +125,7 @@ impl<'p> Comparison<'p> {
     pub(super) fn look_at_effects(&mut self, pair: Pair, witness: &Witness) -> Option<Seen> {
         let (old, old_pattern) = self.way(pair, pair.old, witness)?;
         let (new, new_pattern) = self.way(pair, pair.new, witness)?;
-        let plain = |placed: &[Placed<'p>]| placed.iter().map(|(_, effect)| *effect).collect::<Vec<_>>();
-        if plain(&old.all) != plain(&new.all) {
+        if noticed(&old.all) != noticed(&new.all) {
             return Some(Seen::Other);
         }
         let mut pattern = [old_pattern, new_pattern].concat();
@@ -191,6 +199,15 @@ impl<'p> Comparison<'p> {
         }
         way
     }
+}
+
+/// What holds of effects: of those that take each other's place the last does.
+fn noticed<'p>(placed: &[Placed<'p>]) -> Vec<&'p Effect> {
+    let holds = |place: usize, effect: &Effect| {
+        !placed.iter().skip(place + 1).any(|(_, later)| later.overrides(effect))
+    };
+    let effects = placed.iter().enumerate().map(|(place, (_, effect))| (place, *effect));
+    effects.filter(|(place, effect)| holds(*place, effect)).map(|(_, effect)| effect).collect()
 }
 
 /// What is done to a request on its way.

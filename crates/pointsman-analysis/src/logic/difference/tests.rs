@@ -39,6 +39,10 @@ const EDITS: &[(&str, &str)] = &[
     ("tag(\"t\");", "limitRate(t);"),
     ("tag(\"t\");", "bandwidth(t);"),
     ("bandwidth(t);", "mirror(t);"),
+    ("tag(\"t\");", "mirror(t); mirror(u);"),
+    ("tag(\"t\");", "mirror(u); mirror(t);"),
+    ("mirror(t);", "mirror(u);"),
+    ("tag(\"t\");", "bandwidth(u); bandwidth(t);"),
     ("{  }", "{ tag(\"t\"); }"),
     ("reject;", "skip;"),
     ("skip;", "reject;"),
@@ -88,7 +92,9 @@ fn decided<S: Subject + ?Sized>(program: &Program, subject: &S) -> (Decider, Str
         States::FALSE => Holds::False,
         _ => Holds::Unknown,
     };
-    (Decider { rule: index, holds }, format!("{:?} {outcome}", decision.effects))
+    let noticed = decision.noticed(decision.outcome.audience()).filter(|(_, idle)| idle.is_none());
+    let effects: Vec<_> = noticed.map(|(effect, _)| effect).collect();
+    (Decider { rule: index, holds }, format!("{effects:?} {outcome}"))
 }
 
 type Groups = BTreeSet<(Decider, Decider)>;

@@ -18,8 +18,11 @@ fn compiled(source: &str) -> (Arc<Program>, Assertions) {
 
 /// `R2 sends …` and the request's first line, or `holds` with the rules that bar others: `R4 by R1 R2`.
 fn said(rules: &str, assertion: &str, default_pool: Option<&str>) -> String {
+    said_in(rules, assertion, &Setting { default_pool: default_pool.map(Into::into), ..Setting::default() })
+}
+
+fn said_in(rules: &str, assertion: &str, setting: &Setting) -> String {
     let (program, assertions) = compiled(&format!("{rules}\nassert \"a\": {assertion};\n"));
-    let setting = Setting { default_pool: default_pool.map(Into::into), ..Setting::default() };
     let name = |rule: &pointsman_rules::RuleIndex| {
         program.rule(*rule).map_or("nobody".to_owned(), |rule| rule.label.to_string())
     };
@@ -28,7 +31,7 @@ fn said(rules: &str, assertion: &str, default_pool: Option<&str>) -> String {
         [] => name(&barred.rule),
         by => format!("{} by {}", name(&barred.rule), names(by)),
     };
-    let proofs = prove(&program, &assertions, &setting, Effort::new(50_000_000));
+    let proofs = prove(&program, &assertions, setting, Effort::new(50_000_000));
     let [proof] = proofs.as_slice() else { panic!("{proofs:?}") };
     match proof {
         Proof::Holds(barred) if barred.is_empty() => "holds".to_owned(),
@@ -39,7 +42,9 @@ fn said(rules: &str, assertion: &str, default_pool: Option<&str>) -> String {
             let broken = &all[0];
             let request = broken.witness.to_string();
             let first = request.lines().next().unwrap_or_default();
-            format!("{}: {}; {first}", name(&broken.rule), broken.decision)
+            let before = broken.before.as_ref().map(ToString::to_string).unwrap_or_default();
+            let before = before.lines().next().map(|line| format!(" behind {line}")).unwrap_or_default();
+            format!("{}: {}; {first}{before}", name(&broken.rule), broken.decision)
         }
     }
 }
@@ -82,6 +87,45 @@ fn what_is_asserted_holds_or_is_refuted() {
     // What no rule names, and what contradicts itself.
     assert_eq!(shop(r#"never (srcport > 5 && srcport < 3) -> cheap"#), "empty");
     assert_eq!(shop(r#"always (host == "Shop.example") -> cheap"#), "empty");
+}
+
+/// With `sticky_scope = "listener"` it counts, too, where a client was sent before.
+#[test]
+fn clients_that_stay_break_what_rules_hold() {
+    let rules = "R1: if (path == \"/a\" && method == \"GET\") { routeTo(a, STICKY_ON_IP); }\n\
+                 R2: if (srcip == 10.0.0.1) { routeTo(b, STICKY_ON(header[\"x\"])); }\n\
+                 R3: if (path == \"/c\") { routeTo(c, STICKY_ON_COOKIE); }\n\
+                 R4: if (path == \"/n\" && path == \"/m\") { routeTo(e, STICKY_ON_IP); }\n\
+                 R5: if (path == \"/no\") { reject(403); }\n\
+                 R6: { routeTo(d); }";
+    let scoped = |keeps_targets| Setting { keeps_targets, ..Setting::default() };
+    let check = |assertion: &str, expected: &str| {
+        let found = said_in(rules, assertion, &scoped(true));
+        assert_eq!(found, expected, "{assertion}");
+        assert!(said_in(rules, assertion, &scoped(false)).starts_with("holds"), "{assertion}");
+    };
+    check(
+        "never (path == \"/x\") -> a",
+        "R6: `R6` sends this request to `d`, but its client stays with `a`, where `R1` has sent it; GET /x HTTP/1.1 behind GET /a HTTP/1.1",
+    );
+    check("always (path == \"/d\" && srcip == 10.0.0.2) -> d", "unknown: R1 R2 R3");
+    // A header that the other request lacks, and a cookie that the switch would give.
+    check("never (path == \"/x\" && srcip == 10.0.0.2) -> b", "unknown: R2");
+    check("never (path == \"/x\") -> c", "unknown: R3");
+    // A rule that nobody comes to, requests that nobody routes, and what is no target.
+    check("never (path == \"/x\") -> e", "holds: R4");
+    check("never (path == \"/no\" && srcip == 10.0.0.2) -> b", "holds: R2");
+    check("never (path == \"/x\" && srcip == 10.0.0.2) -> default", "holds: nobody by R6");
+    // Only who goes nowhere else goes there in any case.
+    let holds = |rules: &str, assertion: &str| said_in(rules, assertion, &scoped(true)).starts_with("holds");
+    let alone = "R1: if (path == \"/a\") { routeTo(a, STICKY_ON_IP); }\nR2: { routeTo(a.one); }";
+    assert!(holds(alone, "always (method == \"GET\") -> a"));
+    // What no rule decides goes to the default pool, and stays elsewhere.
+    let open = "R1: if (path == \"/a\") { routeTo(a, STICKY_ON_IP); }";
+    let with_pool = Setting { default_pool: Some("b".into()), ..scoped(true) };
+    let left = "never (path == \"/x\") -> a";
+    assert!(said_in(open, left, &with_pool).starts_with("nobody: no rule decides this request"));
+    assert!(holds(open, left));
 }
 
 #[test]

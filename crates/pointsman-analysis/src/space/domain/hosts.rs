@@ -42,7 +42,8 @@ const GROUP: &str = "[0-9A-Fa-f]{1,4}";
 const NOT_0: &str = "[1-9a-f][0-9a-f]{0,3}";
 const NOT_0_OR_FFFF: &str =
     "(?:[1-9a-e][0-9a-f]{0,3}|f(?:[0-9a-f]{0,2}|[0-9a-e][0-9a-f]{2}|f[0-9a-e][0-9a-f]|ff[0-9a-e]))";
-const IPV4: &str = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}";
+const IPV4: &str =
+    r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])){3}";
 const GROUPS: usize = 8;
 
 static EXACT_HOST: LazyLock<String> =
@@ -122,7 +123,8 @@ mod tests {
             |(mut groups, place, colons, is_normal, port)| {
                 let tail = groups.split_off(place.min(groups.len()));
                 let text = format!("{}{colons}{}", groups.join(":"), tail.join(":"));
-                let normal = text.parse().ok().filter(|_| is_normal).map(|address: Ipv6Addr| address.to_string());
+                let normal =
+                    text.parse().ok().filter(|_| is_normal).map(|address: Ipv6Addr| address.to_string());
                 format!("[{}]{port}", normal.unwrap_or(text))
             },
         )

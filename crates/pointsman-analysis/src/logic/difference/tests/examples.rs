@@ -94,6 +94,32 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
         "on_unknown routeTo(b);\nT: if (method == \"GET\") { setHeader(\"a\", \"2\"); }\nA: if (path > 5) { routeTo(a); }\n",
         &["A unknown -> A unknown"],
     ),
+    // What nobody notices is no difference: a copy of what no server gets, and what something later takes the place of.
+    (
+        "T: if (method == \"GET\") { mirror(m); setHeader(\"a\", \"1\"); }\nA: if (path == \"/\") { reject(403); }\nB: { discard(); }\n",
+        "A: if (path == \"/\") { removeHeader(\"b\"); mirror(m); reject(403); }\nB: { bandwidth(b); discard(); }\n",
+        &[],
+    ),
+    (
+        "T: if (method == \"GET\") { mirror(m); }\nU: if (method == \"PUT\") { tag(t); }\nV: { mirror(n); }\nA: { routeTo(a); }\n",
+        "U: if (method == \"PUT\") { tag(t); }\nV: { mirror(n); }\nA: { routeTo(a); }\n",
+        &[],
+    ),
+    (
+        "T: if (method == \"GET\") { mirror(m); }\nV: if (path == \"/\") { mirror(n); }\nA: { routeTo(a); }\n",
+        "V: if (path == \"/\") { mirror(n); }\nA: { routeTo(a); }\n",
+        &["A -> A"],
+    ),
+    (
+        "A: if (path == \"/\") { bandwidth(a); bandwidth(b); reject(403); }\n",
+        "A: if (path == \"/\") { bandwidth(b); reject(403); }\n",
+        &[],
+    ),
+    (
+        "A: if (path == \"/\") { setHeader(\"a\", \"${query}\"); reject(403); }\n",
+        "A: if (path == \"/\") { reject(403); }\n",
+        &["A -> A"],
+    ),
     // A jump that leads elsewhere.
     (
         "J: if (method == \"GET\") { goto B; }\nA: { routeTo(a); }\nB: { routeTo(b); }\nC: { routeTo(c); }\n",

@@ -1,0 +1,152 @@
+//! Which effects of a decision anybody can notice.
+
+use std::fmt;
+
+use crate::{Decision, Effect, HeaderEdit, Outcome, Piece, Side, Template, Terminal};
+
+/// Who is told of what is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// A server gets the request, and its client the answer.
+    Server,
+    /// The client gets an answer that no server gave.
+    Client,
+    /// The connection ends without an answer.
+    Nobody,
+}
+
+/// Why an effect comes to nothing, though it is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// It is about what a server gets.
+    NoServer,
+    /// It is about what the client gets.
+    NoAnswer,
+    /// A later one of its kind holds in its place.
+    Overridden,
+}
+
+impl Terminal {
+    /// Who is told of it.
+    #[must_use]
+    pub fn audience(&self) -> Audience {
+        match self {
+            Terminal::RouteTo { .. } | Terminal::Split(_) => Audience::Server,
+            Terminal::Reject { .. } | Terminal::Redirect { .. } | Terminal::Respond { .. } => {
+                Audience::Client
+            }
+            Terminal::Reset | Terminal::Discard => Audience::Nobody,
+        }
+    }
+}
+
+impl Outcome<'_> {
+    /// Who is told of it. A request of the default pool is taken to have one.
+    #[must_use]
+    pub fn audience(&self) -> Audience {
+        match self {
+            Outcome::Terminal(terminal) => terminal.audience(),
+            Outcome::DefaultPool | Outcome::RouteUnknown { .. } => Audience::Server,
+            Outcome::Refused(_) | Outcome::Waits => Audience::Client,
+        }
+    }
+}
+
+impl Effect {
+    /// Why nobody notices it, whatever else is done. What may fail is noticed: the request is refused then. So is a tag, by
+    /// who reads the access log, and what a rate takes.
+    #[must_use]
+    pub fn idle(&self, audience: Audience) -> Option<Idle> {
+        let (is_for_server, is_for_client) = match self {
+            Effect::Mirror(_) => (true, false),
+            Effect::Bandwidth(_) => (false, true),
+            Effect::Header { edit: HeaderEdit::Set(value) | HeaderEdit::Add(value), .. }
+                if value.names_fields() =>
+            {
+                return None;
+            }
+            Effect::Header { side, .. } => (*side == Side::Request, *side == Side::Response),
+            Effect::RewritePath { .. } | Effect::Tag(_) | Effect::LimitRate(_) => return None,
+        };
+        match audience {
+            Audience::Client | Audience::Nobody if is_for_server => Some(Idle::NoServer),
+            Audience::Nobody if is_for_client => Some(Idle::NoAnswer),
+            _ => None,
+        }
+    }
+
+    /// Whether this one takes the place of an earlier one.
+    #[must_use]
+    pub fn overrides(&self, earlier: &Effect) -> bool {
+        matches!(
+            (self, earlier),
+            (Effect::Mirror(_), Effect::Mirror(_)) | (Effect::Bandwidth(_), Effect::Bandwidth(_))
+        )
+    }
+}
+
+impl Decision<'_> {
+    /// Its effects in order, each with why nobody notices it.
+    pub fn noticed(&self, audience: Audience) -> impl Iterator<Item = (&Effect, Option<Idle>)> {
+        self.effects.iter().enumerate().map(move |(place, effect)| {
+            let mut later = self.effects.iter().skip(place + 1);
+            let is_overridden = later.any(|later| later.overrides(effect));
+            (*effect, effect.idle(audience).or(is_overridden.then_some(Idle::Overridden)))
+        })
+    }
+}
+
+impl Template {
+    /// Whether its text depends on the request, so that it may be none that can be filled in.
+    #[must_use]
+    pub fn names_fields(&self) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Field(_)))
+    }
+}
+
+impl fmt::Display for Idle {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Idle::NoServer => "no server gets the request",
+            Idle::NoAnswer => "nobody gets an answer",
+            Idle::Overridden => "a later one holds",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DecidedBy, Targets, compile};
+
+    /// What comes to nothing of the effects of one block, by the first letters of why.
+    fn check(block: &str, expected: &[Option<Idle>]) {
+        let rules = format!("R1: if (path exists) {{ {block} }}");
+        let program = compile(&rules, &Targets::Any).expect("a rule").program;
+        let then = &program.rules[0].then;
+        let outcome = match &then.exit {
+            crate::Exit::Terminal(terminal) => Outcome::Terminal(terminal),
+            _ => Outcome::DefaultPool,
+        };
+        let effects = then.effects.iter().collect();
+        let decision = Decision { by: DecidedBy::Nothing, outcome, effects };
+        let found: Vec<_> = decision.noticed(outcome.audience()).map(|(_, idle)| idle).collect();
+        assert_eq!(found, expected, "{block}");
+    }
+
+    #[test]
+    fn what_nobody_notices_is_told() {
+        use Idle::{NoAnswer, NoServer, Overridden};
+        check("mirror(a); mirror(b); routeTo(c);", &[Some(Overridden), None]);
+        check("mirror(a); mirror(b);", &[Some(Overridden), None]);
+        check("mirror(a); bandwidth(x); reject();", &[Some(NoServer), None]);
+        check("bandwidth(x); bandwidth(x); respond(200, \"a\");", &[Some(Overridden), None]);
+        check("bandwidth(x); tag(t); limitRate(l); discard();", &[Some(NoAnswer), None, None]);
+        check("setHeader(\"a\", \"b\"); setResponseHeader(\"a\", \"b\"); reject();", &[Some(NoServer), None]);
+        check(
+            "removeHeader(\"a\"); addHeader(\"a\", \"${path}\"); removeResponseHeader(\"b\"); discard();",
+            &[Some(NoServer), None, Some(NoAnswer)],
+        );
+        check("rewritePath(\"a\", \"b\"); redirect(302, \"/\");", &[None]);
+    }
+}
