@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use pointsman_config::Admin;
+use pointsman_tls::CertificateFacts;
 
 use crate::page::Page;
 use crate::route::{Found, Needs, Route, find};
@@ -16,6 +17,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
     pub(crate) authorization: Option<&'a str>,
+    /// Who its certificate says that it is, which comes from an authority of the configuration.
+    pub(crate) certificate: Option<&'a str>,
+    /// What it was shown in the handshake; absent where it speaks plain HTTP.
+    pub(crate) shown: Option<&'a [CertificateFacts]>,
     /// Whether it comes from the loopback.
     pub(crate) is_local: bool,
 }
@@ -23,11 +28,12 @@ pub(crate) struct Asked<'a> {
 /// What whoever asks may do, or the answer that they may not.
 pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static Route, Page> {
     // A web page in a browser on this host could ask under a name of its own (DNS rebinding).
-    if asked.host.is_some_and(|host| !is_ours(host, admin)) {
-        let detail = "Host must be `localhost`, an address, or the host of an origin in `allowed_origins`";
+    if asked.host.is_some_and(|host| !is_ours(host, asked.shown, admin)) {
+        let detail = "Host must be `localhost`, an address, a name of the certificate, or the host of an origin in \
+                      `allowed_origins`";
         return Err(Page::problem(403, detail));
     }
-    if asked.origin.is_some_and(|origin| !may_ask(origin, asked.host, admin)) {
+    if asked.origin.is_some_and(|origin| !may_ask(origin, asked, admin)) {
         return Err(Page::problem(
             403,
             "web pages of that origin may not ask: `allowed_origins` names those that may",
@@ -42,7 +48,7 @@ pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static
             .with_line("Access-Control-Max-Age: 600"));
     }
     match find(asked.method, asked.path) {
-        Found::Route(route) => check_token(route.needs, asked, admin).map(|()| route),
+        Found::Route(route) => check_identity(route.needs, asked, admin).map(|()| route),
         Found::Methods(methods) => {
             Err(Page::problem(405, format!("there is {methods} alone"))
                 .with_line(&format!("Allow: {methods}")))
@@ -53,31 +59,46 @@ pub(crate) fn admit(asked: &Asked<'_>, admin: Option<&Admin>) -> Result<&'static
     }
 }
 
+/// Who asks, as far as that was shown: the holder of the certificate, which nobody else can show, before that of a token.
+pub(crate) fn identity<'a>(asked: &Asked<'a>, admin: Option<&'a Admin>) -> Option<&'a str> {
+    // Where the configuration asks for certificates no more nobody knows any longer whom to believe.
+    let certificate = asked.certificate.filter(|_| admin.is_some_and(Admin::asks_for_certificates));
+    certificate.or_else(|| holder(asked.authorization, admin))
+}
+
 /// Who shows a token, if somebody does.
-pub(crate) fn holder<'a>(authorization: Option<&str>, admin: Option<&'a Admin>) -> Option<&'a str> {
+fn holder<'a>(authorization: Option<&str>, admin: Option<&'a Admin>) -> Option<&'a str> {
     let (scheme, token) = authorization?.split_once(' ')?;
     let token = token.trim_matches(' ');
     admin?.tokens.holder(token.as_bytes()).filter(|_| scheme.eq_ignore_ascii_case("bearer"))
 }
 
-fn check_token(needs: Needs, asked: &Asked<'_>, admin: Option<&Admin>) -> Result<(), Page> {
+fn check_identity(needs: Needs, asked: &Asked<'_>, admin: Option<&Admin>) -> Result<(), Page> {
     let is_free = needs == Needs::Read && asked.is_local;
-    if is_free || holder(asked.authorization, admin).is_some() {
+    if is_free || identity(asked, admin).is_some() {
         return Ok(());
     }
-    if admin.is_none_or(|admin| admin.tokens.are_none()) {
+    if admin.is_none_or(Admin::knows_nobody) {
         let detail = "it needs a token, and nobody has one: `token_file` of `[admin]` is not set";
         return Err(Page::problem(403, detail));
     }
+    let asks_for_certificates = admin.is_some_and(Admin::asks_for_certificates);
     let detail = match asked.authorization {
+        None if asks_for_certificates => {
+            "it needs a token, `Authorization: Bearer TOKEN`, or a client certificate of `client_ca`"
+        }
         None => "it needs a token: `Authorization: Bearer TOKEN`",
         Some(_) => "the token is not known",
     };
     Err(Page::problem(401, detail).with_line("WWW-Authenticate: Bearer realm=\"pointsman\""))
 }
 
-fn is_ours(authority: &str, admin: Option<&Admin>) -> bool {
+fn is_ours(authority: &str, shown: Option<&[CertificateFacts]>, admin: Option<&Admin>) -> bool {
     let host = host_of(authority);
+    let named = shown.unwrap_or_default();
+    if named.iter().any(|certificate| certificate.is_for(&host.to_ascii_lowercase())) {
+        return true;
+    }
     let address = host.trim_start_matches('[').trim_end_matches(']');
     let is_allowed = |origin: &str| {
         origin.split_once("://").is_some_and(|(_, authority)| host_of(authority).eq_ignore_ascii_case(host))
@@ -96,9 +117,10 @@ fn host_of(authority: &str) -> &str {
 }
 
 /// The listener's own pages, and those that the operator names.
-fn may_ask(origin: &str, host: Option<&str>, admin: Option<&Admin>) -> bool {
-    let own = |host: &str| origin.strip_prefix("http://").is_some_and(|own| own.eq_ignore_ascii_case(host));
-    host.is_some_and(own) || may_read(origin, admin)
+fn may_ask(origin: &str, asked: &Asked<'_>, admin: Option<&Admin>) -> bool {
+    let scheme = if asked.shown.is_some() { "https://" } else { "http://" };
+    let own = |host: &str| origin.strip_prefix(scheme).is_some_and(|own| own.eq_ignore_ascii_case(host));
+    asked.host.is_some_and(own) || may_read(origin, admin)
 }
 
 /// Whether a web page of another origin may ask, and read the answer.
@@ -117,6 +139,11 @@ mod tests {
 
     /// What a configuration with a token, or without one, says of the admin listener.
     fn admin(keys: &str) -> std::sync::Arc<Admin> {
+        admin_with(keys, "")
+    }
+
+    /// The same beside a file of certificates.
+    fn admin_with(keys: &str, pem: &str) -> std::sync::Arc<Admin> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("pointsman.toml");
         let text = format!(
@@ -125,6 +152,7 @@ mod tests {
         );
         std::fs::write(&path, text).expect("a writable folder");
         std::fs::write(folder.path().join("tokens"), format!("deploy {TOKEN}\n")).expect("a writable folder");
+        std::fs::write(folder.path().join("pem"), pem).expect("a writable folder");
         let client =
             AdminClient::of(&path, AdminUse::Change).unwrap_or_else(|_| panic!("it is good: {keys}"));
         let has_token = client.expect("there is an admin listener").token.is_some();
@@ -145,6 +173,8 @@ mod tests {
         host: Some("localhost:9090"),
         origin: None,
         authorization: None,
+        certificate: None,
+        shown: None,
         is_local: true,
     };
 
@@ -174,6 +204,37 @@ mod tests {
         check(Asked { origin: None, ..preflight }, 405);
         check(Asked { path: "/other", ..READ }, 404);
         check(Asked { method: "POST", ..READ }, 405);
+    }
+
+    /// The same with TLS that asks clients for certificates.
+    fn admin_of_certificates() -> std::sync::Arc<Admin> {
+        let authority =
+            rcgen::generate_simple_self_signed(["admin.example".to_owned()]).expect("a certificate");
+        let pem = authority.cert.pem() + &authority.signing_key.serialize_pem();
+        admin_with("tls = { certificate = \"pem\", key = \"pem\", client_ca = \"pem\" }", &pem)
+    }
+
+    /// A certificate is as good as a token; where the configuration asks for none any more it is nothing.
+    #[test]
+    fn certificates_are_as_good_as_tokens() {
+        let (with, without) = (admin_of_certificates(), admin("token_file = \"tokens\""));
+        let shown = with.tls.as_ref().expect("it speaks TLS").certificates();
+        for route in ROUTES {
+            let path = route.path.replace(['{', '}'], "");
+            let asked = Asked { method: route.method, path: &path, shown: Some(shown), ..READ };
+            for is_local in [true, false] {
+                let is_free = is_local && route.needs == Needs::Read;
+                let stranger = Asked { is_local, ..asked };
+                assert_eq!(status(&stranger, Some(&with)), if is_free { 200 } else { 401 }, "{stranger:?}");
+                let known = Asked { certificate: Some("CN=ops"), ..stranger };
+                assert_eq!(status(&known, Some(&with)), 200, "{known:?}");
+                assert_eq!(identity(&known, Some(&with)), Some("CN=ops"));
+                assert_eq!(status(&known, Some(&without)), if is_free { 200 } else { 401 }, "{known:?}");
+                assert_eq!(status(&known, None), if is_free { 200 } else { 403 }, "{known:?}");
+                let page = Asked { origin: Some("https://page.example"), ..known };
+                assert_eq!(status(&page, Some(&with)), 403, "{page:?}");
+            }
+        }
     }
 
     #[test]

@@ -69,6 +69,7 @@ const CERTIFICATE_NOW: Shape = Object(&[
     ("id", Text),
     ("listeners", TEXTS),
     ("pools", TEXTS),
+    ("admin", Flag),
     ("names", TEXTS),
     ("subject", Text),
     ("issuer", Text),

@@ -1,5 +1,6 @@
 //! What is kept of each change, refused ones included.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -11,7 +12,7 @@ const TARGET_BYTES_MAX: usize = 200;
 /// A change, or what was to be one: who, from where, what, and what came of it.
 #[derive(Debug)]
 pub struct Audit<'a> {
-    /// The name of the token; absent where none was shown that is known.
+    /// The name of the token, or the subject of the client certificate; absent where neither was shown that is known.
     pub who: Option<&'a str>,
     /// Where it came from.
     pub from: SocketAddr,
@@ -33,7 +34,7 @@ impl Audit<'_> {
         let (from, target) = (from.to_string(), shown(target));
         let object = json!({
             "time": time,
-            "who": who,
+            "who": who.map(shown),
             "from": from,
             "method": method,
             "target": target,
@@ -51,10 +52,17 @@ impl fmt::Display for Audit<'_> {
         write!(
             f,
             "audit who={} from={from} method={method} target={target:?} status={status}",
-            who.unwrap_or("-")
+            word(shown(who.unwrap_or("-")))
         )?;
         refusal.map_or(Ok(()), |refusal| write!(f, " refusal={:?}", shown(refusal)))
     }
+}
+
+/// A name as a word of a line: as it is, or in quotes where it has white space, a quote or anything else that is not
+/// plain.
+pub fn word(name: &str) -> Cow<'_, str> {
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
+    if is_plain { name.into() } else { format!("{name:?}").into() }
 }
 
 /// The beginning, as far as it is shown.
@@ -78,5 +86,8 @@ mod tests {
             r#"audit who=- from=127.0.0.1:1 method=PUT target="/a\"b" status=401 refusal="no\n\"token\"""#;
         assert_eq!(audit("/a\"b"), expected);
         assert!(audit(&"ü".repeat(10_000)).len() < 500);
+        assert_eq!(word("CN=ops,O=Example"), "CN=ops,O=Example");
+        assert_eq!(word("CN=a status=200"), "\"CN=a status=200\"");
+        assert_eq!(word("CN=\""), "\"CN=\\\"\"");
     }
 }

@@ -2,19 +2,20 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use pointsman_http::{AnswerTo, BodyReader, Framing, HeadLimits, Method, RequestHead, Unfinished, Version};
 use pointsman_net::{BufferPool, Clock, PooledBuffer, Tcp, Timers, write_all};
 use pointsman_telemetry::DateLine;
-use tokio::io::AsyncWrite;
+use pointsman_tls::Acceptor;
+use tokio::io::AsyncWriteExt;
 
-use crate::access::{Asked, admit, holder, may_read};
+use crate::access::{Asked, admit, identity, may_read};
 use crate::audit::Audit;
 use crate::page::Page;
 use crate::places::Place;
 use crate::route::Call;
+use crate::stream::Stream;
 use crate::{Pages, Request, openapi};
 
 /// How long a client may take for its request, and for its answer.
@@ -43,18 +44,41 @@ struct Heard {
     is_left: bool,
 }
 
-pub(crate) async fn converse(
-    mut tcp: Tcp,
+/// A connection that was accepted.
+pub(crate) struct Incoming {
+    pub(crate) tcp: Tcp,
+    pub(crate) peer: SocketAddr,
+    /// Does its handshake, where TLS is spoken.
+    pub(crate) tls: Option<Acceptor>,
+}
+
+/// Who is there.
+struct Client {
     peer: SocketAddr,
+    /// What was shown to it; plain HTTP when absent.
+    tls: Option<Acceptor>,
+    /// The holder of its certificate.
+    holder: Option<String>,
+}
+
+pub(crate) async fn converse(
+    incoming: Incoming,
     place: Place,
     timers: Timers,
     pages: Rc<dyn Pages>,
     buffers: BufferPool,
 ) {
     let mut deadline = timers.deadline();
-    let reading = hear(&mut tcp, peer, &place, &*pages, &buffers);
+    let peer = incoming.peer;
+    let reading = async {
+        let (mut stream, client) = greet(incoming, &place).await?;
+        let heard = hear(&mut stream, &client, &place, &*pages, &buffers).await?;
+        io::Result::Ok((stream, heard))
+    };
     // Who is gone, was too slow or gave way has no answer.
-    let Ok(Ok(Some(heard))) = deadline.within(CLIENT_MS_MAX, reading).await else { return };
+    let Ok(Ok((mut stream, Some(heard)))) = deadline.within(CLIENT_MS_MAX, Box::pin(reading)).await else {
+        return;
+    };
     place.is_answered();
     let Heard { method, target, who, asked, origin, to, is_left, .. } = heard;
     let mut page = match asked {
@@ -75,18 +99,29 @@ pub(crate) async fn converse(
         page = page.with_line(&allowed).with_line(EXPOSED).with_line("Vary: Origin");
     }
     let answer = page.write(to, &DateLine::at(Clock::start().unix_us()));
-    let written = deadline.within(CLIENT_MS_MAX, write_all(&mut tcp, &answer, &mut 0)).await;
+    let written = deadline.within(CLIENT_MS_MAX, stream.write_last(&answer)).await;
     if is_left && matches!(written, Ok(Ok(()))) {
         let mut rest = buffers.take_later();
         // However that ends, nothing more is done for it.
-        let (Ok(_) | Err(_)) = deadline.within(LINGER_MS_MAX, linger(&mut tcp, &place, &mut rest)).await;
+        let (Ok(_) | Err(_)) = deadline.within(LINGER_MS_MAX, linger(&mut stream, &place, &mut rest)).await;
     }
+}
+
+/// Does the handshake, where TLS is spoken.
+async fn greet(incoming: Incoming, place: &Place) -> io::Result<(Stream, Client)> {
+    let Incoming { tcp, peer, tls } = incoming;
+    let stream = match &tls {
+        None => Stream::Plain(tcp),
+        Some(acceptor) => Stream::Tls(Box::new(place.shake(acceptor.accept(tcp)).await?)),
+    };
+    let holder = stream.holder();
+    Ok((stream, Client { peer, tls, holder }))
 }
 
 /// Reads a request as far as it is allowed; nothing where the client says nothing.
 async fn hear(
-    tcp: &mut Tcp,
-    peer: SocketAddr,
+    stream: &mut Stream,
+    client: &Client,
     place: &Place,
     pages: &dyn Pages,
     buffers: &BufferPool,
@@ -103,16 +138,17 @@ async fn hear(
                 return Ok(Some(Heard::refused(page)));
             }
         }
-        if place.read(tcp, &mut received).await? == 0 {
+        if place.read(stream, &mut received).await? == 0 {
             return Ok(None);
         }
     }
-    let mut heard = judge(&head, &received, peer, pages);
+    let mut heard = judge(&head, &received, client, pages);
     if let Ok(request) = &mut heard.asked {
         if head.expects_continue() {
-            write_all(tcp, b"HTTP/1.1 100 Continue\r\n\r\n", &mut 0).await?;
+            write_all(stream, b"HTTP/1.1 100 Continue\r\n\r\n", &mut 0).await?;
+            stream.flush().await?;
         }
-        match read_body(tcp, place, &head, &mut received, heard.body_bytes_max).await? {
+        match read_body(stream, place, &head, &mut received, heard.body_bytes_max).await? {
             Ok(body) => request.body = body,
             Err(page) => heard.asked = Err(page),
         }
@@ -122,7 +158,7 @@ async fn hear(
 }
 
 /// What is asked and by whom; nothing of the body is looked at before that.
-fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Pages) -> Heard {
+fn judge(head: &RequestHead, received: &[u8], client: &Client, pages: &dyn Pages) -> Heard {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let field = |name: &str| {
         let mut lines =
@@ -154,9 +190,11 @@ fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Page
         host: Some(&*authority).filter(|_| head.version() != Version::Http10 || !authority.is_empty()),
         origin: origin.as_deref(),
         authorization: authorization.as_deref(),
-        is_local: peer.ip().is_loopback(),
+        certificate: client.holder.as_deref(),
+        shown: client.tls.as_ref().map(Acceptor::certificates),
+        is_local: client.peer.ip().is_loopback(),
     };
-    let who = holder(authorization.as_deref(), admin.as_deref()).map(str::to_owned);
+    let who = identity(&asked, admin.as_deref()).map(str::to_owned);
     let route = admit(&asked, admin.as_deref());
     heard.body_bytes_max = route.as_ref().map_or(0, |route| route.body_bytes_max());
     heard.asked = route.and_then(|route| {
@@ -171,7 +209,7 @@ fn judge(head: &RequestHead, received: &[u8], peer: SocketAddr, pages: &dyn Page
 
 /// Reads the body to its end.
 async fn read_body(
-    tcp: &mut Tcp,
+    stream: &mut Stream,
     place: &Place,
     head: &RequestHead,
     received: &mut PooledBuffer,
@@ -188,7 +226,7 @@ async fn read_body(
         if at == received.len() {
             received.clear();
             at = 0;
-            if place.read(tcp, received).await? == 0 {
+            if place.read(stream, received).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
@@ -208,9 +246,9 @@ async fn read_body(
 }
 
 /// Reads on until the client closes: closed before that, the connection would be reset, and the answer with it.
-async fn linger(tcp: &mut Tcp, place: &Place, rest: &mut PooledBuffer) -> io::Result<()> {
-    std::future::poll_fn(|context| Pin::new(&mut *tcp).poll_shutdown(context)).await?;
-    while place.read(tcp, rest).await? > 0 {
+async fn linger(stream: &mut Stream, place: &Place, rest: &mut PooledBuffer) -> io::Result<()> {
+    stream.shut_down().await?;
+    while place.read(stream, rest).await? > 0 {
         rest.clear();
     }
     Ok(())

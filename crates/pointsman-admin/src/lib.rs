@@ -14,6 +14,7 @@ mod places;
 mod route;
 mod routes;
 mod shape;
+mod stream;
 
 use std::future::Future;
 use std::io;
@@ -28,10 +29,10 @@ use pointsman_net::{
     Acceptor, Account, BufferPool, Ipv6, Task, Timers, bind, bound_to, is_bound_to, is_free, spawn,
 };
 
-use crate::conversation::converse;
+use crate::conversation::{Incoming, converse};
 use crate::places::Places;
 
-pub use audit::Audit;
+pub use audit::{Audit, word};
 pub use page::Page;
 pub use route::Call;
 
@@ -64,7 +65,7 @@ pub struct Request {
     pub if_match: Option<String>,
     /// Its body.
     pub body: Vec<u8>,
-    /// The name of the token; absent where somebody reads without one.
+    /// The name of the token, or the subject of the client certificate; absent where somebody reads without either.
     pub who: Option<String>,
 }
 
@@ -164,12 +165,13 @@ async fn accept_all(acceptor: Acceptor, timers: Timers, pages: Rc<dyn Pages>) {
             continue;
         };
         let Ok(Some(peer)) = tcp.peer() else { continue };
-        // Where nobody has a token a stranger is not even listened to: it could hold the places of those who may read.
-        let knows_strangers = || pages.settings().is_some_and(|admin| !admin.tokens.are_none());
-        if !peer.ip().is_loopback() && !knows_strangers() {
+        let settings = pages.settings();
+        // Where nobody is known a stranger is not even listened to: it could hold the places of those who may read.
+        if !peer.ip().is_loopback() && settings.as_ref().is_none_or(|admin| admin.knows_nobody()) {
             continue;
         }
         let place = places.take().await;
-        spawn(converse(tcp, peer, place, timers.clone(), pages.clone(), buffers.clone()));
+        let client = Incoming { tcp, peer, tls: settings.and_then(|admin| admin.tls.clone()) };
+        spawn(converse(client, place, timers.clone(), pages.clone(), buffers.clone()));
     }
 }

@@ -19,11 +19,14 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "The admin API of pointsman",
             "version": "1",
-            "description": "Changes need a token. Reading is free on the loopback, and needs a token from elsewhere.",
+            "description": "Changes need a token, or a client certificate where `client_ca` of `[admin.tls]` names its authority. Reading is free on the loopback, and needs one of the two from elsewhere.",
         },
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "certificate": { "type": "mutualTLS" },
+            },
             "schemas": { "problem": problem() },
         },
     })
@@ -47,10 +50,10 @@ fn operation(route: &Route) -> Value {
         };
         answers.insert(status.to_string(), json!({ "description": what, "content": content }));
     }
-    // An empty requirement beside that of a token: either will do.
+    // Any of them will do, and an empty requirement is none.
     let security = match route.needs {
-        Needs::Read => json!([{}, { "token": [] }]),
-        Needs::Change => json!([{ "token": [] }]),
+        Needs::Read => json!([{}, { "token": [] }, { "certificate": [] }]),
+        Needs::Change => json!([{ "token": [] }, { "certificate": [] }]),
     };
     let mut operation = json!({
         "summary": route.summary,
@@ -95,7 +98,7 @@ fn parameters(route: &Route) -> Vec<Value> {
 fn usual_refusals() -> [(u16, &'static str); 6] {
     [
         (400, "The request is malformed, or a parameter is not known."),
-        (401, "A token is needed, and none was shown that is known."),
+        (401, "A token or a client certificate is needed, and none was shown that is known."),
         (
             403,
             "The request names another host, comes from a web page that may not ask, or nobody has a token.",

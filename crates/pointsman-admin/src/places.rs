@@ -5,7 +5,9 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use pointsman_net::{PooledBuffer, Tcp};
+use pointsman_net::PooledBuffer;
+
+use crate::stream::Stream;
 
 /// Places for so many connections at a time.
 pub(crate) struct Places(Rc<Shared>);
@@ -84,9 +86,10 @@ impl Shared {
 impl Place {
     /// Appends what can be read to `received`; 0 is the end. The error is [`io::ErrorKind::ConnectionAborted`]
     /// where the connection must go.
-    pub(crate) async fn read(&self, tcp: &mut Tcp, received: &mut PooledBuffer) -> io::Result<usize> {
+    pub(crate) async fn read(&self, stream: &mut Stream, received: &mut PooledBuffer) -> io::Result<usize> {
         std::future::poll_fn(|context| {
-            let read = tcp.poll_read_into(context, received);
+            let read = stream.poll_read_into(context, received);
+            let tcp = stream.tcp();
             // What it has said may be here and not heard of yet. Urgent data says nothing, and hides whether
             // there is more.
             let says_nothing = || !self.state.must_go.get() || tcp.had_urgent_data() || tcp.is_quiet();
@@ -101,6 +104,22 @@ impl Place {
             read
         })
         .await
+    }
+
+    /// Does the work of a handshake, which counts as silence until it is done. The error is as of [`Place::read`].
+    pub(crate) async fn shake<T>(&self, handshake: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let mut handshake = Box::pin(handshake);
+        let shaken = std::future::poll_fn(|context| {
+            let shaken = handshake.as_mut().poll(context);
+            if shaken.is_pending() && self.state.must_go.get() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            self.state.task.set(Some(context.waker().clone()));
+            shaken
+        });
+        let shaken = shaken.await?;
+        self.is_heard();
+        Ok(shaken)
     }
 
     /// From now on it is being answered.

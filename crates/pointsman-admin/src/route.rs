@@ -63,9 +63,9 @@ pub enum Call {
 /// What whoever asks must be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Reading is free on the loopback; from elsewhere it needs a token.
+    /// Reading is free on the loopback; from elsewhere it needs a token or a client certificate.
     Read,
-    /// A token, from wherever it comes.
+    /// A token or a client certificate, from wherever it comes.
     Change,
 }
 

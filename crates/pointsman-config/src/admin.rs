@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pointsman_rules::Span;
+use pointsman_tls::{Acceptor, ClientAuth};
 
 use crate::findings::{Findings, Spanned};
 use crate::lower::Outside;
@@ -12,19 +13,33 @@ use crate::reading::{reason, text};
 use crate::section::Section;
 use crate::spec::AdminSpec;
 use crate::tokens::{self, Tokens};
-use crate::{Problems, WatchedFile, syntax};
+use crate::{Problems, WatchedFile, syntax, tls};
 
 /// Where the switch shows itself, and takes changes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Admin {
     /// Where it listens.
     pub bind: SocketAddr,
+    /// Ends TLS; plain HTTP when absent.
+    pub tls: Option<Acceptor>,
     /// Who may change something; none without a file of tokens.
     pub tokens: Tokens,
     /// Where changes are kept, besides standard error.
     pub audit_log: Option<PathBuf>,
     /// Web pages that may ask, besides those of the listener itself: `https://console.example`, in lower case.
     pub allowed_origins: Vec<Box<str>>,
+}
+
+impl Admin {
+    /// Whether clients are asked for certificates.
+    pub fn asks_for_certificates(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.terms().client_auth != ClientAuth::Off)
+    }
+
+    /// Whether there is nobody who may change something.
+    pub fn knows_nobody(&self) -> bool {
+        self.tokens.are_none() && !self.asks_for_certificates()
+    }
 }
 
 /// What a command needs that speaks to a running switch.
@@ -34,6 +49,8 @@ pub struct AdminClient {
     pub address: SocketAddr,
     /// The first token of the file; absent where no file is named, or where what is asked needs none.
     pub token: Option<String>,
+    /// Of a switch that speaks TLS there, the certificate that it shows.
+    pub certificate: Option<PathBuf>,
 }
 
 /// What a command wants of a running switch.
@@ -43,6 +60,8 @@ pub enum AdminUse {
     Read,
     /// To change something, which always needs one.
     Change,
+    /// Either, by somebody who shows a client certificate instead.
+    WithCertificate,
 }
 
 impl AdminClient {
@@ -65,15 +84,23 @@ impl AdminClient {
         let spec = AdminSpec::read(&section);
         let folder = path.parent().unwrap_or(Path::new(""));
         let is_local = spec.bind.as_ref().is_some_and(|bind| reached_at(bind.value).ip().is_loopback());
-        let token_file = spec.token_file.as_ref().filter(|_| wanted == AdminUse::Change || !is_local);
+        let needs_token = match wanted {
+            AdminUse::Change => true,
+            AdminUse::Read => !is_local,
+            AdminUse::WithCertificate => false,
+        };
+        let token_file = spec.token_file.as_ref().filter(|_| needs_token);
         let token = token_file.and_then(|file| first_token(file, folder, &findings));
         if let Some(bind) = spec.bind.as_ref().filter(|bind| bind.value.port() == 0) {
             let message = "port 0 is any free port, and no command can find it";
             findings.error(bind.span, message, "name a port, as in `127.0.0.1:9090`");
         }
+        let shown = spec.tls.as_ref().and_then(|tls| tls.certificates.first());
+        let certificate = shown.map(|files| folder.join(&files.certificate.value));
+        let is_whole = token_file.is_some() == token.is_some() && spec.tls.is_some() == certificate.is_some();
         match &spec.bind {
-            Some(bind) if bind.value.port() != 0 && token_file.is_some() == token.is_some() => {
-                Ok(Some(AdminClient { address: reached_at(bind.value), token }))
+            Some(bind) if bind.value.port() != 0 && is_whole => {
+                Ok(Some(AdminClient { address: reached_at(bind.value), token, certificate }))
             }
             _ => Err(Problems::of(path, &source, findings)),
         }
@@ -99,7 +126,7 @@ fn first_token(written: &Spanned<String>, folder: &Path, findings: &Findings<'_>
     Some(first)
 }
 
-/// Lowers what was written. `files` gets the file of tokens: when it changes, the plan is out of date.
+/// Lowers what was written. `files` gets the file of tokens and those of TLS: when one changes, the plan is out of date.
 pub(crate) fn lower(
     spec: &AdminSpec,
     folder: &Path,
@@ -114,29 +141,33 @@ pub(crate) fn lower(
         }
         Outside::System { .. } => tokens_of(file, &folder.join(&file.value), files, findings),
     });
+    let tls = spec.tls.as_ref().and_then(|spec| tls::lower(spec, folder, outside, None, (files, findings)));
     let bind = spec.bind.as_ref()?;
     if !bind.value.ip().is_loopback() {
-        check_distant(bind, spec.token_file.is_some(), findings);
+        check_distant(bind, spec, findings);
     }
     let allowed_origins = spec.allowed_origins.iter().map(|origin| origin.value.clone()).collect();
     let audit_log = spec.audit_log.as_ref().map(|path| folder.join(&path.value));
     let tokens = tokens.unwrap_or_default();
-    Some(Arc::new(Admin { bind: bind.value, tokens, audit_log, allowed_origins }))
+    Some(Arc::new(Admin { bind: bind.value, tls, tokens, audit_log, allowed_origins }))
 }
 
-/// Whoever is not on this machine must say who they are.
-fn check_distant(bind: &Spanned<SocketAddr>, has_tokens: bool, findings: &Findings<'_>) {
+/// Whoever is not on this machine must say who they are, and nobody else is to hear it.
+fn check_distant(bind: &Spanned<SocketAddr>, spec: &AdminSpec, findings: &Findings<'_>) {
     let local = SocketAddr::new(IpAddr::from(Ipv4Addr::LOCALHOST), bind.value.port());
-    if has_tokens {
+    let asks = spec.tls.as_ref().is_some_and(|tls| tls.client_auth != ClientAuth::Off);
+    if spec.token_file.is_none() && !asks {
+        let message = format!(
+            "`{}` is not on the loopback, and whoever asks there needs a token or a client certificate",
+            bind.value
+        );
+        let help = format!("set `token_file`, or `client_ca` of `tls`, or `bind` to `{local}`");
+        findings.error(bind.span, message, help);
+    } else if spec.tls.is_none() {
         let message =
             format!("tokens come to `{}` in the clear: whoever can listen on the way has them", bind.value);
-        let help =
-            format!("set `bind` to `{local}`, and end TLS before it, or keep to a network of your own");
+        let help = format!("set `tls` to a certificate and its key, or `bind` to `{local}`");
         findings.warning(bind.span, message, help);
-    } else {
-        let message =
-            format!("`{}` is not on the loopback, and whoever asks there needs a token", bind.value);
-        findings.error(bind.span, message, format!("set `token_file`, or `bind` to `{local}`"));
     }
 }
 

@@ -2,6 +2,7 @@
 //! reference prints are read from these tables and from nowhere else.
 
 mod access_log;
+mod admin;
 mod balance;
 mod bandwidth;
 mod dns;
@@ -15,6 +16,7 @@ mod traces;
 
 use crate::limits::{BODY_LIMIT_KEYS, LISTENER_LIMIT_KEYS};
 use access_log::ACCESS_LOG;
+use admin::ADMIN;
 pub(crate) use balance::{HASH, SOURCE_ADDRESS};
 use bandwidth::BANDWIDTH;
 pub(crate) use bandwidth::{TO_CLIENT, TO_SERVER};
@@ -281,42 +283,6 @@ pub(crate) static ROOT: Table = Table {
             kind: Kind::Table(&ADMIN),
             default: Default::Words("no admin listener"),
             doc: "Where the switch shows itself.",
-        },
-    ]],
-};
-
-static ADMIN: Table = Table {
-    header: "[admin]",
-    doc: "Serves `/metrics`, `/health` and the [admin API](admin-api.md). On the loopback everybody may read; changes, \
-          and whatever is asked from elsewhere, need a token. Without this table there is no admin listener.",
-    groups: &[&[
-        Key {
-            name: "bind",
-            kind: Kind::Text(ADDRESS),
-            default: Default::Required,
-            doc: "The address to listen on. One that is not on the loopback needs `token_file`, and gives a warning: \
-                  tokens come there in the clear. Port 0 takes any free one, which commands cannot find.",
-        },
-        Key {
-            name: "token_file",
-            kind: Kind::Text("a path"),
-            default: Default::Words("none: nothing can be changed"),
-            doc: "Tokens that changes need, one a line, each with at least 128 random bits, a name before it where \
-                  it has one; `#` begins a comment. 64 at most. It is read again at each reload.",
-        },
-        Key {
-            name: "audit_log",
-            kind: Kind::Text("a path"),
-            default: Default::Words("none: standard error alone"),
-            doc: "The file that a line in JSON is appended to for each change, refused ones included. It is opened for \
-                  each, so that it may be moved away at any time.",
-        },
-        Key {
-            name: "allowed_origins",
-            kind: Kind::Texts("origins such as `https://console.example`"),
-            default: Default::Words("`[]`"),
-            doc: "Web pages that may ask, besides those from the admin listener itself, and names of hosts that it may \
-                  be called by, besides `localhost` and addresses.",
         },
     ]],
 };

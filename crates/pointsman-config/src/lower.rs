@@ -317,13 +317,7 @@ impl<'a> Lowering<'a> {
         self.look_at_stickiness(spec, program.as_deref());
         let previous = self.previous.and_then(|plan| plan.listener_named(name)?.tls.as_ref());
         let tls = spec.tls.as_ref().and_then(|spec| {
-            let settings = tls::Settings::new(spec, self.folder)?;
-            if let Outside::Texts { .. } = self.outside {
-                self.findings.error(spec.at, "TLS needs files", "and there are none");
-                return None;
-            }
-            self.files.extend(settings.files().map(WatchedFile::look));
-            settings.build(previous, self.findings)
+            tls::lower(spec, self.folder, self.outside, previous, (&mut self.files, self.findings))
         });
         Listener {
             name: name.into(),

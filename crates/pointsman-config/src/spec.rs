@@ -61,6 +61,7 @@ pub(crate) struct Spec {
 pub(crate) struct AdminSpec {
     /// Absent only where that was reported.
     pub(crate) bind: Option<Spanned<SocketAddr>>,
+    pub(crate) tls: Option<TlsSpec>,
     /// Relative to the configuration file.
     pub(crate) token_file: Option<Spanned<String>>,
     /// Likewise.
@@ -193,6 +194,7 @@ impl AdminSpec {
     pub(crate) fn read(section: &Section<'_>) -> Self {
         Self {
             bind: section.parsed("bind", notation::bind_address),
+            tls: section.section("tls").as_ref().map(TlsSpec::of_admin),
             token_file: section.parsed("token_file", notation::path),
             audit_log: section.parsed("audit_log", notation::path),
             allowed_origins: section.parsed_list("allowed_origins", notation::origin),
@@ -319,7 +321,7 @@ impl TlsSpec {
             section.findings().error(
                 section.place("client_auth"),
                 "`client_auth` needs `client_ca`",
-                "set `client_ca` to a PEM file with the authorities that client certificates must come from",
+                NO_CLIENT_CA,
             );
         }
         if !asks && let Some(client_ca) = &spec.client_ca {
@@ -336,6 +338,38 @@ impl TlsSpec {
         spec
     }
 }
+
+impl TlsSpec {
+    /// TLS of the admin listener: it speaks HTTP/1.1 alone, and each of its connections says anew who it is.
+    fn of_admin(section: &Section<'_>) -> Self {
+        let client_ca = section.parsed("client_ca", notation::path);
+        if section.has("client_auth") && !section.has("client_ca") {
+            section.findings().error(
+                section.place("client_auth"),
+                "`client_auth` needs `client_ca`",
+                NO_CLIENT_CA,
+            );
+        }
+        Self {
+            at: section.at(),
+            certificates: CertificateSpec::read(section).into_iter().collect(),
+            min_version: min_version(section),
+            alpn: vec![Spanned { value: "http/1.1".to_owned(), span: section.at() }],
+            tickets: false,
+            ticket_key_file: None,
+            client_auth: match section.word("client_auth") {
+                _ if client_ca.is_none() => ClientAuth::Off,
+                "require" => ClientAuth::Require,
+                _ => ClientAuth::Request,
+            },
+            client_ca,
+        }
+    }
+}
+
+/// What is missing where clients are asked for certificates.
+const NO_CLIENT_CA: &str =
+    "set `client_ca` to a PEM file with the authorities that client certificates must come from";
 
 /// The oldest version of TLS that a table allows.
 pub(crate) fn min_version(section: &Section<'_>) -> TlsVersion {

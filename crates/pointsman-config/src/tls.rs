@@ -7,11 +7,13 @@ use std::time::SystemTime;
 use pointsman_rules::Span;
 use pointsman_tls::{Acceptor, CertificateFiles, ClientAuth, ServerTls};
 
+use crate::WatchedFile;
 use crate::findings::{Findings, Spanned};
+use crate::lower::Outside;
 use crate::spec::TlsSpec;
 
 /// TLS of one listener, with its files and where they were named.
-pub(crate) struct Settings {
+struct Settings {
     at: Span,
     tls: ServerTls,
     files: Vec<Spanned<PathBuf>>,
@@ -19,7 +21,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Nothing where an essential part is missing, which was reported.
-    pub(crate) fn new(spec: &TlsSpec, folder: &Path) -> Option<Self> {
+    fn new(spec: &TlsSpec, folder: &Path) -> Option<Self> {
         let asks = spec.client_auth != ClientAuth::Off;
         if spec.certificates.is_empty() || asks && spec.client_ca.is_none() {
             return None;
@@ -50,12 +52,12 @@ impl Settings {
     }
 
     /// The files that will be read.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+    fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.value.as_path())
     }
 
     /// Reads the files. `previous` is what the listener of this name had, so that its sessions live on.
-    pub(crate) fn build(&self, previous: Option<&Acceptor>, findings: &Findings<'_>) -> Option<Acceptor> {
+    fn build(&self, previous: Option<&Acceptor>, findings: &Findings<'_>) -> Option<Acceptor> {
         match Acceptor::build(&self.tls, previous) {
             Ok(acceptor) => {
                 for warning in acceptor.warnings(SystemTime::now()) {
@@ -80,6 +82,23 @@ impl Settings {
     fn place(&self, file: Option<&Path>) -> Span {
         place_of(file, &self.files, self.at)
     }
+}
+
+/// Lowers what was written; `files` gets those that were read. `previous` is as of [`Settings::build`].
+pub(crate) fn lower(
+    spec: &TlsSpec,
+    folder: &Path,
+    outside: Outside<'_>,
+    previous: Option<&Acceptor>,
+    (files, findings): (&mut Vec<WatchedFile>, &Findings<'_>),
+) -> Option<Acceptor> {
+    let settings = Settings::new(spec, folder)?;
+    if let Outside::Texts { .. } = outside {
+        findings.error(spec.at, "TLS needs files", "and there are none");
+        return None;
+    }
+    files.extend(settings.files().map(WatchedFile::look));
+    settings.build(previous, findings)
 }
 
 /// Where the configuration names a file; the table that is about TLS where it names none.

@@ -1,7 +1,7 @@
 //! A certificate chain and its key, read, checked against each other, and what is worth a warning.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -113,6 +113,23 @@ pub(crate) fn load(files: &CertificateFiles, provider: &CryptoProvider) -> Resul
     }
 }
 
+/// The first DNS name that the certificate in a file is for, a wildcard's with any word in its place; nothing where it
+/// has none.
+///
+/// # Errors
+/// The file cannot be read, or holds no certificate.
+pub fn name_in(file: &Path) -> Result<Option<String>, TlsError> {
+    let chain = pem::certificates(file, &pem::read(file)?)?;
+    let files = CertificateFiles { certificate: file.to_owned(), key: file.to_owned() };
+    let names = read_chain(&files, &chain)?.names;
+    Ok(names.first().map(|name| any_of(name)))
+}
+
+/// A name that a wildcard is for.
+fn any_of(name: &str) -> String {
+    name.replacen('*', "any", 1)
+}
+
 /// The same of what would stand in the files. Of several keys that which belongs to the leaf is taken: so a pair of files
 /// can be replaced one after the other, and each pair in between is a good one.
 fn of_texts(
@@ -211,8 +228,7 @@ fn check_chain(
     let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
         .build()
         .map_err(|error| wrong(&error))?;
-    // A name that the wildcard is for.
-    let name = ServerName::try_from(name.replacen('*', "any", 1)).map_err(|error| wrong(&error))?;
+    let name = ServerName::try_from(any_of(name)).map_err(|error| wrong(&error))?;
     verifier.verify_server_cert(leaf, between, &name, &[], now).map(drop).map_err(|error| wrong(&error))
 }
 
@@ -332,6 +348,15 @@ fn system_time(time: ASN1Time) -> SystemTime {
 }
 
 impl CertificateFacts {
+    /// Whether it is for a host, in lower case, as RFC 9525 section 6.3 compares names: `*` stands for one label.
+    pub fn is_for(&self, host: &str) -> bool {
+        let behind_first = host.split_once('.').map(|(_, rest)| rest);
+        let is_it = |name: &String| {
+            name == host || name.strip_prefix("*.").is_some_and(|rest| behind_first == Some(rest))
+        };
+        self.names.iter().any(is_it)
+    }
+
     /// How many whole days are left of its time; nothing where it is over.
     pub fn days_left(&self, now: SystemTime) -> Option<u64> {
         self.not_after.duration_since(now).ok().map(|left| left.as_secs() / DAY_SECS)

@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::connector::{Connectors, SystemAuthorities};
 use crate::error::TlsError;
-use crate::settings::{ClientTls, TlsVersion};
+use crate::settings::{CertificateFiles, ClientTls, TlsVersion};
 use crate::stream::version_name;
 
 /// Opens TLS connections to servers whose certificates come from known authorities. Cheap to clone;
@@ -23,9 +23,17 @@ impl Client {
     /// A client that trusts the authorities in a PEM file and nobody else, offers `http/1.1`, and shows no
     /// certificate of its own.
     pub fn trusting(authorities_file: &Path) -> Result<Client, Vec<TlsError>> {
+        Client::showing(None, authorities_file)
+    }
+
+    /// The same, which shows a certificate where it is asked for one.
+    pub fn showing(
+        certificate: Option<CertificateFiles>,
+        authorities_file: &Path,
+    ) -> Result<Client, Vec<TlsError>> {
         let settings = ClientTls {
             ca: Some(authorities_file.to_owned()),
-            certificate: None,
+            certificate,
             verify: true,
             min_version: TlsVersion::Tls12,
             protocol: "http/1.1",

@@ -34,7 +34,7 @@ mod tickets;
 mod verifier;
 
 pub use acceptor::Acceptor;
-pub use certificate::{CertificateFacts, CertificateWarning, Concern, Sent, ShownTo, check_pair};
+pub use certificate::{CertificateFacts, CertificateWarning, Concern, Sent, ShownTo, check_pair, name_in};
 pub use client::{Client, ClientStream};
 pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};

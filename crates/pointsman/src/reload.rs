@@ -4,7 +4,7 @@ mod asking;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::Arg;
@@ -12,17 +12,22 @@ use pointsman_config::{AdminClient, AdminUse};
 use pointsman_rules::Colour;
 use serde_json::Value;
 
+use crate::admin_client::{TlsOptions, Way};
 use crate::check::terminal;
 use crate::{WRONG_USE, say, wrong_use};
 use asking::{Answer, ask};
 
 const HELP: &str = "\
-pointsman reload [--config FILE] [--dry-run] [--json]
+pointsman reload [--config FILE] [--dry-run] [--json] [--ca FILE] [--cert FILE [--key FILE]]
 
     --config FILE    the configuration of the running switch, whose `[admin]` says where it is; pointsman.toml where
                      none is named
     --dry-run        change nothing: say what the rules on disk decide otherwise than those that serve
     --json           the answer as JSON; of a dry run the differences, as `pointsman diff --json` writes them
+    --ca FILE        authorities of the certificate of the admin listener; without it the certificate itself is trusted,
+                     which the configuration names
+    --cert FILE      a client certificate, shown instead of a token
+    --key FILE       its key, where it does not stand in the same file
 
 exit status: 0 reloaded, or proved to be equal; 1 different; 2 not reloaded; 3 not settled
 ";
@@ -37,7 +42,7 @@ pub(crate) fn reload(arguments: Vec<OsString>) -> ExitCode {
     let colours = [terminal::colour(&io::stdout()), terminal::colour(&io::stderr())];
     // One answer has what goes to both.
     let colour = if colours == [Colour::Ansi; 2] { Colour::Ansi } else { Colour::Never };
-    let asked = found(&options.config).and_then(|client| ask(&client, options.dry_run, colour));
+    let asked = found(&options).and_then(|(way, token)| ask(&way, token.as_deref(), options.dry_run, colour));
     let (out, errors, status) = match asked {
         Ok(answer) => options.told(&answer),
         Err(complaint) => (String::new(), complaint, WRONG_USE),
@@ -50,18 +55,24 @@ struct Options {
     config: PathBuf,
     dry_run: bool,
     json: bool,
+    tls: TlsOptions,
 }
 
 impl Options {
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
-        let mut options = Options { config: PathBuf::from("pointsman.toml"), dry_run: false, json: false };
+        let config = PathBuf::from("pointsman.toml");
+        let mut options = Options { config, dry_run: false, json: false, tls: TlsOptions::default() };
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("config") | Arg::Short('c') => options.config = parser.value()?.into(),
                 Arg::Long("dry-run") => options.dry_run = true,
                 Arg::Long("json") => options.json = true,
+                Arg::Long(option) if TlsOptions::know(option) => {
+                    let option = option.to_owned();
+                    options.tls.take(&option, parser.value()?.into());
+                }
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => {
                     let file = file.to_string_lossy();
@@ -122,10 +133,11 @@ fn text(body: &Value, name: &str) -> String {
     body[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Where the switch is, and the token to show; the error is a text for people.
-fn found(config: &Path) -> Result<(AdminClient, String), String> {
+/// The way to the switch, and the token to show, unless a certificate is; the error is a text for people.
+fn found(options: &Options) -> Result<(Way, Option<String>), String> {
+    let (config, wanted) = (&options.config, options.tls.wanted(AdminUse::Change));
     let name = config.display();
-    let client = AdminClient::of(config, AdminUse::Change).map_err(|problems| {
+    let client = AdminClient::of(config, wanted).map_err(|problems| {
         let help = if problems.is_unreadable() { "help: name one with `--config FILE`\n" } else { "" };
         format!("{}{help}", problems.render(terminal::colour(&io::stderr())))
     })?;
@@ -135,14 +147,16 @@ fn found(config: &Path) -> Result<(AdminClient, String), String> {
              help: add it with `bind` and `token_file` and start the switch anew; SIGHUP reloads it meanwhile\n"
         ));
     };
-    let Some(token) = client.token.take() else {
+    let way = Way::to(&client, &options.tls)?;
+    let token = client.token.take();
+    if token.is_none() && wanted == AdminUse::Change {
         return Err(format!(
-            "error: `[admin]` of `{name}` has no `token_file`, and a reload needs a token\n\
+            "error: `[admin]` of `{name}` has no `token_file`, and a reload needs a token, or a certificate (`--cert`)\n\
              help: `(umask 077; openssl rand -hex 32 > admin.token)` makes one, `token_file = \"admin.token\"` names \
              it, and SIGHUP lets the switch read it\n"
         ));
-    };
-    Ok((client, token))
+    }
+    Ok((way, token))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod view;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ use lexopt::Arg;
 use pointsman_config::{AdminClient, AdminUse};
 use pointsman_rules::Colour;
 
-use crate::admin_client::exchange;
+use crate::admin_client::{TlsOptions, Way, exchange};
 use crate::check::terminal::colour;
 use crate::{WRONG_USE, say, wrong_use};
 use scrape::Scrape;
@@ -26,12 +26,16 @@ use terminal::{Key, Terminal};
 use view::{Times, View};
 
 const HELP: &str = "\
-pointsman top [--config FILE] [--once] [--json]
+pointsman top [--config FILE] [--once] [--json] [--ca FILE] [--cert FILE [--key FILE]]
 
     --config FILE    the configuration of the running switch, whose `[admin]` says where it is; pointsman.toml where
                      none is named
     --once           show one second and end
     --json           an object each second, a line each; with `--once` one
+    --ca FILE        authorities of the certificate of the admin listener; without it the certificate itself is trusted,
+                     which the configuration names
+    --cert FILE      a client certificate, shown instead of a token
+    --key FILE       its key, where it does not stand in the same file
 
 keys: up, down, page up, page down, home move what does not fit; q ends
 
@@ -50,7 +54,7 @@ pub(crate) fn top(arguments: Vec<OsString>) -> ExitCode {
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
         Err(error) => return wrong_use(&error.to_string()),
     };
-    let shown = found(&options.config).and_then(|client| {
+    let shown = found(&options).and_then(|client| {
         // What cannot be asked at all is said before a terminal is touched.
         let first = Look::at(&client)?;
         match terminal::own().filter(|_| !options.once && !options.json) {
@@ -68,18 +72,24 @@ struct Options {
     config: PathBuf,
     once: bool,
     json: bool,
+    tls: TlsOptions,
 }
 
 impl Options {
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
-        let mut options = Options { config: PathBuf::from("pointsman.toml"), once: false, json: false };
+        let config = PathBuf::from("pointsman.toml");
+        let mut options = Options { config, once: false, json: false, tls: TlsOptions::default() };
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("config") | Arg::Short('c') => options.config = parser.value()?.into(),
                 Arg::Long("once") => options.once = true,
                 Arg::Long("json") => options.json = true,
+                Arg::Long(option) if TlsOptions::know(option) => {
+                    let option = option.to_owned();
+                    options.tls.take(&option, parser.value()?.into());
+                }
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => {
                     let file = file.to_string_lossy();
@@ -92,19 +102,27 @@ impl Options {
     }
 }
 
+/// Where the switch is asked, and with which token.
+struct Asking {
+    way: Way,
+    token: Option<String>,
+}
+
 /// Where the switch is; the error is a text for people.
-fn found(config: &Path) -> Result<AdminClient, String> {
-    let client = AdminClient::of(config, AdminUse::Read).map_err(|problems| {
+fn found(options: &Options) -> Result<Asking, String> {
+    let config = &options.config;
+    let client = AdminClient::of(config, options.tls.wanted(AdminUse::Read)).map_err(|problems| {
         let help = if problems.is_unreadable() { "help: name one with `--config FILE`\n" } else { "" };
         format!("{}{help}", problems.render(colour(&io::stderr())))
     })?;
-    client.ok_or_else(|| {
+    let client = client.ok_or_else(|| {
         format!(
             "error: `{}` has no `[admin]`, which says where the switch can be asked\n\
              help: add it with `bind` and start the switch anew\n",
             config.display()
         )
-    })
+    })?;
+    Ok(Asking { way: Way::to(&client, &options.tls)?, token: client.token })
 }
 
 /// What was seen, and when.
@@ -115,14 +133,14 @@ struct Look {
 
 impl Look {
     /// Asks the switch; the error is a text for people.
-    fn at(client: &AdminClient) -> Result<Look, String> {
-        let address = client.address;
+    fn at(client: &Asking) -> Result<Look, String> {
+        let address = client.way.address;
         let token = client.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
         let request = format!(
             "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{}Connection: close\r\n\r\n",
             token.unwrap_or_default()
         );
-        let reply = exchange(address, &request, ANSWER_MAX)?;
+        let reply = exchange(&client.way, &request, ANSWER_MAX)?;
         let foreign =
             || format!("error: what answers at {address} is no switch\nhelp: look what listens there\n");
         let reply = reply.ok_or_else(foreign)?;
@@ -133,7 +151,7 @@ impl Look {
             }
             401 | 403 => Err(format!(
                 "error: the switch at {address} does not let us read\n\
-                 help: from elsewhere than its loopback it needs a token of its `token_file`\n"
+                 help: from elsewhere than its loopback it needs a token of its `token_file`, or a certificate (`--cert`)\n"
             )),
             _ => Err(foreign()),
         }
@@ -147,7 +165,7 @@ impl Look {
 }
 
 /// Whole views, for a program, a file, or a terminal that knows no more.
-fn one_after_the_other(client: &AdminClient, first: Look, options: &Options) -> Result<(), String> {
+fn one_after_the_other(client: &Asking, first: Look, options: &Options) -> Result<(), String> {
     let mut before = first;
     loop {
         std::thread::sleep(INTERVAL.saturating_sub(before.at.elapsed()));
@@ -169,7 +187,7 @@ fn one_after_the_other(client: &AdminClient, first: Look, options: &Options) -> 
 }
 
 /// One view in the place of the other, until a key ends it. A switch that cannot be asked for a while is waited for.
-fn on_a_terminal(client: &AdminClient, first: Look, terminal: &Terminal) -> Result<(), String> {
+fn on_a_terminal(client: &Asking, first: Look, terminal: &Terminal) -> Result<(), String> {
     let mut before = first;
     let mut next = before.at + INTERVAL;
     let mut view: Option<View> = None;

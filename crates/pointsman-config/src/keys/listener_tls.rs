@@ -65,7 +65,7 @@ static LISTENER_TLS_CERTIFICATES: Table = Table {
     groups: &[CERTIFICATE_KEYS],
 };
 
-static CERTIFICATE_KEYS: &[Key] = &[
+pub(super) static CERTIFICATE_KEYS: &[Key] = &[
     Key {
         name: "certificate",
         kind: Kind::Text("a path"),

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use pointsman_config::AdminClient;
 use pointsman_rules::Colour;
 use serde_json::Value;
 
-use crate::admin_client::{Reply, exchange};
+use crate::admin_client::{Reply, Way, exchange};
 
 /// How long it may take to answer: longer than it works on one.
 const ANSWER_MAX: Duration = Duration::from_secs(130);
@@ -18,18 +17,15 @@ pub(super) struct Answer {
 }
 
 /// Asks for a reload; the error is a text for people.
-pub(super) fn ask(
-    (client, token): &(AdminClient, String),
-    dry_run: bool,
-    colour: Colour,
-) -> Result<Answer, String> {
-    let address = client.address;
+pub(super) fn ask(way: &Way, token: Option<&str>, dry_run: bool, colour: Colour) -> Result<Answer, String> {
+    let address = way.address;
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let colour = colour == Colour::Ansi;
     let request = format!(
         "POST /api/v1/reload?dry_run={dry_run}&colour={colour} HTTP/1.1\r\nHost: {address}\r\n\
-         Authorization: Bearer {token}\r\nAccept: application/json\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+         {authorization}Accept: application/json\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     );
-    let received = exchange(address, &request, ANSWER_MAX)?;
+    let received = exchange(way, &request, ANSWER_MAX)?;
     let Some(answer) = received.as_ref().and_then(read) else {
         return Err(format!(
             "error: what answers at {address} is no switch with this API\nhelp: look what listens there, and whether \
@@ -37,6 +33,10 @@ pub(super) fn ask(
         ));
     };
     match answer.status {
+        401 if token.is_none() => Err(format!(
+            "error: the switch at {address} does not take the certificate for a token\n\
+             help: `client_ca` of `tls` of `[admin]` names the authorities whose certificates it takes\n"
+        )),
         401 => Err(format!(
             "error: the switch at {address} does not know the token\n\
              help: it reads `token_file` when it starts and reloads; SIGHUP lets it read it again\n"

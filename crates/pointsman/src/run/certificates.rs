@@ -35,15 +35,20 @@ pub(super) struct Shown {
     pub(super) listeners: Vec<Arc<str>>,
     /// Those that show it to their servers.
     pub(super) pools: Vec<Arc<str>>,
+    /// Whether the admin listener shows it.
+    pub(super) is_of_admin: bool,
 }
 
 impl Shown {
     fn to(&self) -> ShownTo {
-        if self.listeners.is_empty() { ShownTo::Servers } else { ShownTo::Clients }
+        match self.listeners.is_empty() && !self.is_of_admin {
+            true => ShownTo::Servers,
+            false => ShownTo::Clients,
+        }
     }
 }
 
-/// Each certificate that listeners or pools show.
+/// Each certificate that listeners, the admin listener among them, or pools show.
 pub(super) fn shown_certificates(plan: &Plan) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
     for listener in &plan.listeners {
@@ -56,6 +61,10 @@ pub(super) fn shown_certificates(plan: &Plan) -> Vec<Shown> {
             shown(&mut all, facts).pools.push(pool.name.clone());
         }
     }
+    let admin = plan.admin.iter().filter_map(|admin| admin.tls.as_ref());
+    for facts in admin.flat_map(|tls| tls.certificates()) {
+        shown(&mut all, facts).is_of_admin = true;
+    }
     all
 }
 
@@ -63,7 +72,12 @@ pub(super) fn shown_certificates(plan: &Plan) -> Vec<Shown> {
 fn shown<'a>(all: &'a mut Vec<Shown>, facts: &CertificateFacts) -> &'a mut Shown {
     let is_it = |known: &Shown| known.facts.file == facts.file && known.facts.key_file == facts.key_file;
     let at = all.iter().position(is_it).unwrap_or_else(|| {
-        all.push(Shown { facts: facts.clone(), listeners: Vec::new(), pools: Vec::new() });
+        all.push(Shown {
+            facts: facts.clone(),
+            listeners: Vec::new(),
+            pools: Vec::new(),
+            is_of_admin: false,
+        });
         all.len() - 1
     });
     &mut all[at]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pointsman_admin::{Page, Request};
+use pointsman_admin::{Page, Request, word};
 use pointsman_config::version;
 use pointsman_telemetry::rfc3339;
 use pointsman_tls::CertificateFacts;
@@ -46,9 +46,10 @@ impl SwitchPages {
             return no_certificate();
         };
         notice(&format!(
-            "certificate replaced file={} fingerprint={} by={who}",
+            "certificate replaced file={} fingerprint={} by={}",
             new.file.display(),
-            new.fingerprint
+            new.fingerprint,
+            word(who)
         ));
         let gone: Vec<&String> = old.facts.names.iter().filter(|name| !new.names.contains(name)).collect();
         let done = json!({
@@ -120,6 +121,7 @@ fn certificate(shown: &Shown) -> Value {
         "id": id_of(facts),
         "listeners": names(&shown.listeners),
         "pools": names(&shown.pools),
+        "admin": shown.is_of_admin,
         "names": facts.names,
         "subject": facts.subject,
         "issuer": facts.issuer,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pointsman_admin::{Call, Page, Request};
+use pointsman_admin::{Call, Page, Request, word};
 use pointsman_config::{EditFault, EditValue, Plan, Pool, Server, ServerEdit, edit_server, version};
 use pointsman_net::Clock;
 use pointsman_relay::{Admission, Leaving, ServerChange, ServerShown, Switch};
@@ -73,7 +73,7 @@ impl SwitchPages {
                 None => format!("set by {who}"),
             };
             standing.set_admission(admission, &why, switch.now_us());
-            notice(&format!("server {} pool={pool} server={server} by={who}", admission.name()));
+            notice(&format!("server {} pool={pool} server={server} by={}", admission.name(), word(who)));
         }
         self.server(request)
     }
