@@ -37,6 +37,7 @@ mod spec;
 mod stickiness;
 mod syntax;
 mod tls;
+mod tls_spec;
 mod tokens;
 mod traces;
 mod watch;

@@ -14,8 +14,9 @@ use crate::ServerProtocol;
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::section::Section;
-use crate::spec::{CertificateSpec, ServerSpec, min_version};
+use crate::spec::ServerSpec;
 use crate::tls::place_of;
+use crate::tls_spec::{CertificateSpec, min_version};
 
 /// TLS of a pool as written.
 pub(crate) struct PoolTlsSpec {

@@ -10,7 +10,7 @@ use pointsman_tls::{Acceptor, CertificateFiles, ClientAuth, ServerTls};
 use crate::WatchedFile;
 use crate::findings::{Findings, Spanned};
 use crate::lower::Outside;
-use crate::spec::TlsSpec;
+use crate::tls_spec::TlsSpec;
 
 /// TLS of one listener, with its files and where they were named.
 struct Settings {
