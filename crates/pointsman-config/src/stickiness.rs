@@ -6,6 +6,7 @@ use pointsman_rules::{Block, Exit, Program, Rule, Stickiness, TargetId, Terminal
 
 use crate::findings::Spanned;
 use crate::lower::Lowering;
+use crate::protocol::Protocol;
 use crate::spec::ListenerSpec;
 
 /// So many rules are named; the others are counted.
@@ -23,9 +24,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// Warns where rules keep clients by TLS sessions that there are none of, or that nobody can resume.
+    /// Warns where rules keep clients by TLS sessions that there are none of, or that nobody can resume. Of TLS that goes to a
+    /// server as it is that server knows.
     fn look_at_sessions(&self, rules: &Spanned<String>, program: &Program, spec: &ListenerSpec) {
-        if !program.stickinesses().any(|sticky| *sticky == Stickiness::TlsSession) {
+        let is_asked = program.stickinesses().any(|sticky| *sticky == Stickiness::TlsSession);
+        if !is_asked || spec.protocol == Protocol::TlsPassthrough {
             return;
         }
         let rules_name = &rules.value;

@@ -65,6 +65,15 @@ impl TlsServer {
         self
     }
 
+    /// Gives no tickets: it keeps sessions itself, and calls them by identifiers.
+    #[must_use]
+    pub fn without_tickets(mut self) -> Self {
+        let config = Arc::make_mut(&mut self.config);
+        config.ticketer = Arc::new(NoTickets);
+        config.session_storage = rustls::server::ServerSessionMemoryCache::new(1024);
+        self
+    }
+
     fn with(pair: &Pair, versions: &[&'static SupportedProtocolVersion], wanted: Option<&Authority>) -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -85,6 +94,27 @@ impl TlsServer {
         config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().expect("randomness");
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Self { config: Arc::new(config) }
+    }
+}
+
+#[derive(Debug)]
+struct NoTickets;
+
+impl rustls::server::ProducesTickets for NoTickets {
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 

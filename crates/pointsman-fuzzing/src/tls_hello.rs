@@ -1,10 +1,15 @@
 //! ClientHellos: what is read does not depend on the records they come in, and names are names.
 
-use pointsman_tls::{ClientHello, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello};
+use pointsman_tls::{
+    ClientHello, HELLO_WIRE_BYTES_MAX, HelloFault, SessionWatch, ShownSession, client_hello, shown_session,
+};
 
 pub(crate) const TOKENS: &[&str] = &[
     "\x16\x03\x01",
     "\x01\0",
+    "\x02\0",
+    "\x04\0",
+    "\0\x23",
     "\0\0",
     "\0\x10",
     "\0\x2b",
@@ -22,6 +27,7 @@ pub(crate) const TOKENS: &[&str] = &[
 /// # Panics
 /// With the property.
 pub fn check(input: &[u8]) {
+    names_do_not_hang_on_pieces(input);
     let read = client_hello(input);
     match &read {
         Ok(Some(hello)) => {
@@ -33,6 +39,8 @@ pub fn check(input: &[u8]) {
             for bytes in [7, 300, 16 * 1024] {
                 // So many records at most are no hello.
                 if message.len() < bytes * 256 {
+                    let shown = |wire: &[u8]| names(&shown_session(wire));
+                    assert_eq!(shown(&records(&message, bytes)), shown(input), "in records of {bytes}");
                     assert_eq!(client_hello(&records(&message, bytes)), read, "in records of {bytes}");
                 }
             }
@@ -45,6 +53,25 @@ pub fn check(input: &[u8]) {
             assert!(again.is_err(), "more makes it good");
         }
     }
+}
+
+/// The same bytes as a server's: what names its session is the same in whatever pieces they come.
+fn names_do_not_hang_on_pieces(input: &[u8]) {
+    let heard = |bytes: usize| {
+        let (mut watch, mut names) = (SessionWatch::new(ShownSession::default()), Vec::new());
+        let mut hear = |piece: &[u8]| watch.hear(piece, &mut |name| names.push(name.as_bytes().to_vec()));
+        let goes_on = input.chunks(bytes).all(|piece| hear(piece).is_continue());
+        (names, goes_on)
+    };
+    let whole = heard(input.len().max(1));
+    assert!(whole.0.len() <= 2, "an identifier and a ticket");
+    for bytes in [1, 7, 100] {
+        assert_eq!(heard(bytes), whole, "in pieces of {bytes}");
+    }
+}
+
+fn names(shown: &ShownSession) -> Vec<Vec<u8>> {
+    shown.names().map(|name| name.as_bytes().to_vec()).collect()
 }
 
 fn is_clean(hello: &ClientHello) {

@@ -2,13 +2,16 @@
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use pointsman_http::{Frames, GOING_AWAY};
 use pointsman_net::{Pipe, PooledBuffer, Stall};
 
 use crate::bandwidth::{ClassId, Shaping, Toward};
+use crate::local::LocalServer;
 use crate::pump::moved;
+use crate::session_learning::Listening;
 use crate::shard::Shard;
 use crate::shortage::Use;
 use crate::transport::Transport;
@@ -37,6 +40,8 @@ pub(crate) struct Flow {
     pub(crate) shaping: Shaping,
     /// Where frames end, in a WebSocket.
     frames: Option<Frames>,
+    /// Who listens to the source, a server of TLS, until it has named its session.
+    listening: Option<(Box<Listening>, Rc<LocalServer>)>,
     /// Whether the sink has heard the switch's own last word, behind which nothing goes to it.
     is_discarding: bool,
     /// Whether the sink takes nothing more. What it says itself is still passed on.
@@ -107,6 +112,7 @@ impl Flow {
             is_unflushed: false,
             shaping: Shaping::new(class, toward),
             frames: None,
+            listening: None,
             is_discarding: false,
             has_lost_sink: false,
             now: Now::Reads,
@@ -121,6 +127,11 @@ impl Flow {
         let mut frames = Frames::default();
         frames.feed(&self.buffer);
         self.frames = Some(frames);
+    }
+
+    /// Lets a server's bytes be heard from its first one on.
+    pub(crate) fn listen(&mut self, listening: Box<Listening>, server: Rc<LocalServer>) {
+        self.listening = Some((listening, server));
     }
 
     /// Says a WebSocket's last word to its sink, where nothing is on its way.
@@ -218,7 +229,7 @@ impl Flow {
                 Poll::Ready(Ok(0)) => self.has_ended = true,
                 Poll::Ready(Ok(more)) => {
                     *bytes += more as u64;
-                    self.go_past(more);
+                    self.go_past(more, shard);
                     self.consider_pipe(shard, from, to);
                 }
                 // Without a word of TLS it may have been cut off, but many a client leaves so.
@@ -237,10 +248,16 @@ impl Flow {
     }
 
     /// Goes past so many bytes that came last.
-    fn go_past(&mut self, more: usize) {
+    fn go_past(&mut self, more: usize, shard: &Shard) {
         if self.is_discarding {
             self.buffer.clear();
             return;
+        }
+        if let Some((listening, server)) = &mut self.listening {
+            let came = &self.buffer[self.buffer.len() - more..];
+            if listening.hear(came, server, shard).is_break() {
+                self.listening = None;
+            }
         }
         let Some(frames) = &mut self.frames else { return };
         match self.pipe {
@@ -251,6 +268,9 @@ impl Flow {
 
     /// How many bytes may be taken into a pipe, unseen.
     fn unseen_bytes_max(&self) -> u64 {
+        if self.listening.is_some() {
+            return 0;
+        }
         self.frames.as_ref().map_or(u64::MAX, Frames::unseen_bytes_max).min(PIPED_BYTES_MAX)
     }
 

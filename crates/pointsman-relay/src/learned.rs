@@ -4,7 +4,6 @@
 use std::fmt;
 use std::rc::Rc;
 
-use pointsman_balance::StickyTable;
 use pointsman_http::{HeaderLine, ResponseHead};
 use pointsman_rules::{Field, Stickiness};
 use pointsman_view::cookie_values;
@@ -43,16 +42,22 @@ impl OfAnswer {
 }
 
 /// What is looked for in an answer, and where its client is put.
+#[derive(Debug)]
 pub(crate) struct Learning {
     of: Given,
+    place: Place,
+}
+
+/// Where a client is put that shows what its server gave.
+pub(crate) struct Place {
     pool: Rc<LocalPool>,
     /// Where clients of the listener stay with targets.
     target: Option<KeptTarget>,
 }
 
-impl fmt::Debug for Learning {
+impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Learning").field("of", &self.of).finish_non_exhaustive()
+        f.debug_struct("Place").field("pool", self.pool.name()).finish_non_exhaustive()
     }
 }
 
@@ -71,21 +76,27 @@ impl Learning {
             Field::Header(name) => Given::Header(name.clone()),
             _ => return None,
         };
-        let table = fork.shard.shared.sticky_clients.get();
-        table.map(|_| Learning { of, pool: choice.pool.clone(), target: fork.kept_target(sticky, choice) })
+        Place::of(sticky, choice, fork).map(|place| Learning { of, place })
     }
 
     /// Notes what an answer gives.
     pub(crate) fn hear(&self, head: &ResponseHead, received: &[u8], server: &LocalServer, shard: &Shard) {
-        let (Some(value), Some(table)) =
-            (self.of.value(head.lines(), received), shard.shared.sticky_clients.get())
-        else {
-            return;
-        };
-        self.put(value, table, server, shard);
+        if let Some(value) = self.of.value(head.lines(), received) {
+            self.place.put(value, server, shard);
+        }
+    }
+}
+
+impl Place {
+    /// Nothing where nothing is remembered.
+    pub(crate) fn of(sticky: &Stickiness, choice: &Choice, fork: &Fork<'_>) -> Option<Place> {
+        fork.shard.shared.sticky_clients.get()?;
+        Some(Place { pool: choice.pool.clone(), target: fork.kept_target(sticky, choice) })
     }
 
-    fn put(&self, value: &[u8], table: &StickyTable, server: &LocalServer, shard: &Shard) {
+    /// Notes that whoever shows this value is with a server.
+    pub(crate) fn put(&self, value: &[u8], server: &LocalServer, shard: &Shard) {
+        let Some(table) = shard.shared.sticky_clients.get() else { return };
         let hash = &shard.local().live.sticky;
         let now_us = shard.clock.round_us();
         self.pool.put(hash.hash(self.pool.name().as_bytes(), value), server, table, now_us);

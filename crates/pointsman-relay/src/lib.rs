@@ -58,6 +58,7 @@ mod retry;
 mod retry_budget;
 mod servers;
 mod session;
+mod session_learning;
 mod shard;
 mod shared;
 mod shortage;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pointsman_balance::{ClientId, RouteCookie, rendezvous};
 use pointsman_config::{Listener, Target};
 use pointsman_rules::{Field, Share, Stickiness, Subject, Value};
+use pointsman_tls::ShownSession;
 use pointsman_view::{ConnectionView, RequestView};
 
 use crate::choice::{By, Choice};
@@ -68,10 +69,21 @@ impl Fork<'_> {
         })
     }
 
-    /// The same for a connection of which no request is read, and which has no cookies and no session here.
-    pub(crate) fn of_connection(&self, sticky: &Stickiness, view: &ConnectionView<'_>) -> Choice {
-        self.of_kept(|sticky, of| connection_known_by(sticky, view, of).flatten())
-            .or_else(|| connection_known_by(sticky, view, |key| self.of_known(sticky, key)))
+    /// The same for a connection of which no request is read, and which has no cookies. Of TLS that is not ended here it has
+    /// the session that the client shows.
+    pub(crate) fn of_connection(
+        &self,
+        sticky: &Stickiness,
+        view: &ConnectionView<'_>,
+        shown: &ShownSession,
+    ) -> Choice {
+        self.of_kept(|sticky, of| connection_known_by(sticky, (view, shown), of))
+            .or_else(|| {
+                connection_known_by(sticky, (view, shown), |key| match sticky {
+                    Stickiness::TlsSession => self.of_session(sticky, key),
+                    _ => Some(self.of_known(sticky, key)),
+                })
+            })
             .unwrap_or_else(|| self.by_pool(view))
     }
 
@@ -164,17 +176,18 @@ fn known_by<T>(
     }
 }
 
-/// The same of a connection.
+/// The same of a connection; of what names its session something may come of one and nothing of the other.
 fn connection_known_by<T>(
     sticky: &Stickiness,
-    view: &ConnectionView<'_>,
-    of: impl Fn(&[u8]) -> T,
+    (view, shown): (&ConnectionView<'_>, &ShownSession),
+    of: impl Fn(&[u8]) -> Option<T>,
 ) -> Option<T> {
     match sticky {
-        Stickiness::None | Stickiness::Cookie | Stickiness::TlsSession => None,
-        Stickiness::Ip => view.client_ip().map(|address| of(&address_bytes(address))),
-        Stickiness::IpPort => view.connection().src.map(|end| of(&end_bytes(end))),
-        Stickiness::Field(field) => with_key(field, view, address_bytes, of),
+        Stickiness::None | Stickiness::Cookie => None,
+        Stickiness::TlsSession => shown.names().find_map(|name| of(name.as_bytes())),
+        Stickiness::Ip => view.client_ip().and_then(|address| of(&address_bytes(address))),
+        Stickiness::IpPort => view.connection().src.and_then(|end| of(&end_bytes(end))),
+        Stickiness::Field(field) => with_key(field, view, address_bytes, of).flatten(),
     }
 }
 

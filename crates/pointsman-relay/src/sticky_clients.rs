@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use pointsman_balance::{
     Condition, Kept, Levels, StickyEntry, StickyServers, StickyTable, Whereabouts, rendezvous, sticky_number,
 };
-use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server};
+use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server, ServerIndex};
 use pointsman_rules::{Program, Stickiness};
 
 use crate::hash_tables::identity;
@@ -186,6 +186,13 @@ impl LocalPool {
         let home = self.of_hash(client, homes(self.levels.as_ref()));
         let whereabouts = if home == Some(at) { Whereabouts::Home } else { Whereabouts::Away };
         table.put(client, number, whereabouts, now_s);
+    }
+
+    /// Whether this number is that of a server of it, or of this one.
+    pub(crate) fn has_number(&self, server: Option<ServerIndex>, number: u32) -> bool {
+        let is_meant = |at: usize| server.is_none_or(|server| server.0 as usize == at);
+        let mut servers = self.servers.iter().enumerate();
+        servers.any(|(at, server)| is_meant(at) && sticky_number(server.identity) == number)
     }
 
     /// Whether the hash of a client that is new leads to a server which takes nobody who is, although another one does.

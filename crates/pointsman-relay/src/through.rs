@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::memory::is_out_of_memory;
 use crate::pick::{Fork, Route};
 use crate::session::{After, Session};
+use crate::session_learning::Listening;
 use crate::shard::{Scratch, Shard};
 use crate::transport::read_into;
 use crate::upgrade::Carries;
@@ -47,6 +48,13 @@ enum NoHello {
         has_spoken: bool,
     },
     Memory,
+}
+
+/// What was decided of a connection that goes on to a server.
+struct Through {
+    choice: Choice,
+    /// Who listens to that server.
+    listening: Option<Box<Listening>>,
 }
 
 impl Session<Tcp> {
@@ -90,7 +98,7 @@ impl Session<Tcp> {
         hello: Option<&HelloFacts>,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
-        let Some(choice) = self.decide_through(hello, exchange)? else {
+        let Some(Through { choice, listening }) = self.decide_through(hello, exchange)? else {
             self.is_amid_answer = false;
             return Ok(After::Leave);
         };
@@ -100,7 +108,8 @@ impl Session<Tcp> {
             return Err(Fault::Memory);
         }
         let mut server = self.reach_for_connection(choice, hello, exchange).await?;
-        self.carry(&mut server, None, Carries::Bytes, exchange).await
+        let carries = listening.map_or(Carries::Bytes, Carries::Tls);
+        self.carry(&mut server, None, carries, exchange).await
     }
 
     /// Where the connection goes. Nothing where a rule discards it.
@@ -108,7 +117,7 @@ impl Session<Tcp> {
         &self,
         hello: Option<&HelloFacts>,
         exchange: &mut Exchange,
-    ) -> Result<Option<Choice>, Fault> {
+    ) -> Result<Option<Through>, Fault> {
         let shard = &*self.shard;
         if shard.recorder.wants_facts() {
             let mut facts = shard.spare_facts.take();
@@ -162,11 +171,14 @@ impl Session<Tcp> {
             ) => return Err(Fault::Rejected),
             Outcome::Terminal(Terminal::Reset) => return Err(Fault::Reset),
         };
-        let choice = Fork { shard, local: &local, listener, route, keeps }.of_connection(sticky, &view);
+        let fork = Fork { shard, local: &local, listener, route, keeps };
+        let shown = fork.session_shown(sticky, self.early.as_ref().map(|early| &early[..]));
+        let choice = fork.of_connection(sticky, &view, &shown);
+        let listening = fork.listening(sticky, &choice, shown);
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Pool, choice.pool_name().as_bytes());
         }
-        Ok(Some(choice))
+        Ok(Some(Through { choice, listening }))
     }
 
     /// Tells a client of TLS by an alert why nothing comes of its connection, where none of its server's bytes may

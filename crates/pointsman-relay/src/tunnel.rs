@@ -3,12 +3,15 @@
 //! What a side says last is passed on, and the other direction goes on. No buffer, and no pipe, is held by a
 //! direction in which nothing is on its way; what cannot be passed on is not read.
 
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use pointsman_net::{Booking, Deadline, PooledBuffer, Presence};
 
 use crate::bandwidth::{ClassId, Toward};
 use crate::flow::{Farewell, Flow, FlowFault, Now};
+use crate::local::LocalServer;
+use crate::session_learning::Listening;
 use crate::shard::Shard;
 use crate::transport::Transport;
 
@@ -114,6 +117,11 @@ impl<'s> Tunnel<'s> {
     /// it answers goes to the server, which so is told, too.
     pub(crate) fn carries_frames(&mut self) {
         self.down.follow_frames();
+    }
+
+    /// Says that this server's bytes are TLS, and who listens until it has named its session.
+    pub(crate) fn listens_to_server(&mut self, listening: Box<Listening>, server: Rc<LocalServer>) {
+        self.down.listen(listening, server);
     }
 
     /// Carries bytes until the tunnel ends. Where a side broke off or is given up, `is_amid` says that the

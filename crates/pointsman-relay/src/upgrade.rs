@@ -12,16 +12,18 @@ use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::live::ListenerState;
 use crate::reach::{Reached, ServerConnection};
 use crate::session::{After, Session};
+use crate::session_learning::Listening;
 use crate::shard::Shard;
 use crate::transport::Transport;
 use crate::tunnel::{Carried, FirstBytes, Side, Tunnel, TunnelEnd, TunnelLimits};
 
 /// What a tunnel carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carries {
     Bytes,
     /// Frames of a WebSocket.
     Frames,
+    /// TLS, whose server is listened to.
+    Tls(Box<Listening>),
 }
 
 impl<C: Transport> Session<C> {
@@ -67,8 +69,10 @@ impl<C: Transport> Session<C> {
         let first = FirstBytes { of_client: self.early.take(), of_server };
         let shard = self.shard.clone();
         let mut tunnel = Tunnel::new(&shard, limits, first, exchange.bandwidth);
-        if carries == Carries::Frames {
-            tunnel.carries_frames();
+        match carries {
+            Carries::Bytes => {}
+            Carries::Frames => tunnel.carries_frames(),
+            Carries::Tls(listening) => tunnel.listens_to_server(listening, server.server().clone()),
         }
         let Session { io, deadline, is_amid_answer, .. } = self;
         let carried = Carried {

@@ -368,7 +368,8 @@ pub enum Stickiness {
     IpPort,
     /// `STICKY_ON_COOKIE`: by the switch's own cookie.
     Cookie,
-    /// `STICKY_ON_TLS_SESSION`: by the TLS session, over all connections that resume it; not sticky without TLS.
+    /// `STICKY_ON_TLS_SESSION`: by the TLS session, over all connections that resume it; not sticky without TLS. Where TLS is
+    /// not ended here, by what its server calls the session.
     TlsSession,
     /// `STICKY_ON(field)`: by the field's first value; not sticky where it is absent.
     Field(Field),

@@ -5,6 +5,9 @@
 
 use std::net::IpAddr;
 
+use crate::reader::Reader;
+use crate::session_name::{SESSION_ID_BYTES_MAX, SESSION_TICKET, SUPPORTED_VERSIONS, ShownSession};
+
 /// Bytes of the longest hello that is read: its message, without the heads of the records that it comes in.
 pub const HELLO_BYTES_MAX: usize = 64 * 1024;
 
@@ -12,17 +15,16 @@ pub const HELLO_BYTES_MAX: usize = 64 * 1024;
 pub const HELLO_WIRE_BYTES_MAX: usize = HELLO_BYTES_MAX + 256 * RECORD_HEAD_BYTES;
 
 /// A record holds at most this much (RFC 8446 section 5.1).
-const RECORD_BYTES_MAX: usize = 16 * 1024;
-const RECORD_HEAD_BYTES: usize = 5;
-const MESSAGE_HEAD_BYTES: usize = 4;
+pub(crate) const RECORD_BYTES_MAX: usize = 16 * 1024;
+pub(crate) const RECORD_HEAD_BYTES: usize = 5;
+pub(crate) const MESSAGE_HEAD_BYTES: usize = 4;
 /// More records than this make no hello: 64 KiB fit in 4.
 const RECORDS_MAX: usize = 256;
 
-const HANDSHAKE: u8 = 22;
+pub(crate) const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
-const SUPPORTED_VERSIONS: u16 = 43;
 
 /// What a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +98,19 @@ fn fatal(what: u8) -> [u8; 7] {
 /// # Errors
 /// What has come begins no hello that is read, whatever follows.
 pub fn client_hello(received: &[u8]) -> Result<Option<ClientHello>, HelloFault> {
+    let Some(message) = whole_message(received)? else { return Ok(None) };
+    read_message(&message).ok_or(HelloFault::Malformed).map(|(hello, _)| Some(hello))
+}
+
+/// The session that a client shows in the hello at the start of `received`; none where that is not whole or not sound.
+pub fn shown_session(received: &[u8]) -> ShownSession {
+    let message = whole_message(received).ok().flatten();
+    let read = message.as_deref().and_then(read_message);
+    read.map(|(_, Shown { id, ticket })| ShownSession::new(id, ticket)).unwrap_or_default()
+}
+
+/// The body of the message, once all of it is there.
+fn whole_message(received: &[u8]) -> Result<Option<Vec<u8>>, HelloFault> {
     let mut message = Vec::new();
     let mut rest = received;
     for _ in 0..RECORDS_MAX {
@@ -111,7 +126,8 @@ pub fn client_hello(received: &[u8]) -> Result<Option<ClientHello>, HelloFault> 
             if message.len() > length {
                 return Err(HelloFault::Malformed);
             }
-            return read_message(&message[MESSAGE_HEAD_BYTES..]).ok_or(HelloFault::Malformed).map(Some);
+            message.drain(..MESSAGE_HEAD_BYTES);
+            return Ok(Some(message));
         }
     }
     Err(HelloFault::TooLong)
@@ -159,15 +175,21 @@ fn check_message_head(message: &[u8]) -> Result<Option<usize>, HelloFault> {
     if length > HELLO_BYTES_MAX { Err(HelloFault::TooLong) } else { Ok(Some(length)) }
 }
 
+/// What a hello shows of an earlier session.
+struct Shown<'b> {
+    id: &'b [u8],
+    ticket: &'b [u8],
+}
+
 /// Reads the body of a ClientHello (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2). Every length must fit.
-fn read_message(body: &[u8]) -> Option<ClientHello> {
+fn read_message(body: &[u8]) -> Option<(ClientHello, Shown<'_>)> {
     let mut body = Reader(body);
     let legacy_version = body.u16()?;
     body.take(32)?;
     let session_id = body.short_vector()?;
     let suites = body.vector()?;
     let compressions = body.short_vector()?;
-    let is_sound = session_id.len() <= 32
+    let is_sound = session_id.len() <= SESSION_ID_BYTES_MAX
         && !suites.is_empty()
         && suites.len().is_multiple_of(2)
         && !compressions.is_empty();
@@ -175,9 +197,10 @@ fn read_message(body: &[u8]) -> Option<ClientHello> {
         return None;
     }
     let mut hello = ClientHello { version: version_name(legacy_version), ..ClientHello::default() };
+    let mut session = Shown { id: session_id, ticket: &[] };
     // Old clients end here.
     if body.is_empty() {
-        return Some(hello);
+        return Some((hello, session));
     }
     let mut extensions = Reader(body.vector()?);
     if !body.is_empty() {
@@ -195,10 +218,11 @@ fn read_message(body: &[u8]) -> Option<ClientHello> {
             SERVER_NAME => hello.sni = server_name(value)?,
             ALPN => hello.alpn = protocols(value)?,
             SUPPORTED_VERSIONS => hello.version = highest_version(value)?,
+            SESSION_TICKET => session.ticket = value,
             _ => {}
         }
     }
-    Some(hello)
+    Some((hello, session))
 }
 
 /// The one name there may be (RFC 6066 section 3): a DNS name as it is looked up. That section allows neither an
@@ -268,41 +292,6 @@ fn version_name(number: u16) -> Option<&'static str> {
         0x0304 => "1.3",
         _ => return None,
     })
-}
-
-/// What is still to be read.
-struct Reader<'b>(&'b [u8]);
-
-impl<'b> Reader<'b> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn take(&mut self, bytes: usize) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take(1).map(|byte| byte[0])
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
-    }
-
-    /// Bytes behind their length, which has one byte.
-    fn short_vector(&mut self) -> Option<&'b [u8]> {
-        let length = self.u8()?;
-        self.take(length.into())
-    }
-
-    /// Bytes behind their length, which has two bytes.
-    fn vector(&mut self) -> Option<&'b [u8]> {
-        let length = self.u16()?;
-        self.take(length.into())
-    }
 }
 
 #[cfg(test)]
@@ -490,5 +479,31 @@ mod tests {
         assert_eq!(ours.sni.as_deref(), theirs.server_name());
         let alpn: Vec<_> = theirs.alpn().expect("it was sent").map(<[u8]>::to_vec).collect();
         assert_eq!((ours.alpn, ours.version), (alpn, Some("1.3")));
+    }
+
+    #[test]
+    fn a_session_is_shown_by_its_id_or_its_ticket() {
+        let names = |wire: &[u8]| {
+            let shown = shown_session(wire);
+            shown.names().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>()
+        };
+        let (plain, ticket) = (message(Some(&[])), message(Some(&[extension(SESSION_TICKET, b"sealed")])));
+        let with_id = |message: &[u8]| {
+            let at = MESSAGE_HEAD_BYTES + 2 + 32;
+            let mut body = [&message[MESSAGE_HEAD_BYTES..at], &[3], b"abc", &message[at + 1..]].concat();
+            let length = (body.len() as u32).to_be_bytes();
+            body.splice(..0, [CLIENT_HELLO, length[1], length[2], length[3]]);
+            body
+        };
+        for bytes in [1, 5, RECORD_BYTES_MAX] {
+            assert_eq!(names(&records(&plain, bytes)), [b""; 0]);
+            assert_eq!(names(&records(&message(Some(&[extension(SESSION_TICKET, b"")])), bytes)), [b""; 0]);
+            assert_eq!(names(&records(&with_id(&plain), bytes)), [b"\0abc"]);
+            assert_eq!(names(&records(&ticket, bytes)), [b"\x01sealed"]);
+            assert_eq!(names(&records(&with_id(&ticket), bytes)), [&b"\x01sealed"[..], b"\0abc"]);
+        }
+        let wire = records(&with_id(&ticket), RECORD_BYTES_MAX);
+        assert_eq!(names(&wire[..wire.len() - 1]), [b""; 0], "it is not whole");
+        assert_eq!(names(b"GET / HTTP/1.1\r\n"), [b""; 0]);
     }
 }

@@ -23,10 +23,13 @@ mod hello;
 mod identity;
 mod own_keys;
 mod pem;
+mod reader;
 mod resolver;
 mod server_fault;
 mod server_stream;
 mod session_id;
+mod session_name;
+mod session_watch;
 mod sessions;
 mod settings;
 mod stream;
@@ -41,7 +44,7 @@ pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
 pub use hello::{
     Alert, ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
-    is_dns_name, without_last_dot,
+    is_dns_name, shown_session, without_last_dot,
 };
 pub use identity::ClientIdentity;
 pub use own_keys::TicketSecret;
@@ -49,6 +52,8 @@ pub use pem::split_pem;
 pub use server_fault::ServerHandshakeFault;
 pub use server_stream::ServerStream;
 pub use session_id::SessionId;
+pub use session_name::{SessionName, ShownSession};
+pub use session_watch::SessionWatch;
 pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, Terms, TlsVersion};
 pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
 

@@ -91,6 +91,7 @@ mod tls_clients;
 mod tls_failures;
 mod tls_fields;
 mod tls_passthrough;
+mod tls_passthrough_sessions;
 mod top;
 mod traces;
 mod tunnels;

@@ -97,7 +97,9 @@ impl Compiler<'_> {
     fn check_sticky(&mut self, sticky: &Sticky) -> Option<()> {
         let message = match sticky.kind {
             StickyKind::Cookie => "no request is read here, and what it would keep clients by is in one",
-            StickyKind::TlsSession => "no TLS ends here, and what it would keep clients by is in its tickets",
+            StickyKind::TlsSession if self.scope == Scope::Connections => {
+                "nothing is read of TLS here, and what it would keep clients by is there"
+            }
             _ => return Some(()),
         };
         self.error(sticky.span, message, "`STICKY_ON_IP` keeps a client by its address");
@@ -173,15 +175,15 @@ mod tests {
                 "routeTo(a, STICKY_ON_COOKIE)",
                 "no request is read here, and what it would keep clients by is in one",
             ),
-            (
-                "routeTo(a, STICKY_ON_TLS_SESSION)",
-                "no TLS ends here, and what it would keep clients by is in its tickets",
-            ),
             ("routeTo(a, STICKY_ON(cookie[\"a\"]))", "`cookie` is not known here: no request is read"),
         ] {
             for scope in [Scope::Connections, Scope::Hellos] {
                 check(scope, &format!("if (dstport == 1) {{ {action}; }}"), &[message]);
             }
         }
+        let by_session = "if (dstport == 1) { routeTo(a, STICKY_ON_TLS_SESSION); }";
+        check(Scope::Hellos, by_session, &[]);
+        let message = "nothing is read of TLS here, and what it would keep clients by is there";
+        check(Scope::Connections, by_session, &[message]);
     }
 }
