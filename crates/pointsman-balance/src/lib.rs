@@ -14,6 +14,7 @@ mod response_time;
 mod retry_budget;
 mod sticky;
 mod sticky_choice;
+mod sticky_passing;
 mod sticky_table;
 mod waiting_line;
 
@@ -29,5 +30,6 @@ pub use response_time::ResponseTime;
 pub use retry_budget::{RETRY_WINDOW_S, RetryBudget, SecondCount};
 pub use sticky::{StickyHash, rendezvous};
 pub use sticky_choice::{StickyServers, sticky_number};
+pub use sticky_passing::PASSED_ENTRY_BYTES;
 pub use sticky_table::{Kept, STICKY_ENTRY_BYTES, StickyEntry, StickyTable, Whereabouts};
 pub use waiting_line::WaitingLine;

@@ -203,7 +203,14 @@ impl StickyTable {
         None
     }
 
-    fn is_there(&self, used_s: u32, now_s: u32) -> bool {
+    /// What stands in it of a client.
+    pub(crate) fn entry(&self, client: u64, now_s: u32) -> Option<StickyEntry> {
+        let entries = self.places(client).into_iter().flat_map(|set| &set.0).filter_map(Slot::entry);
+        let mut own = entries.filter(|entry| entry.client == client);
+        own.next().filter(|entry| self.is_there(entry.used_s, now_s))
+    }
+
+    pub(crate) fn is_there(&self, used_s: u32, now_s: u32) -> bool {
         now_s.saturating_sub(used_s) <= self.idle_s_max.load(Relaxed)
     }
 

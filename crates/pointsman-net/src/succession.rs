@@ -54,6 +54,36 @@ impl Line {
         Ok(Line(io::stdin().as_fd().try_clone_to_owned()?))
     }
 
+    /// The end that came as a socket of a parcel.
+    pub fn of_socket(socket: OwnedFd) -> Line {
+        Line(socket)
+    }
+
+    /// Sends a text, once there is room for it. Holds up the thread, for as long as the other process is there and takes
+    /// nothing.
+    ///
+    /// # Errors
+    /// Where the other process is gone.
+    pub fn send_in_turn(&self, text: &[u8]) -> io::Result<()> {
+        loop {
+            match self.send(text, &[]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll_until(&mut [PollFd::new(&self.0, PollFlags::OUT)], None)?;
+                }
+                sent => return sent,
+            }
+        }
+    }
+
+    /// Whether the other process closes its end within so long. Holds up the thread.
+    ///
+    /// # Errors
+    /// What the system says where it cannot be watched.
+    pub fn closes_within(&self, ms: u32) -> io::Result<bool> {
+        // Only the end itself is heard of, which need not be asked for.
+        poll_until(&mut [PollFd::new(&self.0, PollFlags::empty())], Some(ms))
+    }
+
     /// Sends one, at once or not at all.
     ///
     /// # Errors
@@ -112,12 +142,21 @@ impl Line {
     /// # Errors
     /// As [`Line::receive`]; [`io::ErrorKind::TimedOut`] where none has come in time.
     pub fn receive_within(&self, ms: u32) -> io::Result<Parcel> {
-        let max = Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 };
-        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&max)) {
-            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
-            // A signal may have come first: the other process is there, and waits.
-            Ok(_) | Err(Errno::INTR) => self.receive(),
-            Err(error) => Err(error.into()),
+        match poll_until(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(ms))? {
+            true => self.receive(),
+            false => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// Waits for one of these. Says whether it came in time.
+fn poll_until(watched: &mut [PollFd<'_>], ms: Option<u32>) -> io::Result<bool> {
+    let max =
+        ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
+    loop {
+        match poll(watched, max.as_ref()) {
+            Err(Errno::INTR) => {}
+            polled => return Ok(polled? > 0),
         }
     }
 }
@@ -167,5 +206,27 @@ mod tests {
         assert_eq!(taker.receive().expect("it was sent").sockets.len(), 1);
         drop(taker);
         assert!(giver.send(b"x", &[]).is_err(), "nobody is there");
+    }
+    #[test]
+    fn a_line_of_its_own_is_heard_to_its_end() {
+        const PARCELS: u32 = 20_000;
+        let (giver, taker) = pair();
+        let (line, theirs) = Line::pair().expect("descriptors");
+        giver.send(b"line", &[theirs.as_fd()]).expect("room");
+        drop(theirs);
+        let socket = taker.receive().expect("it was sent").sockets.pop().expect("one");
+        assert!(!line.closes_within(0).expect("it can be watched"));
+        let takes = std::thread::spawn(move || {
+            let taker = Line::of_socket(socket);
+            for number in 0..PARCELS {
+                let text = taker.receive_within(10_000).expect("more is sent").text;
+                assert_eq!(text, number.to_le_bytes());
+            }
+        });
+        // More than there is room for at once.
+        (0..PARCELS).for_each(|number| line.send_in_turn(&number.to_le_bytes()).expect("somebody takes it"));
+        assert!(line.closes_within(10_000).expect("it can be watched"));
+        takes.join().expect("all came in order");
+        assert!(line.send_in_turn(b"x").is_err(), "nobody is there");
     }
 }

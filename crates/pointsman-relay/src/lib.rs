@@ -65,6 +65,7 @@ mod shortage;
 mod sockets;
 mod standing;
 mod sticky_clients;
+mod sticky_passing;
 mod sticky_targets;
 mod stream;
 mod switch;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use pointsman_balance::{
-    Condition, Kept, Levels, StickyEntry, StickyServers, StickyTable, Whereabouts, rendezvous, sticky_number,
+    Condition, Kept, Level, Levels, StickyEntry, StickyHash, StickyServers, StickyTable, Whereabouts,
+    rendezvous, sticky_number,
 };
 use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server, ServerIndex};
 use pointsman_rules::{Program, Stickiness};
@@ -225,40 +226,77 @@ fn homes(levels: Option<&Levels>) -> impl Fn(usize) -> bool {
 /// Looks for all sticky clients again where a new plan has other servers: who was with one that is still there stays with
 /// it, and is kept as one who is not at home any more.
 pub(crate) fn look_again(table: &StickyTable, before: &Live, now: &Live, now_us: u64) {
-    let members = |live: &Live| -> Vec<Vec<_>> {
-        let member = |pool: &Pool, server: &Server| {
-            (identity(&live.sticky, &pool.name, &server.name), server.weight, server.level)
-        };
-        let pools = live.plan.pools.iter();
-        pools.map(|pool| pool.servers.iter().map(|server| member(pool, server)).collect()).collect()
-    };
-    let (then, members) = (members(before), members(now));
-    if then == members {
-        return;
+    let homes = Homes::of(now);
+    if homes.members != members(before) {
+        table.look_again(seconds(now_us), |entry| homes.whereabouts(now, entry));
     }
-    let levels: Vec<_> = now.plan.pools.iter().map(levels).collect();
-    let places = members.iter().enumerate().flat_map(|(pool, servers)| {
-        servers.iter().enumerate().map(move |(at, (identity, ..))| (sticky_number(*identity), (pool, at)))
-    });
-    let places: HashMap<_, _> = places.collect();
-    table.look_again(seconds(now_us), |entry| {
-        let &(pool, at) = places.get(&entry.server)?;
-        let states = now.servers(PoolIndex(u32::try_from(pool).ok()?));
+}
+
+/// What says of the servers of a pool where clients are at home: the identity of each, its weight and its level.
+type Members = Vec<(u64, u32, Level)>;
+
+/// Those of all pools of a plan.
+fn members(live: &Live) -> Vec<Members> {
+    let member = |pool: &Pool, server: &Server| {
+        (identity(&live.sticky, &pool.name, &server.name), server.weight, server.level)
+    };
+    let pools = live.plan.pools.iter();
+    pools.map(|pool| pool.servers.iter().map(|server| member(pool, server)).collect()).collect()
+}
+
+/// Where the clients of a plan are at home.
+pub(crate) struct Homes {
+    members: Vec<Members>,
+    levels: Vec<Option<Levels>>,
+    /// Pool and position of each server, by its number.
+    places: HashMap<u32, (usize, usize)>,
+}
+
+impl Homes {
+    pub(crate) fn of(live: &Live) -> Homes {
+        let members = members(live);
+        let places = members.iter().enumerate().flat_map(|(pool, servers)| {
+            servers.iter().enumerate().map(move |(at, (identity, ..))| (sticky_number(*identity), (pool, at)))
+        });
+        let places = places.collect();
+        Homes { levels: live.plan.pools.iter().map(levels).collect(), members, places }
+    }
+
+    /// What the server of a client is to it; nothing where the plan does not name that server.
+    pub(crate) fn whereabouts(&self, live: &Live, entry: &StickyEntry) -> Option<Whereabouts> {
+        let &(pool, at) = self.places.get(&entry.server)?;
+        let states = live.servers(PoolIndex(u32::try_from(pool).ok()?));
         let servers = StickyServers {
             count: states.len(),
             server: &|at| {
-                let (identity, weight, _) = members[pool][at];
+                let (identity, weight, _) = self.members[pool][at];
                 (identity, states[at].standing.weight(weight))
             },
-            is_home: &homes(levels[pool].as_ref()),
+            is_home: &homes(self.levels[pool].as_ref()),
             open: &|_| true,
             usable: &|_| true,
             waits: false,
         };
         Some(servers.whereabouts(entry.client, at))
-    });
+    }
+
+    /// What two plans have in common where clients are at home in the one as in the other.
+    pub(crate) fn digest(&self, sticky: &StickyHash) -> u64 {
+        let servers = self.members.iter().flat_map(|pool| {
+            let bytes = |(identity, weight, level): &(u64, u32, Level)| {
+                let parts = (identity.to_le_bytes(), weight.to_le_bytes(), [*level as u8]);
+                [&parts.0[..], &parts.1, &parts.2].concat()
+            };
+            pool.iter().flat_map(bytes).chain(*b"/")
+        });
+        sticky.hash(b"\0homes", &servers.collect::<Vec<_>>())
+    }
 }
 
+/// Seconds behind the start that entries speak of begin so late that who was seen by a process before this one has been seen
+/// after their beginning: two years.
+const BEFORE_START_S: u32 = 1 << 26;
+
 pub(crate) fn seconds(us: u64) -> u32 {
-    u32::try_from(us / 1_000_000).unwrap_or(u32::MAX)
+    u32::try_from(us / 1_000_000).unwrap_or(u32::MAX).saturating_add(BEFORE_START_S)
 }

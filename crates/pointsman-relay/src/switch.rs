@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pointsman_config::{Bind, Plan, Pool, PoolIndex};
-use pointsman_net::{Budget, Clock};
+use pointsman_net::{Budget, Clock, Line};
 use pointsman_telemetry::{Metrics, Sinks};
 
 use crate::crew::{Crew, Kit, seed};
@@ -18,6 +18,7 @@ use crate::shared::{Capacity, Shared};
 use crate::shortage::Lack;
 use crate::sockets::{BindFault, Inherited, SocketLabel, Sockets};
 use crate::sticky_clients::look_again;
+use crate::sticky_passing::take_sticky_clients;
 use crate::threads::Threads;
 
 /// What a switch needs beside its plan.
@@ -40,6 +41,8 @@ pub struct Start {
     pub inherited: Inherited,
     /// What holds of servers from the first request on.
     pub by_hand: Vec<ByHand>,
+    /// What the process before this one gives of its sticky clients.
+    pub sticky_clients: Option<Line>,
 }
 
 /// A running switch.
@@ -136,6 +139,9 @@ impl Switch {
         switch.crew.set_to_work(start.threads).map_err(StartFault::Thread)?;
         switch.prober.watch(&switch.live);
         switch.prober.begin().map_err(StartFault::Thread)?;
+        if let Some(line) = start.sticky_clients {
+            take_sticky_clients(line, &switch.shared, clock).map_err(StartFault::Thread)?;
+        }
         // Last of all: what is accepted is served.
         switch.share_out();
         Ok(switch)
@@ -255,6 +261,10 @@ impl Switch {
     /// The time that standings speak of: microseconds since the switch began.
     pub fn now_us(&self) -> u64 {
         self.clock.now_us()
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// How many requests wait for a place at a server, by pool: of each pool with a server that may have only so many.

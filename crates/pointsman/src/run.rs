@@ -157,6 +157,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
             capacity,
             inherited: legacy.sockets,
             by_hand: legacy.by_hand,
+            sticky_clients: legacy.sticky_clients,
         },
     )
     .map_err(|fault| fault.to_string())?;

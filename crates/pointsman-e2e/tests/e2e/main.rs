@@ -80,6 +80,7 @@ mod sticky_exceptions;
 mod sticky_learned;
 mod sticky_membership;
 mod sticky_targets;
+mod sticky_upgrades;
 mod storm;
 mod stuck_outputs;
 mod succession;

@@ -19,13 +19,13 @@ pointsman_e2e::for_threads!(
 const CLIENTS: usize = 40;
 
 /// Servers, and what makes each of them fail its probes.
-struct Site {
+pub(crate) struct Site {
     origins: Vec<Origin>,
     are_well: Vec<Arc<AtomicBool>>,
 }
 
 impl Site {
-    fn new() -> Site {
+    pub(crate) fn new() -> Site {
         let (mut origins, mut are_well) = (Vec::new(), Vec::new());
         for name in ["s0", "s1", "s2", "s3"] {
             let is_well = Arc::new(AtomicBool::new(true));
@@ -40,7 +40,7 @@ impl Site {
         Site { origins, are_well }
     }
 
-    fn setup(&self, threads: usize, rule: &str, keys: &str) -> Setup {
+    pub(crate) fn setup(&self, threads: usize, rule: &str, keys: &str) -> Setup {
         let health = "path = \"/health\", interval_ms = 100, jitter_percent = 0, rise = 1, fall = 1";
         let servers: Vec<&Origin> = self.origins.iter().collect();
         Setup::new(threads).rules(rule).listener("trusted_proxies = [\"127.0.0.1\"]").pool_with(
@@ -50,17 +50,17 @@ impl Site {
         )
     }
 
-    fn set_well(&self, switch: &Switch, server: usize, is_well: bool) {
+    pub(crate) fn set_well(&self, switch: &Switch, server: usize, is_well: bool) {
         self.are_well[server].store(is_well, Ordering::SeqCst);
         let state = if is_well { "up" } else { "down" };
         switch.wait_for_line(&format!("server {state} pool=standard server=s{server}"));
     }
 }
 
-const BY_ADDRESS: &str = "R1: { routeTo(standard, STICKY_ON_IP); }";
+pub(crate) const BY_ADDRESS: &str = "R1: { routeTo(standard, STICKY_ON_IP); }";
 
 /// The server of each client; its status where none answered.
-fn homes(switch: &Switch) -> Vec<String> {
+pub(crate) fn homes(switch: &Switch) -> Vec<String> {
     let mut client = switch.client();
     let mut home = |number: usize| {
         let answer = client.ask("GET", "/", &format!("X-Forwarded-For: 192.0.2.{number}\r\n"));
@@ -72,7 +72,7 @@ fn homes(switch: &Switch) -> Vec<String> {
     (1..=CLIENTS).map(&mut home).collect()
 }
 
-fn exceptions(switch: &Switch) -> usize {
+pub(crate) fn exceptions(switch: &Switch) -> usize {
     let now = switch.metric("pointsman_sticky_exceptions", &[]);
     (0..=CLIENTS).find(|&count| (now - count as f64).abs() < 0.5).expect("a count")
 }

@@ -16,7 +16,7 @@ pointsman_e2e::for_threads!(
 );
 
 /// Servers that begin a session for whoever asks for one, `/login` also where there is one.
-fn servers() -> Vec<Origin> {
+pub(crate) fn servers() -> Vec<Origin> {
     let sessions = Arc::new(AtomicUsize::new(0));
     let server = |number: usize| {
         let sessions = sessions.clone();
@@ -41,14 +41,14 @@ fn servers() -> Vec<Origin> {
     (0..4).map(server).collect()
 }
 
-fn setup(threads: usize, stickiness: &str, servers: &[Origin]) -> Setup {
+pub(crate) fn setup(threads: usize, stickiness: &str, servers: &[Origin]) -> Setup {
     let servers: Vec<&Origin> = servers.iter().collect();
     let rule = format!("R1: {{ routeTo(standard, {stickiness}); }}");
     Setup::new(threads).rules(&rule).pool("standard", &servers)
 }
 
 /// The session that a new one begins, and its server.
-fn login(switch: &Switch, fields: &str) -> (String, String) {
+pub(crate) fn login(switch: &Switch, fields: &str) -> (String, String) {
     let answer = switch.client().ask("GET", "/login", fields);
     (answer.head.field("x-session").expect("a session").to_owned(), answer.server().to_owned())
 }

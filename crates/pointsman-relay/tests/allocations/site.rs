@@ -54,6 +54,7 @@ impl Site {
             client_id_key: [9; 16],
             inherited: Inherited::default(),
             by_hand: Vec::new(),
+            sticky_clients: None,
         };
         let switch = Switch::start(loaded.plan, start).expect("free ports");
         let client = Client::trusting(&folder.path().join("site.crt")).expect("a certificate");

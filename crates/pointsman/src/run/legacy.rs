@@ -19,6 +19,9 @@ pub(super) const PREDECESSOR: &str = "POINTSMAN_PREDECESSOR";
 /// Ends what is given.
 pub(super) const END: &str = "end";
 
+/// Brings the line that sticky clients come by.
+pub(super) const STICKY_CLIENTS: &str = "sticky_clients";
+
 /// What the new process says when it serves.
 pub(super) const READY: &str = "ready";
 
@@ -48,6 +51,8 @@ pub(super) struct Legacy {
     pub(super) tickets: Vec<(String, Vec<TicketSecret>)>,
     /// What was set of servers by hand.
     pub(super) by_hand: Vec<ByHand>,
+    /// By which its sticky clients come.
+    pub(super) sticky_clients: Option<Line>,
 }
 
 impl Predecessor {
@@ -108,6 +113,9 @@ impl Predecessor {
                 }
                 ["server", pool, server, admission] => {
                     legacy.by_hand.extend(of_server(pool, server, admission))
+                }
+                [STICKY_CLIENTS] => {
+                    legacy.sticky_clients = came.into_iter().next().map(Line::of_socket);
                 }
                 // Of a later version.
                 _ => {}

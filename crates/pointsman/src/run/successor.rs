@@ -14,7 +14,9 @@ use pointsman_config::Plan;
 use pointsman_net::{Line, PARCEL_SOCKETS_MAX};
 use pointsman_relay::Switch;
 
-use super::legacy::{END, Keys, PREDECESSOR, READY, admin_text, server_text, socket_text, tickets_text};
+use super::legacy::{
+    END, Keys, PREDECESSOR, READY, STICKY_CLIENTS, admin_text, server_text, socket_text, tickets_text,
+};
 use super::notice::notice;
 
 /// How this process was started.
@@ -166,6 +168,11 @@ fn parcels(
     admin: Option<&Serving>,
 ) -> io::Result<VecDeque<(String, Vec<OwnedFd>)>> {
     let mut parcels = VecDeque::from([(keys.to_text(), Vec::new())]);
+    if switch.remembers_clients() {
+        let (line, theirs) = Line::pair()?;
+        switch.give_sticky_clients(line)?;
+        parcels.push_back((STICKY_CLIENTS.to_owned(), vec![theirs]));
+    }
     parcels.extend(switch.with_plan(tickets));
     for (label, sockets) in switch.listening_sockets() {
         for some in sockets.chunks(PARCEL_SOCKETS_MAX) {
