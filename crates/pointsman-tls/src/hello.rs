@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use crate::alert::fatal;
 use crate::reader::Reader;
 use crate::session_name::{SESSION_ID_BYTES_MAX, SESSION_TICKET, SUPPORTED_VERSIONS, ShownSession};
 
@@ -68,29 +69,6 @@ impl HelloFault {
             HelloFault::Malformed | HelloFault::TooLong => DECODE_ERROR,
         })
     }
-}
-
-/// Why a client is not served whose hello is sound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alert {
-    /// A rule refuses it.
-    AccessDenied,
-    /// Nothing is wrong with it: there is no server, or no memory.
-    InternalError,
-}
-
-impl Alert {
-    /// The alert as a record of its own, fatal (RFC 8446 section 6.2).
-    pub fn record(self) -> [u8; 7] {
-        fatal(match self {
-            Alert::AccessDenied => 49,
-            Alert::InternalError => 80,
-        })
-    }
-}
-
-fn fatal(what: u8) -> [u8; 7] {
-    [21, 3, 3, 0, 2, 2, what]
 }
 
 /// Reads the hello at the start of `received`; nothing while it is not whole.

@@ -14,6 +14,7 @@
 //! - No early data: a request is never read before the handshake is complete.
 
 mod acceptor;
+mod alert;
 mod certificate;
 mod client;
 mod connector;
@@ -37,13 +38,14 @@ mod tickets;
 mod verifier;
 
 pub use acceptor::Acceptor;
+pub use alert::Alert;
 pub use certificate::{CertificateFacts, CertificateWarning, Concern, Sent, ShownTo, check_pair, name_in};
 pub use client::{Client, ClientStream};
 pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
 pub use hello::{
-    Alert, ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
+    ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
     is_dns_name, shown_session, without_last_dot,
 };
 pub use identity::ClientIdentity;
