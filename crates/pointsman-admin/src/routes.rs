@@ -344,7 +344,7 @@ pub(crate) static ROUTES: &[Route] = &[
     },
     Route {
         query: &[SERVER_NAME],
-        refusals: &[NO_POOL],
+        refusals: &[NO_POOL, NO_CHANGES],
         ..change(
             "DELETE",
             "/api/v1/pools/{pool}/sticky-clients",
@@ -354,7 +354,7 @@ pub(crate) static ROUTES: &[Route] = &[
         )
     },
     Route {
-        refusals: &[(404, "There is no such pool, or no such client in it.")],
+        refusals: &[(404, "There is no such pool, or no such client in it."), NO_CHANGES],
         ..change(
             "DELETE",
             "/api/v1/pools/{pool}/sticky-clients/{client}",
@@ -363,11 +363,14 @@ pub(crate) static ROUTES: &[Route] = &[
             "Forgets one sticky client of a pool.",
         )
     },
-    change(
-        "DELETE",
-        "/api/v1/sticky-targets",
-        Call::ForgetStickyTargets,
-        &answers::FORGOTTEN,
-        "Forgets who stays with which target: of all listeners whose `sticky_scope` is `listener`.",
-    ),
+    Route {
+        refusals: &[NO_CHANGES],
+        ..change(
+            "DELETE",
+            "/api/v1/sticky-targets",
+            Call::ForgetStickyTargets,
+            &answers::FORGOTTEN,
+            "Forgets who stays with which target: of all listeners whose `sticky_scope` is `listener`.",
+        )
+    },
 ];

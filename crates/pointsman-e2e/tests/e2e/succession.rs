@@ -314,6 +314,9 @@ fn told_to_end_meanwhile(threads: usize) {
         ("POST", "/api/v1/reload", ""),
         ("PUT", &format!("{server}/state"), "{\"state\":\"disabled\"}"),
         ("PATCH", server, "{\"weight\":2}"),
+        ("DELETE", "/api/v1/pools/standard/sticky-clients", ""),
+        ("DELETE", "/api/v1/pools/standard/sticky-clients/0123456789abcdef", ""),
+        ("DELETE", "/api/v1/sticky-targets", ""),
     ] {
         let (answer, said) = switch.admin_ask(method, target, &format!("If-Match: \"{version}\"\r\n"), body);
         assert_eq!(answer.status(), 503, "{said}");

@@ -25,6 +25,7 @@ use pointsman_rules::{Lines, Severity};
 use pointsman_telemetry::{BufferBytes, Metrics, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
+use self::changes::upgrading;
 use super::aside::{Aside, Undone};
 use super::history::By;
 use super::notice::notice;
@@ -73,6 +74,12 @@ impl Pages for SwitchPages {
                 Call::Certificate => self.certificate(request.name()),
                 Call::ReplaceCertificate => self.replace_certificate(&request),
                 Call::StickyClients => self.sticky_clients(&request),
+                // What is remembered is on its way to another process: it would come back there.
+                Call::ForgetStickyClients | Call::ForgetStickyClient | Call::ForgetStickyTargets
+                    if self.reloads.is_held.get() =>
+                {
+                    upgrading()
+                }
                 Call::ForgetStickyClients => self.forget_sticky_clients(&request),
                 Call::ForgetStickyClient => self.forget_sticky_client(&request),
                 Call::ForgetStickyTargets => self.forget_sticky_targets(),
