@@ -5,7 +5,6 @@
 //! on the loopback of this machine and ends with the command.
 
 mod child;
-mod cpu;
 mod haproxy;
 mod idle;
 mod lineup;

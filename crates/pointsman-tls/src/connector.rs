@@ -13,7 +13,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
@@ -62,7 +62,16 @@ impl SystemAuthorities {
 impl Connectors {
     /// Reads and checks all files, and reports everything that is wrong with them.
     pub fn build(settings: &ClientTls, system: &SystemAuthorities) -> Result<Connectors, Vec<TlsError>> {
-        let provider = Arc::new(provider());
+        Connectors::offering(settings, system, Arc::new(provider()), versions(settings.min_version))
+    }
+
+    /// The same with what `provider` has, in these versions.
+    pub(crate) fn offering(
+        settings: &ClientTls,
+        system: &SystemAuthorities,
+        provider: Arc<CryptoProvider>,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<Connectors, Vec<TlsError>> {
         let trust = Trust::read(settings, system, &provider);
         let shown = settings.certificate.as_ref().map(|files| certificate::load(files, &provider));
         let (trust, shown) = match (trust, shown.transpose()) {
@@ -76,7 +85,7 @@ impl Connectors {
             facts.concerns.retain(|concern| *concern != Concern::NoName);
             facts
         });
-        let config = assemble(settings, provider, trust, shown)
+        let config = assemble(settings, (provider, versions), trust, shown)
             .map_err(|error| vec![TlsError::without_file(Problem::Refused { reason: error.to_string() })])?;
         Ok(Connectors { config, policy, certificate })
     }
@@ -235,12 +244,12 @@ fn array(digest: &digest::Digest) -> [u8; 32] {
 
 fn assemble(
     settings: &ClientTls,
-    provider: Arc<CryptoProvider>,
+    (provider, versions): (Arc<CryptoProvider>, &[&'static SupportedProtocolVersion]),
     trust: Trust,
     shown: Option<Loaded>,
 ) -> Result<ClientConfig, rustls::Error> {
     let config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions(settings.min_version))?
+        .with_protocol_versions(versions)?
         .dangerous()
         .with_custom_certificate_verifier(trust.verifier);
     let mut config = match shown {

@@ -1,9 +1,10 @@
-//! Certificates, peers, versions and tickets; the only crate that names rustls.
+//! Certificates, peers, versions and tickets; of the switch's way the only crate that names rustls.
 //!
 //! [`ServerTls`] is what an operator wrote. [`Acceptor::build`] reads the files once, at load, and says all
 //! that is wrong with them; after that nothing here touches a file. [`Acceptor::accept`] does the handshake
 //! over any stream, and [`TlsStream::facts`] says what came of it. The other side, to servers, is likewise
-//! [`ClientTls`], [`Connectors::build`] and [`Connector::connect`]; [`Client`] is the same for tools, blocking.
+//! [`ClientTls`], [`Connectors::build`] and [`Connector::connect`]; [`Client`] is the same for tools, blocking, and
+//! [`Offer`] makes what the load generator, which does its own input and output, hands to the library.
 //!
 //! Invariants:
 //! - A session resumes only under the client-certificate policy that made it: each acceptor has ticket keys
@@ -22,6 +23,7 @@ mod error;
 mod fault;
 mod hello;
 mod identity;
+mod offer;
 mod own_keys;
 mod pem;
 mod reader;
@@ -49,6 +51,7 @@ pub use hello::{
     is_dns_name, shown_session, without_last_dot,
 };
 pub use identity::ClientIdentity;
+pub use offer::{Offer, OneVersion, group_name};
 pub use own_keys::TicketSecret;
 pub use pem::split_pem;
 pub use server_fault::ServerHandshakeFault;
@@ -57,7 +60,7 @@ pub use session_id::SessionId;
 pub use session_name::{SessionName, ShownSession};
 pub use session_watch::SessionWatch;
 pub use settings::{CertificateFiles, ClientAuth, ClientTls, ServerTls, Terms, TlsVersion};
-pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX};
+pub use stream::{PeerFacts, TlsStream, UNSENT_BYTES_MAX, iana_name};
 
 #[cfg(test)]
 mod tests;

@@ -123,8 +123,8 @@ pub(crate) fn version_name(version: Option<ProtocolVersion>) -> &'static str {
     }
 }
 
-/// The library names the suites of 1.3 after their version; the registry does not.
-fn iana_name(suite: CipherSuite) -> &'static str {
+/// A suite's name in IANA's registry. The library names the suites of 1.3 after their version; the registry does not.
+pub fn iana_name(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",

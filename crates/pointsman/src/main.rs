@@ -2,6 +2,7 @@
 
 mod admin_client;
 mod ask;
+mod bench;
 mod check;
 mod demo;
 mod diff;
@@ -12,6 +13,7 @@ mod replay;
 mod run;
 mod test;
 mod top;
+mod units;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -40,6 +42,7 @@ pointsman, a secure content switch
     pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman reload [--dry-run]         the running switch reads its files again, or what that would change
     pointsman top [--once] [--json]      what the running switch does now: rates, times, rules, servers
+    pointsman bench load URL...          load on any web server, and whether the figures can be believed
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Some("diff") => diff::diff(rest),
         Some("reload") => reload::reload(rest),
         Some("top") => top::top(rest),
+        Some("bench") => bench::bench(rest),
         Some("demo") => demo::demo(rest),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("--version" | "-V") => {
@@ -74,8 +78,8 @@ fn main() -> ExitCode {
 }
 
 fn no_command(word: &str) -> String {
-    const COMMANDS: [&str; 11] =
-        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "top", "demo"];
+    const COMMANDS: [&str; 12] =
+        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "top", "bench", "demo"];
     const OTHER_NAMES: [(&str, &str); 10] = [
         ("format", "fmt"),
         ("validate", "check"),

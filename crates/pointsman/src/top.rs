@@ -4,7 +4,6 @@ mod figures;
 mod scrape;
 mod screen;
 mod terminal;
-mod units;
 mod view;
 
 use std::ffi::OsString;

@@ -5,8 +5,9 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pointsman_bench::{Time, ticks_per_second};
+
 use super::child::{Child, Place};
-use super::cpu::{self, Time};
 use super::lineup::{Lineup, Proxy};
 use super::load::{Load, Outcome};
 use super::report::{Round, Window};
@@ -30,7 +31,7 @@ pub(super) fn measure(
     let proxies = lineup.setups().into_iter().map(|setup| lineup.start(setup)).collect::<Result<Vec<_>>>()?;
     let spinners =
         (0..lineup.spinners()).map(|number| start_spinner(folder, number)).collect::<Result<Vec<_>>>()?;
-    let ticks_per_second = cpu::ticks_per_second()?;
+    let ticks_per_second = ticks_per_second();
     let mut rounds = Vec::new();
     for number in 0..options.rounds {
         for place in 0..proxies.len() {
@@ -39,12 +40,13 @@ pub(super) fn measure(
             let log = proxy.log.as_deref().map(Log::emptied).transpose()?;
             let ids = proxy.ids();
             let started = Instant::now();
-            let before = Time::of_trees(&ids)?;
+            let account = || Time::of_trees(&ids).because(|| "cannot look at the proxy's processes".into());
+            let before = account()?;
             let mut outcome = run(scenario, lineup, proxy, options.seconds)?;
             // The window of the account is a little longer than the load: what is over is idle.
             let window = started.elapsed();
             let missing = log.map(|log| log.missing(outcome.requests)).transpose()?.unwrap_or(0);
-            let spent = Time::of_trees(&ids)?.since(&before, ticks_per_second);
+            let spent = account()?.since(&before, ticks_per_second);
             outcome.errors += missing;
             let window = Window { length: window, threads: proxy.ports.len(), spinners: lineup.spinners() };
             let round = Round::of_load(proxy.name, &outcome, spent, window);

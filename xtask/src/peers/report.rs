@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use pointsman_bench::Spent;
 use serde_json::{Map, Value, json};
 
-use super::cpu::Spent;
 use super::load::Outcome;
 use super::scenario::{Beside, Comparison, Measure, Scenario};
 use super::statistics::Spread;

@@ -2,9 +2,9 @@
 
 use pointsman_rules::Colour;
 
-use super::units::{age, bytes_per_s, count, duration, rate};
 use super::view::{State, Traffic, View};
 use crate::check::terminal::{Style, cell};
+use crate::units::{age, bytes_per_s, count, duration, rate};
 
 /// How many letters a name may have before it is cut.
 const NAME_LETTERS_MAX: usize = 32;

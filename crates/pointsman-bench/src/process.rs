@@ -1,18 +1,15 @@
 //! What the kernel says processes and their descendants have spent, and how long they waited for a core.
 
 use std::collections::HashMap;
+use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
-use std::process::Command;
-
-use crate::failure::{Because, Failure, Result};
-use crate::project::written;
 
 /// CPU time up to a moment.
 ///
 /// Ticks of 10 ms tell user from system; the scheduler's own account tells the total in nanoseconds, and how
 /// long a thread that could run had to wait for the core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Time {
+pub struct Time {
     user_ticks: u64,
     system_ticks: u64,
     threads: HashMap<u32, Scheduled>,
@@ -20,11 +17,13 @@ pub(super) struct Time {
 
 /// CPU time between two moments, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spent {
-    pub(super) user: f64,
-    pub(super) system: f64,
+pub struct Spent {
+    /// In programs.
+    pub user: f64,
+    /// In the kernel for them.
+    pub system: f64,
     /// Able to run, without a core: together with the other two, the time in which there was work at hand.
-    pub(super) waited: f64,
+    pub waited: f64,
 }
 
 /// The scheduler's account of a thread, in nanoseconds.
@@ -36,16 +35,16 @@ struct Scheduled {
 
 impl Time {
     /// The sum over these processes, all their threads and their living descendants.
-    pub(super) fn of_trees(roots: &[u32]) -> Result<Self> {
+    pub fn of_trees(roots: &[u32]) -> Result<Self> {
         let mut processes = HashMap::new();
-        for entry in std::fs::read_dir("/proc").because(|| "cannot read `/proc`".into())?.flatten() {
+        for entry in std::fs::read_dir("/proc")?.flatten() {
             let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
             // A process may end between the listing and the look.
             let Ok(text) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
             processes.insert(id, Stat::read(&text)?);
         }
         if !roots.iter().all(|root| processes.contains_key(root)) {
-            return Err(Failure::new("the proxy ended during the benchmark"));
+            return Err(Error::new(ErrorKind::NotFound, "a process that is to be looked at has ended"));
         }
         let belongs = |mut id: u32| {
             while !roots.contains(&id) {
@@ -65,11 +64,8 @@ impl Time {
         Ok(time)
     }
 
-    pub(super) fn since(&self, earlier: &Self, ticks_per_second: u64) -> Spent {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a benchmark's nanoseconds and ticks are far below 2^52"
-        )]
+    /// What was spent between two looks.
+    pub fn since(&self, earlier: &Self, ticks_per_second: u64) -> Spent {
         let seconds = |count: u64, per_second: u64| count as f64 / per_second as f64;
         let ticks = |now: u64, then: u64| seconds(now.saturating_sub(then), ticks_per_second);
         let (user, system) =
@@ -81,14 +77,18 @@ impl Time {
             seconds(total(self).saturating_sub(total(earlier)), 1_000_000_000)
         });
         let by_ticks = user + system;
-        let scale = if is_whole && ran > 0.0 && by_ticks > 0.0 { ran / by_ticks } else { 1.0 };
-        Spent { user: user * scale, system: system * scale, waited }
+        match is_whole && ran > 0.0 {
+            // Less than a tick: nobody knows where it was spent.
+            true if by_ticks == 0.0 => Spent { user: ran, system: 0.0, waited },
+            true => Spent { user: user * ran / by_ticks, system: system * ran / by_ticks, waited },
+            false => Spent { user, system, waited },
+        }
     }
 }
 
-pub(super) fn ticks_per_second() -> Result<u64> {
-    let text = written(Command::new("getconf").arg("CLK_TCK"))?;
-    text.trim().parse().because(|| "cannot read the length of a clock tick".into())
+/// Ticks of the kernel's accounts of user and system time in a second.
+pub fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second()
 }
 
 /// What the scheduler says of each thread in a `task` folder; nothing where it keeps no account.
@@ -125,7 +125,10 @@ impl Stat {
             (Some(parent), Some(user_ticks), Some(system_ticks)) => {
                 Ok(Self { parent: u32::try_from(parent).unwrap_or(0), user_ticks, system_ticks })
             }
-            _ => Err(Failure::new(format!("cannot read the process status `{}`", text.trim_end()))),
+            _ => {
+                let message = format!("cannot read the process status `{}`", text.trim_end());
+                Err(Error::new(ErrorKind::InvalidData, message))
+            }
         }
     }
 }
@@ -163,6 +166,12 @@ mod tests {
         let before = time(10, 10, &[(1, 200_000_000, 0), (2, 700_000_000, 0)]);
         let after = time(20, 40, &[(1, 900_000_000, 0)]);
         assert!(is(after.since(&before, 100), 0.1, 0.3, 0.0));
+        assert!(is(
+            time(10, 10, &[(1, 5_000_000, 0)]).since(&time(10, 10, &[(1, 0, 0)]), 100),
+            0.005,
+            0.0,
+            0.0
+        ));
         assert!(is(time(20, 40, &[(1, 0, 0)]).since(&time(10, 10, &[(1, 0, 0)]), 100), 0.1, 0.3, 0.0));
     }
 

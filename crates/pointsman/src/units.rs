@@ -1,7 +1,7 @@
 //! Figures for people: as many digits as tell something, and a unit.
 
 /// How often a second.
-pub(super) fn rate(per_s: f64) -> String {
+pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
         0.0 => "0".to_owned(),
         rate if rate < 0.05 => "<0.1".to_owned(),
@@ -11,7 +11,7 @@ pub(super) fn rate(per_s: f64) -> String {
 }
 
 /// How many.
-pub(super) fn count(count: f64) -> String {
+pub(crate) fn count(count: f64) -> String {
     let steps = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e5, "k")];
     match steps.into_iter().find(|(least, _)| count >= *least) {
         // From 100 000 on, so that five digits are said in full.
@@ -22,7 +22,7 @@ pub(super) fn count(count: f64) -> String {
 }
 
 /// How many bytes a second.
-pub(super) fn bytes_per_s(bytes: f64) -> String {
+pub(crate) fn bytes_per_s(bytes: f64) -> String {
     let steps = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match steps.into_iter().find(|(least, _)| bytes >= *least) {
         Some((least, unit)) => format!("{:.1} {unit}/s", bytes / least),
@@ -31,7 +31,7 @@ pub(super) fn bytes_per_s(bytes: f64) -> String {
 }
 
 /// How long a request took.
-pub(super) fn duration(seconds: Option<f64>) -> String {
+pub(crate) fn duration(seconds: Option<f64>) -> String {
     match seconds {
         None => "-".to_owned(),
         Some(seconds) if seconds < 0.001 => format!("{:.0} us", seconds * 1e6),
@@ -42,7 +42,7 @@ pub(super) fn duration(seconds: Option<f64>) -> String {
 }
 
 /// How long the switch has run.
-pub(super) fn age(seconds: f64) -> String {
+pub(crate) fn age(seconds: f64) -> String {
     match seconds {
         s if s < 60.0 => format!("{s:.0} s"),
         s if s < 3600.0 => format!("{:.0} min", (s / 60.0).floor()),

@@ -1,0 +1,144 @@
+//! Follows answers of HTTP/1 to their ends.
+
+use pointsman_http::{AnswerTo, BodyReader, HeadLimits, ResponseHead};
+
+/// Heads of answers may be larger than those of requests usually are: whatever is measured is to be measured.
+const LIMITS: HeadLimits =
+    HeadLimits { head_bytes_max: 256 * 1024, headers_max: pointsman_http::HEADERS_MAX, target_bytes_max: 0 };
+
+/// The answers of one connection. It is used again for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    head: ResponseHead,
+    body: Option<BodyReader>,
+    /// A head that is not whole.
+    rest: Vec<u8>,
+}
+
+/// An answer that has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    /// Whether another request may follow it.
+    pub(crate) keeps_alive: bool,
+}
+
+/// It is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+impl Follow {
+    /// Ready for another connection.
+    pub(crate) fn reset(&mut self) {
+        self.body = None;
+        self.rest.clear();
+    }
+
+    /// Takes bytes up to the end of the answer, and says how many those are.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        to: AnswerTo,
+    ) -> Result<(usize, Option<Answered>), Malformed> {
+        let mut used = 0;
+        if self.body.is_none() {
+            loop {
+                let Some(head_bytes) = self.read_head(&bytes[used..], to)? else {
+                    return Ok((bytes.len(), None));
+                };
+                used += head_bytes;
+                if !self.head.is_interim() {
+                    break;
+                }
+            }
+        }
+        let mut body = match self.body.take() {
+            Some(body) => body,
+            None => BodyReader::of_answer(self.head.framing()),
+        };
+        if !body.is_done() {
+            used += body.feed(&bytes[used..]).map_err(|_| Malformed)?.used;
+        }
+        if body.is_done() {
+            let answered = Answered { status: self.head.status(), keeps_alive: self.head.keeps_alive() };
+            return Ok((used, Some(answered)));
+        }
+        self.body = Some(body);
+        Ok((used, None))
+    }
+
+    /// The end of the connection has come: an answer, if it has no other end.
+    pub(crate) fn end(&mut self) -> Option<Answered> {
+        let body = self.body.take()?;
+        let status = self.head.status();
+        body.ends_at_close().then_some(Answered { status, keeps_alive: false })
+    }
+
+    /// Reads a head that is whole, and says how many of these bytes are its own.
+    fn read_head(&mut self, bytes: &[u8], to: AnswerTo) -> Result<Option<usize>, Malformed> {
+        if self.rest.is_empty() {
+            if self.head.parse(bytes, to, &LIMITS).map_err(|_| Malformed)? {
+                return Ok(Some(self.head.head_bytes()));
+            }
+            self.rest.extend_from_slice(bytes);
+            return Ok(None);
+        }
+        let before = self.rest.len();
+        self.rest.extend_from_slice(bytes);
+        if !self.head.parse(&self.rest, to, &LIMITS).map_err(|_| Malformed)? {
+            return Ok(None);
+        }
+        self.rest.clear();
+        Ok(Some(self.head.head_bytes() - before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All answers in `text`, fed in pieces of every size.
+    fn check(text: &str, to: AnswerTo, ends: bool, expected: &[(u16, bool)]) {
+        for size in 1..=text.len() {
+            let mut follow = Follow::default();
+            let mut answers = Vec::new();
+            for piece in text.as_bytes().chunks(size) {
+                let mut rest = piece;
+                while !rest.is_empty() {
+                    let (used, answered) = follow.feed(rest, to).expect("an answer");
+                    rest = &rest[used..];
+                    answers.extend(answered);
+                }
+            }
+            if ends {
+                answers.extend(follow.end());
+            }
+            let answers: Vec<_> = answers.iter().map(|a| (a.status, a.keeps_alive)).collect();
+            assert_eq!(answers, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn answers_are_followed_to_their_ends() {
+        let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        let none = "HTTP/1.1 204 No Content\r\n\r\n";
+        let chunked = "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+        let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+        let all = [length, none, interim, chunked, length, last].concat();
+        let expected = [(200, true), (204, true), (404, true), (200, true), (200, false)];
+        check(&all, AnswerTo::Other, false, &expected);
+        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", AnswerTo::Head, false, &[(200, true)]);
+        check("HTTP/1.0 200 OK\r\n\r\nall", AnswerTo::Other, true, &[(200, false)]);
+        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", AnswerTo::Other, true, &[]);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for bad in
+            ["SSH-2.0-x\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"]
+        {
+            assert_eq!(Follow::default().feed(bad.as_bytes(), AnswerTo::Other), Err(Malformed), "{bad}");
+        }
+    }
+}

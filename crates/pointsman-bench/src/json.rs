@@ -1,0 +1,209 @@
+//! An outcome as JSON: everything that a report, a comparison or another program may want to know of it.
+
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value, json};
+
+use crate::negotiated::Kind;
+use crate::outcome::Outcome;
+use crate::plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Think};
+use crate::record::{ErrorKind, Record};
+
+impl Outcome {
+    /// All of it. Times are in nanoseconds; histograms are lists of a time and how many requests took no longer than
+    /// it, and longer than the one before.
+    pub fn json(&self) -> Value {
+        let record = &self.record;
+        let negotiated: Vec<Value> = self
+            .negotiated
+            .iter()
+            .map(|(agreed, count)| {
+                json!({
+                    "kind": agreed.kind.name(), "offered_session": agreed.offered_session,
+                    "version": agreed.version, "suite": agreed.suite, "group": agreed.group,
+                    "protocol": agreed.protocol, "count": count,
+                })
+            })
+            .collect();
+        let voids: Vec<Value> =
+            self.voids.iter().map(|void| json!({"code": void.code, "sentence": void.sentence})).collect();
+        json!({
+            "version": 1,
+            "kind": "load",
+            "began_unix_s": self.began_unix_s,
+            "seconds": self.seconds,
+            "settings": settings(&self.plan),
+            "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "machine": machine(self),
+            "requests": requests(self),
+            "connections": {
+                "opened": record.opened,
+                "closed_idle": record.closed_idle,
+                "handshakes": self.record.handshakes.iter().sum::<u64>(),
+                "handshakes_per_second": self.handshake_rate(),
+                "by_kind": named(Kind::ALL.map(Kind::name), &record.handshakes),
+                "negotiated": negotiated,
+            },
+            "times_ns": times(record),
+            "batches": batches(record),
+            "generator": generator(self),
+            "server": server(self),
+            "voids": voids,
+        })
+    }
+}
+
+fn requests(outcome: &Outcome) -> Value {
+    let record = &outcome.record;
+    let statuses: Map<String, Value> = record
+        .statuses
+        .iter()
+        .enumerate()
+        .filter(|(_, count)| **count > 0)
+        .map(|(status, count)| (status.to_string(), json!(count)))
+        .collect();
+    json!({
+        "due": record.due, "begun": record.begun, "answered": record.answered,
+        "answered_in_time": record.completed_in_time(), "held_back": record.held_back,
+        "unsent": record.unsent, "failed": record.failed(),
+        "errors": named(ErrorKind::ALL.map(ErrorKind::name), &record.errors),
+        "tls_fault": record.tls_fault, "statuses": statuses,
+        "demanded_per_second": outcome.demanded(), "per_second": outcome.rate(),
+        "bytes_received": record.bytes_in_time(), "bytes_sent": record.bytes_sent,
+        "bytes_received_per_second": record.bytes_in_time() as f64 / outcome.seconds,
+    })
+}
+
+fn times(record: &Record) -> Value {
+    json!({
+        "response": histogram(&record.response),
+        "service": histogram(&record.service),
+        "first_byte": histogram(&record.first_byte),
+        "connect": histogram(&record.connect),
+        "handshake": histogram(&record.handshake),
+        "lag": histogram(&record.lag),
+    })
+}
+
+fn histogram(times: &Histogram<u64>) -> Value {
+    let at = |quantile| times.value_at_quantile(quantile);
+    let buckets: Vec<[u64; 2]> =
+        times.iter_recorded().map(|step| [step.value_iterated_to(), step.count_at_value()]).collect();
+    json!({
+        "count": times.len(), "mean": times.mean(), "min": times.min(), "max": times.max(),
+        "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
+        "buckets": buckets,
+    })
+}
+
+/// Columns rather than rows: there are many.
+fn batches(record: &Record) -> Value {
+    let column = |of: fn(&crate::Batch) -> u64| record.batches.iter().map(of).collect::<Vec<_>>();
+    json!({
+        "seconds": crate::record::BATCH_NS as f64 / 1e9,
+        "answered": column(|batch| batch.completed),
+        "failed": column(|batch| batch.failed),
+        "bytes": column(|batch| batch.bytes),
+        "response_ns_sum": column(|batch| batch.response_ns),
+    })
+}
+
+fn machine(outcome: &Outcome) -> Value {
+    let machine = &outcome.machine;
+    let versions: Map<String, Value> =
+        machine.versions.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
+    json!({
+        "cpu": machine.cpu, "cores": machine.cores, "kernel": machine.kernel,
+        "governor": machine.governor, "host": machine.host, "versions": versions,
+    })
+}
+
+fn generator(outcome: &Outcome) -> Value {
+    let generator = &outcome.generator;
+    let threads: Vec<Value> = generator
+        .threads
+        .iter()
+        .map(|thread| {
+            json!({
+                "cpu": thread.cpu, "waited": thread.waited,
+                "involuntary_switches": thread.involuntary_switches,
+            })
+        })
+        .collect();
+    json!({
+        "threads": threads, "stolen": generator.stolen, "segments_resent": generator.segments_resent,
+        "descriptors_max": generator.descriptors_max, "ports": generator.ports,
+        "little": {
+            "under_way": generator.little.under_way,
+            "rate_times_time": generator.little.rate_times_time, "gap": generator.little.gap(),
+        },
+    })
+}
+
+fn server(outcome: &Outcome) -> Value {
+    let Some(server) = &outcome.server else { return Value::Null };
+    json!({
+        "user_seconds": server.spent.user, "system_seconds": server.spent.system,
+        "waited_seconds": server.spent.waited, "us_per_request": server.us_per_request,
+        "us_per_handshake": server.us_per_handshake,
+    })
+}
+
+fn named<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
+    let pairs = names.into_iter().zip(counts);
+    Value::Object(pairs.map(|(name, count)| (name.to_owned(), json!(count))).collect())
+}
+
+fn settings(plan: &Plan) -> Value {
+    let load = match plan.load {
+        Load::Open { rate, arrivals } => {
+            let arrivals = match arrivals {
+                Arrivals::Poisson => "poisson",
+                Arrivals::Uniform => "uniform",
+            };
+            json!({"loop": "open", "rate": rate, "arrivals": arrivals})
+        }
+        Load::Closed { clients } => json!({"loop": "closed", "clients": clients}),
+    };
+    let think = match plan.think {
+        Think::None => Value::Null,
+        Think::Constant(time) => json!({"constant_s": time.as_secs_f64()}),
+        Think::Exponential(mean) => json!({"exponential_s": mean.as_secs_f64()}),
+    };
+    let handshakes = match plan.handshakes {
+        Handshakes::Keep => json!("keep"),
+        Handshakes::Full => json!("full"),
+        Handshakes::Resumed(share) => json!({"resumed": share}),
+    };
+    let close = match plan.close {
+        Close::Fin => "fin",
+        Close::Reset => "reset",
+    };
+    json!({
+        "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
+        "load": load, "think": think,
+        "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
+        "threads": plan.threads, "protocol": plan.protocol.alpn(), "handshakes": handshakes,
+        "requests_per_connection": plan.requests_per_connection,
+        "connections_max": plan.connections_max,
+        "tls": {
+            "version": plan.offer.version.map(|version| version.name()),
+            "suites": plan.offer.suites, "groups": plan.offer.groups, "verify": plan.verify,
+            "server_name": plan.server_name, "client_certificate": plan.certificate.is_some(),
+        },
+        "close": close, "sources": plan.sources.count(), "timeout_s": plan.timeout.as_secs_f64(),
+        "server_process": plan.server_process, "seed": plan.seed,
+    })
+}
+
+fn target(target: &crate::Target) -> Value {
+    let (body, bytes) = match &target.body {
+        Body::None => ("none", 0),
+        Body::Bytes(bytes) => ("bytes", bytes.len()),
+        Body::Template(text) => ("template", text.len()),
+    };
+    let headers: Vec<Value> = target.headers.iter().map(|(name, value)| json!([name, value])).collect();
+    json!({
+        "url": target.url.to_string(), "weight": target.weight, "method": target.method,
+        "headers": headers, "body": body, "body_bytes": bytes,
+    })
+}

@@ -1,0 +1,48 @@
+//! Load on a server, and an account of whether its figures can be believed.
+//!
+//! [`run`] carries out a [`Plan`] and says what came of it in an [`Outcome`]: an open loop, whose requests are due at
+//! times that do not depend on the answers, or a closed one of so many clients. Each request has two clocks: from when
+//! it was due, and from when it was sent. What was not sent is counted; handshakes are of the kind that was asked for,
+//! or the run is void.
+//!
+//! Invariants:
+//! - A thread of the generator shares nothing with another while it runs but its own counters for the progress line.
+//! - A request on an open connection takes no memory from the heap.
+//! - Nothing here decides whether a run is good: that is for the reader of its [`Outcome`].
+
+mod arrivals;
+mod clock;
+mod connection;
+mod fault;
+mod follow;
+mod json;
+mod machine;
+mod negotiated;
+mod null;
+mod outcome;
+mod plan;
+mod poller;
+mod probe;
+mod process;
+mod record;
+mod request;
+mod run;
+mod self_watch;
+mod sessions;
+mod source;
+mod transport;
+mod url;
+mod worker;
+
+pub use fault::Fault;
+pub use machine::Machine;
+pub use negotiated::{Kind, Negotiated};
+pub use null::{Manner, NullServer, NullTls};
+pub use outcome::{Generator, Little, Outcome, ServerUse, ThreadUse, Void};
+pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target, Think};
+pub use pointsman_tls::Offer;
+pub use process::{Spent, Time, ticks_per_second};
+pub use record::{Batch, ErrorKind, Record};
+pub use run::{Progress, run};
+pub use source::Sources;
+pub use url::{Scheme, Url};

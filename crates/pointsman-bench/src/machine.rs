@@ -1,0 +1,57 @@
+//! What a run was made on and with.
+
+use std::fs;
+
+/// The machine and the software of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The processor's model.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// Name and version of the kernel.
+    pub kernel: String,
+    /// The governor of the first core's frequency, where the kernel has one.
+    pub governor: Option<String>,
+    /// The host's name.
+    pub host: String,
+    /// Programs and libraries with their versions.
+    pub versions: Vec<(&'static str, &'static str)>,
+}
+
+/// What TLS is done with; a test holds them to the lock file.
+const LIBRARIES: [(&str, &str); 2] = [("rustls", "0.23.46"), ("aws-lc-rs", "1.19.0")];
+
+impl Machine {
+    /// This one.
+    pub fn look() -> Machine {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let uname = rustix::system::uname();
+        let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+        let own = [("pointsman", env!("CARGO_PKG_VERSION"))];
+        Machine {
+            cpu: model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),
+            governor: governor.ok().map(|text| text.trim().to_owned()),
+            host: uname.nodename().to_string_lossy().into_owned(),
+            versions: own.into_iter().chain(LIBRARIES).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_versions_are_those_of_the_lock_file() {
+        let lock = include_str!("../../../Cargo.lock");
+        for (name, version) in LIBRARIES {
+            let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+            assert!(lock.contains(&entry), "{name} is not {version} any more");
+        }
+        assert!(Machine::look().kernel.starts_with("Linux "));
+    }
+}

@@ -1,0 +1,102 @@
+//! What handshakes agreed on, counted: whether it is what was asked for.
+
+use pointsman_tls::iana_name;
+use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
+
+/// What kind of handshake it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Full, in one round trip (TLS 1.3) or two (1.2).
+    Full,
+    /// Full, and the server asked for another group: one round trip more.
+    Retried,
+    /// An earlier session went on.
+    Resumed,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Full, Kind::Retried, Kind::Resumed];
+
+    /// A word for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Full => "full",
+            Kind::Retried => "full, retried",
+            Kind::Resumed => "resumed",
+        }
+    }
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Negotiated {
+    /// Full or resumed.
+    pub kind: Kind,
+    /// Whether we had a session that could have been resumed, and offered it.
+    pub offered_session: bool,
+    /// `1.3` or `1.2`.
+    pub version: &'static str,
+    /// The suite's name in IANA's registry.
+    pub suite: &'static str,
+    /// The group's name there; none where a session was resumed without one.
+    pub group: &'static str,
+    /// The protocol that ALPN chose; none where the server did not choose.
+    pub protocol: &'static str,
+}
+
+impl Negotiated {
+    /// Of a connection whose handshake is complete.
+    pub(crate) fn of(connection: &ClientConnection, offered_session: bool) -> Negotiated {
+        Negotiated {
+            kind: match connection.handshake_kind() {
+                Some(HandshakeKind::Resumed) => Kind::Resumed,
+                Some(HandshakeKind::FullWithHelloRetryRequest) => Kind::Retried,
+                _ => Kind::Full,
+            },
+            offered_session,
+            version: match connection.protocol_version() {
+                Some(ProtocolVersion::TLSv1_2) => "1.2",
+                _ => "1.3",
+            },
+            suite: connection.negotiated_cipher_suite().map_or("", |suite| iana_name(suite.suite())),
+            group: connection
+                .negotiated_key_exchange_group()
+                .and_then(|group| group.name().as_str())
+                .unwrap_or(""),
+            protocol: match connection.alpn_protocol() {
+                None => "",
+                Some(b"http/1.1") => "http/1.1",
+                Some(b"h2") => "h2",
+                Some(_) => "another",
+            },
+        }
+    }
+}
+
+/// How often each thing was agreed on. There are few different ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Agreements(Vec<(Negotiated, u64)>);
+
+impl Agreements {
+    pub(crate) fn count(&mut self, negotiated: Negotiated) {
+        self.add(negotiated, 1);
+    }
+
+    fn add(&mut self, negotiated: Negotiated, count: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == negotiated) {
+            Some((_, known)) => *known += count,
+            None => self.0.push((negotiated, count)),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Agreements) {
+        other.0.into_iter().for_each(|(negotiated, count)| self.add(negotiated, count));
+    }
+
+    /// The most frequent first.
+    pub(crate) fn into_sorted(mut self) -> Vec<(Negotiated, u64)> {
+        self.0.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        self.0
+    }
+}

@@ -1,0 +1,402 @@
+//! A server that does nothing but answer: the ceiling of a generator, and servers of known behaviour for tests.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::{ServerConfig, ServerConnection};
+use slab::Slab;
+
+use crate::Fault;
+use crate::clock::{SECOND_NS, now_ns};
+use crate::poller::{Poller, Ready};
+
+/// How soon it notices that it is to end.
+const LOOK_NS: u64 = SECOND_NS / 20;
+/// A request's head may be so long, and its body is read past.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// The listener's number among the sockets.
+const LISTENER: u64 = u64::MAX - 1;
+
+/// How a null server behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Manner {
+    /// Bytes of each answer's body.
+    pub body_bytes: usize,
+    /// At most so many answers a second, one after the other at even distances; `None`: as many as it can.
+    pub capacity: Option<f64>,
+    /// Once behind so many requests it does nothing at all for so long.
+    pub stall: Option<(u64, Duration)>,
+    /// It ends each connection behind its answer.
+    pub closes: bool,
+    /// It speaks TLS.
+    pub tls: Option<NullTls>,
+}
+
+/// TLS of a null server.
+#[derive(Clone, Debug)]
+pub struct NullTls {
+    /// The certificate's chain, as PEM.
+    pub certificate: String,
+    /// Its key, as PEM.
+    pub key: String,
+    /// Whether it hands out sessions that can be resumed.
+    pub resumes: bool,
+}
+
+/// A server on a port of its own. It ends when it is dropped.
+#[derive(Debug)]
+pub struct NullServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    ends: AtomicBool,
+    answered: AtomicU64,
+}
+
+impl NullServer {
+    /// Listens on `address` (port 0: any that is free) and answers on one thread.
+    ///
+    /// # Errors
+    /// When the address is taken, or certificate and key are of no use.
+    pub fn start(address: SocketAddr, manner: &Manner) -> Result<NullServer, Fault> {
+        let cannot = |error: io::Error| Fault::io("cannot start a null server", &error);
+        let listener = TcpListener::bind(address).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let shared = Arc::new(Shared::default());
+        let tls = manner.tls.as_ref().map(NullTls::config).transpose()?;
+        let server = Server {
+            poller: Poller::new().map_err(cannot)?,
+            listener,
+            tls,
+            answer: answer(manner),
+            gap_ns: manner.capacity.map_or(0, |rate| (SECOND_NS as f64 / rate) as u64),
+            free_ns: 0,
+            manner: manner.clone(),
+            connections: Slab::new(),
+            due: VecDeque::new(),
+            shared: shared.clone(),
+        };
+        let thread = std::thread::Builder::new().name("null".to_owned()).spawn(move || server.run());
+        Ok(NullServer { address, shared, thread: Some(thread.map_err(cannot)?) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many requests it has answered.
+    pub fn answered(&self) -> u64 {
+        self.shared.answered.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it ends, which it does only when it is dropped, or broken.
+    pub fn wait(mut self) {
+        if let Some(thread) = self.thread.take() {
+            let (Ok(()) | Err(_)) = thread.join();
+        }
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let (Ok(()) | Err(_)) = thread.join();
+        }
+    }
+}
+
+impl NullTls {
+    fn config(&self) -> Result<Arc<ServerConfig>, Fault> {
+        let wrong = |words: String| Fault::new(format!("cannot speak TLS with this certificate: {words}"));
+        let chain =
+            CertificateDer::pem_slice_iter(self.certificate.as_bytes()).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|error| wrong(error.to_string()))?;
+        let key =
+            PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        let config =
+            ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+                .with_protocol_versions(rustls::DEFAULT_VERSIONS)
+                .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
+        let mut config = config.map_err(|error| wrong(error.to_string()))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        if self.resumes {
+            config.ticketer =
+                rustls::crypto::aws_lc_rs::Ticketer::new().map_err(|error| wrong(error.to_string()))?;
+        } else {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Ok(Arc::new(config))
+    }
+}
+
+fn answer(manner: &Manner) -> Vec<u8> {
+    let end = if manner.closes { "Connection: close\r\n" } else { "" };
+    let mut answer =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{end}\r\n", manner.body_bytes).into_bytes();
+    answer.resize(answer.len() + manner.body_bytes, b'x');
+    answer
+}
+
+struct Server {
+    poller: Poller,
+    listener: TcpListener,
+    manner: Manner,
+    tls: Option<Arc<ServerConfig>>,
+    answer: Vec<u8>,
+    /// Between two answers, and when the next may be given.
+    gap_ns: u64,
+    free_ns: u64,
+    connections: Slab<Peer>,
+    /// Whom an answer is owed, by when. Whoever has its place by then is not confused with who had it: a place is
+    /// given away again only when nothing is owed there.
+    due: VecDeque<(u64, usize)>,
+    shared: Arc<Shared>,
+}
+
+/// One connection.
+struct Peer {
+    socket: TcpStream,
+    tls: Option<Box<ServerConnection>>,
+    /// A head that is not whole yet.
+    rest: Vec<u8>,
+    /// What is left of a request's body.
+    body: u64,
+    /// What the socket has not taken.
+    unsent: Vec<u8>,
+    /// Answers that it waits for.
+    owed: usize,
+    is_gone: bool,
+}
+
+impl Server {
+    fn run(mut self) {
+        let mut ready: Vec<Ready> = Vec::new();
+        let mut scratch = vec![0; 64 * 1024];
+        if self.poller.watch_listener(&self.listener, LISTENER).is_err() {
+            return;
+        }
+        while !self.shared.ends.load(Ordering::Relaxed) {
+            let now = now_ns();
+            while self.due.front().is_some_and(|(due_ns, _)| *due_ns <= now) {
+                if let Some((_, number)) = self.due.pop_front() {
+                    self.give(number);
+                }
+            }
+            let next_ns = self.due.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
+            if self.poller.wait(now, next_ns.min(now + LOOK_NS), &mut ready).is_err() {
+                return;
+            }
+            for ready in ready.drain(..) {
+                match ready.number {
+                    LISTENER => self.accept(),
+                    number => self.serve(number as usize, ready, &mut scratch),
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Ok((socket, _)) = self.listener.accept() {
+            let tls = self.tls.clone().map(ServerConnection::new);
+            let Ok(tls) = tls.transpose() else { continue };
+            let entry = self.connections.vacant_entry();
+            let set = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
+            if set.and_then(|()| self.poller.watch(&socket, entry.key() as u64)).is_ok() {
+                entry.insert(Peer {
+                    socket,
+                    tls: tls.map(Box::new),
+                    rest: Vec::new(),
+                    body: 0,
+                    unsent: Vec::new(),
+                    owed: 0,
+                    is_gone: false,
+                });
+            }
+        }
+    }
+
+    fn serve(&mut self, number: usize, ready: Ready, scratch: &mut [u8]) {
+        let Some(peer) = self.connections.get_mut(number) else { return };
+        let outcome = peer.serve(ready, scratch);
+        let requests = *outcome.as_ref().unwrap_or(&0);
+        for _ in 0..requests {
+            self.owe(number);
+        }
+        if outcome.is_err() {
+            self.let_go(number);
+        }
+    }
+
+    fn owe(&mut self, number: usize) {
+        let begun = self.shared.answered.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some((after, lasts)) = self.manner.stall
+            && begun == after
+        {
+            std::thread::sleep(lasts);
+        }
+        self.connections[number].owed += 1;
+        if self.gap_ns == 0 {
+            self.give(number);
+            return;
+        }
+        self.free_ns = self.free_ns.max(now_ns()) + self.gap_ns;
+        self.due.push_back((self.free_ns, number));
+    }
+
+    fn give(&mut self, number: usize) {
+        let Some(peer) = self.connections.get_mut(number) else { return };
+        peer.owed -= 1;
+        let goes = !peer.is_gone && peer.send(&self.answer).is_ok();
+        if !goes || self.manner.closes {
+            self.let_go(number);
+        }
+    }
+
+    /// The connection is of no use any more. Its place is kept while answers are owed there.
+    fn let_go(&mut self, number: usize) {
+        let Some(peer) = self.connections.get_mut(number) else { return };
+        peer.is_gone = true;
+        if peer.owed == 0 {
+            if let Some(tls) = &mut peer.tls {
+                tls.send_close_notify();
+                let (Ok(_) | Err(_)) = tls.write_tls(&mut peer.socket);
+            }
+            self.connections.remove(number);
+        }
+    }
+}
+
+impl Peer {
+    /// How many requests came. An error: the connection is at its end.
+    fn serve(&mut self, ready: Ready, scratch: &mut [u8]) -> io::Result<usize> {
+        if ready.writable {
+            self.flush()?;
+        }
+        let requests = if ready.readable { self.read(ready.ended, scratch)? } else { 0 };
+        self.flush()?;
+        Ok(requests)
+    }
+
+    fn read(&mut self, ended: bool, scratch: &mut [u8]) -> io::Result<usize> {
+        let mut requests = 0;
+        loop {
+            match self.socket.read(scratch) {
+                // Whoever has asked and says no more may still want its answers.
+                Ok(0) if requests + self.owed > 0 => return Ok(requests),
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    requests += self.take(&scratch[..count])?;
+                    if count < scratch.len() && !ended {
+                        return Ok(requests);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(requests),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
+        let Some(mut tls) = self.tls.take() else { return self.count(bytes) };
+        let mut requests = 0;
+        while !bytes.is_empty() {
+            tls.read_tls(&mut bytes)?;
+            let mut left = tls.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
+            while left > 0 {
+                let mut reader = tls.reader();
+                let plain = reader.fill_buf()?;
+                let count = plain.len();
+                requests += self.count(plain)?;
+                tls.reader().consume(count);
+                left -= count;
+            }
+        }
+        self.tls = Some(tls);
+        Ok(requests)
+    }
+
+    /// Requests that end in these bytes.
+    fn count(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let joined;
+        let mut bytes = if self.rest.is_empty() {
+            bytes
+        } else {
+            self.rest.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.rest);
+            &joined
+        };
+        let mut requests = 0;
+        loop {
+            let skipped = self.body.min(bytes.len() as u64);
+            bytes = &bytes[skipped as usize..];
+            self.body -= skipped;
+            if self.body > 0 {
+                return Ok(requests);
+            }
+            let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { break };
+            self.body = content_length(&bytes[..end]);
+            bytes = &bytes[end + 4..];
+            requests += 1;
+        }
+        if bytes.len() > HEAD_BYTES_MAX {
+            return Err(io::Error::other("a head without an end"));
+        }
+        self.rest.extend_from_slice(bytes);
+        Ok(requests)
+    }
+
+    fn send(&mut self, answer: &[u8]) -> io::Result<()> {
+        match &mut self.tls {
+            Some(tls) => {
+                tls.set_buffer_limit(None);
+                tls.writer().write_all(answer)?;
+            }
+            None => self.unsent.extend_from_slice(answer),
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        loop {
+            let written = match &mut self.tls {
+                Some(tls) if tls.wants_write() => tls.write_tls(&mut self.socket),
+                None if !self.unsent.is_empty() => self.socket.write(&self.unsent),
+                _ => return Ok(()),
+            };
+            match written {
+                Ok(count) if self.tls.is_none() => drop(self.unsent.drain(..count)),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> u64 {
+    const NAME: &[u8] = b"content-length:";
+    let length = |line: &[u8]| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        let value = name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    };
+    head.split(|byte| *byte == b'\n').find_map(length).unwrap_or_default()
+}

@@ -1,0 +1,244 @@
+//! What came of a run, for whoever judges it.
+
+use crate::machine::Machine;
+use crate::negotiated::{Kind, Negotiated};
+use crate::plan::{Handshakes, Plan};
+use crate::process::Spent;
+use crate::record::Record;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was asked for.
+    pub plan: Plan,
+    /// The address that was measured, of each different place of the plan.
+    pub addresses: Vec<std::net::SocketAddr>,
+    /// Where it was asked from.
+    pub machine: Machine,
+    /// When the measured time began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// The measured time, in seconds.
+    pub seconds: f64,
+    /// What was written down.
+    pub record: Record,
+    /// What handshakes agreed on, the most frequent first.
+    pub negotiated: Vec<(Negotiated, u64)>,
+    /// What the generator and its machine spent.
+    pub generator: Generator,
+    /// What the server spent, where its process is known.
+    pub server: Option<ServerUse>,
+    /// Why it is no result, if it is none.
+    pub voids: Vec<Void>,
+}
+
+/// What the generator and its machine spent in the measured time: whether it was in control.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    /// Of each of its threads.
+    pub threads: Vec<ThreadUse>,
+    /// The share of the machine's time that a hypervisor gave to others, 0 to 1.
+    pub stolen: f64,
+    /// Segments that TCP sent again, of the whole machine.
+    pub segments_resent: u64,
+    /// Descriptors that the process may open.
+    pub descriptors_max: u64,
+    /// Ports that connections of one source address to one place can have.
+    pub ports: Option<u32>,
+    /// Requests under way, measured in two ways.
+    pub little: Little,
+}
+
+/// What a thread of the generator spent in the measured time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThreadUse {
+    /// The share of it that it ran, 0 to 1.
+    pub cpu: f64,
+    /// The share of it that it could have run and had no core.
+    pub waited: f64,
+    /// How often it was interrupted for somebody else.
+    pub involuntary_switches: u64,
+}
+
+/// Little's law: what is under way is what comes a second times how long it stays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Little {
+    /// Requests under way in the mean, as they were counted.
+    pub under_way: f64,
+    /// Answers a second times their mean time since they were begun.
+    pub rate_times_time: f64,
+}
+
+impl Little {
+    /// How far the two are apart, beside the first; 0 where nothing was under way.
+    pub fn gap(&self) -> f64 {
+        if self.under_way <= 0.0 {
+            return 0.0;
+        }
+        (self.under_way - self.rate_times_time).abs() / self.under_way
+    }
+}
+
+/// What the server's process spent in the measured time, with its threads and children.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ServerUse {
+    /// All of it.
+    pub spent: Spent,
+    /// CPU time of an answer, in microseconds, whatever else it was spent on.
+    pub us_per_request: Option<f64>,
+    /// The same of a handshake.
+    pub us_per_handshake: Option<f64>,
+}
+
+/// Why a run is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Void {
+    /// A word for programs.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub sentence: String,
+}
+
+impl Outcome {
+    /// Answers a second, of those that came in the measured time.
+    pub fn rate(&self) -> f64 {
+        self.record.completed_in_time() as f64 / self.seconds
+    }
+
+    /// Requests a second that were due.
+    pub fn demanded(&self) -> f64 {
+        self.record.due as f64 / self.seconds
+    }
+
+    /// Handshakes a second, of all kinds.
+    pub fn handshake_rate(&self) -> f64 {
+        self.record.handshakes.iter().sum::<u64>() as f64 / self.seconds
+    }
+}
+
+/// Something that is asked of what a handshake agreed on.
+type Question<'a> = &'a dyn Fn(&Negotiated) -> bool;
+
+/// Whether the handshakes were what the plan says, and anything was answered at all.
+pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64)]) -> Vec<Void> {
+    let mut voids = Vec::new();
+    let mut void = |code, sentence: String| voids.push(Void { code, sentence });
+    let count = |wanted: Question| -> u64 {
+        negotiated.iter().filter(|(agreed, _)| wanted(agreed)).map(|(_, count)| count).sum()
+    };
+    let all = count(&|_| true);
+    let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
+    match plan.handshakes {
+        Handshakes::Full if resumed > 0 => {
+            void("resumed", format!("{resumed} of {all} handshakes were resumed, and all were to be full"));
+        }
+        Handshakes::Resumed(_) => {
+            let refused = count(&|agreed| agreed.offered_session && agreed.kind != Kind::Resumed);
+            if refused > 0 {
+                let asked = count(&|agreed| agreed.offered_session);
+                void(
+                    "not resumed",
+                    format!(
+                        "the server did not resume {refused} of the {asked} sessions that it was offered"
+                    ),
+                );
+            } else if all > 0 && resumed == 0 {
+                void("not resumed", "the server gave no session that could be resumed".to_owned());
+            }
+        }
+        _ => {}
+    }
+    let pinned: [(&str, Question); 4] = [
+        ("version", &|agreed| plan.offer.version.is_some_and(|version| version.name() != agreed.version)),
+        ("suite", &|agreed| is_other(&plan.offer.suites, agreed.suite)),
+        ("group", &|agreed| !agreed.group.is_empty() && is_other_group(&plan.offer.groups, agreed.group)),
+        ("protocol", &|agreed| !agreed.protocol.is_empty() && agreed.protocol != plan.protocol.alpn()),
+    ];
+    for (what, is_other) in pinned {
+        let others = count(is_other);
+        if others > 0 {
+            void(
+                "negotiated",
+                format!("{others} of {all} handshakes agreed on another {what} than was asked for"),
+            );
+        }
+    }
+    if record.answered == 0 && record.due > 0 {
+        let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
+        void("no answers", format!("none of {} requests was answered{words}", record.due));
+    }
+    voids
+}
+
+fn is_other(pinned: &[String], agreed: &str) -> bool {
+    !pinned.is_empty() && !pinned.iter().any(|name| name.trim().eq_ignore_ascii_case(agreed))
+}
+
+fn is_other_group(pinned: &[String], agreed: &str) -> bool {
+    let pinned: Vec<String> = pinned.iter().map(|name| pointsman_tls::group_name(name).to_owned()).collect();
+    is_other(&pinned, agreed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Load, Offer};
+    use pointsman_tls::OneVersion;
+
+    const AGREED: Negotiated = Negotiated {
+        kind: Kind::Full,
+        offered_session: false,
+        version: "1.3",
+        suite: "TLS_AES_128_GCM_SHA256",
+        group: "secp256r1",
+        protocol: "http/1.1",
+    };
+
+    fn codes(plan: &Plan, negotiated: &[(Negotiated, u64)]) -> Vec<&'static str> {
+        let mut record = Record::new(1);
+        (record.due, record.answered) = (10, 10);
+        voids(plan, &record, negotiated).iter().map(|void| void.code).collect()
+    }
+
+    #[test]
+    fn handshakes_of_another_kind_void_a_run() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let resumed = Negotiated { kind: Kind::Resumed, offered_session: true, ..AGREED };
+        let refused = Negotiated { offered_session: true, ..AGREED };
+        plan.handshakes = Handshakes::Full;
+        assert_eq!(codes(&plan, &[(AGREED, 10)]).len(), 0);
+        assert_eq!(codes(&plan, &[(AGREED, 10), (resumed, 1)]), ["resumed"]);
+        plan.handshakes = Handshakes::Resumed(1.0);
+        assert_eq!(codes(&plan, &[(AGREED, 1), (resumed, 9)]).len(), 0, "the first had nothing to resume");
+        assert_eq!(codes(&plan, &[(resumed, 9), (refused, 1)]), ["not resumed"]);
+        assert_eq!(codes(&plan, &[(AGREED, 9)]), ["not resumed"]);
+        plan.handshakes = Handshakes::Keep;
+        assert_eq!(codes(&plan, &[(resumed, 9), (refused, 1)]).len(), 0);
+    }
+
+    #[test]
+    fn what_was_pinned_is_what_was_agreed_on() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        plan.offer = Offer {
+            version: Some(OneVersion::Tls13),
+            suites: vec!["tls_aes_128_gcm_sha256".into()],
+            groups: vec!["P-256".into()],
+        };
+        assert_eq!(codes(&plan, &[(AGREED, 3)]).len(), 0);
+        for other in [
+            Negotiated { version: "1.2", ..AGREED },
+            Negotiated { suite: "TLS_AES_256_GCM_SHA384", ..AGREED },
+            Negotiated { group: "X25519", ..AGREED },
+            Negotiated { protocol: "h2", ..AGREED },
+        ] {
+            assert_eq!(codes(&plan, &[(AGREED, 3), (other, 1)]), ["negotiated"], "{other:?}");
+        }
+    }
+
+    #[test]
+    fn no_answer_is_no_result() {
+        let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let mut record = Record::new(1);
+        record.due = 5;
+        assert_eq!(voids(&plan, &record, &[])[0].code, "no answers");
+    }
+}

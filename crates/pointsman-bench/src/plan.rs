@@ -1,0 +1,261 @@
+//! What is to be measured, whole: where, how much, how long, over what kind of connections.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pointsman_tls::{CertificateFiles, Offer};
+
+use crate::{Fault, Sources, Url};
+
+/// More threads than any machine has cores.
+const THREADS_MAX: usize = 1024;
+/// Connections at a time, of all threads together.
+const CONNECTIONS_MAX: usize = 1_000_000;
+/// Requests a second that a plan may ask for.
+const RATE_MAX: f64 = 1e8;
+/// A day.
+const SECONDS_MAX: u64 = 86_400;
+
+/// A whole run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is asked for, each as often as its weight says; at least one.
+    pub targets: Vec<Target>,
+    /// How much.
+    pub load: Load,
+    /// How long it is measured.
+    pub time: Duration,
+    /// How long there is load before that, of which nothing is counted.
+    pub warm_up: Duration,
+    /// Threads of the generator.
+    pub threads: usize,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What becomes of connections, and how their handshakes are.
+    pub handshakes: Handshakes,
+    /// Requests on a connection before it is closed; `None`: as many as the server takes.
+    pub requests_per_connection: Option<u32>,
+    /// Connections at a time, of all threads together: what is due when there are so many waits.
+    pub connections_max: usize,
+    /// What is offered in handshakes.
+    pub offer: Offer,
+    /// A PEM file of the authorities that the server's certificate must come from; `None`: those of the system.
+    pub ca: Option<PathBuf>,
+    /// Whether the server's certificate is checked.
+    pub verify: bool,
+    /// What is shown to a server that asks for a certificate.
+    pub certificate: Option<CertificateFiles>,
+    /// The server name that is asked for, and that the certificate is checked for; `None`: the URL's host.
+    pub server_name: Option<String>,
+    /// How connections are ended.
+    pub close: Close,
+    /// Where connections come from.
+    pub sources: Sources,
+    /// How long a request may take, from when it was begun.
+    pub timeout: Duration,
+    /// How long a client of a closed loop waits behind an answer.
+    pub think: Think,
+    /// A process whose CPU time is looked at: the server, with its threads and children.
+    pub server_process: Option<u32>,
+    /// What random draws begin with: the same seed, the same arrivals.
+    pub seed: u64,
+}
+
+/// What one kind of request asks for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where.
+    pub url: Url,
+    /// How often, beside the others.
+    pub weight: u32,
+    /// The method.
+    pub method: String,
+    /// Fields, in order; `Host` and `Content-Length` are added where they are not among them.
+    pub headers: Vec<(String, String)>,
+    /// What is sent.
+    pub body: Body,
+}
+
+/// What a request carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing.
+    #[default]
+    None,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A text with places that are filled in anew for each request.
+    Template(String),
+}
+
+/// How much is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// So many requests a second, whatever becomes of them.
+    Open {
+        /// A second, of all threads together.
+        rate: f64,
+        /// How they are spread.
+        arrivals: Arrivals,
+    },
+    /// So many clients, each of which asks when it has its answer.
+    Closed {
+        /// Of all threads together.
+        clients: u32,
+    },
+}
+
+/// How requests of an open loop are spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// As from many people who know nothing of each other: the gaps are exponential.
+    #[default]
+    Poisson,
+    /// All gaps are the same.
+    Uniform,
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+}
+
+impl Protocol {
+    /// As it is called in ALPN.
+    pub fn alpn(self) -> &'static str {
+        match self {
+            Protocol::Http1 => "http/1.1",
+        }
+    }
+}
+
+/// What becomes of connections, and how their handshakes are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Handshakes {
+    /// Connections are kept; what handshakes there are are full ones.
+    #[default]
+    Keep,
+    /// Each connection is new, with a full handshake, for one request, or as many as the plan says.
+    Full,
+    /// The same, and this share of them resume a session; 1.0 is all.
+    Resumed(f64),
+}
+
+/// How connections are ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Close {
+    /// As clients do: TLS says so, then TCP. Our port stays taken for a while.
+    #[default]
+    Fin,
+    /// Broken off: nothing stays, and the server has less to do than for an end.
+    Reset,
+}
+
+/// How long a client waits behind an answer before it asks again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Think {
+    /// Not at all.
+    #[default]
+    None,
+    /// Always so long.
+    Constant(Duration),
+    /// So long in the mean; exponential.
+    Exponential(Duration),
+}
+
+impl Plan {
+    /// The usual plan for these targets and this load: ten seconds behind two of warm-up.
+    pub fn new(targets: Vec<Target>, load: Load) -> Plan {
+        Plan {
+            targets,
+            load,
+            time: Duration::from_secs(10),
+            warm_up: Duration::from_secs(2),
+            threads: 1,
+            protocol: Protocol::default(),
+            handshakes: Handshakes::default(),
+            requests_per_connection: None,
+            connections_max: 10_000,
+            offer: Offer::default(),
+            ca: None,
+            verify: true,
+            certificate: None,
+            server_name: None,
+            close: Close::default(),
+            sources: Sources::default(),
+            timeout: Duration::from_secs(10),
+            think: Think::default(),
+            server_process: None,
+            seed: 1,
+        }
+    }
+
+    /// Requests on a connection, all told.
+    pub(crate) fn requests_a_connection(&self) -> u32 {
+        match (self.requests_per_connection, self.handshakes) {
+            (Some(count), _) => count,
+            (None, Handshakes::Keep) => u32::MAX,
+            (None, Handshakes::Full | Handshakes::Resumed(_)) => 1,
+        }
+    }
+
+    /// What contradicts itself, or is more than can be done.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.targets.is_empty() {
+            return Err(Fault::new("nothing is asked for: give a URL"));
+        }
+        let is_tls = self.targets.iter().any(|target| target.url.scheme == crate::Scheme::Https);
+        if self.handshakes != Handshakes::Keep && !is_tls {
+            return Err(Fault::new("no URL is `https`, so there are no handshakes to choose").help(
+                "for a new connection for each request without TLS, say `--requests-per-connection 1`",
+            ));
+        }
+        match self.load {
+            Load::Open { rate, .. } if !(rate > 0.0 && rate <= RATE_MAX) => {
+                return Err(Fault::new(format!("a rate is more than 0 and at most {RATE_MAX} a second")));
+            }
+            Load::Open { .. } if self.think != Think::None => {
+                return Err(Fault::new("an open loop has no clients that could think")
+                    .help("say `--clients N` for a closed loop"));
+            }
+            Load::Closed { clients } if clients == 0 || clients as usize > CONNECTIONS_MAX => {
+                return Err(Fault::new(format!("a closed loop has 1 to {CONNECTIONS_MAX} clients")));
+            }
+            _ => {}
+        }
+        if let Handshakes::Resumed(share) = self.handshakes
+            && !(0.0..=1.0).contains(&share)
+        {
+            return Err(Fault::new("the share of resumed handshakes is between 0 and 1"));
+        }
+        self.check_bounds()
+    }
+
+    fn check_bounds(&self) -> Result<(), Fault> {
+        let bounds = [
+            ("threads", self.threads as u64, THREADS_MAX as u64),
+            ("connections", self.connections_max as u64, CONNECTIONS_MAX as u64),
+            ("requests per connection", u64::from(self.requests_a_connection()), u64::from(u32::MAX)),
+            ("ms of time", self.time.as_millis() as u64, SECONDS_MAX * 1000),
+            ("ms of timeout", self.timeout.as_millis() as u64, SECONDS_MAX * 1000),
+        ];
+        for (what, value, most) in bounds {
+            if value == 0 || value > most {
+                return Err(Fault::new(format!("{value} {what}: there are 1 to {most}")));
+            }
+        }
+        if self.warm_up.as_secs() > SECONDS_MAX {
+            return Err(Fault::new(format!("a warm-up is at most {SECONDS_MAX} seconds")));
+        }
+        if self.connections_max < self.threads {
+            return Err(Fault::new(format!(
+                "{} threads cannot share {} connections",
+                self.threads, self.connections_max
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! What is written down of requests while they run: times in histograms, the rest in counts.
+
+use hdrhistogram::Histogram;
+
+use crate::clock::SECOND_NS;
+use crate::negotiated::{Agreements, Kind, Negotiated};
+
+/// Batches are so long: fine enough to see where a run was not yet steady.
+pub(crate) const BATCH_NS: u64 = SECOND_NS / 10;
+
+/// Times are told apart from here on.
+const TIME_NS_MIN: u64 = 64;
+/// Longer ones count as this: an hour.
+const TIME_NS_MAX: u64 = 3600 * SECOND_NS;
+/// Decimal digits that a time is known to.
+const DIGITS: u8 = 3;
+
+/// Why a request has no answer, or none that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The server takes no connection.
+    Connect,
+    /// We have no port or address left to connect from.
+    Ports,
+    /// We have no descriptor left.
+    Descriptors,
+    /// The handshake failed.
+    Tls,
+    /// The answer did not come in time.
+    Timeout,
+    /// The connection was reset.
+    Reset,
+    /// The connection ended before the answer did.
+    Closed,
+    /// What came is no answer.
+    Malformed,
+    /// The answer is one of refusal or failure: 400 to 599.
+    Status,
+}
+
+impl ErrorKind {
+    /// All of them, in this order.
+    pub const ALL: [ErrorKind; 9] = [
+        ErrorKind::Connect,
+        ErrorKind::Ports,
+        ErrorKind::Descriptors,
+        ErrorKind::Tls,
+        ErrorKind::Timeout,
+        ErrorKind::Reset,
+        ErrorKind::Closed,
+        ErrorKind::Malformed,
+        ErrorKind::Status,
+    ];
+
+    /// A word for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Connect => "connect",
+            ErrorKind::Ports => "ports",
+            ErrorKind::Descriptors => "descriptors",
+            ErrorKind::Tls => "tls",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Reset => "reset",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Malformed => "malformed",
+            ErrorKind::Status => "status",
+        }
+    }
+}
+
+/// A tenth of a second of the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Answers that came, whenever their requests were due.
+    pub completed: u64,
+    /// Of these, from when they were due, all added up.
+    pub response_ns: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Bytes of answers that came.
+    pub bytes: u64,
+}
+
+/// What was written down of a run, or of one thread of it. Records can be added up.
+///
+/// *Its requests* are those that were due in the measured time, whenever they ended; what came *in the measured time*
+/// came then, whenever it was due.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// From when a request was due to the last byte of its answer. A request that timed out stands here with the time
+    /// that it was waited for; other failures do not.
+    pub response: Histogram<u64>,
+    /// From when it was begun: by sending it, or by opening the connection that was made for it.
+    pub service: Histogram<u64>,
+    /// From when it was sent to the first byte of its answer.
+    pub first_byte: Histogram<u64>,
+    /// From the first packet of a connection to when it was open, in the measured time.
+    pub connect: Histogram<u64>,
+    /// From there to when its handshake was complete.
+    pub handshake: Histogram<u64>,
+    /// How much later than it was due the generator turned to a request.
+    pub lag: Histogram<u64>,
+    /// Requests that were due.
+    pub due: u64,
+    /// Those that were begun.
+    pub begun: u64,
+    /// Those that got a whole answer, whatever its status.
+    pub answered: u64,
+    /// Those that had to wait for a connection, because there were as many as there may be.
+    pub held_back: u64,
+    /// Those that were never begun.
+    pub unsent: u64,
+    /// Those that failed, by [`ErrorKind::ALL`].
+    pub errors: [u64; ErrorKind::ALL.len()],
+    /// Answers by status: 100 to 599 are at their own numbers.
+    pub statuses: Vec<u64>,
+    /// The measured time, in tenths of a second.
+    pub batches: Vec<Batch>,
+    /// Bytes of requests that were sent in the measured time, without what TLS adds.
+    pub bytes_sent: u64,
+    /// Connections opened in the measured time.
+    pub opened: u64,
+    /// Handshakes completed in the measured time, by [`Kind::ALL`].
+    pub handshakes: [u64; Kind::ALL.len()],
+    /// Idle connections that the server closed, in the whole run.
+    pub closed_idle: u64,
+    /// Requests under way, times how long, in the measured time.
+    pub occupancy_ns: u64,
+    /// What was agreed on, in the whole run.
+    pub(crate) agreements: Agreements,
+    /// The first few words of the library about handshakes that failed.
+    pub tls_fault: Option<String>,
+}
+
+impl Record {
+    pub(crate) fn new(batches: usize) -> Record {
+        let times = || {
+            Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS)
+                .expect("these are bounds that it takes")
+        };
+        Record {
+            response: times(),
+            service: times(),
+            first_byte: times(),
+            connect: times(),
+            handshake: times(),
+            lag: times(),
+            due: 0,
+            begun: 0,
+            answered: 0,
+            held_back: 0,
+            unsent: 0,
+            errors: [0; ErrorKind::ALL.len()],
+            statuses: vec![0; 600],
+            batches: vec![Batch::default(); batches],
+            bytes_sent: 0,
+            opened: 0,
+            handshakes: [0; Kind::ALL.len()],
+            closed_idle: 0,
+            occupancy_ns: 0,
+            agreements: Agreements::default(),
+            tls_fault: None,
+        }
+    }
+
+    /// Adds another thread's, or another machine's, of the same plan.
+    pub fn merge(&mut self, other: Record) {
+        let pairs = [
+            (&mut self.response, &other.response),
+            (&mut self.service, &other.service),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
+            (&mut self.lag, &other.lag),
+        ];
+        for (ours, theirs) in pairs {
+            ours.add(theirs).expect("all have the same bounds");
+        }
+        let counts = [
+            (&mut self.due, other.due),
+            (&mut self.begun, other.begun),
+            (&mut self.answered, other.answered),
+            (&mut self.held_back, other.held_back),
+            (&mut self.unsent, other.unsent),
+            (&mut self.bytes_sent, other.bytes_sent),
+            (&mut self.opened, other.opened),
+            (&mut self.closed_idle, other.closed_idle),
+            (&mut self.occupancy_ns, other.occupancy_ns),
+        ];
+        for (ours, theirs) in counts {
+            *ours += theirs;
+        }
+        add(&mut self.errors, &other.errors);
+        add(&mut self.statuses, &other.statuses);
+        add(&mut self.handshakes, &other.handshakes);
+        for (ours, theirs) in self.batches.iter_mut().zip(&other.batches) {
+            ours.completed += theirs.completed;
+            ours.response_ns += theirs.response_ns;
+            ours.failed += theirs.failed;
+            ours.bytes += theirs.bytes;
+        }
+        self.agreements.merge(other.agreements);
+        self.tls_fault = self.tls_fault.take().or(other.tls_fault);
+    }
+
+    pub(crate) fn agreed(&mut self, negotiated: Negotiated) {
+        self.agreements.count(negotiated);
+    }
+
+    /// How often requests failed in this way.
+    pub fn errors_of(&self, kind: ErrorKind) -> u64 {
+        self.errors[kind as usize]
+    }
+
+    /// Requests that failed in any way.
+    pub fn failed(&self) -> u64 {
+        self.errors.iter().sum()
+    }
+
+    /// Answers that came in the measured time.
+    pub fn completed_in_time(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.completed).sum()
+    }
+
+    /// Bytes of answers that came in the measured time.
+    pub fn bytes_in_time(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.bytes).sum()
+    }
+}
+
+fn add(ours: &mut [u64], theirs: &[u64]) {
+    ours.iter_mut().zip(theirs).for_each(|(ours, theirs)| *ours += theirs);
+}

@@ -1,0 +1,313 @@
+//! From a plan to its outcome: threads are started, watched and added up.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+
+use crate::clock::{SECOND_NS, now_ns};
+use crate::outcome::{Generator, Little, Outcome, ServerUse, voids};
+use crate::plan::Handshakes;
+use crate::probe::probe;
+use crate::process::{Time, ticks_per_second};
+use crate::record::{BATCH_NS, Record};
+use crate::request::Requests;
+use crate::self_watch::Look;
+use crate::sessions::Sessions;
+use crate::worker::{Assignment, Gauges, Timeline, Worker};
+use crate::{Fault, Machine, Plan};
+
+/// From starting the threads to when the first request may be due.
+const START_NS: u64 = SECOND_NS / 20;
+
+/// How things are, once a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Seconds since load began.
+    pub at_seconds: f64,
+    /// Of how many, warm-up and all.
+    pub of_seconds: f64,
+    /// Whether what comes is counted by now.
+    pub is_measured: bool,
+    /// Answers a second, since the last time.
+    pub rate: f64,
+    /// Requests that failed, a second.
+    pub failed_rate: f64,
+    /// Bytes of answers a second.
+    pub bytes_rate: f64,
+    /// Requests under way.
+    pub under_way: u64,
+    /// Connections.
+    pub connections: u64,
+    /// The worst lag of the generator since the last time, in nanoseconds.
+    pub lag_ns: u64,
+}
+
+/// Carries out a plan, and calls `observe` once a second on the way.
+///
+/// # Errors
+/// When the plan contradicts itself, its files cannot be read, or the server does not answer a first request. What
+/// goes wrong later is counted in the outcome.
+pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, Fault> {
+    plan.check()?;
+    let requests = Arc::new(Requests::new(plan)?);
+    let client = Client::new(plan, &requests)?;
+    let descriptors_max = raise_descriptors();
+    let setups = client.setups(plan, &requests)?;
+    let plan = Arc::new(plan.clone());
+    let begin_ns = now_ns() + START_NS;
+    let from_ns = begin_ns + plan.warm_up.as_nanos() as u64;
+    // Whole batches.
+    let measured_ns = (plan.time.as_nanos() as u64).next_multiple_of(BATCH_NS);
+    let timeline = Timeline { begin_ns, from_ns, to_ns: from_ns + measured_ns };
+    let crew = Crew::start(&plan, &requests, setups, timeline)?;
+    let watched = crew.watch(&plan, timeline, observe)?;
+    let mut record = crew.join(measured_ns)?;
+    let seconds = measured_ns as f64 / SECOND_NS as f64;
+    let negotiated = std::mem::take(&mut record.agreements).into_sorted();
+    let voids = voids(&plan, &record, &negotiated);
+    let little = Little {
+        under_way: record.occupancy_ns as f64 / measured_ns as f64,
+        rate_times_time: record.answered as f64 / seconds * record.service.mean() / SECOND_NS as f64,
+    };
+    Ok(Outcome {
+        addresses: requests.origins.iter().map(|origin| origin.address).collect(),
+        machine: Machine::look(),
+        began_unix_s: watched.began_unix_s,
+        seconds,
+        server: watched.server(&record),
+        generator: Generator {
+            threads: watched.after.threads_since(&watched.before, seconds),
+            stolen: watched.after.stolen_since(&watched.before),
+            segments_resent: watched.after.resent_since(&watched.before),
+            descriptors_max,
+            ports: ports(),
+            little,
+        },
+        record,
+        negotiated,
+        voids,
+        plan: Arc::unwrap_or_clone(plan),
+    })
+}
+
+/// How handshakes are done, before each thread has its own sessions.
+struct Client(Option<ClientConfig>);
+
+/// What each thread does handshakes with.
+type Setup = (Option<Arc<ClientConfig>>, Option<Arc<Sessions>>);
+
+impl Client {
+    fn new(plan: &Plan, requests: &Requests) -> Result<Client, Fault> {
+        if requests.origins.iter().all(|origin| origin.tls.is_none()) {
+            return Ok(Client(None));
+        }
+        let settings = ClientTls {
+            ca: plan.ca.clone(),
+            certificate: plan.certificate.clone(),
+            verify: plan.verify,
+            min_version: TlsVersion::Tls12,
+            protocol: plan.protocol.alpn(),
+        };
+        let config = plan.offer.client_config(&settings, &SystemAuthorities::default());
+        config.map(|config| Client(Some(config))).map_err(|errors| {
+            let words: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            Fault::new(words.join("\n"))
+        })
+    }
+
+    /// Asks each kind of request once, and gives each thread sessions of its own where some are to be resumed.
+    fn setups(&self, plan: &Plan, requests: &Requests) -> Result<Vec<Setup>, Fault> {
+        let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
+        let mut setups = Vec::with_capacity(plan.threads);
+        for index in 0..plan.threads {
+            let sessions = resumes.then(|| Arc::new(Sessions::default()));
+            let config = self.0.clone().map(|mut config| {
+                if let Some(sessions) = &sessions {
+                    config.resumption = Resumption::store(sessions.clone());
+                }
+                Arc::new(config)
+            });
+            let asked = if index == 0 { 0..plan.targets.len() } else { 0..usize::from(resumes) };
+            for target in asked {
+                probe(plan, requests, target, config.as_ref())?;
+            }
+            setups.push((config, sessions));
+        }
+        Ok(setups)
+    }
+}
+
+/// The threads of a run.
+struct Crew {
+    threads: Vec<JoinHandle<std::io::Result<Record>>>,
+    ids: Vec<i32>,
+    gauges: Vec<Arc<Gauges>>,
+}
+
+impl Crew {
+    fn start(
+        plan: &Arc<Plan>,
+        requests: &Arc<Requests>,
+        setups: Vec<Setup>,
+        timeline: Timeline,
+    ) -> Result<Crew, Fault> {
+        let (say, said) = channel();
+        let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new() };
+        for (index, (tls, sessions)) in setups.into_iter().enumerate() {
+            let gauges = Arc::new(Gauges::default());
+            let (plan, requests) = (plan.clone(), requests.clone());
+            let assignment =
+                Assignment { plan, requests, tls, sessions, timeline, gauges: gauges.clone(), index };
+            let say = say.clone();
+            let name = format!("bench-{index}");
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                // Nobody waits for it where starting another thread has failed.
+                let (Ok(()) | Err(_)) = say.send(rustix::thread::gettid().as_raw_nonzero().get());
+                Worker::new(assignment)?.run()
+            });
+            crew.threads.push(thread.map_err(|error| Fault::io("cannot start a thread", &error))?);
+            crew.gauges.push(gauges);
+        }
+        drop(say);
+        crew.ids = said.iter().collect();
+        Ok(crew)
+    }
+
+    /// Looks at everybody until the measured time is over.
+    fn watch(
+        &self,
+        plan: &Plan,
+        timeline: Timeline,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Result<Watched, Fault> {
+        let mut sums = Sums { at_ns: timeline.begin_ns, ..Sums::default() };
+        self.pass_time(timeline.from_ns, timeline, &mut sums, observe);
+        let server = plan.server_process.map(|process| vec![process]);
+        let look = |server: &Option<Vec<u32>>| match server {
+            None => Ok(None),
+            Some(server) => Time::of_trees(server)
+                .map(Some)
+                .map_err(|error| Fault::io("cannot look at the server's process", &error)),
+        };
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (before, server_before) = (Look::now(&self.ids), look(&server)?);
+        self.pass_time(timeline.to_ns, timeline, &mut sums, observe);
+        let (after, server_after) = (Look::now(&self.ids), look(&server)?);
+        Ok(Watched { before, after, server: server_before.zip(server_after), began_unix_s: began.as_secs() })
+    }
+
+    fn pass_time(
+        &self,
+        until_ns: u64,
+        timeline: Timeline,
+        sums: &mut Sums,
+        observe: &mut dyn FnMut(&Progress),
+    ) {
+        loop {
+            let next_ns = (sums.at_ns + SECOND_NS).min(until_ns);
+            let now = now_ns();
+            if now < next_ns {
+                std::thread::sleep(Duration::from_nanos(next_ns - now));
+            }
+            if next_ns == sums.at_ns + SECOND_NS {
+                observe(&self.progress(next_ns, timeline, sums));
+            }
+            if next_ns == until_ns {
+                return;
+            }
+        }
+    }
+
+    fn progress(&self, at_ns: u64, timeline: Timeline, last: &mut Sums) -> Progress {
+        let sum = |of: fn(&Gauges) -> u64| self.gauges.iter().map(|gauges| of(gauges)).sum::<u64>();
+        let now = Sums {
+            at_ns,
+            answered: sum(|gauges| gauges.answered.load(Ordering::Relaxed)),
+            failed: sum(|gauges| gauges.failed.load(Ordering::Relaxed)),
+            bytes: sum(|gauges| gauges.bytes.load(Ordering::Relaxed)),
+        };
+        let seconds = (at_ns - last.at_ns) as f64 / SECOND_NS as f64;
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
+        let since = |time_ns: u64| (time_ns - timeline.begin_ns) as f64 / SECOND_NS as f64;
+        let lags = self.gauges.iter().map(|gauges| gauges.lag_ns.swap(0, Ordering::Relaxed));
+        let progress = Progress {
+            at_seconds: since(at_ns),
+            of_seconds: since(timeline.to_ns),
+            is_measured: at_ns > timeline.from_ns,
+            rate: rate(now.answered, last.answered),
+            failed_rate: rate(now.failed, last.failed),
+            bytes_rate: rate(now.bytes, last.bytes),
+            under_way: sum(|gauges| gauges.under_way.load(Ordering::Relaxed)),
+            connections: sum(|gauges| gauges.connections.load(Ordering::Relaxed)),
+            lag_ns: lags.max().unwrap_or_default(),
+        };
+        *last = now;
+        progress
+    }
+
+    fn join(self, measured_ns: u64) -> Result<Record, Fault> {
+        let mut all = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
+        for thread in self.threads {
+            let ended = thread.join().map_err(|_| Fault::new("a thread of the generator broke off"))?;
+            all.merge(ended.map_err(|error| Fault::io("a thread of the generator gave up", &error))?);
+        }
+        Ok(all)
+    }
+}
+
+/// Counts of all threads at a moment.
+#[derive(Default)]
+struct Sums {
+    at_ns: u64,
+    answered: u64,
+    failed: u64,
+    bytes: u64,
+}
+
+/// What was seen at the two ends of the measured time.
+struct Watched {
+    before: Look,
+    after: Look,
+    server: Option<(Time, Time)>,
+    began_unix_s: u64,
+}
+
+impl Watched {
+    fn server(&self, record: &Record) -> Option<ServerUse> {
+        let (before, after) = self.server.as_ref()?;
+        let spent = after.since(before, ticks_per_second());
+        let us = (spent.user + spent.system) * 1e6;
+        let per = |count: u64| (count > 0).then(|| us / count as f64);
+        Some(ServerUse {
+            spent,
+            us_per_request: per(record.completed_in_time()),
+            us_per_handshake: per(record.handshakes.iter().sum()),
+        })
+    }
+}
+
+/// Lets the process open as many descriptors as it may, and says how many those are.
+fn raise_descriptors() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.unwrap_or(u64::MAX)
+}
+
+/// How many ports the kernel chooses from.
+fn ports() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse::<u32>().ok());
+    let (first, last) = (numbers.next()?, numbers.next()?);
+    last.checked_sub(first).map(|count| count + 1)
+}

@@ -1,0 +1,104 @@
+//! What the generator and its machine spend while it runs: whether it was in control.
+
+use std::fs;
+
+use crate::outcome::ThreadUse;
+
+/// Accounts of the kernel at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    threads: Vec<Account>,
+    /// Ticks that a hypervisor gave to others while we wanted them, and all ticks of all cores.
+    stolen: u64,
+    ticks: u64,
+    /// Segments that TCP sent again, of the whole machine.
+    resent: u64,
+}
+
+/// One thread's account.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    ran_ns: u64,
+    waited_ns: u64,
+    switched: u64,
+}
+
+impl Look {
+    /// At these threads of this process.
+    pub(crate) fn now(threads: &[i32]) -> Look {
+        let (stolen, ticks) = stolen(&fs::read_to_string("/proc/stat").unwrap_or_default());
+        let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+        let threads = threads.iter().map(|thread| Account::of(*thread)).collect();
+        Look { threads, stolen, ticks, resent: resent(&snmp) }
+    }
+
+    /// What each thread spent since an earlier look, of `seconds`.
+    pub(crate) fn threads_since(&self, earlier: &Look, seconds: f64) -> Vec<ThreadUse> {
+        let pairs = self.threads.iter().zip(&earlier.threads);
+        let spent = pairs.map(|(now, then)| ThreadUse {
+            cpu: now.ran_ns.saturating_sub(then.ran_ns) as f64 / 1e9 / seconds,
+            waited: now.waited_ns.saturating_sub(then.waited_ns) as f64 / 1e9 / seconds,
+            involuntary_switches: now.switched.saturating_sub(then.switched),
+        });
+        spent.collect()
+    }
+
+    /// The share of the machine's time that a hypervisor gave to others.
+    pub(crate) fn stolen_since(&self, earlier: &Look) -> f64 {
+        let ticks = self.ticks.saturating_sub(earlier.ticks);
+        self.stolen.saturating_sub(earlier.stolen) as f64 / ticks.max(1) as f64
+    }
+
+    pub(crate) fn resent_since(&self, earlier: &Look) -> u64 {
+        self.resent.saturating_sub(earlier.resent)
+    }
+}
+
+impl Account {
+    fn of(thread: i32) -> Account {
+        let folder = format!("/proc/self/task/{thread}");
+        let scheduled = fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
+        let mut numbers = scheduled.split_ascii_whitespace().map_while(|word| word.parse().ok());
+        let status = fs::read_to_string(format!("{folder}/status")).unwrap_or_default();
+        let switched = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+        Account {
+            ran_ns: numbers.next().unwrap_or_default(),
+            waited_ns: numbers.next().unwrap_or_default(),
+            switched: switched.and_then(|number| number.trim().parse().ok()).unwrap_or_default(),
+        }
+    }
+}
+
+/// The first line of `/proc/stat`: user nice system idle iowait irq softirq steal, and guests, who count as users.
+fn stolen(text: &str) -> (u64, u64) {
+    let line = text.lines().next().unwrap_or_default();
+    let numbers: Vec<u64> =
+        line.split_ascii_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
+    (numbers.get(7).copied().unwrap_or_default(), numbers.iter().take(8).sum())
+}
+
+/// `RetransSegs` of `/proc/net/snmp`: a line of names and a line of numbers.
+fn resent(text: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
+    let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
+    let place = names.split_ascii_whitespace().position(|name| name == "RetransSegs");
+    let number = place.and_then(|place| numbers.split_ascii_whitespace().nth(place));
+    number.and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_accounts_are_read() {
+        assert_eq!(stolen("cpu  10 0 20 60 0 0 5 5 7 0\ncpu0 1\n"), (5, 100));
+        assert_eq!(resent("Ip: A\nIp: 1\nTcp: InSegs RetransSegs OutRsts\nTcp: 9 8 7\n"), 8);
+        assert_eq!((stolen(""), resent("")), ((0, 0), 0));
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        let before = Look::now(&[own]);
+        while crate::clock::thread_cpu_ns() < 20_000_000 {}
+        let spent = Look::now(&[own]).threads_since(&before, 1.0);
+        assert!(spent[0].cpu > 0.0 && spent[0].cpu < 60.0, "{spent:?}");
+    }
+}

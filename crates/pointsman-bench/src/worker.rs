@@ -1,0 +1,461 @@
+//! One thread of the generator: what is due is begun, what comes is taken, and both are written down.
+
+mod account;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rustls::{ClientConfig, ClientConnection};
+use slab::Slab;
+
+use crate::arrivals::Schedule;
+use crate::clock::{SECOND_NS, now_ns};
+use crate::connection::{Connection, End, Job, Parts, Turn, kind_of};
+use crate::plan::{Handshakes, Load};
+use crate::poller::{Poller, Ready};
+use crate::record::{BATCH_NS, ErrorKind, Record};
+use crate::request::Requests;
+use crate::sessions::Sessions;
+use crate::transport::Transport;
+use crate::{Close, Plan};
+
+/// How often it is looked which requests have taken too long.
+const SWEEP_NS: u64 = SECOND_NS / 20;
+
+/// Requests that may wait for a connection; what comes beside them is unsent.
+const BACKLOG_MAX: usize = 1 << 20;
+
+/// Arrivals that are begun before sockets are looked at again.
+const ARRIVALS_A_ROUND: usize = 32;
+
+/// The times of a run, the same for all threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline {
+    pub(crate) begin_ns: u64,
+    /// The measured time is from here …
+    pub(crate) from_ns: u64,
+    /// … to here; nothing is begun any more.
+    pub(crate) to_ns: u64,
+}
+
+impl Timeline {
+    pub(crate) fn measures(&self, time_ns: u64) -> bool {
+        (self.from_ns..self.to_ns).contains(&time_ns)
+    }
+}
+
+/// What a thread shows of itself while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    pub(crate) answered: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) under_way: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    /// The worst lag since somebody looked.
+    pub(crate) lag_ns: AtomicU64,
+}
+
+/// What a thread is started with.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) requests: Arc<Requests>,
+    /// How handshakes are done.
+    pub(crate) tls: Option<Arc<ClientConfig>>,
+    /// Where sessions are kept, if any are to be resumed.
+    pub(crate) sessions: Option<Arc<Sessions>>,
+    pub(crate) timeline: Timeline,
+    pub(crate) gauges: Arc<Gauges>,
+    pub(crate) index: usize,
+}
+
+/// One thread's state.
+pub(crate) struct Worker {
+    given: Assignment,
+    poller: Poller,
+    connections: Slab<Connection>,
+    connections_max: usize,
+    /// Open connections without a request, by origin; the one that was used last is used next.
+    idle: Vec<Vec<usize>>,
+    /// Of each client of a closed loop, by origin.
+    own: Vec<Option<usize>>,
+    backlog: VecDeque<Job>,
+    spare: Vec<Parts>,
+    schedule: Option<Schedule>,
+    /// Clients that will ask again, by when.
+    resting: BinaryHeap<Reverse<(u64, u32)>>,
+    random: fastrand::Rng,
+    record: Record,
+    turn: Turn,
+    text: Vec<u8>,
+    begun: u64,
+    opened: u64,
+    under_way: u64,
+    /// Since when so many were under way.
+    level_ns: u64,
+    failed: u64,
+    answered: u64,
+    bytes: u64,
+    lag_ns: u64,
+}
+
+impl Worker {
+    pub(crate) fn new(given: Assignment) -> io::Result<Worker> {
+        let plan = &*given.plan;
+        let threads = plan.threads;
+        let measured_ns = given.timeline.to_ns - given.timeline.from_ns;
+        let share = |all: usize| all / threads + usize::from(given.index < all % threads);
+        let origins = given.requests.origins.len();
+        let mut random = fastrand::Rng::with_seed(plan.seed.wrapping_mul(1_000_003) + given.index as u64);
+        let mut resting = BinaryHeap::new();
+        let (schedule, clients) = match plan.load {
+            Load::Open { rate, arrivals } => {
+                let place = (given.index, threads);
+                (Some(Schedule::new(arrivals, rate, place, given.timeline.begin_ns, random.u64(..))), 0)
+            }
+            Load::Closed { clients } => (None, share(clients as usize)),
+        };
+        // Clients come one after another, within the first tenth of a second.
+        for client in 0..clients {
+            let at_ns = given.timeline.begin_ns + SECOND_NS / 10 * client as u64 / clients as u64;
+            resting.push(Reverse((at_ns, client as u32)));
+        }
+        let connections_max = share(plan.connections_max).max(1);
+        let capacity = connections_max.min(clients.max(1024));
+        Ok(Worker {
+            poller: Poller::new()?,
+            connections: Slab::with_capacity(capacity),
+            connections_max: connections_max.max(clients),
+            idle: vec![Vec::with_capacity(capacity); origins],
+            own: vec![None; clients * origins],
+            backlog: VecDeque::new(),
+            spare: Vec::new(),
+            schedule,
+            resting,
+            random,
+            record: Record::new(measured_ns.div_ceil(BATCH_NS) as usize),
+            turn: Turn::new(),
+            text: Vec::new(),
+            begun: 0,
+            opened: 0,
+            under_way: 0,
+            level_ns: given.timeline.begin_ns,
+            failed: 0,
+            answered: 0,
+            bytes: 0,
+            lag_ns: 0,
+            given,
+        })
+    }
+
+    /// Runs until nothing is left to do.
+    pub(crate) fn run(mut self) -> io::Result<Record> {
+        let mut ready: Vec<Ready> = Vec::with_capacity(64);
+        let mut sweep_ns = now_ns() + SWEEP_NS;
+        loop {
+            let now = now_ns();
+            self.begin_due(now);
+            if now >= sweep_ns {
+                self.sweep(now);
+                self.serve_backlog(now);
+                sweep_ns = now + SWEEP_NS;
+            }
+            if now >= self.given.timeline.to_ns && self.under_way == 0 {
+                return Ok(self.end());
+            }
+            let due_ns = self.next_due_ns().min(sweep_ns);
+            self.poller.wait(now, due_ns, &mut ready)?;
+            for ready in ready.drain(..) {
+                let now = now_ns();
+                self.on_ready(ready, now);
+                if !self.backlog.is_empty() {
+                    self.serve_backlog(now);
+                }
+                self.begin_due(now);
+            }
+        }
+    }
+
+    fn next_due_ns(&self) -> u64 {
+        let arrival = self.schedule.as_ref().map_or(u64::MAX, Schedule::due_ns);
+        let client = self.resting.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+        let next_ns = arrival.min(client);
+        if next_ns < self.given.timeline.to_ns { next_ns } else { u64::MAX }
+    }
+
+    /// Begins what is due.
+    #[inline]
+    fn begin_due(&mut self, now: u64) {
+        for _ in 0..ARRIVALS_A_ROUND {
+            let due_ns = self.next_due_ns();
+            if due_ns > now {
+                return;
+            }
+            let client = match &mut self.schedule {
+                Some(schedule) => {
+                    schedule.advance();
+                    None
+                }
+                None => self.resting.pop().map(|Reverse((_, client))| client),
+            };
+            self.begin(due_ns, client);
+        }
+    }
+
+    fn begin(&mut self, due_ns: u64, client: Option<u32>) {
+        let request = self.given.requests.draw(&mut self.random) as u32;
+        let is_counted = self.given.timeline.measures(due_ns);
+        let job = Job { due_ns, begun_ns: 0, sent_ns: 0, first_byte_ns: 0, client, request, is_counted };
+        self.record.due += u64::from(is_counted);
+        if let Some(job) = self.assign(job) {
+            if self.backlog.len() < BACKLOG_MAX {
+                self.record.held_back += u64::from(is_counted);
+                self.backlog.push_back(job);
+            } else {
+                self.record.unsent += u64::from(is_counted);
+            }
+        }
+    }
+
+    /// Begins a request on a connection that is free, or on a new one. Given back: there are as many as there may be.
+    fn assign(&mut self, mut job: Job) -> Option<Job> {
+        let origin = self.given.requests.get(job.request as usize).origin;
+        let free = self.free(origin, job.client);
+        if free.is_none() && self.connections.len() >= self.connections_max && !self.close_another(origin) {
+            return Some(job);
+        }
+        let now = now_ns();
+        job.begun_ns = now;
+        self.level(now);
+        self.under_way += 1;
+        self.begun += 1;
+        let lag_ns = now.saturating_sub(job.due_ns);
+        self.lag_ns = self.lag_ns.max(lag_ns);
+        if job.is_counted {
+            self.record.begun += 1;
+            self.record.lag.saturating_record(lag_ns);
+        }
+        match free {
+            Some(number) => {
+                self.connections[number].jobs.push_back(job);
+                self.send(number, now);
+            }
+            None => self.open(origin, job, now),
+        }
+        None
+    }
+
+    /// An open connection to this place that nobody uses.
+    fn free(&mut self, origin: usize, client: Option<u32>) -> Option<usize> {
+        match client {
+            Some(client) => self.own[client as usize * self.idle.len() + origin],
+            None => self.idle[origin].pop(),
+        }
+    }
+
+    /// Makes room for a connection to this place by closing an idle one to another.
+    fn close_another(&mut self, origin: usize) -> bool {
+        let others = (0..self.idle.len()).filter(|other| *other != origin);
+        let found = others.filter_map(|other| self.idle[other].pop()).next();
+        found.inspect(|number| self.close(*number)).is_some()
+    }
+
+    fn open(&mut self, origin: usize, job: Job, now: u64) {
+        let client = job.client;
+        match self.opened(origin, now) {
+            Ok(mut connection) => {
+                connection.jobs.push_back(job);
+                connection.owner = client;
+                let entry = self.connections.vacant_entry();
+                let number = entry.key();
+                let watched = self.poller.watch(connection.socket(), number as u64);
+                entry.insert(connection);
+                if let Some(client) = client {
+                    self.own[client as usize * self.idle.len() + origin] = Some(number);
+                }
+                if self.given.timeline.measures(now) {
+                    self.record.opened += 1;
+                }
+                if let Err(error) = watched {
+                    self.fail_connection(number, kind_of(&error), now);
+                }
+            }
+            Err(error) => {
+                let kind = match kind_of(&error) {
+                    ErrorKind::Reset | ErrorKind::Closed => ErrorKind::Connect,
+                    kind => kind,
+                };
+                self.fail(job, kind, now);
+            }
+        }
+    }
+
+    fn opened(&mut self, origin: usize, now: u64) -> io::Result<Connection> {
+        let place = &self.given.requests.origins[origin];
+        let (mut tls, mut offered) = (None, false);
+        if let (Some(config), Some(name)) = (&self.given.tls, &place.tls) {
+            if let (Some(sessions), Handshakes::Resumed(share)) =
+                (&self.given.sessions, self.given.plan.handshakes)
+            {
+                sessions.offer(self.random.f64() < share);
+            }
+            let mut connection =
+                ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
+            // What is sent is ours, and as long as it is.
+            connection.set_buffer_limit(None);
+            offered = self.given.sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
+            tls = Some(Box::new(connection));
+        }
+        let from = self
+            .given
+            .plan
+            .sources
+            .at(self.opened * self.given.plan.threads as u64 + self.given.index as u64);
+        self.opened += 1;
+        let transport = Transport::open(place.address, from, tls)?;
+        let parts = self.spare.pop().unwrap_or_default();
+        let left = self.given.plan.requests_a_connection();
+        Ok(Connection::new(transport, parts, (origin, left), now, offered))
+    }
+
+    /// Sends the request at the back of a connection's jobs.
+    fn send(&mut self, number: usize, now: u64) {
+        let connection = &mut self.connections[number];
+        let Some(job) = connection.jobs.back_mut() else { return };
+        job.sent_ns = now;
+        self.text.clear();
+        let request = self.given.requests.get(job.request as usize);
+        request.write(&mut self.text, self.begun, &mut self.random);
+        if self.given.timeline.measures(now) {
+            self.record.bytes_sent += self.text.len() as u64;
+        }
+        if let Err(kind) = connection.send(&self.text) {
+            self.fail_connection(number, kind, now);
+        }
+    }
+
+    fn on_ready(&mut self, ready: Ready, now: u64) {
+        let number = ready.number as usize;
+        // It may have been closed since: an edge of a socket that is gone.
+        let Some(connection) = self.connections.get_mut(number) else { return };
+        let requests = &*self.given.requests;
+        let is_head = |job: &Job| requests.get(job.request as usize).is_head;
+        let end = connection.on_ready(ready, now, &mut self.turn, is_head);
+        self.write_down(now);
+        match end {
+            End::Goes { became_open } => {
+                if became_open {
+                    self.send(number, now_ns());
+                }
+                self.take_answers(number, now);
+            }
+            End::Ended => {
+                let had_none = self.connections[number].jobs.is_empty() && self.turn.done.is_empty();
+                self.record.closed_idle += u64::from(had_none);
+                self.connections[number].left = 0;
+                self.take_answers(number, now);
+                if self.connections.contains(number) {
+                    self.fail_connection(number, ErrorKind::Closed, now);
+                }
+            }
+            End::Failed(kind, words) => {
+                if self.record.tls_fault.is_none() {
+                    self.record.tls_fault = words;
+                }
+                self.take_answers(number, now);
+                if self.connections.contains(number) {
+                    self.fail_connection(number, kind, now);
+                }
+            }
+        }
+    }
+
+    /// Deals with the answers that came on a connection.
+    fn take_answers(&mut self, number: usize, now: u64) {
+        if self.turn.done.is_empty() {
+            return;
+        }
+        let mut done = std::mem::take(&mut self.turn.done);
+        let connection = &mut self.connections[number];
+        if done.iter().any(|(_, answered)| !answered.keeps_alive) {
+            connection.left = 0;
+        }
+        let (is_quiet, left, origin) = (connection.jobs.is_empty(), connection.left, connection.origin);
+        let goes_on = is_quiet && left > 0;
+        if is_quiet && !goes_on {
+            self.close(number);
+        }
+        for (job, answered) in done.drain(..) {
+            if goes_on && job.client.is_none() {
+                self.idle[origin].push(number);
+            }
+            self.finish(job, answered, now);
+        }
+        self.turn.done = done;
+    }
+
+    /// A connection is of no use any more, and so are the requests on it.
+    fn fail_connection(&mut self, number: usize, kind: ErrorKind, now: u64) {
+        let jobs = std::mem::take(&mut self.connections[number].jobs);
+        if jobs.is_empty() {
+            let origin = self.connections[number].origin;
+            self.idle[origin].retain(|idle| *idle != number);
+        }
+        self.close_as(number, if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close });
+        for job in jobs {
+            self.fail(job, kind, now);
+        }
+    }
+
+    fn close(&mut self, number: usize) {
+        self.close_as(number, self.given.plan.close);
+    }
+
+    fn close_as(&mut self, number: usize, how: Close) {
+        let connection = self.connections.remove(number);
+        if let Some(client) = connection.owner {
+            self.own[client as usize * self.idle.len() + connection.origin] = None;
+        }
+        self.spare.push(connection.close(how));
+    }
+
+    /// Begins what waits for a connection, where there is room by now.
+    fn serve_backlog(&mut self, now: u64) {
+        if self.given.timeline.to_ns <= now {
+            return;
+        }
+        while let Some(job) = self.backlog.pop_front() {
+            if let Some(job) = self.assign(job) {
+                self.backlog.push_front(job);
+                return;
+            }
+        }
+    }
+
+    /// Ends what has taken too long, and shows how things are.
+    fn sweep(&mut self, now: u64) {
+        let timeout_ns = self.given.plan.timeout.as_nanos() as u64;
+        let is_late = |(_, connection): &(usize, &Connection)| {
+            connection.jobs.front().is_some_and(|job| now.saturating_sub(job.begun_ns) >= timeout_ns)
+        };
+        let late: Vec<usize> = self.connections.iter().filter(is_late).map(|(number, _)| number).collect();
+        for number in late {
+            self.fail_connection(number, ErrorKind::Timeout, now);
+        }
+        self.show();
+    }
+
+    fn end(mut self) -> Record {
+        let unsent = self.backlog.iter().filter(|job| job.is_counted).count();
+        self.record.unsent += unsent as u64;
+        let numbers: Vec<usize> = self.connections.iter().map(|(number, _)| number).collect();
+        for number in numbers {
+            self.connections.remove(number).close(self.given.plan.close);
+        }
+        self.record
+    }
+}

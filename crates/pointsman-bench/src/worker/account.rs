@@ -1,0 +1,122 @@
+//! What a thread writes down of its requests, and what it shows of itself.
+
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+
+use super::{Timeline, Worker};
+use crate::arrivals::exponential;
+use crate::clock::SECOND_NS;
+use crate::connection::Job;
+use crate::follow::Answered;
+use crate::plan::Think;
+use crate::record::{BATCH_NS, ErrorKind};
+
+/// How long a client waits behind a failure before it asks again, so that a server that refuses is not stormed.
+const BACK_OFF_NS: u64 = SECOND_NS / 100;
+
+impl Worker {
+    pub(super) fn write_down(&mut self, now: u64) {
+        let measured = self.given.timeline.measures(now);
+        let bytes = std::mem::take(&mut self.turn.bytes);
+        self.bytes += bytes;
+        if measured {
+            self.batch(now).bytes += bytes;
+        }
+        if let Some(connect_ns) = self.turn.connect_ns.take()
+            && measured
+        {
+            self.record.connect.saturating_record(connect_ns);
+        }
+        if let Some((shake_ns, negotiated)) = self.turn.shaken.take() {
+            self.record.agreed(negotiated);
+            if measured {
+                self.record.handshake.saturating_record(shake_ns);
+                self.record.handshakes[negotiated.kind as usize] += 1;
+            }
+        }
+    }
+
+    fn batch(&mut self, now: u64) -> &mut crate::Batch {
+        let index = (now - self.given.timeline.from_ns) / BATCH_NS;
+        &mut self.record.batches[index as usize]
+    }
+
+    pub(super) fn finish(&mut self, job: Job, answered: Answered, now: u64) {
+        self.level(now);
+        self.under_way -= 1;
+        self.answered += 1;
+        let response_ns = now.saturating_sub(job.due_ns);
+        if self.given.timeline.measures(now) {
+            let batch = self.batch(now);
+            batch.completed += 1;
+            batch.response_ns += response_ns;
+        }
+        if job.is_counted {
+            let record = &mut self.record;
+            record.answered += 1;
+            record.response.saturating_record(response_ns);
+            record.service.saturating_record(now - job.begun_ns);
+            record.first_byte.saturating_record(job.first_byte_ns.saturating_sub(job.sent_ns));
+            record.statuses[usize::from(answered.status).min(599)] += 1;
+        }
+        if answered.status >= 400 {
+            self.count_failure(&job, ErrorKind::Status, now);
+        }
+        self.rest(job.client, now, 0);
+    }
+
+    fn count_failure(&mut self, job: &Job, kind: ErrorKind, now: u64) {
+        self.failed += 1;
+        if job.is_counted {
+            self.record.errors[kind as usize] += 1;
+        }
+        if self.given.timeline.measures(now) {
+            self.batch(now).failed += 1;
+        }
+    }
+
+    /// A request will have no answer.
+    pub(super) fn fail(&mut self, job: Job, kind: ErrorKind, now: u64) {
+        self.level(now);
+        self.under_way -= 1;
+        self.count_failure(&job, kind, now);
+        if kind == ErrorKind::Timeout && job.is_counted {
+            self.record.response.saturating_record(now.saturating_sub(job.due_ns));
+        }
+        self.rest(job.client, now, BACK_OFF_NS);
+    }
+
+    /// A client of a closed loop asks again in a while.
+    fn rest(&mut self, client: Option<u32>, now: u64, at_least_ns: u64) {
+        let Some(client) = client else { return };
+        let think_ns = match self.given.plan.think {
+            Think::None => 0,
+            Think::Constant(time) => time.as_nanos() as u64,
+            Think::Exponential(mean) => exponential(&mut self.random, mean.as_nanos() as f64) as u64,
+        };
+        self.resting.push(Reverse((now + think_ns.max(at_least_ns), client)));
+    }
+
+    /// How many are under way changes now.
+    pub(super) fn level(&mut self, now: u64) {
+        let Timeline { from_ns, to_ns, .. } = self.given.timeline;
+        let (then, now) = (self.level_ns.clamp(from_ns, to_ns), now.clamp(from_ns, to_ns));
+        self.record.occupancy_ns += self.under_way * now.saturating_sub(then);
+        self.level_ns = now;
+    }
+
+    /// Shows how things are to whoever looks.
+    pub(super) fn show(&mut self) {
+        let gauges = &*self.given.gauges;
+        for (gauge, value) in [
+            (&gauges.answered, self.answered),
+            (&gauges.failed, self.failed),
+            (&gauges.bytes, self.bytes),
+            (&gauges.under_way, self.under_way),
+            (&gauges.connections, self.connections.len() as u64),
+        ] {
+            gauge.store(value, Ordering::Relaxed);
+        }
+        gauges.lag_ns.fetch_max(std::mem::take(&mut self.lag_ns), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,214 @@
+//! The generator before servers whose behaviour is known: what it says must be that.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use pointsman_bench::{
+    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Target,
+    Think, Url, run,
+};
+use pointsman_e2e::Authority;
+
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn started(manner: &Manner) -> NullServer {
+    NullServer::start(ANY, manner).expect("loopback")
+}
+
+fn plan(scheme: &str, server: &NullServer, load: Load) -> Plan {
+    let url = Url::parse(&format!("{scheme}://{}/", server.address())).expect("a URL");
+    let target =
+        Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Default::default() };
+    let mut plan = Plan::new(vec![target], load);
+    plan.warm_up = Duration::from_millis(300);
+    plan.time = Duration::from_millis(1000);
+    plan
+}
+
+fn open(rate: f64) -> Load {
+    Load::Open { rate, arrivals: Arrivals::Uniform }
+}
+
+fn outcome(plan: &Plan) -> Outcome {
+    run(plan, &mut |_| {}).expect("it answers")
+}
+
+fn tls(resumes: bool) -> Manner {
+    let pair = Authority::new("bench").server(&["localhost"]);
+    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes };
+    Manner { tls: Some(tls), ..Manner::default() }
+}
+
+fn of_tls(server: &NullServer, load: Load, handshakes: Handshakes) -> Plan {
+    let mut plan = plan("https", server, load);
+    (plan.verify, plan.handshakes) = (false, handshakes);
+    plan
+}
+
+fn of_kind(outcome: &Outcome, kind: Kind) -> u64 {
+    outcome.negotiated.iter().filter(|(agreed, _)| agreed.kind == kind).map(|(_, count)| count).sum()
+}
+
+#[test]
+fn an_open_loop_asks_as_often_as_it_is_told() {
+    let server = started(&Manner { body_bytes: 100, ..Manner::default() });
+    let outcome = outcome(&plan("http", &server, open(500.0)));
+    let record = &outcome.record;
+    // Both ends of the measured time may fall on an arrival.
+    assert!((499..=501).contains(&record.due), "{}", record.due);
+    assert_eq!((record.answered, record.failed(), record.unsent), (record.due, 0, 0));
+    assert_eq!(record.response.len(), record.due);
+    assert_eq!(record.statuses[200], record.due);
+    assert!(record.bytes_in_time() >= 490 * 100);
+    assert!(outcome.voids.is_empty(), "{:?}", outcome.voids);
+    assert_eq!(outcome.record.batches.len(), 10);
+}
+
+#[test]
+fn a_closed_loop_is_as_fast_as_its_server() {
+    let server = started(&Manner { capacity: Some(400.0), ..Manner::default() });
+    let outcome = outcome(&plan("http", &server, Load::Closed { clients: 8 }));
+    // The server gives one answer each 2.5 ms, whoever waits.
+    assert!((380.0..=420.0).contains(&outcome.rate()), "{}", outcome.rate());
+    let little = outcome.generator.little;
+    assert!((little.under_way - 8.0).abs() < 0.5 && little.gap() < 0.05, "{little:?}");
+}
+
+#[test]
+fn clients_think() {
+    let server = started(&Manner::default());
+    let mut plan = plan("http", &server, Load::Closed { clients: 10 });
+    plan.think = Think::Constant(Duration::from_millis(100));
+    let rate = outcome(&plan).rate();
+    assert!((85.0..=101.0).contains(&rate), "ten clients, ten times a second: {rate}");
+}
+
+#[test]
+fn a_stall_shows_in_full_in_the_open_loop() {
+    let lasts = Duration::from_secs(1);
+    let server = started(&Manner { stall: Some((400, lasts)), ..Manner::default() });
+    let mut open = plan("http", &server, open(500.0));
+    open.time = Duration::from_secs(3);
+    let outcome = outcome(&open);
+    let record = &outcome.record;
+    assert_eq!((record.answered, record.unsent), (record.due, 0));
+    // A third of all requests fell due in the stall, at even distances: they waited for 0 to 1 s.
+    let ms = |quantile: f64| record.response.value_at_quantile(quantile) / 1_000_000;
+    assert!((950..1_300).contains(&ms(1.0)), "{}", ms(1.0));
+    assert!((750..1_100).contains(&ms(0.92)), "{}", ms(0.92));
+    assert!(ms(0.5) < 100, "{}", ms(0.5));
+}
+
+#[test]
+fn what_is_due_behind_full_connections_waits_and_is_counted() {
+    let server = started(&Manner { capacity: Some(100.0), ..Manner::default() });
+    let mut plan = plan("http", &server, open(1000.0));
+    plan.connections_max = 4;
+    let outcome = outcome(&plan);
+    let record = &outcome.record;
+    assert!(record.held_back > 500 && record.unsent > 500, "{} {}", record.held_back, record.unsent);
+    assert_eq!(record.begun + record.unsent, record.due);
+    assert_eq!(record.answered, record.begun);
+    assert!((90.0..=110.0).contains(&outcome.rate()), "{}", outcome.rate());
+}
+
+#[test]
+fn full_handshakes_are_full_whoever_resumes() {
+    let server = started(&tls(true));
+    let outcome = outcome(&of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Full));
+    let record = &outcome.record;
+    assert!(record.answered > 10 && record.failed() == 0, "{}", record.answered);
+    assert_eq!((of_kind(&outcome, Kind::Resumed), of_kind(&outcome, Kind::Retried)), (0, 0));
+    assert!(of_kind(&outcome, Kind::Full) >= record.answered);
+    assert!(record.handshake.len() >= record.answered - 2, "one for each request");
+    assert!(outcome.voids.is_empty(), "{:?}", outcome.voids);
+    assert_eq!(outcome.negotiated[0].0.group, "X25519MLKEM768");
+}
+
+#[test]
+fn sessions_are_resumed_as_often_as_asked() {
+    let server = started(&tls(true));
+    let all = outcome(&of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Resumed(1.0)));
+    assert!(all.voids.is_empty(), "{:?}", all.voids);
+    let (full, resumed) = (of_kind(&all, Kind::Full), of_kind(&all, Kind::Resumed));
+    assert!(full <= 2 && resumed > 50, "{full} {resumed}");
+    let some = outcome(&of_tls(&server, open(300.0), Handshakes::Resumed(0.5)));
+    assert!(some.voids.is_empty(), "{:?}", some.voids);
+    let (full, resumed) = (of_kind(&some, Kind::Full) as f64, of_kind(&some, Kind::Resumed) as f64);
+    // Some 390 draws: 0.5, give or take 0.025.
+    assert!((0.35..0.65).contains(&(resumed / (full + resumed))), "{full} {resumed}");
+}
+
+#[test]
+fn a_server_that_does_not_resume_voids_the_run() {
+    let server = started(&tls(false));
+    let outcome = outcome(&of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Resumed(1.0)));
+    assert_eq!(outcome.voids[0].code, "not resumed", "{:?}", outcome.voids);
+}
+
+#[test]
+fn connections_are_kept_for_as_many_requests_as_asked() {
+    let server = started(&tls(true));
+    let mut plan = of_tls(&server, open(200.0), Handshakes::Full);
+    plan.requests_per_connection = Some(5);
+    plan.close = Close::Reset;
+    let outcome = outcome(&plan);
+    let ratio = outcome.record.answered as f64 / outcome.record.opened as f64;
+    assert!((4.0..=6.0).contains(&ratio), "{ratio}");
+    let kept = run(&of_tls(&server, open(200.0), Handshakes::Keep), &mut |_| {}).expect("it answers");
+    assert!(kept.record.opened <= 2, "{}", kept.record.opened);
+}
+
+#[test]
+fn a_server_that_closes_is_followed() {
+    let server = started(&Manner { closes: true, ..Manner::default() });
+    let outcome = outcome(&plan("http", &server, Load::Closed { clients: 3 }));
+    assert!(outcome.record.answered > 100 && outcome.record.failed() == 0, "{}", outcome.record.answered);
+    assert!(outcome.record.opened >= outcome.record.answered - 3);
+}
+
+#[test]
+fn what_takes_too_long_is_a_timeout_and_counts() {
+    let server = started(&Manner { stall: Some((50, Duration::from_secs(2))), ..Manner::default() });
+    let mut plan = plan("http", &server, open(100.0));
+    plan.timeout = Duration::from_millis(300);
+    let outcome = outcome(&plan);
+    let record = &outcome.record;
+    let late = record.errors_of(ErrorKind::Timeout);
+    assert!(late > 30, "{late}");
+    assert_eq!(record.answered + late + record.unsent, record.due);
+    assert!(record.response.max() >= 300_000_000, "they are not left out of the percentiles");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_at_once() {
+    let server = started(&Manner::default());
+    let plan = plan("http", &server, open(10.0));
+    drop(server);
+    let fault = run(&plan, &mut |_| {}).expect_err("nobody listens").to_string();
+    assert!(fault.starts_with("cannot ask http://127.0.0.1:"), "{fault}");
+}
+
+#[test]
+fn a_certificate_of_nobody_is_refused() {
+    let server = started(&tls(true));
+    let mut plan = of_tls(&server, open(10.0), Handshakes::Keep);
+    plan.verify = true;
+    let fault = run(&plan, &mut |_| {}).expect_err("nobody knows it");
+    assert!(fault.advice().is_some_and(|help| help.contains("--ca")), "{fault}");
+}
+
+#[test]
+fn an_outcome_is_told_as_json() {
+    let server = started(&Manner::default());
+    let mut plan = plan("http", &server, open(200.0));
+    plan.server_process = Some(std::process::id());
+    let json = outcome(&plan).json();
+    assert_eq!(json["requests"]["answered"], json["times_ns"]["response"]["count"]);
+    let buckets = json["times_ns"]["response"]["buckets"].as_array().expect("a list");
+    let counted: u64 = buckets.iter().map(|bucket| bucket[1].as_u64().expect("a count")).sum();
+    assert_eq!(json["requests"]["answered"], counted);
+    assert!(json["server"]["us_per_request"].as_f64().is_some_and(|us| us > 0.0), "{}", json["server"]);
+    assert_eq!(json["settings"]["load"]["rate"], 200.0);
+    assert_eq!(json["batches"]["answered"].as_array().map(Vec::len), Some(10));
+}

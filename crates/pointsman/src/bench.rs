@@ -1,0 +1,35 @@
+//! `pointsman bench`: load on a web server, and whether its figures can be believed.
+
+mod load;
+mod null;
+mod plan_options;
+mod progress;
+mod summary;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::{say, wrong_use};
+
+const HELP: &str = "\
+pointsman bench COMMAND
+
+    load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
+    null           a server that does nothing but answer: what the generator itself can do
+    COMMAND --help more of a command
+";
+
+/// Which of the bench's commands.
+pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
+    let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
+    match command.to_str() {
+        Some("load") => load::load(arguments),
+        Some("null") => null::null(arguments),
+        Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
+        Some("") => say(&mut std::io::stderr(), HELP, crate::WRONG_USE),
+        _ => wrong_use(&format!(
+            "`bench` has no command `{}`; there are `load` and `null`",
+            command.to_string_lossy()
+        )),
+    }
+}

@@ -1,0 +1,382 @@
+//! The options that say what is measured and how: every command of the bench that makes load has them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lexopt::{Parser, ValueExt};
+use pointsman_bench::{Arrivals, Body, Close, Handshakes, Load, Offer, Plan, Sources, Target, Think, Url};
+use pointsman_tls::{CertificateFiles, OneVersion};
+
+pub(super) const HELP: &str = "
+how much
+    --rate N                 an open loop: N requests a second (`1.5k`), whatever becomes of them
+    --arrivals KIND          `poisson` (the default) or `uniform`
+    --clients N              a closed loop: N clients, each of which asks when it has its answer
+    --think TIME             so long a client waits behind an answer; `exp:TIME`: so long in the mean
+    --time TIME              how long it is measured; 10s
+    --warm-up TIME           load before that, which does not count; 2s
+    --threads N              of the generator; half the cores where the server is on this machine, else all
+    --seed N                 what draws begin with; 1
+
+what
+    --weights N,N,...        how often each URL is asked for, in their order
+    --method METHOD          GET; POST with a body
+    --header 'NAME: VALUE'   may be given several times
+    --body TEXT              `{n}`, `{random 1 1000}` and `{letters 2000}` in it, or in a URL, are filled in
+    --body-file FILE         a file as it is
+    --template FILE          a file with such places
+    --timeout TIME           from when a request is begun; 10s
+
+connections
+    --handshake KIND         `keep` (the default: connections are kept), `full`: a new connection and a full handshake
+                             each time, `resumed`: the same, and the session goes on, `ratio:0.8`: so many of them
+    --requests-per-connection N
+    --connections N          at most so many at a time; 10000
+    --close KIND             `fin` (the default) or `reset`
+    --source NETWORK         where connections come from (`127.0.0.0/8`), in turns
+
+TLS
+    --tls-version VERSION    1.2 or 1.3 alone
+    --suites NAME,...        by their names in IANA's registry
+    --groups NAME,...        `X25519`, `P-256`, `X25519MLKEM768`
+    --ca FILE                authorities of the server's certificate; those of the system without it
+    --insecure               the server's certificate is not checked
+    --sni NAME               the server's name; the URL's host without it
+    --cert FILE --key FILE   our own certificate
+
+    --pid PID                the server's process on this machine: its CPU time a request and a handshake
+";
+
+/// What was read of them.
+#[derive(Debug, Default)]
+pub(super) struct PlanOptions {
+    urls: Vec<Url>,
+    weights: Vec<u32>,
+    rate: Option<f64>,
+    arrivals: Option<Arrivals>,
+    clients: Option<u32>,
+    think: Think,
+    time: Option<Duration>,
+    warm_up: Option<Duration>,
+    threads: Option<usize>,
+    seed: Option<u64>,
+    method: Option<String>,
+    headers: Vec<(String, String)>,
+    body: Body,
+    timeout: Option<Duration>,
+    handshakes: Handshakes,
+    requests_per_connection: Option<u32>,
+    connections: Option<usize>,
+    close: Close,
+    sources: Sources,
+    offer: Offer,
+    ca: Option<PathBuf>,
+    insecure: bool,
+    server_name: Option<String>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    process: Option<u32>,
+}
+
+impl PlanOptions {
+    pub(super) fn url(&mut self, url: OsString) -> Result<(), lexopt::Error> {
+        self.urls.push(Url::parse(&url.string()?).map_err(|fault| fault.to_string())?);
+        Ok(())
+    }
+
+    /// Reads the value of an option. False: it is none of these.
+    pub(super) fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        if name == "insecure" {
+            self.insecure = true;
+            return Ok(true);
+        }
+        Ok(self.take_load(name, parser)?
+            || self.take_request(name, parser)?
+            || self.take_connection(name, parser)?)
+    }
+
+    fn take_load(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        match name {
+            "rate" => self.rate = Some(rate(&text(parser)?)?),
+            "arrivals" => {
+                self.arrivals = Some(one_of(
+                    &text(parser)?,
+                    &[("poisson", Arrivals::Poisson), ("uniform", Arrivals::Uniform)],
+                )?);
+            }
+            "clients" => self.clients = Some(parser.value()?.parse()?),
+            "think" => {
+                let word = text(parser)?;
+                self.think = match word.strip_prefix("exp:") {
+                    Some(mean) => Think::Exponential(time(mean)?),
+                    None => Think::Constant(time(&word)?),
+                };
+            }
+            "time" => self.time = Some(time(&text(parser)?)?),
+            "warm-up" => self.warm_up = Some(time(&text(parser)?)?),
+            "threads" => self.threads = Some(parser.value()?.parse()?),
+            "seed" => self.seed = Some(parser.value()?.parse()?),
+            "pid" => self.process = Some(parser.value()?.parse()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_request(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        match name {
+            "weights" => {
+                let words = text(parser)?;
+                let weights = words.split(',').map(|word| word.trim().parse::<u32>());
+                self.weights = weights
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| format!("`--weights` takes numbers such as `70,30`, not `{words}`"))?;
+            }
+            "method" => self.method = Some(method(text(parser)?)?),
+            "header" => {
+                let line = text(parser)?;
+                let (name, value) = line
+                    .split_once(':')
+                    .ok_or_else(|| format!("`--header` takes `Name: value`, not `{line}`"))?;
+                self.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+            }
+            "body" => self.body = Body::Template(text(parser)?),
+            "body-file" => {
+                let path = PathBuf::from(parser.value()?);
+                self.body = Body::Bytes(std::fs::read(&path).map_err(|error| unreadable(&path, &error))?);
+            }
+            "template" => {
+                let path = PathBuf::from(parser.value()?);
+                self.body = Body::Template(
+                    std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?,
+                );
+            }
+            "timeout" => self.timeout = Some(time(&text(parser)?)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn take_connection(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        match name {
+            "handshake" => self.handshakes = handshakes(&text(parser)?)?,
+            "requests-per-connection" => self.requests_per_connection = Some(parser.value()?.parse()?),
+            "connections" => self.connections = Some(parser.value()?.parse()?),
+            "close" => self.close = one_of(&text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?,
+            "source" => self.sources = text(parser)?.parse()?,
+            "tls-version" => {
+                self.offer.version =
+                    Some(one_of(&text(parser)?, &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)])?);
+            }
+            "suites" => self.offer.suites = names(&text(parser)?),
+            "groups" => self.offer.groups = names(&text(parser)?),
+            "ca" => self.ca = Some(parser.value()?.into()),
+            "sni" => self.server_name = Some(text(parser)?),
+            "cert" => self.certificate = Some(parser.value()?.into()),
+            "key" => self.key = Some(parser.value()?.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The load is the command's own matter where it has none of these.
+    fn load(&self) -> Result<Load, String> {
+        match (self.rate, self.clients) {
+            (Some(rate), None) => Ok(Load::Open { rate, arrivals: self.arrivals.unwrap_or_default() }),
+            (None, Some(_)) if self.arrivals.is_some() => {
+                Err("`--arrivals` is for an open loop, and `--clients` makes a closed one".to_owned())
+            }
+            (None, Some(clients)) => Ok(Load::Closed { clients }),
+            (None, None) => Err("how much? `--rate N` requests a second, or `--clients N`".to_owned()),
+            (Some(_), Some(_)) => {
+                Err("`--rate` makes an open loop and `--clients` a closed one: say one of them".to_owned())
+            }
+        }
+    }
+
+    /// What it all says together.
+    pub(super) fn plan(self) -> Result<Plan, String> {
+        if self.urls.is_empty() {
+            return Err("a URL is needed, such as `http://127.0.0.1:8080/`".to_owned());
+        }
+        if !self.weights.is_empty() && self.weights.len() != self.urls.len() {
+            return Err(format!("{} weights for {} URLs", self.weights.len(), self.urls.len()));
+        }
+        let certificate = match (self.certificate.clone(), self.key.clone()) {
+            (None, None) => None,
+            (Some(certificate), key) => {
+                Some(CertificateFiles { key: key.unwrap_or_else(|| certificate.clone()), certificate })
+            }
+            (None, Some(_)) => return Err("`--key` is the key of `--cert`".to_owned()),
+        };
+        let load = self.load()?;
+        let threads = self.threads.unwrap_or_else(|| usual_threads(&self.urls));
+        let usual_method = if self.body == Body::None { "GET" } else { "POST" };
+        let method = self.method.unwrap_or_else(|| usual_method.to_owned());
+        let weights = self.weights.into_iter().chain(std::iter::repeat(1));
+        let target = |(url, weight)| Target {
+            url,
+            weight,
+            method: method.clone(),
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+        };
+        let plan = Plan::new(self.urls.into_iter().zip(weights).map(target).collect(), load);
+        Ok(Plan {
+            time: self.time.unwrap_or(plan.time),
+            warm_up: self.warm_up.unwrap_or(plan.warm_up),
+            threads,
+            handshakes: self.handshakes,
+            requests_per_connection: self.requests_per_connection,
+            connections_max: self.connections.unwrap_or(plan.connections_max),
+            offer: self.offer,
+            ca: self.ca,
+            verify: !self.insecure,
+            certificate,
+            server_name: self.server_name,
+            close: self.close,
+            sources: self.sources,
+            timeout: self.timeout.unwrap_or(plan.timeout),
+            think: self.think,
+            server_process: self.process,
+            seed: self.seed.unwrap_or(plan.seed),
+            ..plan
+        })
+    }
+}
+
+/// A server on this machine wants cores, too.
+fn usual_threads(urls: &[Url]) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let is_here =
+        |url: &Url| url.host == "localhost" || url.address().is_ok_and(|address| address.ip().is_loopback());
+    if urls.iter().any(is_here) { (cores / 2).max(1) } else { cores }
+}
+
+fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
+    parser.value()?.string()
+}
+
+fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {
+    let found = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
+    let names = || choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
+    found.ok_or_else(|| format!("it is {}, not `{word}`", names()))
+}
+
+fn names(words: &str) -> Vec<String> {
+    words.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// `1500`, `1.5k`, `2M`.
+fn rate(word: &str) -> Result<f64, String> {
+    let (digits, factor) = match word.as_bytes().last() {
+        Some(b'k') => (&word[..word.len() - 1], 1e3),
+        Some(b'M') => (&word[..word.len() - 1], 1e6),
+        _ => (word, 1.0),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number
+        .map(|number| number * factor)
+        .ok_or_else(|| format!("a rate is a number such as `1.5k`, not `{word}`"))
+}
+
+/// `500ms`, `10s`, `2m`, `10`.
+fn time(word: &str) -> Result<Duration, String> {
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let read = |(unit, seconds): (&str, f64)| Some(word.strip_suffix(unit)?.parse::<f64>().ok()? * seconds);
+    let seconds = units.into_iter().find_map(read);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("a time is a number with a unit such as `10s` or `500ms`, not `{word}`"))
+}
+
+fn handshakes(word: &str) -> Result<Handshakes, String> {
+    if let Some(share) = word.strip_prefix("ratio:") {
+        let share = share.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+        return share
+            .map(Handshakes::Resumed)
+            .ok_or_else(|| format!("`ratio:` takes the share that resumes, from 0 to 1, not `{word}`"));
+    }
+    one_of(
+        word,
+        &[("keep", Handshakes::Keep), ("full", Handshakes::Full), ("resumed", Handshakes::Resumed(1.0))],
+    )
+}
+
+fn method(word: String) -> Result<String, String> {
+    match pointsman_http::is_token(word.as_bytes()) {
+        true => Ok(word),
+        false => Err(format!("`{word}` is no method")),
+    }
+}
+
+fn unreadable(path: &std::path::Path, error: &std::io::Error) -> String {
+    format!("cannot read `{}`: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(words: &str) -> Result<Plan, String> {
+        let mut options = PlanOptions::default();
+        let mut parser = Parser::from_args(words.split_ascii_whitespace());
+        let mut read = || -> Result<(), lexopt::Error> {
+            while let Some(argument) = parser.next()? {
+                match argument {
+                    lexopt::Arg::Long(name) => {
+                        let name = name.to_owned();
+                        assert!(options.take(&name, &mut parser)?, "{name}");
+                    }
+                    lexopt::Arg::Value(url) => options.url(url)?,
+                    other => return Err(other.unexpected()),
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|error| error.to_string())?;
+        options.plan()
+    }
+
+    #[test]
+    fn a_plan_is_what_its_options_say() {
+        let plan = plan(
+            "https://127.0.0.1:8443/a https://127.0.0.1:8443/b --weights 3,1 --rate 2k --arrivals uniform \
+             --handshake ratio:0.25 --requests-per-connection 4 --groups P-256 --tls-version 1.3 --close reset \
+             --source 127.0.0.0/8 --threads 2 --connections 50 --timeout 3s --header X-A:b --body x{n}",
+        )
+        .expect("good");
+        assert_eq!(plan.load, Load::Open { rate: 2000.0, arrivals: Arrivals::Uniform });
+        assert_eq!(plan.targets.iter().map(|target| target.weight).collect::<Vec<_>>(), [3, 1]);
+        assert_eq!((plan.targets[0].method.as_str(), plan.threads), ("POST", 2));
+        assert_eq!(plan.handshakes, Handshakes::Resumed(0.25));
+        assert_eq!((plan.requests_per_connection, plan.connections_max), (Some(4), 50));
+        assert_eq!((plan.close, plan.timeout), (Close::Reset, Duration::from_secs(3)));
+        assert_eq!(plan.offer.groups, ["P-256"]);
+        assert!(plan.verify && plan.sources.count() > 1000);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        for bad in [
+            "--rate 1",
+            "http://a/ --rate 0",
+            "http://a/ --rate x",
+            "http://a/ --rate 1 --weights 1,2",
+            "http://a/ --rate 1 --weights a",
+            "http://a/ --clients 1 --arrivals uniform",
+            "http://a/ --rate 1 --time 5x",
+            "http://a/ --rate 1 --handshake none",
+            "http://a/ --rate 1 --handshake ratio:2",
+            "http://a/ --rate 1 --close maybe",
+            "http://a/ --rate 1 --key k.pem",
+            "http://a/ --rate 1 --method a/b",
+            "http://a/ --rate 1 --header x",
+            "http://a/ --rate 1 --body-file /nowhere/at/all",
+        ] {
+            assert!(plan(bad).is_err(), "{bad}");
+        }
+        let think = plan("http://127.0.0.1/ --clients 3 --think exp:20ms").expect("good").think;
+        assert_eq!(think, Think::Exponential(Duration::from_millis(20)));
+    }
+}

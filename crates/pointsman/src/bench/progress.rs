@@ -1,0 +1,86 @@
+//! One line a second on a terminal while a run goes on, and nothing elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+
+use pointsman_bench::Progress;
+
+use crate::units;
+
+/// Cells of the bar.
+const BAR: usize = 20;
+
+/// Standard error, if somebody watches it.
+pub(super) struct ProgressLine {
+    is_watched: bool,
+}
+
+impl ProgressLine {
+    pub(super) fn new() -> ProgressLine {
+        ProgressLine { is_watched: io::stderr().is_terminal() }
+    }
+
+    pub(super) fn tell(&mut self, progress: &Progress) {
+        if self.is_watched {
+            self.write(&format!("\r\x1b[K{}", line(progress)));
+        }
+    }
+
+    /// What stood there last goes away.
+    pub(super) fn end(&mut self) {
+        if self.is_watched {
+            self.write("\r\x1b[K");
+        }
+    }
+
+    /// A terminal that has gone away needs no progress.
+    fn write(&mut self, text: &str) {
+        self.is_watched = io::stderr().write_all(text.as_bytes()).is_ok();
+    }
+}
+
+fn line(progress: &Progress) -> String {
+    let share = (progress.at_seconds / progress.of_seconds.max(f64::EPSILON)).clamp(0.0, 1.0);
+    let full = (share * BAR as f64).round() as usize;
+    let failed = match progress.failed_rate {
+        0.0 => String::new(),
+        rate => format!(", {} failed/s", units::rate(rate)),
+    };
+    format!(
+        "[{}{}] {:.0}/{:.0} s{}  {}/s{failed}  {}  {} under way  {} connections  lag {}",
+        "#".repeat(full),
+        ".".repeat(BAR - full),
+        progress.at_seconds,
+        progress.of_seconds,
+        if progress.is_measured { "" } else { " warm-up" },
+        units::rate(progress.rate),
+        units::bytes_per_s(progress.bytes_rate),
+        progress.under_way,
+        progress.connections,
+        units::duration(Some(progress.lag_ns as f64 / 1e9)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_things_are() {
+        let mut progress = Progress {
+            at_seconds: 3.0,
+            of_seconds: 12.0,
+            rate: 1000.0,
+            bytes_rate: 2e6,
+            under_way: 7,
+            connections: 64,
+            lag_ns: 40_000,
+            ..Progress::default()
+        };
+        assert_eq!(
+            line(&progress),
+            "[#####...............] 3/12 s warm-up  1000/s  2.0 MB/s  7 under way  64 connections  lag 40 us"
+        );
+        (progress.is_measured, progress.failed_rate) = (true, 2.0);
+        assert!(line(&progress).contains("12 s  1000/s, 2.0 failed/s  2.0 MB/s"), "{}", line(&progress));
+    }
+}

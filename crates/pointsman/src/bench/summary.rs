@@ -1,0 +1,125 @@
+//! What came of a run, for people.
+
+use std::fmt::Write as _;
+
+use pointsman_bench::{ErrorKind, Kind, Load, Outcome};
+
+use crate::units;
+
+/// One time after another, with the same percentiles.
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// A few lines.
+pub(super) fn summary(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let (Ok(()) | Err(_)) = write(&mut text, outcome);
+    text
+}
+
+fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let record = &outcome.record;
+    let demand = match outcome.plan.load {
+        Load::Open { rate, .. } => format!("{} requests/s demanded", units::rate(rate)),
+        Load::Closed { clients } => format!("{clients} clients"),
+    };
+    writeln!(text, "{}: {demand}, {:.1} s", outcome.plan.targets[0].url, outcome.seconds)?;
+    writeln!(
+        text,
+        "  {} requests/s answered, {}; {} due, {} answered, {} failed, {} unsent, {} held back",
+        units::rate(outcome.rate()),
+        units::bytes_per_s(record.bytes_in_time() as f64 / outcome.seconds),
+        record.due,
+        record.answered,
+        record.failed(),
+        record.unsent,
+        record.held_back,
+    )?;
+    for kind in ErrorKind::ALL.into_iter().filter(|kind| record.errors_of(*kind) > 0) {
+        writeln!(text, "  failed: {} {}", record.errors_of(kind), kind.name())?;
+    }
+    handshakes(text, outcome)?;
+    writeln!(
+        text,
+        "\n  {:<12}{:>10}{}",
+        "",
+        "mean",
+        QUANTILES.map(|(name, _)| format!("{name:>10}")).concat()
+    )?;
+    let rows = [
+        ("response", &record.response),
+        ("service", &record.service),
+        ("first byte", &record.first_byte),
+        ("connect", &record.connect),
+        ("handshake", &record.handshake),
+        ("send lag", &record.lag),
+    ];
+    let time = |ns: f64| units::duration(Some(ns / 1e9));
+    for (name, times) in rows.into_iter().filter(|(_, times)| !times.is_empty()) {
+        let cells =
+            QUANTILES.map(|(_, quantile)| format!("{:>10}", time(times.value_at_quantile(quantile) as f64)));
+        writeln!(text, "  {name:<12}{:>10}{}", time(times.mean()), cells.concat())?;
+    }
+    writeln!(text)?;
+    generator(text, outcome)?;
+    for void in &outcome.voids {
+        writeln!(text, "  VOID, not a result: {}", void.sentence)?;
+    }
+    Ok(())
+}
+
+fn handshakes(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let record = &outcome.record;
+    if outcome.negotiated.is_empty() {
+        return Ok(());
+    }
+    let kinds = Kind::ALL.into_iter().zip(record.handshakes).filter(|(_, count)| *count > 0);
+    let kinds: Vec<String> = kinds.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    writeln!(
+        text,
+        "  {} handshakes/s ({})",
+        units::rate(outcome.handshake_rate()),
+        if kinds.is_empty() { "none in the measured time".to_owned() } else { kinds.join(", ") },
+    )?;
+    for (agreed, count) in &outcome.negotiated {
+        let group = if agreed.group.is_empty() { "no group" } else { agreed.group };
+        let protocol = if agreed.protocol.is_empty() { "no ALPN" } else { agreed.protocol };
+        let kind = agreed.kind.name();
+        writeln!(text, "  {count} × TLS {}, {}, {group}, {protocol}, {kind}", agreed.version, agreed.suite)?;
+    }
+    Ok(())
+}
+
+fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let generator = &outcome.generator;
+    let threads: Vec<String> = generator
+        .threads
+        .iter()
+        .map(|thread| {
+            format!(
+                "{:.0} % (waited for a core {:.1} %, {} switches)",
+                thread.cpu * 100.0,
+                thread.waited * 100.0,
+                thread.involuntary_switches
+            )
+        })
+        .collect();
+    writeln!(text, "  generator: CPU {}; stolen {:.1} %", threads.join(", "), generator.stolen * 100.0)?;
+    writeln!(
+        text,
+        "  under way: {:.2} counted, {:.2} by rate × time ({:.1} % apart)",
+        generator.little.under_way,
+        generator.little.rate_times_time,
+        generator.little.gap() * 100.0,
+    )?;
+    let Some(server) = &outcome.server else { return Ok(()) };
+    let us = |value: Option<f64>| value.map_or("-".to_owned(), |us| format!("{us:.1} us"));
+    writeln!(
+        text,
+        "  server: {:.2} s user, {:.2} s system; {} CPU a request, {} a handshake",
+        server.spent.user,
+        server.spent.system,
+        us(server.us_per_request),
+        us(server.us_per_handshake),
+    )
+}
