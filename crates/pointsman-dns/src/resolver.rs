@@ -16,6 +16,9 @@ use crate::desk;
 /// News that wait to be told; more are dropped, the oldest first.
 const NEWS_MAX: usize = 1024;
 
+/// How often somebody who waits looks whether that is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Looks names up on a thread of its own, which begins with the first of them and ends when this is dropped.
 #[derive(Default)]
 pub struct Resolver {
@@ -154,17 +157,22 @@ impl Resolver {
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended before it began")))
     }
 
-    /// Waits until each of these names has been looked up once, at most that long. Tells of which nothing is known, and
-    /// why.
-    pub fn wait(&self, lookups: &[Lookup], max: Duration) -> HashMap<Lookup, String> {
+    /// Waits until each of these names has been looked up once, at most that long, and no longer than until `is_cut`, which
+    /// is asked now and then. Tells of which nothing is known, and why.
+    pub fn wait(
+        &self,
+        lookups: &[Lookup],
+        max: Duration,
+        is_cut: impl Fn() -> bool,
+    ) -> HashMap<Lookup, String> {
         let started = Instant::now();
         let mut state = self.shared.lock();
         while !lookups.iter().all(|lookup| state.is_settled(lookup)) {
             let left = max.saturating_sub(started.elapsed());
-            if left.is_zero() {
+            if left.is_zero() || is_cut() {
                 break;
             }
-            let waited = self.shared.settled.wait_timeout(state, left);
+            let waited = self.shared.settled.wait_timeout(state, left.min(LOOK));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let unknown = lookups.iter().filter_map(|lookup| Some((lookup.clone(), state.why_unknown(lookup)?)));

@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     aliases_and_other_detours,
     a_name_that_nobody_knows_yet,
     reloads,
+    a_reload_that_waits_is_told_to_end,
 );
 
 const NAME: &str = "web.example";
@@ -193,4 +194,22 @@ fn reloads(threads: usize) {
     names.answers(Manner::Well);
     names.set("other.example", &["300 127.0.0.1"]);
     switch.reload(&setup(threads, &names, &origin, keys).raw(&more), 3);
+}
+
+/// Whoever waits for names does not hold the end up.
+fn a_reload_that_waits_is_told_to_end(threads: usize) {
+    let origin = Origin::answering("one", ok);
+    let names = NameServer::new();
+    let with = |keys: &str| {
+        let keys = format!("answer_ms_max = 60_000\nstart_ms_max = 600_000\n{keys}");
+        let before = Setup::new(threads).pool("standard", &[&origin]).default_pool("standard");
+        before.raw(&names.table(&keys))
+    };
+    let mut switch = with("").start();
+    names.answers(Manner::Silent);
+    with("").raw(&pool(origin.address().port()).replace("standard", "named")).write(switch.folder());
+    switch.signal("HUP");
+    until("the name is asked for", || (names.asked().0 > 0).then_some(()));
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
 }

@@ -26,8 +26,13 @@ pub(super) enum Unjoined {
 
 impl Names {
     /// A plan with what is known of its names. Those that are new are looked up first, for as long as the plan says.
-    /// `serving` is what else must not be forgotten meanwhile.
-    pub(super) fn join(&self, loaded: &Loaded, serving: &[Lookup]) -> Result<Plan, Unjoined> {
+    /// `serving` is what else must not be forgotten meanwhile. Where `is_cut`, it is waited for no longer.
+    pub(super) fn join(
+        &self,
+        loaded: &Loaded,
+        serving: &[Lookup],
+        is_cut: impl Fn() -> bool,
+    ) -> Result<Plan, Unjoined> {
         let plan = &loaded.plan;
         let lookups = plan.lookups();
         let mut all = lookups.clone();
@@ -39,7 +44,7 @@ impl Names {
             return Ok(plan.clone());
         }
         let max = Duration::from_millis(u64::from(plan.dns.limits.start_ms_max));
-        let unknown = self.resolver.wait(&lookups, max);
+        let unknown = self.resolver.wait(&lookups, max, is_cut);
         self.tell();
         if plan.dns.at_start == AtStart::Refuse
             && let Some(problems) = loaded.unanswered(|lookup| unknown.get(lookup).cloned())

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pointsman_config::{Loaded, Plan, Problems, RuleSet, WatchedFile};
+use pointsman_net::Signals;
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
@@ -19,6 +20,8 @@ pub(super) struct Reloads {
     pub(super) switch: Rc<RefCell<Switch>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
+    /// One that ends the process does not wait for names.
+    pub(super) signals: Signals,
     pub(super) config: PathBuf,
     pub(super) files: RefCell<Vec<WatchedFile>>,
     /// The text of the configuration that serves.
@@ -133,7 +136,7 @@ impl Reloads {
         self.is_free()?;
         notice::warnings(&loaded);
         let (lookups, settings) = self.switch.borrow().with_plan(|plan| (plan.lookups(), plan.dns.clone()));
-        let joined = self.names.join(&loaded, &lookups);
+        let joined = self.names.join(&loaded, &lookups, || self.signals.has_end());
         let Loaded { source, files, warnings, rule_sets, .. } = loaded;
         *self.files.borrow_mut() = files;
         let plan = match joined {
