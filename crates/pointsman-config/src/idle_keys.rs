@@ -2,12 +2,13 @@
 
 use crate::section::Section;
 use crate::spec::ServerSpec;
-use crate::{Http2, Pipeline, Protocol, ServerProtocol};
+use crate::{Http2, Pipeline, PoolLimits, Protocol, ServerProtocol};
 
 const OF_PIPELINING: &[&str] = &["pipeline_requests_max", "pipeline_bytes_max"];
 const OF_HTTP2_TO_CLIENTS: &[&str] =
     &["http2_streams_max", "http2_stream_window_bytes", "http2_window_bytes"];
 const OF_QUEUES: &[&str] = &["queue_max", "queue_ms_max"];
+const OF_TRIES: &[&str] = &["hedge_ms"];
 const OF_HTTP2_TO_SERVERS: &[&str] = &["http2_streams_max", "http2_stream_window_bytes"];
 
 /// Warns of keys of a listener, and of its limits. What it says where no request is read [`Protocol`] looks at.
@@ -38,7 +39,15 @@ pub(crate) fn of_listener(
 }
 
 /// Warns of keys of a pool.
-pub(crate) fn of_pool(section: &Section<'_>, protocol: ServerProtocol, servers: &[ServerSpec]) {
+pub(crate) fn of_pool(
+    section: &Section<'_>,
+    protocol: ServerProtocol,
+    servers: &[ServerSpec],
+    limits: &PoolLimits,
+) {
+    if limits.tries_max == 1 {
+        warn(section, OF_TRIES, "while `tries_max` is 1", "set `tries_max` to 2 or more, or leave it out");
+    }
     if servers.iter().all(|server| server.connections_max == 0) {
         let help = "give servers a `connections_max`, or leave it out";
         warn(section, OF_QUEUES, "while no server of the pool has `connections_max`", help);

@@ -314,7 +314,6 @@ impl PoolSpec {
             "h2" => ServerProtocol::Http2,
             _ => ServerProtocol::Http1,
         };
-        idle_keys::of_pool(&section, protocol, &servers);
         let on_down = match section.word("on_down") {
             "fail" => OnDown::Fail,
             _ => OnDown::Repick,
@@ -324,6 +323,7 @@ impl PoolSpec {
             .as_ref()
             .map(|health| health::read(health, PoolSpeaks { tls: section.has("tls"), protocol }));
         let (retries, limits) = (RetryPolicy::read(&section), PoolLimits::read(&section));
+        idle_keys::of_pool(&section, protocol, &servers, &limits);
         Self { name, balancing, servers, tls, proxy_protocol, protocol, on_down, health, retries, limits }
     }
 }

@@ -1,5 +1,7 @@
 //! What was read of a body before its server had any of it, and what looks into the rest on its way.
 
+use std::cell::RefCell;
+
 use pointsman_http::{BodyFault, BodyReader, Fed};
 use pointsman_net::Booking;
 use pointsman_view::Inspection;
@@ -9,8 +11,8 @@ use crate::mirror::Mirror;
 
 /// A body that was read ahead of its server, as far as it is not in the message.
 pub(crate) struct Ahead {
-    /// What the server gets next.
-    pub(crate) hold: Hold,
+    /// What the server gets next. Tries lend it for as long as one of them sends a piece.
+    pub(crate) hold: RefCell<Hold>,
     /// What came last of it, which the server gets when more has come, or all has proved well-formed.
     pub(crate) tail: Vec<u8>,
     /// What looks into what is still to come; nothing where all is known, or nobody wants to know.
@@ -23,7 +25,17 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Nothing was read ahead; a copy waits for the body.
     pub(crate) fn of_mirror() -> Ahead {
-        Ahead { hold: Hold::default(), tail: Vec::new(), judge: None, pace: Pace::default(), mirror: None }
+        Ahead { hold: RefCell::default(), tail: Vec::new(), judge: None, pace: Pace::default(), mirror: None }
+    }
+}
+
+impl Ahead {
+    /// Whether all of the body is held, in so many bytes at most.
+    pub(crate) fn is_whole_within(&self, bytes_max: usize) -> bool {
+        let Ahead { hold, tail, judge, .. } = self;
+        let hold = hold.borrow();
+        let is_whole = judge.is_none() && tail.is_empty() && !hold.is_partly_gone() && !hold.is_in_turn();
+        is_whole && hold.pieces().map(<[u8]>::len).sum::<usize>() <= bytes_max
     }
 }
 

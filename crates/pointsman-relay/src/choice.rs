@@ -28,6 +28,8 @@ pub(crate) struct Choice {
 struct Trouble {
     /// These did not take the request, or are being tried out by another one.
     failed: Vec<usize>,
+    /// This one has it already, and is slow: it is passed over, but nothing is wrong with it.
+    asked: Option<usize>,
     /// One that was picked before the answer of another was given up for it.
     next: Option<InFlight>,
 }
@@ -173,8 +175,15 @@ impl Choice {
         self.pool.servers.iter().find(|server| is_there(server)).map(InFlight::with_place)
     }
 
+    /// The same for a try beside one that goes on.
+    pub(crate) fn beside(&self) -> Choice {
+        let failed = self.trouble.as_ref().map(|trouble| trouble.failed.clone());
+        let trouble = failed.map(|failed| Box::new(Trouble { failed, ..Trouble::default() }));
+        Choice { pool: self.pool.clone(), by: self.by, trouble, is_trial: false }
+    }
+
     /// Whether it goes to one server, and waits for that one where it is full.
-    fn waits_for_its_own(&self) -> bool {
+    pub(crate) fn waits_for_its_own(&self) -> bool {
         matches!(self.by, By::Name(_) | By::Sticky(_))
     }
 
@@ -237,11 +246,26 @@ impl Choice {
         self.trouble.as_ref().is_some_and(|trouble| trouble.failed.contains(&server))
     }
 
+    fn has_been_asked(&self, server: usize) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.asked == Some(server))
+    }
+
     /// Not that one again: it did not take the request.
     pub(crate) fn exclude(&mut self, failed: &LocalServer) {
-        if let Some(at) = self.pool.servers.iter().position(|server| server.id == failed.id) {
+        if let Some(at) = self.place_of(failed) {
             self.trouble.get_or_insert_default().failed.push(at);
         }
+    }
+
+    /// Not that one, which has the request already. It does not count as failed: backups are no more asked than before.
+    pub(crate) fn pass_over(&mut self, asked: &LocalServer) {
+        if let Some(at) = self.place_of(asked) {
+            self.trouble.get_or_insert_default().asked = Some(at);
+        }
+    }
+
+    fn place_of(&self, wanted: &LocalServer) -> Option<usize> {
+        self.pool.servers.iter().position(|server| server.id == wanted.id)
     }
 }
 
@@ -312,7 +336,8 @@ impl<'a> Look<'a> {
             Some((levels, open)) => levels.admits(open, server, condition),
         };
         let is_passed_over = || self.full == Full::IsPassedOver && self.choice.pool.servers[server].is_full();
-        is_admitted && !self.choice.has_failed(server) && !is_passed_over()
+        let has_tried = self.choice.has_failed(server) || self.choice.has_been_asked(server);
+        is_admitted && !has_tried && !is_passed_over()
     }
 
     /// The same, less those that have only just come up and do not take it yet.

@@ -61,6 +61,8 @@ pub(crate) struct Exchange {
     pub(crate) try_until_us: u64,
     /// Whether its try is to show that a server can be used again.
     pub(crate) is_trial: bool,
+    /// Whether another server was asked besides, or must not be.
+    pub(crate) is_hedged: bool,
     /// Interim answers passed so far.
     pub(crate) interims: u8,
     pub(crate) reused: Option<bool>,
@@ -81,7 +83,27 @@ impl Exchange {
     /// That of a copy of its request, all of which is there.
     pub(crate) fn of_copy(&self, started_us: u64, booked: Option<Booking>) -> Exchange {
         let Exchange { method, to, .. } = *self;
-        Exchange { method, to, has_whole_request: true, started_us, booked, ..Exchange::default() }
+        let has_whole_request = true;
+        // Nobody waits for its answer.
+        let is_hedged = true;
+        Exchange { method, to, has_whole_request, is_hedged, started_us, booked, ..Exchange::default() }
+    }
+
+    /// That of another try at the same time, at another server.
+    pub(crate) fn of_hedge(&self) -> Exchange {
+        self.of_copy(self.started_us, None)
+    }
+
+    /// It goes on with this other try.
+    pub(crate) fn goes_on_with(&mut self, hedge: &mut Exchange) {
+        self.server = hedge.server.take();
+        Exchange { try_until_us: self.try_until_us, is_trial: self.is_trial, reused: self.reused, .. } =
+            *hedge;
+        if let (Some(own), Some(facts)) = (self.facts_mut(), &hedge.facts) {
+            for step in [Step::Connected, Step::FirstByte] {
+                own.steps_us[step as usize] = facts.steps_us[step as usize];
+            }
+        }
     }
 
     /// Says that the switch has stopped before it was over.
@@ -92,6 +114,10 @@ impl Exchange {
 
     pub(crate) fn keep(&mut self, facts: Box<Facts>) {
         self.facts = Some(facts);
+    }
+
+    pub(crate) fn take_facts(&mut self) -> Option<Box<Facts>> {
+        self.facts.take()
     }
 
     /// Where it stands in a trace, if it is traced.
@@ -105,7 +131,7 @@ impl Exchange {
     }
 
     /// Whether it may be sent again where nobody knows what became of it (RFC 9110 section 9.2.2).
-    fn may_repeat(&self) -> bool {
+    pub(crate) fn may_repeat(&self) -> bool {
         self.retry_policy().repeats(self.method) && self.upgrade.is_none()
     }
 
@@ -260,6 +286,8 @@ impl Exchange {
             tries: self.tries.into(),
             reused: self.reused,
             queued_us: facts.and_then(|facts| facts.queued_us),
+            hedge: facts.and_then(|facts| facts.hedge),
+            other_server: text(Text::OtherServer),
             over_budget: facts.is_some_and(|facts| facts.is_over_budget),
             tags: facts.map_or(&[], |facts| &facts.tags),
             error: content.or_else(|| self.fault.map(Fault::sentence)),

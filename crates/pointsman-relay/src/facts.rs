@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use pointsman_telemetry::TraceContext;
+use pointsman_telemetry::{Hedge, TraceContext};
 
 /// Facts that a thread keeps for its next requests.
 const SPARE_FACTS_MAX: usize = 256;
@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) content_length: Option<u64>,
     /// How long it has waited for a place at a server, where it has.
     pub(crate) queued_us: Option<u64>,
+    /// What became of a try beside one that was slow, where there was to be any.
+    pub(crate) hedge: Option<Hedge>,
     /// Whether no try followed a failed one because the pool had none left.
     pub(crate) is_over_budget: bool,
     /// Where it stands in a trace, if it is traced.
@@ -58,6 +60,8 @@ pub(crate) enum Text {
     Pool,
     /// The pool that was sent a copy.
     Mirror,
+    /// The server that was asked besides, or first, and whose answer was not taken.
+    OtherServer,
     /// What is wrong with the body.
     Content,
     /// The server name of a hello.
@@ -84,6 +88,7 @@ impl Facts {
             has_body: None,
             content_length: None,
             queued_us: None,
+            hedge: None,
             is_over_budget: false,
             trace: None,
             tags: Vec::new(),
@@ -117,6 +122,7 @@ impl Facts {
         self.has_body = None;
         self.content_length = None;
         self.queued_us = None;
+        self.hedge = None;
         self.is_over_budget = false;
         self.trace = None;
         self.tags.clear();
@@ -178,13 +184,14 @@ mod tests {
         facts.steps_us[Step::FirstByte as usize] = Some(7);
         (facts.logs_query, facts.has_body, facts.content_length) = (true, Some(true), Some(5));
         facts.is_over_budget = true;
+        facts.hedge = Some(Hedge::Lost);
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX - 100]);
         spares.give_back(facts);
         let mut facts = spares.take();
         assert!(facts.heap_bytes() > USUAL_BYTES, "they are the same again");
         assert_eq!(facts.steps_us, [None; STEPS]);
         assert_eq!((facts.logs_query, facts.has_body, facts.content_length), (false, None, None));
-        assert!(!facts.is_over_budget);
+        assert!(!facts.is_over_budget && facts.hedge.is_none());
         assert!(facts.client_ip.is_none() && facts.tags.is_empty() && facts.text(Text::Path).is_none());
 
         facts.note(Text::Path, &[b'a'; SPARE_BYTES_MAX + 1]);

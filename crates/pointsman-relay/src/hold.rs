@@ -165,6 +165,11 @@ impl Hold {
         (self.sent, self.written) = (0, 0);
     }
 
+    /// All of it has been sent, by somebody who had a copy.
+    pub(crate) fn was_sent(&mut self) {
+        (self.sent, self.written) = (self.pieces.len(), 0);
+    }
+
     /// Whether some of it is beyond what all may hold together. What was sent of it is let go at once then, for others
     /// wait.
     pub(crate) fn is_in_turn(&self) -> bool {

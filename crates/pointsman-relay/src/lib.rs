@@ -31,6 +31,7 @@ mod flow;
 mod hand_over;
 mod hash_tables;
 mod header;
+mod hedge;
 mod history;
 mod hold;
 mod http2;

@@ -9,7 +9,6 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use pointsman_http::{BodyReader, Framing};
 use pointsman_net::{PooledBuffer, Presence, Tcp, spawn};
 use pointsman_rules::Effect;
 use pointsman_telemetry::{Event, Mirrored};
@@ -61,7 +60,7 @@ impl Mirror {
             && self.add(MARK)
             && self.add(&message[line..])
             && ahead
-                .is_none_or(|ahead| ahead.hold.pieces().all(|piece| self.add(piece)) && self.add(&ahead.tail))
+                .is_none_or(|ahead| ahead.hold.borrow().pieces().all(|piece| self.add(piece)) && self.add(&ahead.tail))
     }
 }
 
@@ -121,9 +120,7 @@ impl<C: Transport> Session<C> {
             facts.note(Text::Mirror, mirror.choice.pool_name().as_bytes());
         }
         let Mirror { choice, message, .. } = mirror;
-        let body = BodyReader::new(Framing::None);
-        let forward =
-            Forward { message, body, used: 0, choice, expects_continue: false, body_left: 0, ahead: None };
+        let forward = Forward::whole(message, choice);
         let booked = self.shard.buffers.exchange(forward.message.len(), false);
         let copied = exchange.of_copy(self.shard.clock.round_us(), booked);
         let mut session = self.beside(Nobody);

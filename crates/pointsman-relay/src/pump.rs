@@ -140,7 +140,7 @@ impl Pump {
         }
         self.buffer.extend_from_slice(&tail);
         self.kept_back = tail.len();
-        (self.hold, self.judge, self.pace) = (hold, judge, pace);
+        (self.hold, self.judge, self.pace) = (hold.into_inner(), judge, pace);
         true
     }
 

@@ -1,5 +1,6 @@
 //! Getting a request to one server: connect or reuse, send, and the first bytes of the answer.
 
+use std::cell::RefCell;
 use std::io::ErrorKind;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -119,7 +120,7 @@ enum Replayed {
     Left,
 }
 
-fn failed(fault: ServerFault, seen: Seen) -> Tried {
+pub(crate) fn failed(fault: ServerFault, seen: Seen) -> Tried {
     Tried::Failed { fault, seen }
 }
 
@@ -183,6 +184,11 @@ impl<C: Transport> Session<C> {
         } else if let Some(retries) = &server.retries {
             retries.asked(self.shard.clock);
         }
+        self.begin_at(server, exchange);
+    }
+
+    /// The same for a try that is no answer to another one's failure.
+    pub(crate) fn begin_at(&self, server: &Rc<LocalServer>, exchange: &mut Exchange) {
         exchange.tries += 1;
         exchange.server = Some(server.clone());
         exchange.try_until_us = exchange.request_until_us();
@@ -195,7 +201,7 @@ impl<C: Transport> Session<C> {
     pub(crate) async fn try_server(
         &mut self,
         in_flight: InFlight,
-        forward: &mut Forward,
+        forward: &Forward,
         exchange: &mut Exchange,
     ) -> Result<Reached, Tried> {
         let server = &in_flight.server().clone();
@@ -236,9 +242,9 @@ impl<C: Transport> Session<C> {
             }
         }
         let mut answer = self.shard.buffers.head();
-        if let Some(ahead) = &mut forward.ahead {
+        if let Some(ahead) = &forward.ahead {
             // On the heap: most requests have nothing to replay.
-            Box::pin(self.replay(&mut ahead.hold, &mut io, &mut answer, (server, exchange))).await?;
+            Box::pin(self.replay(&ahead.hold, &mut io, &mut answer, (server, exchange))).await?;
         }
         let answer_until_us =
             self.shard.after_ms(exchange.try_ms(&self.shard, server.limits.response_ms_max));
@@ -264,23 +270,23 @@ impl<C: Transport> Session<C> {
     /// Sends what was read ahead of a body, as long as the server says nothing. All of it is kept, to be sent again.
     async fn replay(
         &mut self,
-        hold: &mut Hold,
+        hold: &RefCell<Hold>,
         io: &mut Connection,
         answer: &mut PooledBuffer,
         (server, exchange): (&LocalServer, &mut Exchange),
     ) -> Result<(), Tried> {
         let write_ms_max = server.limits.write_ms_max;
         let mut stall = Stall::new(write_ms_max);
-        hold.rewind();
+        hold.borrow_mut().rewind();
         loop {
-            let bytes = hold.next();
+            let is_over = hold.borrow().next().is_none();
             let look_ms = exchange.try_ms(&self.shard, stall.look_ms());
             let Session { io: client, deadline, .. } = &mut *self;
             let step = std::future::poll_fn(|context| {
                 if let Poll::Ready(read) = io.poll_read_into(context, answer) {
                     return Poll::Ready(Replayed::Answered(read));
                 }
-                let written = match bytes {
+                let written = match hold.borrow().next() {
                     Some(bytes) => Pin::new(&mut *io).poll_write(context, bytes),
                     None => Pin::new(&mut *io).poll_flush(context).map_ok(|()| 0),
                 };
@@ -292,10 +298,10 @@ impl<C: Transport> Session<C> {
                     Presence::Ended | Presence::Open => Poll::Pending,
                 }
             });
-            let is_over = bytes.is_none();
             let fault = match deadline.within(look_ms, step).await {
                 Ok(Replayed::Written(Ok(0))) if is_over => return Ok(()),
                 Ok(Replayed::Written(Ok(written @ 1..))) => {
+                    let mut hold = hold.borrow_mut();
                     hold.advance(written);
                     if hold.is_in_turn() {
                         hold.let_go_sent();

@@ -1,5 +1,7 @@
 //! Tries at servers, one after the other, until one of them answers.
 
+use std::rc::Rc;
+
 use pointsman_telemetry::Event;
 
 use crate::choice::{Cost, Picked};
@@ -10,6 +12,7 @@ use crate::local::LocalServer;
 use crate::presence::Ahead;
 use crate::reach::{Reached, Tried};
 use crate::session::Session;
+use crate::shard::Shard;
 use crate::transport::Transport;
 use crate::verdict::Forward;
 
@@ -42,7 +45,12 @@ impl<C: Transport> Session<C> {
             exchange.is_trial = forward.choice.is_trial;
             self.begin_try(&server, exchange);
             let since_us = server.response_time.as_ref().map_or(0, |_| self.shard.clock.now_us());
-            let (tried, seen) = match self.try_server(in_flight, forward, exchange).await {
+            let tried = match self.hedge_ms(&server, forward, exchange) {
+                None => self.try_server(in_flight, forward, exchange).await,
+                // On the heap: few pools ask for it.
+                Some(ms) => Box::pin(self.try_hedged(ms, in_flight, forward, exchange)).await,
+            };
+            let (tried, seen) = match tried {
                 Ok(reached) => {
                     exchange.is_reached = true;
                     if !forward.is_sent() {
@@ -51,7 +59,9 @@ impl<C: Transport> Session<C> {
                         exchange.try_until_us = exchange.request_until_us();
                     }
                     // An answer that comes while the request is still read says as much of the client.
-                    if let Some(time) = server.response_time.as_ref().filter(|_| !reached.answer.is_empty()) {
+                    if let Some(time) = server.response_time.as_ref().filter(|_| !reached.answer.is_empty())
+                        && Rc::ptr_eq(&server, reached.server.server())
+                    {
                         time.answered(since_us, self.shard.clock);
                     }
                     return Ok(reached);
@@ -60,24 +70,19 @@ impl<C: Transport> Session<C> {
                 Err(Tried::GivenUp(fault)) => return Err(fault),
             };
             fault = Fault::Server(tried);
+            // Of two at a time it is the one that failed last.
+            let server = exchange.server.clone().unwrap_or(server);
             let again = exchange.may_try_again(tried, seen);
             cost = cost_behind(tried, seen, exchange);
             let is_last = !again || !self.has_another_try(&server, forward, exchange);
             let says_nothing = match tried {
-                // A kept connection that its server has closed says nothing about the server.
-                ServerFault::Closed => exchange.reused == Some(true) && again,
-                // Nor does one that it ends, or that has too many requests.
+                ServerFault::Closed => says_nothing(tried, exchange.reused) && again,
                 ServerFault::Unread => !is_last,
-                // Nor does what the switch itself is short of.
-                ServerFault::Shortage => true,
-                _ => false,
+                _ => says_nothing(tried, exchange.reused),
             };
             if !says_nothing {
-                self.tell_failed(&server, tried, exchange);
+                self.shard.has_failed(&server, (tried, exchange.is_trial, since_us));
                 forward.choice.exclude(&server);
-                if let Some(time) = &server.response_time {
-                    time.failed(since_us, self.shard.clock);
-                }
             }
             if is_last {
                 return Err(fault);
@@ -86,7 +91,12 @@ impl<C: Transport> Session<C> {
     }
 
     /// Whether another try may follow this one, whatever its fault.
-    fn has_another_try(&self, server: &LocalServer, forward: &Forward, exchange: &Exchange) -> bool {
+    pub(crate) fn has_another_try(
+        &self,
+        server: &LocalServer,
+        forward: &Forward,
+        exchange: &Exchange,
+    ) -> bool {
         let is_held = !forward.is_partly_gone() && exchange.status == 0 && exchange.interims == 0;
         is_held && u32::from(exchange.tries) < server.limits.tries_max && !exchange.is_over(&self.shard)
     }
@@ -164,16 +174,41 @@ impl<C: Transport> Session<C> {
             _ => self.passes_over(tried, server, forward, exchange),
         };
         if goes_on {
-            self.tell_failed(server, tried, exchange);
+            self.shard.tell_failed(server, tried, exchange.is_trial);
             // What fails next is the next try.
             exchange.is_reached = false;
         }
         goes_on
     }
+}
 
-    fn tell_failed(&self, server: &LocalServer, tried: ServerFault, exchange: &Exchange) {
-        self.shard.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
-        server.hear(Heard::Failed, exchange.is_trial, self.shard.clock);
+impl Shard {
+    /// A server has failed a try that began at `since_us`.
+    pub(crate) fn has_failed(
+        &self,
+        server: &LocalServer,
+        (fault, is_trial, since_us): (ServerFault, bool, u64),
+    ) {
+        self.tell_failed(server, fault, is_trial);
+        if let Some(time) = &server.response_time {
+            time.failed(since_us, self.clock);
+        }
+    }
+
+    fn tell_failed(&self, server: &LocalServer, tried: ServerFault, is_trial: bool) {
+        self.recorder.hear(&Event::ServerFailed(&server.metrics, tried.kind()));
+        server.hear(Heard::Failed, is_trial, self.clock);
+    }
+}
+
+/// Whether a fault says nothing about the server.
+pub(crate) fn says_nothing(fault: ServerFault, reused: Option<bool>) -> bool {
+    match fault {
+        // A kept connection that it has closed.
+        ServerFault::Closed => reused == Some(true),
+        // One that it ends, or that has too many requests; and what the switch itself is short of.
+        ServerFault::Unread | ServerFault::Shortage => true,
+        _ => false,
     }
 }
 

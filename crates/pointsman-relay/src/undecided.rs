@@ -341,7 +341,7 @@ impl Undecided {
         {
             judge.inspection.conclude();
             let judge = is_judged.then_some(judge);
-            forward.ahead = Some(Box::new(Ahead { hold, tail, judge, pace, mirror: None }));
+            forward.ahead = Some(Box::new(Ahead { hold: hold.into(), tail, judge, pace, mirror: None }));
         }
     }
 }

@@ -57,19 +57,37 @@ pub(crate) struct Forward {
 impl Forward {
     /// Whether all of the request has been sent, once the message has.
     pub(crate) fn is_sent(&self) -> bool {
-        self.body.is_done() && self.ahead.as_ref().is_none_or(|ahead| ahead.hold.is_sent())
+        self.body.is_done() && self.ahead.as_ref().is_none_or(|ahead| ahead.hold.borrow().is_sent())
+    }
+
+    /// One that is all in its message.
+    pub(crate) fn whole(message: PooledBuffer, choice: Choice) -> Forward {
+        let body = BodyReader::new(Framing::None);
+        Forward { message, body, used: 0, choice, expects_continue: false, body_left: 0, ahead: None }
+    }
+
+    /// Whether all of it is there, with so many bytes at most beyond its message.
+    pub(crate) fn is_whole_within(&self, bytes_max: usize) -> bool {
+        self.body.is_done() && self.ahead.as_ref().is_none_or(|ahead| ahead.is_whole_within(bytes_max))
+    }
+
+    /// All of it was sent, by somebody who had a copy.
+    pub(crate) fn was_sent(&mut self) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.hold.get_mut().was_sent();
+        }
     }
 
     /// Whether it can no longer be sent from its beginning.
     pub(crate) fn is_partly_gone(&self) -> bool {
-        self.ahead.as_ref().is_some_and(|ahead| ahead.hold.is_partly_gone())
+        self.ahead.as_ref().is_some_and(|ahead| ahead.hold.borrow().is_partly_gone())
     }
 
     /// It is not sent again.
     pub(crate) fn let_go_sent(&mut self) {
         self.message.release();
         if let Some(ahead) = &mut self.ahead {
-            ahead.hold.let_go_sent();
+            ahead.hold.get_mut().let_go_sent();
         }
     }
 }

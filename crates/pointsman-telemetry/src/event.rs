@@ -40,6 +40,9 @@ pub enum Event<'a> {
     Retried(&'a ServerMetrics),
     /// An attempt that failed here was the last, because the pool had no further one left.
     RetryRefused(&'a ServerMetrics),
+    /// What became of a request that this server was asked for because another one was slow; where the pool had no further
+    /// try left for that, of one at this slow server.
+    Hedged(&'a ServerMetrics, Hedge),
     /// A connection to a server was put aside for later use.
     IdleAdded(&'a ServerMetrics),
     /// A connection that was put aside is used again, or closed. On the thread that put it aside.
@@ -64,9 +67,10 @@ pub enum Event<'a> {
 pub enum Mirrored {
     /// It was sent, and answered.
     Answered,
-    /// It was not sent, or not answered whole.
+    /// A server was tried for it, and did not take it, or not answer it whole.
     Failed,
-    /// It was not even tried: too many were on their way, or the request was too long, not whole, or no plain one.
+    /// It was not even tried: too many were on their way, no server could be asked, or the request was
+    /// too long, not whole, or no plain one.
     Dropped,
 }
 
@@ -74,6 +78,33 @@ impl Mirrored {
     /// All of them, with their names.
     pub(crate) const ALL: [(Mirrored, &'static str); 3] =
         [(Mirrored::Answered, "answered"), (Mirrored::Failed, "failed"), (Mirrored::Dropped, "dropped")];
+}
+
+/// What became of a try at a second server beside a slow one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hedge {
+    /// Its answer was the first, or the only one.
+    Won,
+    /// The slow server answered before it, or the client left.
+    Lost,
+    /// The second server failed.
+    Failed,
+    /// It was not made: the pool had no further try left.
+    OverBudget,
+}
+
+impl Hedge {
+    /// All of them, with their names.
+    pub(crate) const ALL: [(Hedge, &'static str); 4] = [
+        (Hedge::Won, "won"),
+        (Hedge::Lost, "lost"),
+        (Hedge::Failed, "failed"),
+        (Hedge::OverBudget, "over_budget"),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        Hedge::ALL[self as usize].1
+    }
 }
 
 /// How a TLS handshake succeeded.
@@ -279,6 +310,10 @@ pub struct Exchange<'a> {
     pub reused: Option<bool>,
     /// How long it waited for a place at a server, where it did.
     pub queued_us: Option<u64>,
+    /// What became of a try at a second server beside a slow one, where there was to be any.
+    pub hedge: Option<Hedge>,
+    /// Which of the two servers it was whose answer was not taken.
+    pub other_server: Option<&'a [u8]>,
     /// Whether no further try was made because the pool had none left.
     pub over_budget: bool,
     /// Words that rules gave.
@@ -346,6 +381,8 @@ impl<'a> Exchange<'a> {
             tries: 0,
             reused: None,
             queued_us: None,
+            hedge: None,
+            other_server: None,
             over_budget: false,
             tags: &[],
             error: None,

@@ -117,6 +117,8 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
         self.figure(key!("total_us"), Some(exchange.counts.total_us));
         self.figure(key!("tries"), (exchange.tries != 0).then_some(u64::from(exchange.tries)));
         self.flag(key!("reused"), exchange.reused);
+        self.word(key!("hedge"), exchange.hedge.map(|hedge| hedge.name().as_bytes()));
+        self.bytes(key!("other_server"), exchange.other_server);
         self.flag(key!("over_budget"), exchange.over_budget.then_some(true));
     }
 
@@ -193,6 +195,7 @@ impl<const PAIRS: bool> Facts<'_, PAIRS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Hedge;
     use crate::family::{ListenerMetrics, ServerMetrics};
     use crate::style::Sample;
     use crate::trace::Tracer;
@@ -239,6 +242,8 @@ mod tests {
             tries: 1,
             reused: Some(true),
             queued_us: Some(90),
+            hedge: Some(Hedge::Won),
+            other_server: Some(b"server2"),
             over_budget: true,
             tags: &["gold".into(), "a\"b".into()],
             error: Some("…"),
@@ -253,7 +258,8 @@ mod tests {
             r#""content_length":31,"body":true,"rule":"R1","unknown":"malformed","limit":"api","mirror":"shadow","pool":"fast","#,
             r#""server":"server1","status":200,"#,
             r#""request_bytes":120,"response_bytes":1300,"decided_us":3,"queued_us":90,"connected_us":120,"#,
-            r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"over_budget":true,"tags":["gold","a\"b"],"#,
+            r#""first_byte_us":800,"total_us":1200,"tries":1,"reused":true,"hedge":"won","other_server":"server2","#,
+            r#""over_budget":true,"tags":["gold","a\"b"],"#,
             "\"trace\":\"4bf92f3577b34da6a3ce929d0e0e4736\",",
             "\"error\":\"…\"}\n",
         );

@@ -1,6 +1,6 @@
 //! The counters of listeners, rules and servers, behind handles that carry their names.
 
-use crate::event::{Handshake, HandshakeFailure, Mirrored, Refusal, ServerFailure};
+use crate::event::{Handshake, HandshakeFailure, Hedge, Mirrored, Refusal, ServerFailure};
 use crate::histogram::Histogram;
 use crate::json::quoted;
 use crate::slots::{Counter, Slots};
@@ -90,6 +90,7 @@ pub(crate) struct ServerSlot {
     pub(crate) requests: Counter,
     pub(crate) retries: Counter,
     pub(crate) retries_refused: Counter,
+    pub(crate) hedges: [Counter; Hedge::ALL.len()],
     pub(crate) idle_added: Counter,
     pub(crate) idle_removed: Counter,
     pub(crate) failures: [Counter; ServerFailure::ALL.len()],

@@ -36,7 +36,7 @@ mod traces;
 pub use access_log::{AccessLog, LogTarget};
 pub use date_line::DateLine;
 pub use event::{
-    Counts, Event, Exchange, Handshake, HandshakeFailure, Mirrored, Query, Refusal, ServerFailure,
+    Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,
 };
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};

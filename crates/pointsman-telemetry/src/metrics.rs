@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::event::{Mirrored, Refusal, ServerFailure};
+use crate::event::{Hedge, Mirrored, Refusal, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
@@ -363,6 +363,15 @@ fn render_servers(
         "Failed attempts at a server that were the last because the pool had no further one left.",
     );
     simple(page, name, help, |slot| &slot.retries_refused);
+    let name = "pointsman_hedges_total";
+    page.family(name, Kind::Counter, "Attempts at a server beside a slow one, by what became of them.");
+    for server in servers {
+        for (what, label) in Hedge::ALL {
+            let [pool, server_name] = server_labels(server);
+            let count = server.slots.sum(|slot| &slot.hedges[what as usize]);
+            page.sample(name, &[pool, server_name, ("outcome", label)], count);
+        }
+    }
     let name = "pointsman_server_failures_total";
     page.family(name, Kind::Counter, "Failed attempts at a server, by kind.");
     for server in servers {

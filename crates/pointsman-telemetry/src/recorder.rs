@@ -89,6 +89,7 @@ impl Recorder {
             Event::Retried(server) => server.slots.of(thread).retries.add(1),
             Event::Mirrored(listener, what) => listener.slots.of(thread).mirrored[what as usize].add(1),
             Event::RetryRefused(server) => server.slots.of(thread).retries_refused.add(1),
+            Event::Hedged(server, what) => server.slots.of(thread).hedges[what as usize].add(1),
             Event::IdleAdded(server) => server.slots.of(thread).idle_added.add(1),
             Event::IdleRemoved(server) => server.slots.of(thread).idle_removed.add(1),
             Event::Shaped(class, bytes) => class.slots.of(thread).bytes.add(bytes.into()),

@@ -91,6 +91,7 @@ fn push_tries(out: &mut Vec<u8>, times: &Times, exchange: &Exchange<'_>, trace: 
     attributes.text("pointsman.pool", exchange.pool);
     attributes.text("pointsman.server", exchange.counts.server.map(|server| server.name().as_bytes()));
     attributes.number("pointsman.tries", Some(exchange.tries.into()));
+    attributes.text("pointsman.hedge", exchange.hedge.map(|hedge| hedge.name().as_bytes()));
     attributes.flag("pointsman.connection_reused", exchange.reused);
     attributes.end();
     push_end(out, exchange);

@@ -22,14 +22,14 @@ pointsman_e2e::for_threads!(
 );
 
 /// A server that answers when it is told, and how many requests it has.
-struct Slow {
-    origin: Origin,
+pub(crate) struct Slow {
+    pub(crate) origin: Origin,
     gate: Sender<()>,
-    most: Arc<AtomicUsize>,
+    pub(crate) most: Arc<AtomicUsize>,
 }
 
 impl Slow {
-    fn start(name: &str) -> Slow {
+    pub(crate) fn start(name: &str) -> Slow {
         let (gate, opened) = channel::<()>();
         let opened: Mutex<Receiver<()>> = Mutex::new(opened);
         let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
@@ -46,26 +46,26 @@ impl Slow {
         Slow { origin, gate, most }
     }
 
-    fn answers_one(&self) {
+    pub(crate) fn answers_one(&self) {
         self.gate.send(()).expect("it listens");
     }
 
-    fn entry(&self, keys: &str) -> String {
+    pub(crate) fn entry(&self, keys: &str) -> String {
         entry(&self.origin, keys)
     }
 }
 
-fn entry(origin: &Origin, keys: &str) -> String {
+pub(crate) fn entry(origin: &Origin, keys: &str) -> String {
     format!("{{ name = \"{}\", address = \"{}\"{keys} }}", origin.name(), origin.address())
 }
 
-fn setup(threads: usize, keys: &str, servers: &[String]) -> Setup {
+pub(crate) fn setup(threads: usize, keys: &str, servers: &[String]) -> Setup {
     let pool = format!("[pool.standard]\n{keys}\nservers = [{}]", servers.join(", "));
     Setup::new(threads).raw(&pool).default_pool("standard")
 }
 
 /// A client that has asked, and has no answer yet.
-fn asks(switch: &Switch, path: &str) -> Client {
+pub(crate) fn asks(switch: &Switch, path: &str) -> Client {
     let mut client = switch.client();
     client.send(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n"));
     client
@@ -127,6 +127,7 @@ fn too_many_wait(threads: usize) {
         assert!((refused - 1.0).abs() < 0.1, "{reason}: {refused}");
     }
     assert!(switch.log_of("/second")["queued_us"].as_u64() >= Some(300_000));
+    assert!(switch.log_of("/third")["queued_us"].is_null(), "it has not waited");
     assert_eq!(switch.log_of("/third")["error"], "all servers are busy, and too many requests wait for them");
     slow.answers_one();
     assert_eq!(switch.get("/").status(), 200, "its place came back");

@@ -31,6 +31,7 @@ mod hand_over;
 mod hashing;
 mod heads;
 mod health;
+mod hedging;
 mod http2;
 mod http2_deadlines;
 mod http2_ends;

@@ -17,13 +17,18 @@ const CLIENTS: usize = 8;
 
 /// What probes and tries may take here: short, so that much happens.
 const POOL: &str = "\
+[pool.standard]
+hedge_ms = 150
 retry_on = [\"connect\", \"reset\", \"timeout\"]
 tries_max = 4
-retries_percent_max = 100
+retries_percent_max = 300
 try_ms_max = 700
 connect_ms_max = 700
 response_ms_max = 2000
 health = { path = \"/0/health\", interval_ms = 100, timeout_ms = 400, rise = 1, fall = 2 }";
+
+/// Requests that a server may have: where others are down, some clients wait.
+const CONNECTIONS_MAX: usize = 4;
 
 /// What became of requests.
 #[derive(Clone, Debug, Default)]
@@ -79,25 +84,41 @@ fn four_servers(threads: usize) {
         let seen = visitors.into_iter().map(|visitor| visitor.join().expect("it counts only"));
         (seen.fold(Seen::default(), Seen::and), deeds)
     });
+    let won = switch.metric("pointsman_hedges_total", &[("outcome", "won")]) as u64;
+    figure(
+        &fault,
+        won,
+        Unit::Count("answers of a second server beside a slow one"),
+        Bound::AtLeast(each_min()),
+    );
     report(&fault, &seen, deeds);
 }
 
 fn switch(threads: usize, servers: &[Server]) -> Switch {
-    let addresses: Vec<_> = servers.iter().map(|server| (server.name(), server.address())).collect();
+    let entries = servers.iter().map(|server| {
+        let (name, address) = (server.name(), server.address());
+        format!("{{ name = \"{name}\", address = \"{address}\", connections_max = {CONNECTIONS_MAX} }}")
+    });
+    let pool = format!("{POOL}\nservers = [{}]", entries.collect::<Vec<_>>().join(", "));
     Setup::new(threads)
         .top("[access_log]\npath = \"access.log\"")
         .rules("if (header[\"x-stays\"] exists) { routeTo(standard, STICKY_ON_COOKIE); }")
-        .pool_at("standard", POOL, &addresses)
+        .raw(&pool)
+        .default_pool("standard")
         .start()
+}
+
+/// So much of each is to be seen.
+fn each_min() -> u64 {
+    scale(1, 10)
 }
 
 fn report(fault: &str, seen: &Seen, deeds: Deeds) {
     let Deeds { killed, stalled, slowed, restored } = deeds;
-    let each_min = scale(1, 10);
     for (count, what) in
         [(killed, "killed"), (stalled, "stalled"), (slowed, "slowed"), (restored, "up again")]
     {
-        figure(fault, count, Unit::Count(what), Bound::AtLeast(each_min));
+        figure(fault, count, Unit::Count(what), Bound::AtLeast(each_min()));
     }
     figure(fault, seen.whole, Unit::Count("whole answers"), Bound::AtLeast(scale(200, 10_000)));
     figure(fault, seen.lost, Unit::Count("requests without an answer"), Bound::Exactly(0));
