@@ -59,8 +59,9 @@ impl Mirror {
         self.add(&message[..line])
             && self.add(MARK)
             && self.add(&message[line..])
-            && ahead
-                .is_none_or(|ahead| ahead.hold.borrow().pieces().all(|piece| self.add(piece)) && self.add(&ahead.tail))
+            && ahead.is_none_or(|ahead| {
+                ahead.hold.borrow().pieces().all(|piece| self.add(piece)) && self.add(&ahead.tail)
+            })
     }
 }
 
@@ -116,13 +117,15 @@ impl<C: Transport> Session<C> {
     /// Sends the copy on its way, if there is room for one more.
     pub(crate) fn send_mirror(&self, mirror: Mirror, exchange: &mut Exchange) {
         let Some(turn) = MirrorTurn::take(&self.shard) else { return self.drop_mirror() };
+        let Some(booked) = self.shard.buffers.exchange(mirror.message.len(), false) else {
+            return self.drop_mirror();
+        };
         if let Some(facts) = exchange.facts_mut() {
             facts.note(Text::Mirror, mirror.choice.pool_name().as_bytes());
         }
         let Mirror { choice, message, .. } = mirror;
         let forward = Forward::whole(message, choice);
-        let booked = self.shard.buffers.exchange(forward.message.len(), false);
-        let copied = exchange.of_copy(self.shard.clock.round_us(), booked);
+        let copied = exchange.of_copy(self.shard.clock.round_us(), Some(booked));
         let mut session = self.beside(Nobody);
         session.owner = self.shard.next_owner();
         let ms = self.shard.local().live.plan.mirror_ms_max;
@@ -139,22 +142,25 @@ impl Session<Nobody> {
         let shard = self.shard.clone();
         let what = {
             let mut whole = pin!(async {
-                if exchange.booked.is_none() {
-                    return Err(Fault::Memory);
-                }
                 let mut reached = self.reach(&mut forward, &mut exchange).await?;
                 let after = self.relay_answer(None, &mut reached, &mut exchange).await;
                 let after = after.inspect_err(|fault| reached.hear_of(*fault))?;
                 reached.settle(&self.shard, &exchange, self.owner);
-                Ok(after)
+                Ok::<_, Fault>(after)
             });
             let mut deadline = shard.timers.deadline();
-            let unless_stopping = poll_fn(|context| shard.poll_unless_stopping(whole.as_mut(), context));
-            match deadline.within(ms, unless_stopping).await {
-                Ok(Some(Ok(After::Next | After::Close))) => Mirrored::Answered,
-                _ => Mirrored::Failed,
+            let unless_over = poll_fn(|context| match shard.ends_copies() {
+                true => Poll::Ready(None),
+                false => shard.poll_unless_stopping(whole.as_mut(), context),
+            });
+            match deadline.within(ms, unless_over).await {
+                Ok(Some(Ok(After::Next | After::Close))) => Some(Mirrored::Answered),
+                _ => None,
             }
         };
+        // Where no server could take it, it was not even sent.
+        let failed = if exchange.tries == 0 { Mirrored::Dropped } else { Mirrored::Failed };
+        let what = what.unwrap_or(failed);
         shard.recorder.hear(&Event::Mirrored(&self.listener.metrics, what));
         // Nobody takes what is left of the answer for all of it.
         self.is_amid_answer = false;

@@ -26,9 +26,10 @@ impl<C: Transport> Session<C> {
         (ahead, otherwise): (Ahead, Fault),
         exchange: &mut Exchange,
     ) -> Result<InFlight, Fault> {
-        let since_us = self.shard.clock.round_us();
-        let waited = self.wait_in_queue(choice, (ahead, otherwise), exchange.started_us).await;
-        if let Some(facts) = exchange.facts_mut() {
+        let mut since_us = None;
+        let waited = self.wait_in_queue(choice, (ahead, otherwise), exchange.started_us, &mut since_us).await;
+        // A place may have come free before it stood in the queue, and one that is full takes nobody.
+        if let (Some(facts), Some(since_us)) = (exchange.facts_mut(), since_us) {
             let waited_us = self.shard.clock.now_us().saturating_sub(since_us);
             facts.queued_us = Some(facts.queued_us.unwrap_or_default() + waited_us);
         }
@@ -40,6 +41,7 @@ impl<C: Transport> Session<C> {
         choice: &mut Choice,
         (ahead, otherwise): (Ahead, Fault),
         started_us: u64,
+        since_us: &mut Option<u64>,
     ) -> Result<InFlight, Fault> {
         let limits = *choice.limits();
         let request_until_us = match limits.request_ms_max {
@@ -51,7 +53,10 @@ impl<C: Transport> Session<C> {
             let mut ticket = match choice.join(&self.shard) {
                 None => return Err(otherwise),
                 Some(Joined::QueueFull) => return Err(Fault::QueueFull),
-                Some(Joined::Waits(ticket)) => Some(ticket),
+                Some(Joined::Waits(ticket)) => {
+                    since_us.get_or_insert(self.shard.clock.now_us());
+                    Some(ticket)
+                }
                 Some(Joined::Place(place)) => match self.begins_at(choice, &place) {
                     Some(in_flight) => return Ok(in_flight),
                     None => None,

@@ -32,6 +32,8 @@ use crate::turn::HoldQueue;
 const TICKS_BETWEEN_SWEEPS: u32 = 40;
 /// Ticks that servers have at the end to take the last word of HTTP/2.
 const TICKS_LEAVING_MAX: u32 = 8;
+/// How long copies of requests go on in a drain behind the last client.
+const LAST_COPIES_US: u64 = 1_000_000;
 
 /// One thread of the switch.
 pub(crate) struct Shard {
@@ -84,6 +86,10 @@ pub(crate) struct Shard {
     tunnels_until_us: Cell<Option<u64>>,
     /// They are to end now.
     ends_tunnels: Cell<bool>,
+    /// When copies of requests have had their time behind the last client, once that has left in a drain.
+    copies_until_us: Cell<Option<u64>>,
+    /// They are to end now.
+    ends_copies: Cell<bool>,
     /// A listener has left the plan, and its idle connections are to end.
     listener_left: Cell<bool>,
     /// Other threads are to serve, and this one ends with its last connection.
@@ -176,6 +182,8 @@ impl Shard {
             ends_idle: Cell::new(false),
             tunnels_until_us: Cell::new(None),
             ends_tunnels: Cell::new(false),
+            copies_until_us: Cell::new(None),
+            ends_copies: Cell::new(false),
             listener_left: Cell::new(false),
             is_dismissed: Cell::new(false),
         }
@@ -247,6 +255,24 @@ impl Shard {
     /// Whether tunnels end as soon as nothing is on its way in them.
     pub(crate) fn ends_tunnels(&self) -> bool {
         self.ends_tunnels.get()
+    }
+
+    /// Whether copies of requests end whatever has come of them.
+    pub(crate) fn ends_copies(&self) -> bool {
+        self.ends_copies.get()
+    }
+
+    /// Lets copies end a little after the last client has: nobody waits for what comes of them, but for the process to end.
+    fn end_copies_in_time(&self) {
+        if self.shared.open.load(Ordering::Relaxed) > 0 || self.is_handed_on() {
+            return;
+        }
+        let now_us = self.clock.now_us();
+        let until_us = self.copies_until_us.get().unwrap_or(now_us + LAST_COPIES_US);
+        self.copies_until_us.set(Some(until_us));
+        if now_us >= until_us && !self.ends_copies.replace(true) {
+            self.timers.wake_all();
+        }
     }
 
     /// Lets silent connections end: at once, or when they have had their time.
@@ -338,6 +364,7 @@ impl Shard {
         // Nobody waits for a thread that is dismissed.
         if is_over {
             self.end_tunnels_in_time(local.live.plan.tunnel_drain_ms());
+            self.end_copies_in_time();
         }
         // What is cut has a turn to say so in the log.
         let has_cut = self.is_stopping() && self.has_cut.replace(true);

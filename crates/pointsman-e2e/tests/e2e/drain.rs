@@ -18,7 +18,8 @@ pointsman_e2e::for_threads!(
     lingering,
     cut_until_close,
     health,
-    interrupted
+    interrupted,
+    copies_hold_nobody_up
 );
 
 /// What the log says of an exchange that a drain has cut.
@@ -231,4 +232,17 @@ pub(crate) fn refuses(switch: &Switch, address: std::net::SocketAddr) {
         assert!(!matches!(came, Ok(1..)), "a new connection is served");
         assert!(std::time::Instant::now() < until, "the listener still listens");
     }
+}
+
+/// They have a second behind the last client, and no more: nobody waits for what comes of them.
+fn copies_hold_nobody_up(threads: usize) {
+    let (origin, (stalls, _go)) = (Origin::answering("origin", ok), held());
+    let setup = Setup::new(threads).rules("R1: { mirror(shadow); }").default_pool("standard");
+    let setup = setup.pool("standard", &[&origin]).pool("shadow", &[&stalls]);
+    let mut switch = setup.top("drain_ms_max = 600_000\nmirror_ms_max = 600_000").start();
+    assert_eq!(switch.get("/").server(), "origin");
+    stalls.wait_for_requests(1);
+    switch.signal("TERM");
+    assert_eq!(switch.wait_for_exit(), Some(0));
+    assert!(switch.said().trim_end().ends_with("drained"), "{}", switch.said());
 }

@@ -9,6 +9,7 @@ pointsman_e2e::for_threads!(
     bodies_that_decide_are_copied,
     http2_is_copied,
     a_bad_mirror_harms_nobody,
+    what_is_not_tried_is_dropped,
     what_is_too_much_is_dropped
 );
 
@@ -136,6 +137,18 @@ fn a_bad_mirror_harms_nobody(threads: usize) {
     expect(&switch, "failed", 5.0);
     assert_eq!(client.get("/").server(), "one");
     assert_eq!(one.connections(), 1, "the client's way is as it was");
+}
+
+/// Where no server may be asked, nothing has failed.
+fn what_is_not_tried_is_dropped(threads: usize) {
+    let one = named("one");
+    let setup = Setup::new(threads).rules(RULES).default_pool("one").pool("one", &[&one]);
+    let keys = "health = { path = \"/health\", interval_ms = 100, rise = 1, fall = 1 }";
+    let switch = setup.pool_at("shadow", keys, &[("s", Origin::dead_address())]).start();
+    switch.wait_for_line("server down pool=shadow");
+    assert_eq!(switch.get("/m/1").server(), "one");
+    expect(&switch, "dropped", 1.0);
+    expect(&switch, "failed", 0.0);
 }
 
 fn what_is_too_much_is_dropped(threads: usize) {
