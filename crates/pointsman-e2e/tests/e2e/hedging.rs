@@ -371,7 +371,7 @@ fn the_client_leaves_both(threads: usize) {
     gate.send(()).expect("it listens");
     until("a failure", || (failures(&switch) == 1).then_some(()));
     client.reset();
-    switch.log_of("/a");
+    assert!(switch.log_of("/a")["status"].is_null());
     slow.answers_one();
     slow.origin.wait_for_ends(1);
 }
