@@ -389,6 +389,8 @@ pub enum GivenValue {
     Literal(Literal),
     /// `null`: JSON's, an object or an array.
     Null(Span),
+    /// `absent`: there is none.
+    Absent(Span),
 }
 
 /// What a test expects to be decided.

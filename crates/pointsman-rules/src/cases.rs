@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::compile::Idle;
 use crate::{
     Assertions, Cause, Committed, DecidedBy, Decision, Evidence, Field, Outcome, OwnedValue, Payload, Place,
-    Program, RuleIndex, Scope, Span, Subject, TargetId, Terminal,
+    Program, RuleIndex, Scope, Span, Subject, TargetId, TargetName, Terminal,
 };
 
 /// The tests and assertions that stand beside rules, and what another file of tests needs to know.
@@ -17,6 +18,8 @@ pub struct Tests {
     /// The URIs of prefixes.
     pub(crate) namespaces: HashMap<Box<str>, Box<str>>,
     pub(crate) scope: Scope,
+    /// What the rules name without sending requests there.
+    pub(crate) idle: HashMap<TargetName, Idle>,
 }
 
 /// What stands in a file of tests.
@@ -37,6 +40,8 @@ pub struct TestCase {
     pub span: Span,
     /// What is said of the request.
     pub given: Vec<Given>,
+    /// The fields that are said to have no value: `tls.sni absent`.
+    pub absent: Vec<Field>,
     /// Why the body's fields are not known beyond what is given: `body unknown(…)`.
     pub rest: Option<Cause>,
     /// What is to become of it.
@@ -92,7 +97,8 @@ impl TestCase {
     ///
     /// All that the test lists was read, and then the rest of the body, or a fault came. What is known in front of a fault
     /// stays known, as it does of a body: there is one value of `json.total` at most, and a body in which it stands is
-    /// JSON, so that fields of other kinds are absent; of fields with several values more may have been to come.
+    /// JSON, so that fields of other kinds are absent; of fields with several values more may have been to come, unless the
+    /// test says that there are none.
     /// `rules_out` says of which places the head shows that nothing stands there.
     pub fn show_body(&self, program: &Program, evidence: &mut Evidence, rules_out: impl Fn(&Place) -> bool) {
         let said = self.given.iter().filter_map(|given| match &given.field {
@@ -115,7 +121,11 @@ impl TestCase {
                 program.payloads.iter().map(|payload| &**payload).filter(|payload| is_of_another(payload));
             let known = said.filter(|(payload, _)| !payload.is_many_valued());
             let known = known.filter_map(|(payload, _)| named_by(program, payload));
-            absent.chain(known).for_each(|payload| evidence.end(payload.id));
+            let none = self.absent.iter().filter_map(|field| match field {
+                Field::Payload(payload) => named_by(program, payload),
+                _ => None,
+            });
+            absent.chain(known).chain(none).for_each(|payload| evidence.end(payload.id));
         }
         evidence.end_all(self.rest);
     }

@@ -29,6 +29,7 @@ use crate::{
 };
 
 pub use scope::Scope;
+pub(crate) use targets::Idle;
 use targets::TargetTable;
 pub use targets::Targets;
 
@@ -63,7 +64,8 @@ pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Comp
         number_further(program, &mut assertions.list);
     }
     let failed = compiler.findings.any_error();
-    let tests = Tests { cases, assertions, namespaces: compiler.namespaces, scope };
+    let idle = compiler.targets.take_idle();
+    let tests = Tests { cases, assertions, namespaces: compiler.namespaces, scope, idle };
     let findings = compiler.findings.into_sorted();
     match program {
         Some(program) if !failed => Ok(Compiled { program, warnings: findings, tests }),

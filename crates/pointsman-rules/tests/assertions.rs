@@ -139,6 +139,21 @@ fn questions_are_read_as_people_write_them() {
         let said = asked(question, rules, &Targets::Any);
         assert!(said.contains(message), "{question}\n{said}");
     }
+    // Rules may name a target, and send nothing there.
+    let idle = "R1: if (path == \"/\") { mirror(copies); routeTo(split(100: a, 0: b)); } else: routeTo(split(0: c.one, 100: a));";
+    for (target, expected) in [
+        ("copies", "copies; no rule sends to `copies`: only copies go there"),
+        ("copies.one", "copies.one; no rule sends to `copies.one`: only copies go there"),
+        ("b", "b; no rule sends to `b`: its share is 0 %"),
+        ("c", "c; no rule sends to `c`: its share is 0 %"),
+        ("a", "a"),
+    ] {
+        let question = format!("can path exists reach {target}?");
+        assert_eq!(asked(&question, idle, &Targets::Any), expected, "{question}");
+    }
+    assert!(
+        asked("can path exists reach c.two?", idle, &Targets::Any).contains("no rule sends to `c.two`\n")
+    );
     // A pool of the configuration is one, whether a rule names it or not.
     let named = "if (path == \"/\") { routeTo(fast); }";
     assert_eq!(asked("can path == \"/\" reach idle?", named, &known()), "idle");

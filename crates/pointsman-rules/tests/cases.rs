@@ -76,6 +76,18 @@ fn what_is_expected_is_held_against_what_is_decided() {
         ("path \"/careful\"", "R6 -> careful", "R6 -> unknown|R6 -> fast"),
         ("path \"/json\" json.flag null", "R8 -> fast.one", "R8 -> fast"),
         ("path \"/json\"", "default", "R8 -> fast.one"),
+        ("path \"/json\" json.flag absent", "default", "R8 -> fast.one"),
+        ("path \"/json\" body unknown(malformed)", "R1 -> unknown(malformed)", "default|R8 -> unknown"),
+        (
+            "path \"/json\" xml.p:order/p:total absent body unknown(malformed)",
+            "R8 -> unknown(malformed)",
+            "default|R1 -> unknown",
+        ),
+        (
+            "path \"/json\" xml.p:order/p:total absent json.flag absent body unknown(malformed)",
+            "default",
+            "R8 -> unknown|R1 -> unknown",
+        ),
     ] {
         let case = |expected: &str| case(&compiled.tests, &program, request, expected);
         let met = case(expected);

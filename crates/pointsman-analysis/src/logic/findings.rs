@@ -157,7 +157,7 @@ impl<'p> Report<'p> {
         match answer {
             Answer::Yes(_) => {}
             Answer::Unknown(doubt) => self.unsettled.push((index, doubt)),
-            Answer::No(others) if others.is_empty() => {
+            Answer::No(others) if others.is_empty() || self.analyst.is_never_true(index) => {
                 let message = format!("the condition of {} is never true", self.name(index));
                 self.add(Code::Contradiction, index, &[], message, None);
             }

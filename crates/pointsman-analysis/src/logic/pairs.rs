@@ -3,12 +3,12 @@
 mod groups;
 mod kin;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pointsman_rules::{Condition, Exit};
 
 use self::kin::Kin;
-use super::doubt::{Doubt, InDoubt};
+use super::doubt::{Doubt, InDoubt, by_doubt};
 use super::findings::{Code, Finding, Report};
 use super::meetings::{LOOKED_AT_MAX, Meetings};
 use super::question::{Answer, Question, Way};
@@ -21,8 +21,10 @@ const PAIRS_MAX: u64 = 30_000;
 /// conflicts with it.
 const ALIKE_MAX: usize = 8;
 
-/// So many doubts about pairs are told apart, and the kinds of more.
-const DOUBTS_MAX: usize = 16;
+/// So many rules in doubt about what they are to others are named.
+const DOUBTED_MAX: usize = 100;
+/// With so many others each.
+const DOUBTED_OTHERS_MAX: usize = 100;
 
 /// Two rules that some request has both.
 struct Overlap {
@@ -45,22 +47,35 @@ enum Pair {
 struct Pairs {
     conflicts: Vec<Overlap>,
     exceptions: Vec<Overlap>,
-    /// How many are not settled, and why.
-    unsettled: Vec<(u64, Doubt)>,
+    /// What a rule is to others before it, where that is not settled, and why.
+    unsettled: BTreeMap<u32, Vec<(u32, Doubt)>>,
+    /// How many more are not settled, and why.
+    more_unsettled: Vec<(u64, Doubt)>,
     asked: u64,
     /// Of a rule, and of fields that later ones ask for: how many of these were shown to conflict with it.
     shown_of_first: HashMap<(u32, usize), usize>,
 }
 
 impl Pairs {
-    fn own_up(&mut self, count: u64, doubt: Doubt) {
+    /// Of a pair that was asked about it is not settled what one is to the other.
+    fn own_up(&mut self, first: u32, second: u32, doubt: Doubt) {
+        let has_room = self.unsettled.len() < DOUBTED_MAX || self.unsettled.contains_key(&second);
+        let others = self.unsettled.get(&second).map_or(0, Vec::len);
+        if has_room && others < DOUBTED_OTHERS_MAX {
+            self.unsettled.entry(second).or_default().push((first, doubt));
+        } else {
+            self.own_up_to_many(1, doubt.kind());
+        }
+    }
+
+    /// So many pairs are not looked at, or not named.
+    fn own_up_to_many(&mut self, count: u64, doubt: Doubt) {
         if count == 0 {
             return;
         }
-        let doubt = if self.unsettled.len() < DOUBTS_MAX { doubt } else { doubt.kind() };
-        match self.unsettled.iter_mut().find(|(_, known)| *known == doubt) {
+        match self.more_unsettled.iter_mut().find(|(_, known)| *known == doubt) {
             Some((counted, _)) => *counted += count,
-            None => self.unsettled.push((count, doubt)),
+            None => self.more_unsettled.push((count, doubt)),
         }
     }
 }
@@ -98,20 +113,37 @@ impl Report<'_> {
                 }
             };
             let Some(before) = before else {
-                pairs.own_up(place, Doubt::Many);
+                pairs.own_up_to_many(place, Doubt::Many);
                 continue;
             };
             self.analyst.take(before.len() / 8);
             self.look_at_pairs(&before, second, &kin, &mut pairs);
         }
-        let Pairs { conflicts, exceptions, unsettled, .. } = pairs;
+        let Pairs { conflicts, exceptions, unsettled, more_unsettled, .. } = pairs;
         self.report_conflicts(conflicts, &kin);
         self.report_exceptions(exceptions);
-        for (unsettled, doubt) in unsettled {
-            let rules = deciding.len();
+        self.report_unsettled(unsettled, more_unsettled, deciding.len());
+    }
+
+    /// What could not be settled of pairs of so many rules: that of one rule together.
+    fn report_unsettled(
+        &mut self,
+        unsettled: BTreeMap<u32, Vec<(u32, Doubt)>>,
+        more: Vec<(u64, Doubt)>,
+        rules: usize,
+    ) {
+        let further = if unsettled.is_empty() { "" } else { "further " };
+        for (second, firsts) in unsettled {
+            let others: Vec<_> = firsts.iter().map(|(first, _)| *first).collect();
+            let message =
+                format!("it is unknown whether {} conflicts with {}", self.name(second), self.names(&others));
+            let finding = self.finding(Code::Unknown, second, &others, message, None);
+            self.findings.push(Finding { doubts: by_doubt(firsts), ..finding });
+        }
+        for (unsettled, doubt) in more {
             let pairs = if unsettled == 1 { "pair" } else { "pairs" };
             let message = format!(
-                "{unsettled} {pairs} of {rules} rules could not be settled: whether they conflict is unknown"
+                "{unsettled} {further}{pairs} of {rules} rules could not be settled: whether they conflict is unknown"
             );
             let finding = self.finding(Code::Unknown, 0, &[], message, None);
             let in_doubt = InDoubt { rules: Vec::new(), doubt };
@@ -139,7 +171,7 @@ impl Report<'_> {
             }
             if pairs.asked == PAIRS_MAX || self.analyst.is_used_up() {
                 let doubt = if pairs.asked == PAIRS_MAX { Doubt::Many } else { Doubt::Steps };
-                pairs.own_up(1, doubt);
+                pairs.own_up_to_many(1, doubt);
                 continue;
             }
             pairs.asked += 1;
@@ -155,7 +187,7 @@ impl Report<'_> {
                     pairs.exceptions.push(Overlap { first, second, witness: Some(witness) });
                 }
                 Pair::Nothing => {}
-                Pair::Unknown(doubt) => pairs.own_up(1, doubt),
+                Pair::Unknown(doubt) => pairs.own_up(first, second, doubt),
             }
         }
     }

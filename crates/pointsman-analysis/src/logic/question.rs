@@ -9,13 +9,14 @@ mod of_field;
 mod related;
 mod sampled;
 mod solving;
+mod well_formed;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use batsat::Lit;
 use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Truths};
-use pointsman_view::BodyPaths;
+use pointsman_view::{BodyPaths, RequestView};
 
 use self::across::Across;
 use self::came::{Came, came};
@@ -156,6 +157,12 @@ impl<'p> Analyst<'p> {
         came.flatten()
     }
 
+    /// Whether it is proved of a rule's condition that no request makes it true, whatever becomes of the request.
+    pub(super) fn is_never_true(&mut self, rule: u32) -> bool {
+        let apart = Question { rule, states: States::TRUE, removed: None, way: Way::Apart };
+        matches!(self.ask(apart), Answer::No(_))
+    }
+
     /// Whether no steps are left.
     pub(super) fn is_used_up(&self) -> bool {
         self.effort.is_used_up()
@@ -275,7 +282,8 @@ impl<'a, 'p> Trial<'a, 'p> {
                 Try::Nowhere(why) => match self.relate(&sketch, &matters, &why, effort) {
                     Some(Try::Done(witness, sketch)) => return (Answer::Yes(Box::new(witness)), sketch),
                     Some(Try::Again) => {}
-                    Some(Try::Nowhere(_)) | None => self.give_up_on(&matters, &why),
+                    Some(Try::Nowhere(why)) => self.give_up_on(&matters, &why),
+                    None => self.give_up_on(&matters, &why),
                 },
             }
         }
@@ -378,11 +386,25 @@ impl<'a, 'p> Trial<'a, 'p> {
             Some(Came::There) => {
                 let given = analyst.given.as_ref();
                 let holds = given.is_none_or(|given| given.holds(&witness, analyst.setting));
-                holds.then(|| Try::Done(witness, sketch.clone()))
+                (holds && self.fits_beside(&witness)).then(|| Try::Done(witness, sketch.clone()))
             }
             Some(Came::Stopped { by, jumped }) => self.learn_of(by, jumped, effort).then_some(Try::Again),
             None => None,
         })
+    }
+
+    /// Whether the conditions beside the question come to what they are to.
+    fn fits_beside(&self, witness: &Witness) -> bool {
+        let analyst = &*self.analyst;
+        let fits = |(condition, states): &(&Condition, States), subject: &RequestView<'_>| {
+            states.covers(States::of(condition.eval(subject)))
+        };
+        let fit = || {
+            with_subject(analyst.program, &analyst.paths, witness, analyst.setting, |subject| {
+                self.also.iter().all(|also| fits(also, subject))
+            })
+        };
+        self.also.is_empty() || fit().unwrap_or_default()
     }
 
     /// The rules that leave nothing, as few as can be found.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_rules::{Cause, Condition, Field, OwnedValue, Program, Rule, RuleIndex, Test, Truth};
+use pointsman_rules::{Cause, Condition, Field, OwnedValue, Program, Rule, RuleIndex, Subject, Test, Truth};
 
 use super::doubt::Doubt;
 use super::question::{Analyst, Answer, Question, Seen, Way};
@@ -31,12 +31,21 @@ pub struct Sample {
     pub why: Why,
     /// All values of some fields; without one the field is absent. Those that no field says do not matter.
     pub values: Vec<(Field, Vec<OwnedValue>)>,
-    /// What further fields of the head that rules name had there, if anything.
+    /// What further fields that rules name had there, if anything.
     pub others: Vec<(Field, Vec<OwnedValue>)>,
+    /// Fields that it has not, but that requests have as a rule, or that could stand where its body is at fault.
+    pub absent: Vec<Field>,
     /// What the rule's condition came to then; nothing behind the last rule.
     pub arrival: Option<Truth>,
+    /// What came then of that which it shows.
+    pub shown: Option<Truth>,
+    /// The rule that decided it then; the one behind the last where none did. Nothing where that takes more of its body than
+    /// is written.
+    pub decided: Option<RuleIndex>,
     /// Why the fields of the body may have further values: it is at fault.
     pub rest: Option<Cause>,
+    /// The same of the further fields.
+    pub others_rest: Option<Cause>,
 }
 
 /// What a sample shows.
@@ -56,6 +65,26 @@ pub enum Why {
     Fails(Box<Test>),
     /// A field has a value beside a border of a test.
     Beside(Box<Test>),
+}
+
+impl Why {
+    /// What comes of that which a sample shows besides its rule's condition, if it shows anything.
+    #[must_use]
+    pub fn shown<S: Subject + ?Sized>(
+        &self,
+        program: &Program,
+        RuleIndex(rule): RuleIndex,
+        subject: &S,
+    ) -> Option<Truth> {
+        match self {
+            Why::True | Why::False | Why::Unknown => None,
+            Why::TrueForNext => {
+                let next = program.rule(RuleIndex(rule.saturating_add(1)))?;
+                Some(next.condition.eval(subject))
+            }
+            Why::Holds(test) | Why::Fails(test) | Why::Beside(test) => Some(test.eval(subject)),
+        }
+    }
 }
 
 /// Whether some request makes a rule's condition true.
@@ -105,7 +134,7 @@ pub fn samples(program: &Arc<Program>, setting: &Setting, effort: Effort) -> Sam
 struct Sampler<'p> {
     program: &'p Arc<Program>,
     analyst: Analyst<'p>,
-    /// Those of the head that rules name.
+    /// Those that rules name.
     fields: Vec<&'p Field>,
     samples: Samples,
 }
@@ -118,6 +147,7 @@ impl<'p> Sampler<'p> {
                 self.add(index, Why::True, &sketch, &witness);
                 Reach::Reached
             }
+            Answer::No(_) if self.analyst.is_never_true(index) => Reach::Never(Vec::new()),
             Answer::No(others) => Reach::Never(others.into_iter().map(RuleIndex).collect()),
             Answer::Unknown(doubt) => Reach::Unknown(doubt),
         };
@@ -177,25 +207,50 @@ impl<'p> Sampler<'p> {
         let shown = |(field, values): &(&'p Field, Values)| ((*field).clone(), as_shown(field, values).known);
         let values = sketch.fields.iter().map(shown).collect();
         let is_said = |field: &Field| sketch.fields.iter().any(|(said, _)| *said == field);
-        let others: Vec<_> = self.fields.iter().copied().filter(|field| !is_said(field)).collect();
-        let Seen { arrival, values: others } = self.analyst.seen(witness, rule, &others);
+        // Whatever rules name, a request without a host is one of HTTP/1.0, and who sends it may be the client.
+        let needed = [Some(&Field::Host), self.fields.contains(&&Field::ClientIp).then_some(&Field::SrcIp)];
+        let needed = needed.into_iter().flatten().filter(|field| !self.fields.contains(field));
+        let fields = self.fields.iter().copied().chain(needed);
+        let others: Vec<_> = fields.filter(|field| !is_said(field)).collect();
         let rule = RuleIndex(rule);
-        self.samples.samples.push(Sample { rule, why, values, others, arrival, rest });
+        let Seen { arrival, shown, decided, values: seen } = self.analyst.seen(witness, rule, &why, &others);
+        // Of a body of which only the head is written nobody needs to know more.
+        let others_rest =
+            seen.iter().filter_map(|(_, values)| values.rest).find(|cause| *cause != Cause::Unread);
+        let is_at_fault = rest.or(others_rest).is_some();
+        let all = sketch.fields.iter().chain(&seen);
+        let none = all.filter(|(field, values)| {
+            let is_of_body = matches!(field, Field::Payload(_));
+            *values == Values::default() && (is_usual(field) || is_of_body && is_at_fault)
+        });
+        let absent = none.map(|(field, _)| (*field).clone()).collect();
+        let is_told = |field: &Field| *field == Field::SrcIp || self.fields.contains(&field);
+        let some = seen.iter().filter(|(field, values)| !values.known.is_empty() && is_told(field));
+        let others = some.map(|(field, values)| ((*field).clone(), values.known.clone())).collect();
+        let sample = Sample { rule, why, values, others, absent, arrival, shown, decided, rest, others_rest };
+        self.samples.samples.push(sample);
     }
 }
 
-/// Those of the head that rules name, up to so many.
+/// Those that rules name, up to so many.
 fn fields(program: &Program) -> Vec<&Field> {
     let (mut fields, mut known) = (Vec::new(), HashSet::new());
     for rule in &program.rules {
         rule.condition.each_test(&mut |test| {
-            let is_of_head = !matches!(test.field, Field::Payload(_));
-            if is_of_head && fields.len() < FIELDS_MAX && known.insert(&test.field) {
+            if fields.len() < FIELDS_MAX && known.insert(&test.field) {
                 fields.push(&test.field);
             }
         });
     }
     fields
+}
+
+/// Whether requests have it as a rule, so that it says something where one does not.
+fn is_usual(field: &Field) -> bool {
+    match field {
+        Field::Header(name) => &**name == "host",
+        field => matches!(field, Field::Host | Field::TlsSni | Field::TlsAlpn),
+    }
 }
 
 /// A test, and what the conditions beside it have to come to for its outcome to be that of the whole.

@@ -2,6 +2,7 @@
 
 mod about;
 mod examples;
+mod handshakes;
 mod proofs;
 pub(super) mod requests;
 
@@ -120,6 +121,17 @@ fn name(field: &Field) -> &'static str {
         Field::Path => "path",
         Field::Method => "method",
         Field::Header(_) => "header",
+        Field::Version => "version",
+        // Both say the same.
+        Field::Scheme | Field::Proto => "scheme",
+        Field::TlsVersion => "tls.version",
+        Field::TlsCipher => "tls.cipher",
+        Field::TlsAlpn => "tls.alpn",
+        Field::TlsResumed => "tls.resumed",
+        Field::TlsSni => "tls.sni",
+        Field::TlsClientSubject => "tls.client.subject",
+        Field::TlsClientFingerprint => "tls.client.fingerprint",
+        Field::TlsClientSan => "tls.client.san",
         other => panic!("{other:?} is not asked"),
     }
 }

@@ -124,7 +124,7 @@ impl Setting {
     }
 
     /// What a field is for every request, where all come to one address or port.
-    pub(super) fn fixed(&self, field: &Field) -> Option<Values> {
+    pub(crate) fn fixed(&self, field: &Field) -> Option<Values> {
         let value = match field {
             Field::DstPort => {
                 let port = self.bind.map(|bind| bind.port()).filter(|port| *port != 0)?;

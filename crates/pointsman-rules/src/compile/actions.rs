@@ -3,9 +3,13 @@
 use crate::ast::{self, Action, ActionKind, Name, Quoted, Status, Sticky, StickyKind, Target};
 use crate::parser::shorten;
 use crate::schema::is_token;
-use crate::{Block, Effect, Exit, Field, HeaderEdit, RuleIndex, Side, Split, Stickiness, Template, Terminal};
+use crate::{
+    Block, Effect, Exit, Field, HeaderEdit, RuleIndex, Side, Split, Stickiness, TargetName, Template,
+    Terminal,
+};
 
 use super::Compiler;
+use super::targets::Idle;
 
 /// Headers that frame a message or belong to one connection: the switch alone writes them.
 const OWN_HEADERS: &[&str] = &[
@@ -85,7 +89,14 @@ impl Compiler<'_> {
                 let known: Vec<_> = labels.iter().map(|label| self.labelled(label)).collect();
                 return known.into_iter().collect::<Option<_>>().map(Step::Allows);
             }
-            ActionKind::Mirror(pool) => return self.mirror_pool(pool).map(Step::Effect),
+            ActionKind::Mirror(name) => {
+                let effect = self.mirror_pool(name)?;
+                if let Effect::Mirror(pool) = &effect {
+                    let target = TargetName { pool: pool.clone(), server: None };
+                    self.targets.add_idle(target, Idle::Copies);
+                }
+                return Some(Step::Effect(effect));
+            }
         };
         terminal.map(|terminal| Step::Exit(Exit::Terminal(terminal)))
     }

@@ -12,6 +12,7 @@ use crate::{
 };
 
 use super::Compiler;
+use super::targets::Idle;
 
 impl Tests {
     /// `can <condition> reach <target>?` about the same rules, as the assertion that none can; with what was probably not
@@ -35,9 +36,12 @@ impl Tests {
                 && surely.is_empty()
                 && perhaps.is_empty()
             {
-                let finding = compiler.nobody_sends_to(name);
-                compiler.findings.add(Diagnostic { severity: crate::Severity::Error, ..finding });
-                return None;
+                let (finding, is_named) = compiler.nobody_sends_to(name);
+                if !is_named {
+                    compiler.findings.add(Diagnostic { severity: crate::Severity::Error, ..finding });
+                    return None;
+                }
+                compiler.findings.add(finding);
             }
             let (name, span) = ("".into(), question.span);
             Some(Assertion { name, span, claim: Claim::Never, condition: condition?, destination })
@@ -86,7 +90,7 @@ impl<'a> Compiler<'a> {
             && self.targets.are_any()
             && !self.findings.any_error()
         {
-            let finding = self.nobody_sends_to(name);
+            let (finding, _) = self.nobody_sends_to(name);
             self.findings.add(finding);
         }
         Some(Assertion {
@@ -118,7 +122,12 @@ impl<'a> Compiler<'a> {
         Some(Destination::Target { name, surely, perhaps })
     }
 
-    fn nobody_sends_to(&self, name: &ast::Name) -> Diagnostic {
+    /// That no rule does, and whether some name it nevertheless.
+    fn nobody_sends_to(&self, name: &ast::Name) -> (Diagnostic, bool) {
+        let message = format!("no rule sends to `{}`", shorten(&name.text));
+        if let Some((how, help)) = self.idle(&name.text) {
+            return (Diagnostic::warning(name.span, format!("{message}: {how}")).help(help), true);
+        }
         let named: Vec<_> = self.targets.ids().map(|(target, _)| target.to_string()).collect();
         let pools = self.targets.ids().map(|(target, _)| &*target.pool);
         let mut known: Vec<_> = named.iter().map(String::as_str).chain(pools).collect();
@@ -127,8 +136,15 @@ impl<'a> Compiler<'a> {
             Some(known) => format!("did you mean `{known}`?"),
             None => "without a configuration a target is one that the rules name".to_owned(),
         };
-        let message = format!("no rule sends to `{}`", shorten(&name.text));
-        Diagnostic::warning(name.span, message).help(help)
+        (Diagnostic::warning(name.span, message).help(help), false)
+    }
+
+    /// How rules name a target to which none sends requests, and what that means; nothing where none names it.
+    pub(super) fn idle(&self, name: &str) -> Option<(&'static str, &'static str)> {
+        Some(match self.targets.idle(&self.targets.known_name(name)?)? {
+            Idle::Copies => ("only copies go there", "what `mirror` sends is a copy, and not the request"),
+            Idle::NoShare => ("its share is 0 %", "a target with a share of 0 % gets no request"),
+        })
     }
 }
 

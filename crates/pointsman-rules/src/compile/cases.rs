@@ -31,6 +31,10 @@ const CAUSES: &[Cause] = &[
 /// Those among them that are the fault of a body, and not of one value.
 const BODY_CAUSES: &[Cause] = &[Cause::DuplicateKey, Cause::Malformed, Cause::Encoding, Cause::Limit];
 
+/// Whether a test says of a field that it has no value.
+#[derive(Clone, Copy)]
+struct IsAbsent(bool);
+
 impl Tests {
     /// The tests and assertions of another file, which is about the same rules, with what was probably not meant.
     ///
@@ -78,7 +82,7 @@ impl Tests {
         compiler.namespaces.clone_from(&self.namespaces);
         compiler.on_unknown = program.on_unknown;
         compiler.has_fallback = program.fallback.is_some();
-        compiler.targets.know(&program.targets);
+        compiler.targets.know(&program.targets, &self.idle);
         let payloads = program.payloads.iter().map(|payload| (payload.place.clone(), payload.clone()));
         compiler.payloads = payloads.collect();
         let labels = (0..).zip(&program.rules);
@@ -116,13 +120,12 @@ impl<'a> Compiler<'a> {
     }
 
     fn case(&mut self, test: &ast::TestCase, rules: usize) -> Option<TestCase> {
-        let mut seen: HashMap<Field, Span> = HashMap::new();
-        let given: Vec<_> = test.request.iter().map(|given| self.given(given, &mut seen)).collect();
+        let said = self.said(&test.request);
         let rest = test.rest.as_ref().map(|cause| self.cause(cause, BODY_CAUSES));
         let decider = self.decider(&test.decider, test.outcome.as_ref(), rules);
         let outcome = test.outcome.as_ref().map(|outcome| self.expected(outcome));
         let effects = test.effects.as_ref().map(|effects| self.expected_effects(effects));
-        let given = given.into_iter().collect::<Option<Vec<_>>>()?;
+        let (given, absent) = said?;
         let expected = match (decider?, outcome) {
             (Some(rule), Some(outcome)) => Expectation::Decides(rule, outcome?),
             _ => Expectation::Nothing,
@@ -135,7 +138,31 @@ impl<'a> Compiler<'a> {
             Some(effects) => Some(effects?),
             None => None,
         };
-        Some(TestCase { name: test.name.text.clone(), span: test.span, given, rest, expected, effects })
+        Some(TestCase {
+            name: test.name.text.clone(),
+            span: test.span,
+            given,
+            absent,
+            rest,
+            expected,
+            effects,
+        })
+    }
+
+    /// What is said of a request: values, and fields that have none.
+    fn said(&mut self, request: &[ast::Given]) -> Option<(Vec<Given>, Vec<Field>)> {
+        let mut seen: HashMap<Field, (Span, IsAbsent)> = HashMap::new();
+        let (mut values, mut absent, mut is_whole) = (Vec::new(), Vec::new(), true);
+        for given in request {
+            match self.given(given, &mut seen) {
+                Some((field, Some(value))) => {
+                    values.push(Given { span: given.field.span, field, value });
+                }
+                Some((field, None)) => absent.push(field),
+                None => is_whole = false,
+            }
+        }
+        is_whole.then_some((values, absent))
     }
 
     /// The rule that is to decide; nothing for `default`.
@@ -165,22 +192,36 @@ impl<'a> Compiler<'a> {
         self.labelled(name).map(Some)
     }
 
-    fn given(&mut self, given: &ast::Given, seen: &mut HashMap<Field, Span>) -> Option<Given> {
+    /// A field with its value; without one it is said to be absent.
+    fn given(
+        &mut self,
+        given: &ast::Given,
+        seen: &mut HashMap<Field, (Span, IsAbsent)>,
+    ) -> Option<(Field, Option<OwnedValue>)> {
         let field = self.asked(&given.field)?;
+        let is_absent = IsAbsent(matches!(given.value, ast::GivenValue::Absent(_)));
         let has_several = field.is_many_valued() || field == Field::TlsAlpn && self.scope == Scope::Hellos;
-        if let Some(first) = seen.insert(field.clone(), given.field.span)
-            && !has_several
-        {
-            let line = self.line(first);
-            let message = format!("`{field}` has one value at most");
-            self.error(given.field.span, message, format!("line {line} gives it one already"));
-            return None;
+        match seen.insert(field.clone(), (given.field.span, is_absent)) {
+            Some((first, was_absent)) if is_absent.0 || was_absent.0 => {
+                let line = self.line(first);
+                let message = format!("`{field}` cannot be absent and have a value, or be so twice");
+                self.error(given.field.span, message, format!("line {line} speaks of it already"));
+                return None;
+            }
+            Some((first, _)) if !has_several => {
+                let line = self.line(first);
+                let message = format!("`{field}` has one value at most");
+                self.error(given.field.span, message, format!("line {line} gives it one already"));
+                return None;
+            }
+            _ => {}
         }
         let value = match &given.value {
-            ast::GivenValue::Null(span) => self.null(&field, *span)?,
-            ast::GivenValue::Literal(literal) => self.given_value(&field, literal)?,
+            ast::GivenValue::Absent(_) => None,
+            ast::GivenValue::Null(span) => Some(self.null(&field, *span)?),
+            ast::GivenValue::Literal(literal) => Some(self.given_value(&field, literal)?),
         };
-        Some(Given { span: given.field.span, field, value })
+        Some((field, value))
     }
 
     /// A field that a test gives a value; no rule need ask for it.
@@ -337,11 +378,16 @@ impl<'a> Compiler<'a> {
             self.target(name);
             return None;
         }
+        let message = format!("no rule sends to `{}`", shorten(&name.text));
+        if let Some((how, help)) = self.idle(&name.text) {
+            self.error(name.span, format!("{message}: {how}"), help);
+            return None;
+        }
         let help = match self.nearest(&name.text, self.targets.names_in_rules()) {
             Some(known) => format!("did you mean `{known}`?"),
             None => "a test names a target as the rules do".to_owned(),
         };
-        self.error(name.span, format!("no rule sends to `{}`", shorten(&name.text)), help);
+        self.error(name.span, message, help);
         None
     }
 

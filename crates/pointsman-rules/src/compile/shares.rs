@@ -7,6 +7,7 @@ use crate::parser::shorten;
 use crate::{Share, Span, TargetName};
 
 use super::Compiler;
+use super::targets::Idle;
 
 /// How many targets one `split` may name: each request asks all of them.
 const TARGETS_MAX: usize = 100;
@@ -51,7 +52,9 @@ impl Compiler<'_> {
             );
             return None;
         }
-        named.retain(|(parts, _)| *parts > 0);
+        for (_, target) in named.extract_if(.., |(parts, _)| *parts == 0) {
+            self.targets.add_idle(target, Idle::NoShare);
+        }
         // However it was written, the same split is equal to itself.
         named.sort_by(|(parts, target), (other_parts, other)| {
             (Reverse(parts), &target.pool, &target.server).cmp(&(

@@ -77,6 +77,16 @@ pub(super) struct TargetTable<'a> {
     pools_of_server: HashMap<&'a str, Vec<&'a str>>,
     named: Vec<TargetName>,
     ids: HashMap<TargetName, TargetId>,
+    idle: HashMap<TargetName, Idle>,
+}
+
+/// How rules name a target without sending requests there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Idle {
+    /// `mirror`: copies go there.
+    Copies,
+    /// It has a share of 0 % in a `split`.
+    NoShare,
 }
 
 /// Why a name is no target.
@@ -105,7 +115,29 @@ impl<'a> TargetTable<'a> {
             }
         }
         let (named, ids) = (Vec::new(), HashMap::new());
-        TargetTable { known, limits, bandwidths, lists, pools_of_server, named, ids }
+        let idle = HashMap::new();
+        TargetTable { known, limits, bandwidths, lists, pools_of_server, named, ids, idle }
+    }
+
+    /// Notes that rules name a target without sending requests there.
+    pub(super) fn add_idle(&mut self, target: TargetName, idle: Idle) {
+        let noted = self.idle.entry(target).or_insert(idle);
+        *noted = idle.min(*noted);
+    }
+
+    /// What rules name without sending requests there; some of them may do so elsewhere.
+    pub(super) fn take_idle(&mut self) -> HashMap<TargetName, Idle> {
+        std::mem::take(&mut self.idle)
+    }
+
+    /// How rules name a destination, or a part of it, or its pool, to which none sends requests.
+    pub(super) fn idle(&self, destination: &TargetName) -> Option<Idle> {
+        let of_pool = self.idle.iter().filter(|(target, _)| target.pool == destination.pool);
+        let is_part = |target: &TargetName| match (&target.server, &destination.server) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        of_pool.filter(|(target, _)| is_part(target)).map(|(_, idle)| *idle).min()
     }
 
     /// Whether the rules stand without a configuration.
@@ -129,15 +161,21 @@ impl<'a> TargetTable<'a> {
     }
 
     /// Has them named already, in this order.
-    pub(super) fn know(&mut self, named: &[TargetName]) {
+    pub(super) fn know(&mut self, named: &[TargetName], idle: &HashMap<TargetName, Idle>) {
         for target in named {
             self.id(target.clone());
         }
+        self.idle.clone_from(idle);
     }
 
     /// The target that a name means, if some rule named it, too.
     pub(super) fn named(&self, name: &str) -> Option<TargetId> {
         self.ids.get(&self.resolve(name).ok()?).copied()
+    }
+
+    /// What a name means, if it means a target.
+    pub(super) fn known_name(&self, name: &str) -> Option<TargetName> {
+        self.resolve(name).ok()
     }
 
     /// Whether a name means a target at all.

@@ -40,6 +40,7 @@ impl Spelling<'_> {
             .map(|given| match &given.value {
                 GivenValue::Literal(value) => format!("{} {}", self.field(&given.field), self.literal(value)),
                 GivenValue::Null(_) => format!("{} null", self.field(&given.field)),
+                GivenValue::Absent(_) => format!("{} absent", self.field(&given.field)),
             })
             .collect();
         given.extend(test.rest.iter().map(|cause| format!("body unknown({})", cause.text)));

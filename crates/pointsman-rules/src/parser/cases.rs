@@ -49,10 +49,11 @@ impl Parser<'_> {
     }
 
     fn given(&mut self, field: &FieldRef) -> Parsed<GivenValue> {
-        if self.at(Kind::Word) && self.text() == "null" {
-            return Ok(GivenValue::Null(self.bump()));
+        match if self.at(Kind::Word) { self.text() } else { "" } {
+            "null" => Ok(GivenValue::Null(self.bump())),
+            "absent" => Ok(GivenValue::Absent(self.bump())),
+            _ => self.literal(field).map(GivenValue::Literal),
         }
-        self.literal(field).map(GivenValue::Literal)
     }
 
     /// `body unknown(malformed)`

@@ -2,7 +2,7 @@
 
 mod writing;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use pointsman_analysis::{Effort, Reach, Sample, Samples, Setting, Why, samples};
@@ -39,6 +39,8 @@ struct Draft {
     name: String,
     case: TestCase,
     rank: Rank,
+    /// The rules whose conditions it is to show to be true.
+    makes_true: Vec<RuleIndex>,
 }
 
 /// What is kept where there are too many.
@@ -52,7 +54,7 @@ impl Generated {
     /// At most so many tests. Each is asked about before it is written, and again as it is written.
     pub(super) fn of(suite: &Suite, tests_max: usize) -> Generated {
         let samples = samples(&suite.program, &setting(&suite.place), Effort::new(STEPS));
-        let mut drafts = drafts(suite, &samples);
+        let (mut drafts, mut untold) = drafts(suite, &samples);
         let left_out = drafts.len().saturating_sub(tests_max);
         let branches = drafts.iter().filter(|draft| draft.rank == Rank::Branch).count();
         let (mut branches, mut borders) = (branches.min(tests_max), tests_max.saturating_sub(branches));
@@ -63,16 +65,17 @@ impl Generated {
             has_room
         });
         let mut names = HashSet::new();
-        let written = drafts.iter().filter_map(|draft| {
+        let written = drafts.iter().map(|draft| {
             let name = unused(&draft.name, &mut names);
-            writing::test(&name, &draft.case, &suite.program)
+            (draft, writing::test(&name, &draft.case, &suite.program))
         });
-        let written = passing(suite, written.collect());
+        let (written, lost) = passing(suite, written.collect());
+        untold.extend(lost.iter().flat_map(|draft| &draft.makes_true));
         let tests = written.len();
         let mut text = head(suite, tests);
         text.push_str(&written.concat());
         text.push('\n');
-        text.push_str(&notes(&suite.program, &samples.reach));
+        text.push_str(&notes(&suite.program, &samples.reach, &untold));
         if left_out > 0 {
             text.push_str(&format!("# {left_out} more tests could be made: --tests-max\n"));
         }
@@ -110,22 +113,31 @@ pub(super) fn setting(place: &Place) -> Setting {
     }
 }
 
-/// The tests that can be made of samples, each with what is decided; no request twice.
-fn drafts(suite: &Suite, samples: &Samples) -> Vec<Draft> {
-    let mut known = HashSet::new();
-    let mut drafts = Vec::new();
+/// The tests that can be made of samples, each with what is decided, no request twice; and the rules of which no test can say
+/// the request that makes them true.
+fn drafts(suite: &Suite, samples: &Samples) -> (Vec<Draft>, HashSet<RuleIndex>) {
+    let (mut known, mut untold) = (HashMap::new(), HashSet::new());
+    let mut drafts: Vec<Draft> = Vec::new();
     for sample in &samples.samples {
-        let Some(case) = judged(suite, sample) else { continue };
-        if !known.insert(format!("{:?} {:?}", values_of(&case), case.rest)) {
+        let makes_true = matches!(sample.why, Why::True).then_some(sample.rule);
+        let Some(case) = judged(suite, sample) else {
+            untold.extend(makes_true);
+            continue;
+        };
+        let said = format!("{:?} {:?} {:?}", values_of(&case), case.absent, case.rest);
+        let place = *known.entry(said).or_insert(drafts.len());
+        if let Some(same) = drafts.get_mut(place) {
+            same.makes_true.extend(makes_true);
             continue;
         }
         let rank = match sample.why {
             Why::True | Why::False => Rank::Branch,
             _ => Rank::Border,
         };
-        drafts.push(Draft { name: name(&suite.program, sample), case, rank });
+        let makes_true = makes_true.into_iter().collect();
+        drafts.push(Draft { name: name(&suite.program, sample), case, rank, makes_true });
     }
-    drafts
+    (drafts, untold)
 }
 
 fn values_of(case: &TestCase) -> Vec<(&Field, &OwnedValue)> {
@@ -133,28 +145,33 @@ fn values_of(case: &TestCase) -> Vec<(&Field, &OwnedValue)> {
 }
 
 /// The test with what is decided. What a test does not say is as tests have it; where that leads elsewhere than the sample
-/// says, more is said.
+/// says, more is said. Nothing where no test can say enough.
 fn judged(suite: &Suite, sample: &Sample) -> Option<TestCase> {
-    let judged = |fields: &[(Field, Vec<OwnedValue>)]| {
-        let case = unjudged(fields, sample.rest)?;
-        let Decided { expectation, effects, arrival } =
-            trial::decided(&case, sample.rule, &suite.place, &suite.program)?;
+    let judged = |fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest: Option<Cause>| {
+        let case = unjudged(fields, absent, rest)?;
+        let Decided { is_as_meant, expectation, effects } =
+            trial::decided(&case, sample, &suite.place, &suite.program)?;
         // Where no rule has any, nobody wants to read of each request that there is none.
         let effects = effects.filter(|_| has_effects(&suite.program));
-        Some((TestCase { expected: expectation, effects, ..case }, arrival == sample.arrival))
+        is_as_meant.then_some(TestCase { expected: expectation, effects, ..case })
     };
-    let plain = judged(&sample.values);
-    if let Some((case, true)) = plain {
-        return Some(case);
-    }
-    let whole = judged(&[&sample.values[..], &sample.others].concat());
-    whole.filter(|(_, is_same)| *is_same).or(plain).map(|(case, _)| case)
+    let Sample { values, others, absent, rest, others_rest, .. } = sample;
+    let with_others = || judged(&[&values[..], others].concat(), absent, rest.or(*others_rest));
+    judged(values, &[], *rest).or_else(|| judged(values, absent, *rest)).or_else(with_others)
 }
 
 /// A test without what it expects; nothing where a value cannot be said.
-fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<TestCase> {
+fn unjudged(fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest: Option<Cause>) -> Option<TestCase> {
     let (mut given, mut rest) = (Vec::new(), rest);
+    let content_type = Field::Header("content-type".into());
+    let has_line = fields.iter().any(|(field, _)| *field == content_type);
     for (field, values) in fields {
+        // A test says one media type at most; of several it says the lines.
+        let field = match field {
+            Field::ContentType if values.len() > 1 && has_line => continue,
+            Field::ContentType if values.len() > 1 => &content_type,
+            field => field,
+        };
         for value in values {
             let value = match value {
                 // A test says no value that nobody knows, but that more of the body is not known.
@@ -169,7 +186,15 @@ fn unjudged(fields: &[(Field, Vec<OwnedValue>)], rest: Option<Cause>) -> Option<
         }
     }
     let expected = Expectation::Nothing;
-    Some(TestCase { name: "".into(), span: Span::default(), given, rest, expected, effects: None })
+    Some(TestCase {
+        name: "".into(),
+        span: Span::default(),
+        given,
+        absent: absent.to_vec(),
+        rest,
+        expected,
+        effects: None,
+    })
 }
 
 fn has_effects(program: &Program) -> bool {
@@ -219,8 +244,8 @@ fn unused(name: &str, names: &mut HashSet<String>) -> String {
     candidate
 }
 
-/// Those that say what was meant, as they are read, and pass.
-fn passing(suite: &Suite, written: Vec<String>) -> Vec<String> {
+/// Those that say what was meant, as they are read, and pass; and those that cannot be written or do not.
+fn passing<'d>(suite: &Suite, written: Vec<(&'d Draft, Option<String>)>) -> (Vec<String>, Vec<&'d Draft>) {
     let passes = |source: &str| {
         let read = suite.beside.further(source, &suite.program, &suite.targets);
         let cases = read.map(|(further, _)| further.cases).unwrap_or_default();
@@ -229,10 +254,16 @@ fn passing(suite: &Suite, written: Vec<String>) -> Vec<String> {
             cases.iter().map(|case| trial::run(case, &suite.place, &suite.program, &mut coverage));
         !cases.is_empty() && verdicts.all(|verdict| verdict == Verdict::Passed)
     };
-    if passes(&written.concat()) {
-        return written;
+    let all: String = written.iter().filter_map(|(_, text)| text.as_deref()).collect();
+    let all_pass = passes(&all);
+    let (mut texts, mut lost) = (Vec::new(), Vec::new());
+    for (draft, text) in written {
+        match text.filter(|text| all_pass || passes(text)) {
+            Some(text) => texts.push(text),
+            None => lost.push(draft),
+        }
     }
-    written.into_iter().filter(|source| passes(source)).collect()
+    (texts, lost)
 }
 
 fn head(suite: &Suite, tests: usize) -> String {
@@ -242,13 +273,18 @@ fn head(suite: &Suite, tests: usize) -> String {
 }
 
 /// What no test could be made for, as comments.
-fn notes(program: &Program, reach: &[Reach]) -> String {
+fn notes(program: &Program, reach: &[Reach], untold: &HashSet<RuleIndex>) -> String {
     let mut notes = String::new();
     let mut named = 0;
     for (index, reach) in (0..).map(RuleIndex).zip(reach) {
         let why = match reach {
-            Reach::Reached if !label(program, index).starts_with('#') => continue,
-            Reach::Reached => "it has no label, and no test can expect it".to_owned(),
+            Reach::Reached if label(program, index).starts_with('#') => {
+                "it has no label, and no test can expect it".to_owned()
+            }
+            Reach::Reached if untold.contains(&index) => {
+                "no test can say a request that makes it true".to_owned()
+            }
+            Reach::Reached => continue,
             Reach::Unknown(doubt) => {
                 format!("it is unknown whether it is ever true: {}", doubt::sentence(doubt))
             }

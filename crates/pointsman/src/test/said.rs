@@ -33,7 +33,8 @@ const TLS_VERSIONS: &[&str] = &["1.0", "1.1", "1.2", "1.3"];
 pub(super) struct Said<'t>(pub(super) &'t TestCase);
 
 impl<'t> Said<'t> {
-    /// Every field of the head and of the connection that is said, in order, with its values.
+    /// Every field of the head and of the connection that is said, in order, with its values; without any if it is said to
+    /// be absent.
     pub(super) fn fields(self) -> Vec<(&'t Field, Vec<&'t OwnedValue>)> {
         let mut fields: Vec<(&Field, Vec<&OwnedValue>)> = Vec::new();
         let mut places: HashMap<&Field, usize> = HashMap::new();
@@ -44,12 +45,19 @@ impl<'t> Said<'t> {
                 None => fields.push((&given.field, vec![&given.value])),
             }
         }
+        let absent = self.0.absent.iter().filter(|field| !matches!(field, Field::Payload(_)));
+        fields.extend(absent.map(|field| (field, Vec::new())));
         fields
     }
 
     fn values(self, field: &Field) -> impl Iterator<Item = &'t OwnedValue> {
         let given = self.0.given.iter().filter(move |given| given.field == *field);
         given.map(|given| &given.value)
+    }
+
+    /// Whether it is said that there is none.
+    fn is_absent(self, is_meant: impl Fn(&Field) -> bool) -> bool {
+        self.0.absent.iter().any(is_meant)
     }
 
     fn is_said(self, is_meant: impl Fn(&Field) -> bool) -> bool {
@@ -150,11 +158,13 @@ impl<'t> Said<'t> {
         let version = self.one_of(&Field::TlsVersion, TLS_VERSIONS, "1.3");
         let cipher = if version == "1.2" { "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" } else { CIPHERS[0] };
         let sans = self.texts(&Field::TlsClientSan).map(|name| String::from_utf8_lossy(name).into_owned());
+        let has_none = |field: &Field| self.is_absent(|absent| absent == field);
+        let host = || self.string(&Field::Host).filter(|_| !has_none(&Field::TlsSni));
         TlsFacts {
-            sni: self.string(&Field::TlsSni).or_else(|| self.string(&Field::Host)),
+            sni: self.string(&Field::TlsSni).or_else(host),
             version,
             cipher: self.one_of(&Field::TlsCipher, CIPHERS, cipher),
-            alpn: Some(self.text(&Field::TlsAlpn).unwrap_or(alpn).to_vec()),
+            alpn: (!has_none(&Field::TlsAlpn)).then(|| self.text(&Field::TlsAlpn).unwrap_or(alpn).to_vec()),
             resumed: self.values(&Field::TlsResumed).any(|value| *value == OwnedValue::Boolean(true)),
             client: has_certificate.then(|| TlsClient {
                 subject: self.string(&Field::TlsClientSubject).unwrap_or_default(),
@@ -175,10 +185,12 @@ impl<'t> Said<'t> {
     }
 
     /// The head of the request, as it would come over the wire.
-    pub(super) fn head(self) -> Vec<u8> {
+    pub(super) fn head(self, place: &Place) -> Vec<u8> {
         let mut head = self.text(&Field::Method).unwrap_or(b"GET").to_vec();
-        let version = self.text(&Field::Version).unwrap_or(b"1.1");
-        for part in [b" ", &*self.target(), b" HTTP/", version, b"\r\n"] {
+        // Only in HTTP/1.0 the Host line may be missing.
+        let usual: &[u8] = if self.has_host_line() { b"1.1" } else { b"1.0" };
+        let version = self.text(&Field::Version).unwrap_or(usual);
+        for part in [b" ", &*self.target(place), b" HTTP/", version, b"\r\n"] {
             head.extend_from_slice(part);
         }
         let mut line = |name: &str, value: &[u8]| {
@@ -188,7 +200,7 @@ impl<'t> Said<'t> {
         };
         let has_header =
             |name: &str| self.is_said(|field| matches!(field, Field::Header(said) if **said == *name));
-        if !has_header("host") {
+        if !has_header("host") && self.has_host_line() {
             line("host", self.text(&Field::Host).unwrap_or(HOST.as_bytes()));
         }
         for given in &self.0.given {
@@ -226,6 +238,14 @@ impl<'t> Said<'t> {
         head
     }
 
+    fn has_host_line(self) -> bool {
+        let is_host = |field: &Field| match field {
+            Field::Header(name) => &**name == "host",
+            field => *field == Field::Host,
+        };
+        !self.is_absent(is_host)
+    }
+
     /// Values of the fields that have a key, with their keys.
     fn pairs(self, key: impl Fn(&'t Field) -> Option<&'t [u8]>) -> Vec<(&'t [u8], &'t [u8])> {
         let pairs = self.0.given.iter().filter_map(|given| match (key(&given.field), &given.value) {
@@ -236,11 +256,19 @@ impl<'t> Said<'t> {
     }
 
     /// The `url`, or what `path`, `query` and `query["key"]` make together.
-    fn target(self) -> Vec<u8> {
+    fn target(self, place: &Place) -> Vec<u8> {
         if let Some(url) = self.text(&Field::Url) {
             return url.to_vec();
         }
-        let mut target = self.text(&Field::Path).unwrap_or(b"/").to_vec();
+        let mut target = match self.text(&Field::Host) {
+            // Without a Host line only the target can name the host.
+            Some(host) if !self.has_host_line() => {
+                let scheme: &[u8] = if self.is_tls(place) { b"https" } else { b"http" };
+                [scheme, b"://", host].concat()
+            }
+            _ => Vec::new(),
+        };
+        target.extend_from_slice(self.text(&Field::Path).unwrap_or(b"/"));
         if let Some(query) = self.text(&Field::Query) {
             target.push(b'?');
             target.extend_from_slice(query);

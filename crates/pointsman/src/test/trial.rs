@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use pointsman_analysis::Sample;
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
@@ -87,18 +88,18 @@ fn body(test: &TestCase, program: &Program, values_max: usize) -> Evidence {
 
 /// What the engine says of a test's request.
 pub(super) struct Decided {
+    /// Whether it comes to its rule as a sample does, and shows the same there.
+    pub(super) is_as_meant: bool,
     /// As a test would expect it.
     pub(super) expectation: Expectation,
     /// What is done besides; nothing where a value cannot be filled in.
     pub(super) effects: Option<Vec<Committed>>,
-    /// What the condition of a rule came to; nothing where the rule was not asked.
-    pub(super) arrival: Option<Truth>,
 }
 
-/// What the engine says of a test's request, and of one rule on its way. Nothing where there is no such request.
+/// What the engine says of a test's request, which is to be like a sample. Nothing where there is no such request.
 pub(super) fn decided(
     test: &TestCase,
-    rule: RuleIndex,
+    sample: &Sample,
     place: &Place,
     program: &Arc<Program>,
 ) -> Option<Decided> {
@@ -114,29 +115,44 @@ pub(super) fn decided(
             _ => return None,
         };
         let effects = decision.committed(subject).ok();
-        Some(Decided { expectation, effects, arrival: arrival(program, expectation, rule, subject) })
+        let decided_by = match expectation {
+            Expectation::Decides(rule, _) => rule,
+            Expectation::Nothing => end(program),
+        };
+        let is_as_meant = arrival(program, expectation, sample.rule, subject) == Some(sample.arrival)
+            && sample.decided.is_none_or(|decided| decided == decided_by)
+            && sample.why.shown(program, sample.rule, subject) == sample.shown;
+        Some(Decided { is_as_meant, expectation, effects })
     };
     asked(test, place, evidence, decide).ok().flatten()
 }
 
-/// What a rule's condition comes to, if the rule is asked.
+/// What stands behind the last rule, the final `else:` among them.
+fn end(program: &Program) -> RuleIndex {
+    RuleIndex(u32::try_from(program.rules.len() + program.fallback.iter().len()).unwrap_or(u32::MAX))
+}
+
+/// What a rule's condition comes to, if the rule is asked; the inner nothing behind the last rule.
 fn arrival(
     program: &Program,
     expectation: Expectation,
     rule: RuleIndex,
     subject: &Asked<'_>,
-) -> Option<Truth> {
+) -> Option<Option<Truth>> {
+    let Some(asked) = program.rule(rule) else {
+        return (expectation == Expectation::Nothing).then_some(None);
+    };
     let jumps =
         |rule: &Rule| [&rule.then, &rule.otherwise].iter().any(|block| matches!(block.exit, Exit::Goto(_)));
     if program.rules.iter().any(jumps) {
         let visited = program.explain(subject).visited;
-        return visited.iter().find(|visited| visited.index == rule).map(|visited| visited.result);
+        return visited.iter().find(|visited| visited.index == rule).map(|visited| Some(visited.result));
     }
     let is_asked = match expectation {
         Expectation::Decides(decider, _) => rule <= decider,
         Expectation::Nothing => true,
     };
-    program.rule(rule).filter(|_| is_asked).map(|rule| rule.truth(subject))
+    is_asked.then(|| Some(asked.truth(subject)))
 }
 
 /// Asks about the request that a test describes; the error says why there is none.
@@ -184,7 +200,7 @@ fn read(
     trusted: TrustedProxies<'_>,
 ) -> Result<Option<Request>, Refusal> {
     let mut notes = Vec::new();
-    let mut request = match Request::read(said.head(), &place.limits, place.odd_names(), &mut notes) {
+    let mut request = match Request::read(said.head(place), &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Refused(refusal)) => return Err(refusal),
         Err(NoRequest::Incomplete) => return Ok(None),
@@ -270,7 +286,8 @@ fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<String> {
             [] => "none".to_owned(),
             values => listed(values),
         };
-        Some(format!("`{field}` is never {} here: the switch sees {seen}", listed(&wanted)))
+        let wanted = if wanted.is_empty() { "absent".to_owned() } else { listed(&wanted) };
+        Some(format!("`{field}` is never {wanted} here: the switch sees {seen}"))
     })
 }
 

@@ -96,3 +96,19 @@ fn as_few_fields_change_as_can_be() {
         assert_eq!(fields, expected, "{rule}");
     }
 }
+
+/// What is made of a field that changes is not kept as it was.
+#[test]
+fn parts_follow_what_they_are_parts_of() {
+    let source = "R1: if (cookie[\"c\"] == \"1\") { routeTo(a); }
+                  R2: if (header[\"cookie\"] == \"c=2; c=2\") { routeTo(b); }
+                  R3: if (query[\"k\"] == \"1\") { routeTo(c); }
+                  R4: if (url == \"/b?k=2\" || query == \"k=3&k=4\") { routeTo(d); }";
+    let (program, setting) = (program(source), Setting::default());
+    for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2), (0, 3), (1, 3)] {
+        let before = request(&program, &setting, from, States::TRUE).expect("a request");
+        let found = found(&program, &setting, &before, Missed::Rule(RuleIndex(to)));
+        assert_eq!(found.len(), 1, "from {from} to {to}\n{before}");
+        check(&program, &setting, &before, &found[0]);
+    }
+}

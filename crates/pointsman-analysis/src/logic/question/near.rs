@@ -165,7 +165,7 @@ impl<'p> Trial<'_, 'p> {
                 Err(why) => why,
             };
             let before = whole.fields.len();
-            let is_left = |field: &Field| why.fields.contains(field) && follows(field);
+            let is_left = |field: &Field| why.fields.contains(field) && follows(field, &changed);
             whole.fields.retain(|(field, _)| changed.contains(&self.analyst.same(field)) || !is_left(field));
             if whole.fields.len() == before {
                 return Tried::Nothing;
@@ -196,11 +196,14 @@ impl<'p> Trial<'_, 'p> {
     }
 }
 
-/// Whether a field may follow from others: parts of the target, of the connection, and what the head says of the body.
-fn follows(field: &Field) -> bool {
+/// Whether a field may follow from others: parts of the target, of the connection, and what the head says of the body. Cookies
+/// and parameters do where what holds them has changed.
+fn follows(field: &Field, changed: &[&Field]) -> bool {
+    let any = |is_it: fn(&Field) -> bool| changed.iter().any(|field| is_it(field));
     match field {
         Field::Payload(payload) => payload.place == Place::Size,
-        Field::Cookie(_) | Field::QueryParam(_) => false,
+        Field::Cookie(_) => any(|field| matches!(field, Field::Header(name) if &**name == "cookie")),
+        Field::QueryParam(_) => any(|field| matches!(field, Field::Url | Field::Query)),
         _ => true,
     }
 }

@@ -20,7 +20,7 @@ const PINNED_MAX: usize = 16;
 const SEGMENTS_MAX: usize = 32;
 
 /// A test that matters, and what it may come to.
-type Mattering<'p> = (&'p Test, States);
+pub(super) type Mattering<'p> = (&'p Test, States);
 
 /// What is known of two fields.
 enum Related<'p> {
@@ -40,7 +40,12 @@ impl<'p> Trial<'_, 'p> {
         effort: &mut Effort,
     ) -> Option<Try<'p>> {
         if why.fields.iter().all(is_of_handshake) {
-            return self.agree(sketch, matters, why, effort);
+            return self.agree(sketch, matters, effort);
+        }
+        if let [field] = why.fields.as_slice()
+            && let Some(tried) = self.well_formed(sketch, matters, field, effort)
+        {
+            return Some(tried);
         }
         for one in &why.fields {
             for other in why.fields.iter().filter(|other| *other != one) {
@@ -71,7 +76,7 @@ impl<'p> Trial<'_, 'p> {
     }
 
     /// The sketch with other values in the place of two fields.
-    fn with_other_values(
+    pub(super) fn with_other_values(
         &mut self,
         sketch: &Sketch<'p>,
         of: &[&Field],
@@ -83,22 +88,18 @@ impl<'p> Trial<'_, 'p> {
         self.realised(&Sketch { fields }, effort).ok().flatten()
     }
 
-    /// Looks through all that can be agreed on with a client, where the fields are those of the handshake.
-    fn agree(
-        &mut self,
-        sketch: &Sketch<'p>,
-        matters: &Matters<'p>,
-        why: &Unrealisable,
-        effort: &mut Effort,
-    ) -> Option<Try<'p>> {
-        let tests_of = |field: &Field| matters.each().filter(|(test, _)| test.field == *field).collect();
-        let tests: Vec<Vec<Mattering<'p>>> = why.fields.iter().map(tests_of).collect();
+    /// Looks through all that can be agreed on with a client, for all fields of the handshake: what was found for one of
+    /// them by itself may be what the others keep from being.
+    fn agree(&mut self, sketch: &Sketch<'p>, matters: &Matters<'p>, effort: &mut Effort) -> Option<Try<'p>> {
+        let fields = sketch.fields.iter().map(|(field, _)| *field);
+        let of: Vec<&Field> = fields.filter(|field| is_of_handshake(field)).collect();
+        let tests_of = |field: &&Field| matters.each().filter(|(test, _)| test.field == **field).collect();
+        let tests: Vec<Vec<Mattering<'p>>> = of.iter().map(tests_of).collect();
         let mut lemma = Lemma::new();
         let setting = self.analyst.setting;
         for agreed in setting.agreements() {
             match self.agreed(agreed, &tests, effort) {
                 Some(Ok(values)) => {
-                    let of: Vec<&Field> = why.fields.iter().collect();
                     return self.with_other_values(sketch, &of, values, effort);
                 }
                 Some(Err(failed)) => lemma.extend(failed),
@@ -340,7 +341,7 @@ impl<'p> Trial<'_, 'p> {
     }
 }
 
-fn asked<'a, 'p>(tests: &'a [Mattering<'p>]) -> impl Iterator<Item = Asked<'p>> + 'a {
+pub(super) fn asked<'a, 'p>(tests: &'a [Mattering<'p>]) -> impl Iterator<Item = Asked<'p>> + 'a {
     tests.iter().filter_map(|(test, states)| Some(Asked { test, wanted: states.wanted()? }))
 }
 
@@ -425,7 +426,7 @@ pub(super) fn made_up(conditions: &[&str]) -> Option<Program> {
     compile(&rules, &Targets::Any).ok().map(|compiled| compiled.program)
 }
 
-fn sorted(mut lemma: Lemma) -> Lemma {
+pub(super) fn sorted(mut lemma: Lemma) -> Lemma {
     lemma.sort_unstable();
     lemma.dedup();
     lemma

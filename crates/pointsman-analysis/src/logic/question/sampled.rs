@@ -1,9 +1,11 @@
 //! Requests as the fields and values that they were made for.
 
-use pointsman_rules::{Condition, Field, OwnedValue, Truth};
+use pointsman_rules::{Condition, DecidedBy, Field, Outcome, OwnedValue, RuleIndex, Truth};
+use pointsman_view::RequestView;
 
 use super::{Analyst, Answer, Question, Trial};
 use crate::logic::misses::values;
+use crate::logic::samples::Why;
 use crate::logic::states::States;
 use crate::logic::walk::Passage;
 use crate::wanted::{Sketch, Values};
@@ -11,11 +13,15 @@ use crate::witness::{Witness, realise, with_all_values, with_subject};
 
 /// What the rules saw of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'p> {
     /// What the condition of the rule that it came to is; nothing behind the last rule.
     pub(crate) arrival: Option<Truth>,
-    /// Some fields with all their values; those without any are left out.
-    pub(crate) values: Vec<(Field, Vec<OwnedValue>)>,
+    /// What came of that which it shows.
+    pub(crate) shown: Option<Truth>,
+    /// The rule that decides it, as [`Sample`](crate::Sample) has it.
+    pub(crate) decided: Option<RuleIndex>,
+    /// Some fields with all their values.
+    pub(crate) values: Vec<(&'p Field, Values)>,
 }
 
 /// A request takes so many steps, as one that answers a question does.
@@ -49,6 +55,9 @@ impl<'p> Analyst<'p> {
         }
         let asked = self.same(field);
         let values = Values { known, rest: None };
+        if self.setting.fixed(field).is_some_and(|fixed| fixed != values) {
+            return None;
+        }
         let mut changed = sketch.clone();
         for (other, old) in &mut changed.fields {
             if self.same(other) == asked {
@@ -66,17 +75,30 @@ impl<'p> Analyst<'p> {
         matches!(arrives, Some(Some(Passage::Arrived(_)))).then_some((changed, witness))
     }
 
-    /// What the rules see of some fields of a request that came to a rule.
-    pub(crate) fn seen(&mut self, witness: &Witness, rule: u32, fields: &[&'p Field]) -> Seen {
+    /// What the rules see of some fields of a request that came to a rule, and of what it shows there.
+    pub(crate) fn seen(
+        &mut self,
+        witness: &Witness,
+        rule: RuleIndex,
+        why: &Why,
+        fields: &[&'p Field],
+    ) -> Seen<'p> {
         self.effort.take(REQUEST_STEPS + fields.len() as u64);
-        let rule = self.rule(rule);
-        let seen = with_subject(self.program, &self.paths, witness, self.setting, |subject| Seen {
-            arrival: rule.map(|rule| rule.truth(subject)),
-            values: fields
-                .iter()
-                .map(|field| ((*field).clone(), values(subject, field).known))
-                .filter(|(_, values)| !values.is_empty())
-                .collect(),
+        let (program, end) = (self.program, RuleIndex(self.walk.len()));
+        let truths = &mut self.truths;
+        let mut decided = |subject: &RequestView<'_>| {
+            let decision = program.decide(subject, truths);
+            match (decision.by, decision.outcome) {
+                (_, Outcome::Waits) => None,
+                (DecidedBy::Rule { index, .. }, _) => Some(index),
+                (DecidedBy::Nothing, _) => Some(end),
+            }
+        };
+        let seen = with_all_values(program, &self.paths, witness, self.setting, |subject| Seen {
+            arrival: program.rule(rule).map(|rule| rule.truth(subject)),
+            shown: why.shown(program, rule, subject),
+            decided: decided(subject),
+            values: fields.iter().map(|field| (*field, values(subject, field))).collect(),
         });
         seen.unwrap_or_default()
     }

@@ -307,3 +307,29 @@ fn doubts_have_their_reasons() {
     assert!(no_steps.iter().all(|doubt| *doubt == Doubt::Steps) && !no_steps.is_empty(), "{no_steps:?}");
     assert!(of(r#"if (path == "/") { discard(); }"#, EFFORT).is_empty());
 }
+
+/// What is not settled of pairs is told once for each rule, with the names of the others.
+#[test]
+fn pairs_that_are_not_settled_are_named() {
+    let source = r#"R1: if (cookie["c"] == "1") { routeTo(a); }
+                    R2: if (cookie["e"] == "1") { routeTo(b); }
+                    R3: if (header["cookie"] == "d=1") { routeTo(c); }
+                    last: { routeTo(d); }"#;
+    let found = findings(&program(source), &Setting::default(), Effort::new(EFFORT));
+    let unsettled: Vec<_> = found.iter().filter(|finding| finding.code == Code::Unknown).collect();
+    let messages: Vec<_> = unsettled.iter().map(|finding| finding.message.as_str()).collect();
+    assert_eq!(messages, ["it is unknown whether `R3` conflicts with `R1` and `R2`"], "{found:#?}");
+    assert_eq!(unsettled[0].doubts.len(), 2);
+}
+
+/// What a parser takes is less than what a rule can ask for.
+#[test]
+fn values_that_no_parser_takes_are_not_proposed() {
+    check("R1: if (body.size == 0) { discard(); }", &["contradiction R1"]);
+    check(r#"R1: if (body.size exists && body.size < 1) { discard(); }"#, &["contradiction R1"]);
+    check(r#"R1: if (header["host"] contains ":") { discard(); }"#, &[]);
+    check(r#"R1: if (header["host"] contains "/") { discard(); }"#, &["contradiction R1"]);
+    check(r#"R1: if (header["content-length"] exists) { discard(); }"#, &[]);
+    check(r#"R1: if (header["content-length"] > 100 && json.a == 5) { discard(); }"#, &[]);
+    check(r#"R1: if (header["transfer-encoding"] exists && json.a == 5) { discard(); }"#, &[]);
+}

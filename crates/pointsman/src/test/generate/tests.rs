@@ -1,5 +1,7 @@
 //! Generated tests are read again, pass, and take what can be taken.
 
+mod related;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

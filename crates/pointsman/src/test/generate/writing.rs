@@ -23,6 +23,9 @@ pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Option<Str
         let value = value(&given.field, &given.value)?;
         text.push_str(&format!(" {} {value}", field(&given.field)?));
     }
+    for absent in &case.absent {
+        text.push_str(&format!(" {} absent", field(absent)?));
+    }
     if let Some(cause) = case.rest {
         text.push_str(&format!(" body unknown({cause})"));
     }

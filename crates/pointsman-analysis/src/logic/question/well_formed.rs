@@ -1,0 +1,92 @@
+//! Fields that by themselves have values, and no request has: what a parser takes is less.
+
+use pointsman_rules::{Field, Place};
+
+use super::of_field::needs_value;
+use super::related::{Mattering, asked, made_up, sorted};
+use super::{Trial, Try};
+use crate::Effort;
+use crate::logic::world::Matters;
+use crate::space::{Solved, solve};
+use crate::wanted::{Asked, Sketch, Wanted};
+
+impl<'p> Trial<'_, 'p> {
+    /// The sketch with a value that a parser takes, where not any may stand.
+    pub(super) fn well_formed(
+        &mut self,
+        sketch: &Sketch<'p>,
+        matters: &Matters<'p>,
+        field: &Field,
+        effort: &mut Effort,
+    ) -> Option<Try<'p>> {
+        let own = matters.each().filter(|(test, states)| test.field == *field && states.wanted().is_some());
+        let own: Vec<Mattering<'p>> = own.collect();
+        let (first, _) = own.first()?;
+        let (grammars, is_all) = grammars(field)?;
+        let mut nowhere = None;
+        for conditions in grammars {
+            let further = made_up(conditions)?;
+            let mut all: Vec<_> = asked(&own).collect();
+            for rule in &further.rules {
+                rule.condition.each_test(&mut |test| all.push(Asked { test, wanted: Wanted::True }));
+            }
+            match solve(field, &all, &mut self.analyst.automata, effort) {
+                // It stands there already, and what is wrong is something else.
+                Solved::Values(values) if sketch.fields.contains(&(&first.field, values.clone())) => {}
+                Solved::Values(values) => {
+                    let kept = sketch.fields.iter().filter(|(other, _)| *other != field).cloned();
+                    let changed = Sketch { fields: kept.chain([(&first.field, values)]).collect() };
+                    match self.realised(&changed, effort) {
+                        Ok(tried) => return tried,
+                        Err(why) if why.fields.as_slice() == std::slice::from_ref(field) => {}
+                        Err(why) => match self.relate(&changed, matters, &why, effort) {
+                            Some(Try::Nowhere(why)) => nowhere = Some(why),
+                            Some(tried) => return Some(tried),
+                            None => nowhere = Some(why),
+                        },
+                    }
+                }
+                Solved::Nothing { because } if is_all => {
+                    let with_value = own.iter().find(|(test, states)| needs_value(test, *states))?;
+                    let because = because.into_iter().filter_map(|place| own.get(place));
+                    let lemma = because.chain([with_value]).map(|(test, states)| (test.number(), *states));
+                    let lemma = sorted(lemma.collect());
+                    self.world.forbid(&lemma, None);
+                    self.analyst.lemmas.add(lemma);
+                    return Some(Try::Again);
+                }
+                Solved::Nothing { .. } | Solved::Unknown => {}
+            }
+        }
+        nowhere.map(Try::Nowhere)
+    }
+}
+
+/// What values of a field may be, in the order in which that is tried; and whether it is all of it, so that there is no request
+/// with another one.
+fn grammars(field: &Field) -> Option<(&'static [&'static [&'static str]], bool)> {
+    Some(match field {
+        Field::Payload(payload) if payload.place == Place::Size => (&[&["body.size > 0"]], true),
+        Field::Header(name) => match &**name {
+            // A long one has room for whatever else is to stand in the body.
+            "content-length" => (
+                &[
+                    &[ONE_LENGTH, r#"header["content-length"] matches "^(0|[1-9][0-9]{0,14})$""#],
+                    &[ONE_LENGTH, r#"header["content-length"] matches "^[1-9][0-9]{2,14}$""#],
+                ],
+                false,
+            ),
+            "transfer-encoding" => (
+                &[&[
+                    r#"count(header["transfer-encoding"]) == 1"#,
+                    r#"lower(header["transfer-encoding"]) == "chunked""#,
+                ]],
+                false,
+            ),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+const ONE_LENGTH: &str = r#"count(header["content-length"]) == 1"#;

@@ -1,0 +1,173 @@
+//! Findings about what is agreed on before a request, against a look at all that a listener agrees on.
+
+use std::collections::BTreeSet;
+
+use pointsman_rules::{Field, OwnedValue, Program};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::super::states::States;
+use super::super::{Code, Finding, findings};
+use super::{
+    MadeUp, Sockets, blocks, expected, expected_of_more, is_of_more, lists, look_at_all, name, program,
+};
+use crate::witness::{Says, usual_client};
+use crate::{ClientCertificates, Effort, Handshakes, ProxyHeader, Setting};
+
+const TESTS: &[&str] = &[
+    r#"version == "2""#,
+    r#"version != "1.1""#,
+    r#"version > 1.1"#,
+    r#"scheme == "https""#,
+    r#"proto != "https""#,
+    r#"tls.version == "1.3""#,
+    r#"tls.version <= 1.2"#,
+    "tls.version exists",
+    r#"tls.cipher contains "_RSA_""#,
+    r#"tls.cipher startsWith "TLS_AES""#,
+    r#"tls.cipher endsWith "SHA256""#,
+    r#"tls.alpn == "h2""#,
+    r#"tls.alpn in ["http/1.1", "h3"]"#,
+    "tls.alpn exists",
+    "tls.resumed",
+    "!tls.resumed",
+    "tls.sni exists",
+    "tls.client.subject exists",
+    r#"tls.client.subject == "CN=client""#,
+    "tls.client.fingerprint exists",
+    "count(tls.client.san) > 0",
+    r#"method == "GET""#,
+];
+
+const FIELDS: [Field; 10] = [
+    Field::Version,
+    Field::Scheme,
+    Field::Proto,
+    Field::TlsVersion,
+    Field::TlsCipher,
+    Field::TlsAlpn,
+    Field::TlsResumed,
+    Field::TlsClientSubject,
+    Field::TlsClientFingerprint,
+    Field::TlsClientSan,
+];
+
+fn conditions() -> impl Strategy<Value = String> {
+    let test = select(TESTS).prop_map(str::to_owned);
+    test.prop_recursive(3, 6, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|inner| format!("!({inner})")),
+            vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" && "))),
+            vec(inner, 2..4).prop_map(|parts| format!("({})", parts.join(" || "))),
+        ]
+    })
+}
+
+fn sources() -> impl Strategy<Value = String> {
+    let rule = |at, of| {
+        let otherwise = prop::option::weighted(0.3, blocks(at, of));
+        (conditions(), blocks(at, of), otherwise).prop_map(move |(condition, then, otherwise)| {
+            let otherwise = otherwise.map(|block| format!(" else {{ {block} }}")).unwrap_or_default();
+            format!("R{at}: if ({condition}) {{ {then} }}{otherwise}\n")
+        })
+    };
+    let policy = select(vec!["", "on_unknown skip;\n"]);
+    let all = (1_usize..6).prop_flat_map(move |of| (0..of).map(|at| rule(at, of)).collect::<Vec<_>>());
+    (policy, all).prop_map(|(policy, all)| format!("{policy}{}", all.concat()))
+}
+
+fn settings() -> impl Strategy<Value = Setting> {
+    let clients = vec![ClientCertificates::Never, ClientCertificates::Perhaps, ClientCertificates::Always];
+    let keys = select(vec![(true, true), (true, false), (false, true)]);
+    let http = select(vec![(true, true), (true, false), (false, true)]);
+    let speaks_tls = select(vec![None, Some(false), Some(true), Some(true)]);
+    let names = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>());
+    (speaks_tls, http, keys, names, flags, select(clients)).prop_map(
+        |(speaks_tls, http, keys, names, (takes_tls12, resumes), clients)| Setting {
+            speaks_tls,
+            takes_http1: http.0,
+            takes_http2: http.1,
+            proxy_header: ProxyHeader::Off,
+            tls: Handshakes {
+                takes_tls12,
+                signs_by_rsa: keys.0,
+                signs_by_ecdsa: keys.1,
+                names_http1: names.0,
+                names_http2: names.1,
+                resumes,
+                clients,
+            },
+            ..Setting::default()
+        },
+    )
+}
+
+/// One subject for each way in which the tests of a program can come out, of all kinds of connections with and without what
+/// they may have besides.
+fn connections(program: &Program, setting: &Setting) -> Vec<MadeUp> {
+    let text = |text: &str| OwnedValue::Text(text.as_bytes().into());
+    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
+    for agreed in setting.agreements() {
+        let values = |field: &Field| match agreed.says(field) {
+            Says::These(values) => values.known,
+            Says::Some if *field == Field::TlsClientSubject => vec![text(&usual_client().subject)],
+            Says::Some | Says::Any => vec![text("a")],
+        };
+        let fields = FIELDS.iter().map(|field| (name(field), (values(field), Vec::new())));
+        let subject = MadeUp(fields.collect());
+        for (names_server, has_names, is_other, method) in all_of() {
+            let mut subject = subject.clone();
+            let mut set = |field: &Field, values| subject.0.insert(name(field), (values, Vec::new()));
+            let sni = if agreed.tls.is_some() && names_server { vec![text("a")] } else { Vec::new() };
+            set(&Field::TlsSni, sni);
+            if !has_names {
+                set(&Field::TlsClientSan, Vec::new());
+            }
+            if is_other && agreed.tls.is_some_and(|tls| tls.has_client) {
+                set(&Field::TlsClientSubject, vec![text("CN=other")]);
+            }
+            set(&Field::Method, method);
+            let mut truths = Vec::new();
+            for rule in &program.rules {
+                rule.condition.each_test(&mut |test| truths.push(States::of(test.eval(&subject))));
+            }
+            if known.insert(truths) {
+                all.push(subject);
+            }
+        }
+    }
+    all
+}
+
+/// Whether there is a server name, whether a certificate has further names, whether it is another one, and a method.
+fn all_of() -> impl Iterator<Item = (bool, bool, bool, Vec<OwnedValue>)> {
+    let methods = lists("method", Sockets::Tcp).into_iter().take(2);
+    methods.flat_map(|method| {
+        (0..8).map(move |bits| (bits & 1 == 0, bits & 2 == 0, bits & 4 == 0, method.clone()))
+    })
+}
+
+proptest! {
+    #[test]
+    fn findings_of_handshakes_are_all_that_is_so(source in sources(), setting in settings()) {
+        let program = program(&source);
+        let subjects = connections(&program, &setting);
+        let seen = look_at_all(&program, &subjects);
+        let found = findings(&program, &setting, Effort::new(10_000_000));
+        let (more, plain): (Vec<_>, Vec<_>) = found.iter().partition(is_of_more);
+        let plain: BTreeSet<_> = plain.iter().map(|finding: &&Finding| (finding.code, finding.rule.0)).collect();
+        prop_assert_eq!(&plain, &expected(&program, &seen), "{}{:?}{:#?}", source, setting, found);
+        let more: BTreeSet<_> = more.iter().flat_map(|finding| {
+            let rule = finding.rule.0;
+            let pair = |other: &pointsman_rules::RuleIndex| (finding.code, rule.max(other.0), Some(rule.min(other.0)));
+            match finding.code {
+                Code::Redundant => vec![(finding.code, rule, None)],
+                _ => finding.others.iter().map(pair).collect(),
+            }
+        }).collect();
+        let expected = expected_of_more(&program, &subjects, &seen);
+        prop_assert_eq!(&more, &expected, "{}{:?}{:#?}", source, setting, found);
+    }
+}

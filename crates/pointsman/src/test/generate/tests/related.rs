@@ -1,0 +1,150 @@
+//! Tests of rules whose fields depend on each other do what their names say.
+
+use std::fmt::Write as _;
+
+use pointsman_analysis::ProxyHeader;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+/// Of fields that are made of each other, or of one line, or of a body that a request has one of.
+const ASKED: &[&str] = &[
+    "json.a == 5",
+    "json.a > 7",
+    "json.a exists",
+    "count(json.b[*]) > 1",
+    r#"xml.r/b == "x""#,
+    "xml.r/b > 3",
+    r#"form["f"] == "x""#,
+    r#"form["f"] exists"#,
+    "body.size > 10",
+    "body.size == 0",
+    "body.size exists",
+    "content_length > 10",
+    "content_length == 0",
+    "content_length exists",
+    r#"header["content-length"] exists"#,
+    r#"header["content-length"] == "30""#,
+    r#"header["transfer-encoding"] exists"#,
+    r#"content_type == "application/json""#,
+    r#"content_type endsWith "xml""#,
+    "content_type exists",
+    r#"header["content-type"] contains "charset""#,
+    r#"header["content-type"] exists"#,
+    r#"method == "POST""#,
+    r#"method == "GET""#,
+    r#"host == "a.example""#,
+    r#"host endsWith ".example""#,
+    r#"header["host"] exists"#,
+    r#"header["host"] contains ":""#,
+    r#"url == "/a?k=1""#,
+    r#"url startsWith "/b""#,
+    r#"path == "/a""#,
+    r#"path under "/b""#,
+    "query exists",
+    r#"query["k"] == "1""#,
+    r#"query["k"] exists"#,
+    r#"version == "1.0""#,
+    r#"version == "2""#,
+    r#"scheme == "https""#,
+    r#"proto == "http""#,
+    r#"tls.version == "1.2""#,
+    "tls.alpn exists",
+    r#"tls.sni == "a.example""#,
+    "tls.sni exists",
+    "dstport == 443",
+    "dstip == 127.0.0.1",
+    "srcip in [10.0.0.0/8]",
+    "clientip == 10.0.0.1",
+    r#"header["x-forwarded-for"] exists"#,
+    r#"cookie["c"] == "1""#,
+    r#"header["cookie"] contains "c=""#,
+    r#"header["cookie"] exists"#,
+    r#"upgrade == "websocket""#,
+    r#"header["connection"] exists"#,
+];
+
+fn conditions() -> impl Strategy<Value = String> {
+    let test = (select(ASKED), any::<bool>())
+        .prop_map(|(test, is_plain)| if is_plain { test.to_owned() } else { format!("!({test})") });
+    prop_oneof![
+        3 => test.clone(),
+        2 => vec(test.clone(), 2..4).prop_map(|parts| parts.join(" && ")),
+        1 => vec(test, 2..4).prop_map(|parts| parts.join(" || ")),
+    ]
+}
+
+fn sources() -> impl Strategy<Value = String> {
+    let block = select(vec!["routeTo(a);", "routeTo(b);", "reject(403);", "tag(t);"]);
+    let policy = select(vec!["", "on_unknown skip;\n", "on_unknown routeTo(c);\n"]);
+    (policy, vec((conditions(), block), 2..6)).prop_map(|(policy, rules)| {
+        let rules = (0..).zip(rules).fold(String::new(), |mut rules, (at, (condition, block))| {
+            writeln!(rules, "R{at}: if ({condition}) {{ {block} }}").expect("memory takes it");
+            rules
+        });
+        format!("{policy}{rules}else: routeTo(d);\n")
+    })
+}
+
+/// Where the rules stand: by themselves, or at a listener of plain requests or of TLS.
+fn places() -> impl Strategy<Value = Option<bool>> {
+    select(vec![None, None, Some(false), Some(true)])
+}
+
+fn at(listener: Option<bool>, source: &str) -> Suite {
+    let mut suite = suite(source, Vec::new());
+    if let Some(is_tls) = listener {
+        let bind = "127.0.0.1:443".parse().ok();
+        let place = &mut suite.place;
+        (place.listener, place.is_tls, place.proxy_header) = ("shop".into(), is_tls, ProxyHeader::Off);
+        (place.bind, place.common_bind) = (bind, bind);
+    }
+    suite
+}
+
+/// What is wrong with a test by its name: the condition of the rule that it is called after is something else.
+fn misnamed(case: &TestCase, suite: &Suite) -> Option<String> {
+    let mut coverage = Coverage::new(&suite.program);
+    let verdict = trial::run(case, &suite.place, &suite.program, &mut coverage);
+    if verdict != Verdict::Passed {
+        return Some(format!("{}: {verdict:?}", case.name));
+    }
+    let (label, expected) = match case.name.strip_prefix("not ") {
+        Some(label) => (label, "false"),
+        None => match case.name.split_once(' ') {
+            None => (&*case.name, "true"),
+            Some((label, rest)) if rest.starts_with("before ") => (label, "true"),
+            Some((label, "ends unknown")) => (label, "unknown"),
+            Some(_) => return None,
+        },
+    };
+    let seen = coverage.to_json();
+    let rules = seen["rules"].as_array().expect("rules");
+    let rule = rules.iter().find(|rule| rule["rule"] == label).expect("its rule");
+    (rule[expected] != 1).then(|| format!("`{}`: {label} is not {expected}", case.name))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #[test]
+    fn tests_do_what_their_names_say(source in sources(), listener in places()) {
+        let suite = at(listener, &source);
+        let generated = Generated::of(&suite, 10_000);
+        let read = suite.beside.further(&generated.text, &suite.program, &suite.targets);
+        let (Further { cases, .. }, _) = read.unwrap_or_else(|wrong| panic!("{}{wrong:?}", generated.text));
+        for case in &cases {
+            prop_assert_eq!(misnamed(case, &suite), None, "{:?}\n{}\n{}", listener, source, generated.text);
+        }
+        // Each rule has one, or it is said why not.
+        let coverage = coverage(&suite, &generated);
+        let missed = generated.text.lines().filter(|line| line.starts_with("# ") && line.contains(" true")).count();
+        let (taken, all) = coverage.rules();
+        prop_assert!(taken + missed >= all, "{:?}\n{}\n{}", listener, source, generated.text);
+        prop_assert!(
+            !generated.text.contains("no test can say"),
+            "{:?}\n{}\n{}", listener, source, generated.text
+        );
+    }
+}
