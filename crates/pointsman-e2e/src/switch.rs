@@ -140,9 +140,12 @@ impl Switch {
 
     /// Writes other files, asks for a reload and waits until generation `generation` runs.
     pub fn reload(&self, setup: &Setup, generation: u32) {
+        // A process that was replaced may have said the same.
+        let said = self.stderr.all().len();
         setup.write(self.folder());
         self.signal("HUP");
-        self.wait_for_line(&format!("reloaded generation={generation}"));
+        let start = format!("reloaded generation={generation}");
+        self.stderr.wait_after(said, &format!("`{start}`"), |line| line.starts_with(&start).then_some(()));
     }
 
     /// Sends a signal to the process: `HUP`, `TERM`.

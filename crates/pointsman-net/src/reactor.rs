@@ -42,6 +42,8 @@ pub(crate) enum Writing {
 pub(crate) struct Reactor {
     epoll: OwnedFd,
     sources: RefCell<Slab<Rc<Readiness>>>,
+    /// The turn of the next one.
+    next_turn: Cell<u16>,
     operations_left: Cell<u32>,
 }
 
@@ -61,7 +63,12 @@ struct Readiness {
     urgent: Cell<bool>,
     reader: Cell<Option<Waker>>,
     writer: Cell<Option<Waker>>,
+    /// Which of those that have had its number it is.
+    turn: u16,
 }
+
+/// Bits of an event's data that are the number of a socket; the others are its turn.
+const NUMBER_BITS: u32 = 48;
 
 /// How the other end of a connection stands, as far as the event loop has heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +93,7 @@ impl Reactor {
         Ok(Reactor {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             sources: RefCell::default(),
+            next_turn: Cell::default(),
             operations_left: Cell::new(OPERATIONS_A_TURN),
         })
     }
@@ -118,12 +126,14 @@ impl Reactor {
         writing: Writing,
         flags: epoll::EventFlags,
     ) -> io::Result<Source> {
-        let readiness = Rc::new(Readiness::default());
+        let turn = self.next_turn.get();
+        self.next_turn.set(turn.wrapping_add(1));
+        let readiness = Rc::new(Readiness { turn, ..Readiness::default() });
         readiness.writable.set(writing == Writing::HasRoom);
         readiness.hears_room.set(writing == Writing::Unknown);
         let number = self.sources.borrow_mut().insert(readiness.clone());
         let source = Source { reactor: self.clone(), readiness, number };
-        epoll::add(&self.epoll, fd, epoll::EventData::new_u64(number as u64), flags)?;
+        epoll::add(&self.epoll, fd, source.data(), flags)?;
         Ok(source)
     }
 
@@ -136,16 +146,21 @@ impl Reactor {
             Err(error) => return Err(error.into()),
         };
         for event in events {
-            self.hear(event.data.u64() as usize, event.flags);
+            self.hear(event.data.u64(), event.flags);
         }
         Ok(())
     }
 
-    /// The socket may be gone by now, and another one have its number: that one is looked at in vain.
-    fn hear(&self, number: usize, flags: epoll::EventFlags) {
+    /// The socket may be gone by now, and another one have its number. Closing it ends what is heard of it only where
+    /// nobody else has it, and a process has all of them that was forked and has not begun a program of its own: that the
+    /// peer of one that is gone hangs up must not end another connection. So it is heard by its turn; of 65,536 in such a
+    /// moment one would be mistaken.
+    fn hear(&self, data: u64, flags: epoll::EventFlags) {
         use epoll::EventFlags as Flags;
+        let (number, turn) = (data & ((1 << NUMBER_BITS) - 1), data >> NUMBER_BITS);
         let sources = self.sources.borrow();
-        let Some(readiness) = sources.get(number) else { return };
+        let heard = sources.get(number as usize).filter(|readiness| u64::from(readiness.turn) == turn);
+        let Some(readiness) = heard else { return };
         let broken = flags.intersects(Flags::HUP | Flags::ERR);
         if broken || flags.intersects(Flags::RDHUP) {
             readiness.hung_up.set(true);
@@ -228,9 +243,8 @@ impl Source {
             return outcome;
         }
         if !readiness.hears_room.replace(true) {
-            let data = epoll::EventData::new_u64(self.number as u64);
             // Room that came meanwhile is told at once.
-            epoll::modify(&self.reactor.epoll, fd, data, INCOMING | epoll::EventFlags::OUT)?;
+            epoll::modify(&self.reactor.epoll, fd, self.data(), INCOMING | epoll::EventFlags::OUT)?;
         }
         wait(&readiness.writer, context);
         Poll::Pending
@@ -263,6 +277,11 @@ impl Source {
             }
         }
         None
+    }
+
+    /// What its events are known by.
+    fn data(&self) -> epoll::EventData {
+        epoll::EventData::new_u64(self.number as u64 | u64::from(self.readiness.turn) << NUMBER_BITS)
     }
 
     /// Takes one of the turn's operations. Where none is left the task goes on in the next round.
@@ -334,5 +353,28 @@ impl Drop for Source {
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn what_a_forked_process_still_has_is_not_heard_of_in_place_of_another_socket() {
+        let reactor = Rc::new(Reactor::new().expect("an event loop"));
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let [(gone, its_peer), (here, _peer)] = [(); 2].map(|()| UnixStream::pair().expect("sockets"));
+        let source = reactor.register(&gone, Writing::HasRoom).expect("registered");
+        let (number, forked) = (source.number, gone.try_clone().expect("a descriptor"));
+        drop((source, gone));
+        let source = reactor.register(&here, Writing::HasRoom).expect("registered");
+        assert_eq!(source.number, number, "it takes its place");
+        drop(its_peer);
+        reactor.wait(&now).expect("heard");
+        assert!(!source.readiness.hung_up.get() && !source.is_readable());
+        drop((forked, here));
     }
 }

@@ -155,6 +155,11 @@ impl Crew {
         self.threads.retain(|thread| !thread.is_dismissed || !thread.handle.is_finished());
     }
 
+    /// Whether none of them accepts any more.
+    pub(crate) fn has_left(&self) -> bool {
+        self.threads.iter().all(|thread| thread.inbox.has_left() || thread.handle.is_finished())
+    }
+
     /// Whether all have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.threads.iter().all(|thread| thread.handle.is_finished())

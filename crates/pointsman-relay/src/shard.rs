@@ -229,10 +229,8 @@ impl Shard {
     }
 
     fn is_handed_on(&self) -> bool {
-        match self.shared.draining.load(Ordering::Acquire) {
-            true => self.shared.handed_on.load(Ordering::Relaxed),
-            false => self.is_dismissed.get(),
-        }
+        let is_draining = self.shared.draining.load(Ordering::Acquire);
+        self.shared.handed_on.load(Ordering::Acquire) || !is_draining && self.is_dismissed.get()
     }
 
     /// Whether the drain is over, and what is still open is cut.
@@ -354,11 +352,15 @@ impl Shard {
         // Whatever was said before it is heard with it.
         let is_over = self.shared.draining.load(Ordering::Acquire);
         self.is_dismissed.set(inbox.is_dismissed());
-        if !is_over && !self.is_dismissed.get() {
+        let is_ending = is_over || self.is_dismissed.get();
+        if is_ending || self.is_handed_on() {
+            let leave = if self.lingers() { Accepting::leave } else { Accepting::close };
+            self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| leave(accepting, self));
+            inbox.leave();
+        }
+        if !is_ending {
             return ControlFlow::Continue(());
         }
-        let leave = if self.lingers() { Accepting::leave } else { Accepting::close };
-        self.accepting.borrow_mut().drain(..).for_each(|(_, accepting)| leave(accepting, self));
         self.hand_over.iter().for_each(|hand_over| hand_over.end(self));
         self.end_idle(local.live.plan.upgrade_idle_ms());
         // Nobody waits for a thread that is dismissed.

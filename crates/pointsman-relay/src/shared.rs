@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     generation: AtomicU64,
     live: Mutex<Arc<Live>>,
     pub(crate) draining: AtomicBool,
-    /// Another process accepts on the sockets: set before the switch drains.
+    /// Another process accepts on the sockets: threads leave theirs. Set a while before the switch drains.
     pub(crate) handed_on: AtomicBool,
     /// The drain is over, whatever is still open.
     pub(crate) stopping: AtomicBool,
@@ -143,6 +143,7 @@ pub(crate) enum Ending {
 pub(crate) struct Inbox {
     waiting: AtomicBool,
     is_dismissed: AtomicBool,
+    has_left: AtomicBool,
     closes: Mutex<Vec<(SocketId, Ending)>>,
     missed: Mutex<Vec<SocketId>>,
 }
@@ -166,6 +167,15 @@ impl Inbox {
 
     pub(crate) fn is_dismissed(&self) -> bool {
         self.is_dismissed.load(Ordering::Acquire)
+    }
+
+    /// The thread accepts no more: all its sockets are another process'.
+    pub(crate) fn leave(&self) {
+        self.has_left.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Acquire)
     }
 
     /// Sockets that the thread had no room for. They are to be sent again.

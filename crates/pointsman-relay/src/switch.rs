@@ -304,12 +304,17 @@ impl Switch {
         self.sockets.labelled(&self.live)
     }
 
-    /// The same as [`Switch::drain`] where another process accepts on the sockets by now. Connections are not in its way:
-    /// they may ask once more before they end.
+    /// Leaves the sockets to another process, which accepts on them by now. [`Switch::drain`] then lets connections ask
+    /// once more before they end, since they are in nobody's way. Call it once [`Switch::has_left`]: who is told to
+    /// connect anew is not to come here again.
     pub fn hand_on(&mut self) {
         self.sockets.leave_ours();
-        self.shared.handed_on.store(true, Ordering::Relaxed);
-        self.shared.draining.store(true, Ordering::Release);
+        self.shared.handed_on.store(true, Ordering::Release);
+    }
+
+    /// Whether no thread accepts any more after [`Switch::hand_on`].
+    pub fn has_left(&self) -> bool {
+        self.crew.has_left()
     }
 
     /// Ends what is still open.

@@ -59,7 +59,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(None) => return crate::say(&mut std::io::stdout(), HELP, 0),
         Err(error) => return wrong_use(&error.to_string()),
     };
-    let status = match Plan::load(&config, None) {
+    let load = || Plan::load(&config, None);
+    let loaded = if Predecessor::is_there() { aside::giving_way(load) } else { load() };
+    let status = match loaded {
         Ok(loaded) => match start(config, loaded) {
             Ok(control) => return control.run(),
             Err(NoStart::Refused(message)) => {

@@ -1,10 +1,13 @@
-//! Work of seconds, done in a thread of its own while the control thread goes on.
+//! Work of seconds, done in threads that give way to those which serve.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
+
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
 
 /// One piece of work at a time.
 #[derive(Clone, Default)]
@@ -46,6 +49,7 @@ impl Aside {
         let started = thread::Builder::new().name("aside".to_owned()).spawn(move || {
             // All of it: its end is that of the thread.
             let mut end = end;
+            give_way();
             end.made = Some(work());
         });
         started.map_err(Undone::NoThread)?;
@@ -61,6 +65,30 @@ impl Aside {
         })
         .await
     }
+}
+
+/// Does `work` in a thread that gives way, and waits for it.
+pub(super) fn giving_way<T: Send>(work: impl Fn() -> T + Send + Sync) -> T {
+    thread::scope(|scope| {
+        let in_its_thread = || {
+            give_way();
+            work()
+        };
+        let started = thread::Builder::new().name("giving way".to_owned()).spawn_scoped(scope, in_its_thread);
+        match started.map(|thread| thread.join()) {
+            Ok(made) => made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Better beside the requests than not at all.
+            Err(_) => work(),
+        }
+    })
+}
+
+/// Lets every other thread of the machine go first where there are more than processors: this one gets about a tenth of
+/// what each of them does. It cannot be taken back, so it is for threads that end with their work.
+pub(super) fn give_way() {
+    const NICE: i32 = 10;
+    // A system that refuses loses the courtesy and nothing else.
+    let (Ok(()) | Err(_)) = setpriority_process(Some(gettid()), NICE);
 }
 
 impl<T> Slot<T> {

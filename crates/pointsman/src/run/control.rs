@@ -190,9 +190,14 @@ impl Waits<'_> {
             if heard.is_some() || left == 0 {
                 return heard;
             }
-            let look = self.deadline.within(left.min(SIGNAL_LOOK_MS), std::future::pending::<()>()).await;
-            debug_assert!(look.is_err());
+            self.pause(left.min(SIGNAL_LOOK_MS)).await;
         }
+    }
+
+    /// Waits that long, and leaves signals to who asks for them next.
+    async fn pause(&mut self, ms: u32) {
+        let waited = self.deadline.within(ms, std::future::pending::<()>()).await;
+        debug_assert!(waited.is_err());
     }
 }
 
@@ -244,7 +249,14 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> E
             waits.service.stops();
             switch.borrow_mut().drain();
         }
-        Ends::Replaced => switch.borrow_mut().hand_on(),
+        Ends::Replaced => {
+            switch.borrow_mut().hand_on();
+            let asked = Instant::now();
+            while !switch.borrow().has_left() && asked.elapsed() < STOP_MAX {
+                waits.pause(DRAIN_LOOK_MS).await;
+            }
+            switch.borrow_mut().drain();
+        }
     }
     // Behind it: who reads this line finds it so.
     notice(&format!("draining connections={}", switch.borrow().open_connections()));

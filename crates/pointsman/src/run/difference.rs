@@ -7,6 +7,7 @@ use pointsman_analysis::{Effort, RuleSide, Setting, differences};
 use pointsman_config::{ChangedSetting, Plan, Protocol, Settings};
 use pointsman_rules::Program;
 
+use super::aside::give_way;
 use super::notice::notice;
 use crate::check::setting;
 use crate::diff::report::Compared;
@@ -83,6 +84,7 @@ pub(super) fn say(Change { settings, rules: replaced }: Change) {
 
 /// Until nothing waits any more.
 fn compare() {
+    give_way();
     while let Some(replaced) = next() {
         replaced.iter().for_each(Replaced::say);
     }

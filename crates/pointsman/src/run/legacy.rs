@@ -56,16 +56,21 @@ pub(super) struct Legacy {
 }
 
 impl Predecessor {
+    /// Whether this process takes the place of another.
+    pub(super) fn is_there() -> bool {
+        let named = std::env::var(PREDECESSOR).ok().and_then(|number| number.parse().ok());
+        let parent = getppid().map(|parent| parent.as_raw_nonzero().get());
+        // A process that was started by some other one of this one's children is no successor.
+        named.is_some() && named == parent
+    }
+
     /// The process that started this one, if it is that. Call it before threads start: the standard input is what it
     /// gives by, and is another one from then on.
     ///
     /// # Errors
     /// When there is no descriptor left.
     pub(super) fn of_this_process() -> io::Result<Option<Predecessor>> {
-        let named = std::env::var(PREDECESSOR).ok().and_then(|number| number.parse().ok());
-        let parent = getppid().map(|parent| parent.as_raw_nonzero().get());
-        // A process that was started by some other one of this one's children is no successor.
-        if named.is_none() || named != parent {
+        if !Predecessor::is_there() {
             return Ok(None);
         }
         let line = Line::of_standard_input()?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pointsman_config::{Instead, Loaded, Plan, Problems, RuleSet, changed_file};
 use tempfile::NamedTempFile;
 
+use super::aside::giving_way;
 use super::history::By;
 use super::reloads::{Refused, Reloaded, Reloads};
 
@@ -83,11 +84,11 @@ impl Reloads {
         if let Some(changed) = changed_file(&self.files.borrow()) {
             return Err(Unfit::Changed(changed.to_owned()));
         }
-        let instead = Instead { path: &path, text: &text };
+        let (config, instead) = (self.config(), Instead { path: &path, text: &text });
         let loaded = self
             .switch
             .borrow()
-            .with_plan(|plan| Plan::load_instead(self.config(), Some(plan), instead))
+            .with_plan(|plan| giving_way(|| Plan::load_instead(config, Some(plan), instead)))
             .map_err(Unfit::Wrong)?;
         Ok(Draft { loaded, path, text, before })
     }

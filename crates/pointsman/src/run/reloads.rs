@@ -10,6 +10,7 @@ use pointsman_net::Signals;
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
+use super::aside::giving_way;
 use super::history::{By, History};
 use super::names::{Names, Unjoined};
 use super::notice::{self, notice};
@@ -109,7 +110,8 @@ impl Reloads {
         self.is_free()?;
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
         self.switch.borrow_mut().clear_up();
-        let loaded = self.switch.borrow().with_plan(|plan| Plan::load(&self.config, Some(plan)));
+        let config = self.config();
+        let loaded = self.switch.borrow().with_plan(|plan| giving_way(|| Plan::load(config, Some(plan))));
         match loaded {
             Ok(loaded) => self.take(loaded, by),
             Err(problems) => {

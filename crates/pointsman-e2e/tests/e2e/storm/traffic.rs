@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pointsman_e2e::Client;
 
 /// How many keep a connection, and how many make a new one for each request.
-const KEEPING: usize = 4;
+pub(super) const KEEPING: usize = 4;
 const CONNECTING: usize = 2;
 /// From the begin of a request to that of the next.
 const PACE: Duration = Duration::from_millis(3);
@@ -85,6 +85,7 @@ impl<'scope> Traffic<'scope> {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "shown where the test fails")]
 fn ask(
     clock: &Clock,
     connect: &impl Fn() -> Client,
@@ -114,7 +115,10 @@ fn ask(
                 }
                 noted.closed += u64::from(keeps && closes);
             }
-            _ => noted.failed += 1,
+            odd => {
+                println!("failed: {:?}", odd.map(|answer| answer.head));
+                noted.failed += 1;
+            }
         }
         match phase {
             Phase::Rest => noted.rest_us.push(us),
