@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -149,6 +149,8 @@ struct Crew {
     threads: Vec<JoinHandle<std::io::Result<Record>>>,
     ids: Vec<i32>,
     gauges: Vec<Arc<Gauges>>,
+    /// Keep threads from ending, and the kernel's accounts of them with them.
+    leashes: Vec<Sender<()>>,
 }
 
 impl Crew {
@@ -159,19 +161,26 @@ impl Crew {
         timeline: Timeline,
     ) -> Result<Crew, Fault> {
         let (say, said) = channel();
-        let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new() };
+        let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new(), leashes: Vec::new() };
         for (index, (tls, sessions)) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
             let (plan, requests) = (plan.clone(), requests.clone());
             let assignment =
                 Assignment { plan, requests, tls, sessions, timeline, gauges: gauges.clone(), index };
             let say = say.clone();
+            let (leash, held) = channel();
             let name = format!("bench-{index}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
                 // Nobody waits for it where starting another thread has failed.
                 let (Ok(()) | Err(_)) = say.send(rustix::thread::gettid().as_raw_nonzero().get());
-                Worker::new(assignment)?.run()
+                // Who waits for all of them waits until the last has let go.
+                drop(say);
+                let record = Worker::new(assignment)?.run();
+                // Nothing is sent: what ends the wait is that the leash is gone.
+                let (Ok(()) | Err(_)) = held.recv();
+                record
             });
+            crew.leashes.push(leash);
             crew.threads.push(thread.map_err(|error| Fault::io("cannot start a thread", &error))?);
             crew.gauges.push(gauges);
         }
@@ -253,6 +262,7 @@ impl Crew {
     }
 
     fn join(self, measured_ns: u64) -> Result<Record, Fault> {
+        drop(self.leashes);
         let mut all = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
         for thread in self.threads {
             let ended = thread.join().map_err(|_| Fault::new("a thread of the generator broke off"))?;

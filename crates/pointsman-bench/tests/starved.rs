@@ -1,0 +1,35 @@
+//! A generator that cannot do what it is told: it has to say so. Alone in its program, because it takes every core.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pointsman_bench::{Arrivals, Body, Load, Manner, NullServer, Plan, Target, Url, run};
+
+#[test]
+fn a_starved_generator_is_seen() {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let server = NullServer::start(address, &Manner::default()).expect("loopback");
+    let url = Url::parse(&format!("http://{}/", server.address())).expect("a URL");
+    let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+    // More than one thread can do, and others want its core as well.
+    let mut plan = Plan::new(vec![target], Load::Open { rate: 1e6, arrivals: Arrivals::Poisson });
+    (plan.time, plan.warm_up) = (Duration::from_secs(1), Duration::from_millis(100));
+    (plan.timeout, plan.connections_max) = (Duration::from_secs(1), 50);
+    let ends = AtomicBool::new(false);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let outcome = std::thread::scope(|scope| {
+        for _ in 0..3 * cores {
+            scope.spawn(|| while !ends.load(Ordering::Relaxed) {});
+        }
+        let outcome = run(&plan, &mut |_| {});
+        ends.store(true, Ordering::Relaxed);
+        outcome.expect("it answers")
+    });
+    let thread = outcome.generator.threads[0];
+    assert!(thread.waited > 0.1, "it could have run and had no core: {thread:?}");
+    assert!(thread.involuntary_switches > 0, "{thread:?}");
+    let record = &outcome.record;
+    assert!(record.unsent > record.due / 10, "{} of {} unsent", record.unsent, record.due);
+    let lag_ns = record.lag.value_at_quantile(0.5);
+    assert!(lag_ns > 5_000_000, "{lag_ns} ns");
+}
