@@ -100,6 +100,43 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Whether no body has a value here: a document has one root.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        let Place::Xml(path) = self else { return false };
+        let root = path.steps.first().filter(|step| !step.is_any_depth);
+        root.and_then(|root| root.position).is_some_and(|position| position > 1)
+    }
+
+    /// Whether something stands here only where something stands at the other place: items of a list, or elements of one
+    /// name, have those of lower numbers before them.
+    #[must_use]
+    pub fn stands_behind(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Xml(path), Place::Xml(other)) => {
+                let (Some((last, lead)), Some((before, others))) =
+                    (path.steps.split_last(), other.steps.split_last())
+                else {
+                    return false;
+                };
+                let is_alike = lead == others
+                    && (last.is_any_depth, &last.name) == (before.is_any_depth, &before.name)
+                    && path.attribute.is_none()
+                    && other.attribute.is_none();
+                is_alike && last.position.zip(before.position).is_some_and(|(at, before)| at > before)
+            }
+            (Place::Json(steps), Place::Json(others)) => match (&steps[..], &others[..]) {
+                ([lead @ .., JsonStep::Index(at)], [others @ .., JsonStep::Index(before)]) => {
+                    lead == others && at > before
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
 impl XmlPath {
     fn covers(&self, other: &XmlPath) -> bool {
         let covers_attribute = match (&self.attribute, &other.attribute) {

@@ -70,7 +70,7 @@ impl Beside<'_> {
     fn text(&mut self, text: &[u8]) {
         match self.kind {
             Kind::Text(_) | Kind::Choice(_) => self.add(OwnedValue::Text(text.into())),
-            Kind::Integer(_) | Kind::Address | Kind::Boolean => {}
+            Kind::Integer { .. } | Kind::Address | Kind::Boolean => {}
         }
     }
 
@@ -107,12 +107,12 @@ impl Beside<'_> {
     }
 
     fn number(&mut self, number: &Decimal) {
-        let places = if matches!(self.kind, Kind::Integer(_)) { 0 } else { CENT_PLACES };
+        let places = if matches!(self.kind, Kind::Integer { .. }) { 0 } else { CENT_PLACES };
         for text in neighbours(number, places) {
             match self.kind {
-                Kind::Integer(max) => {
+                Kind::Integer { min, max } => {
                     let whole = text.split('.').next().and_then(|whole| whole.parse().ok());
-                    if let Some(whole) = whole.filter(|whole| *whole <= max) {
+                    if let Some(whole) = whole.filter(|whole| (min..=max).contains(whole)) {
                         self.add(OwnedValue::Integer(whole));
                     }
                 }

@@ -14,8 +14,11 @@ pub(super) enum Kind {
     /// One of these texts.
     Choice(&'static [&'static str]),
     Text(Language),
-    /// A whole number up to this one.
-    Integer(u64),
+    /// A whole number from one to another.
+    Integer {
+        min: u64,
+        max: u64,
+    },
     /// An address; no IPv4-mapped one.
     Address,
     Boolean,
@@ -70,11 +73,12 @@ impl Domain {
     /// Of a field of requests; what connections have that carry none is not among it.
     pub(super) fn of(field: &Field) -> Domain {
         use Absence::{Never, Odd, Usual};
+        let whole = |min, max| Kind::Integer { min, max };
         let text = |pattern, nice| Kind::Text(Language::of(pattern, nice));
         match field {
             // A Unix socket has neither.
             Field::SrcIp | Field::DstIp | Field::ClientIp => Domain::one(Kind::Address, Odd),
-            Field::SrcPort | Field::DstPort => Domain::one(Kind::Integer(0xffff), Odd),
+            Field::SrcPort | Field::DstPort => Domain::one(whole(0, 0xffff), Odd),
             Field::Proto | Field::Scheme => Domain::one(Kind::Choice(&["http", "https"]), Never),
             Field::Version => Domain::one(Kind::Choice(&["1.1", "1.0", "2"]), Never),
             Field::Method => {
@@ -95,7 +99,7 @@ impl Domain {
             Field::ContentType => {
                 Domain::many(text(MEDIA_TYPE, &["text/plain", "application/json", "application/xml"]))
             }
-            Field::ContentLength => Domain::one(Kind::Integer(u64::MAX), Usual),
+            Field::ContentLength => Domain::one(whole(0, u64::MAX), Usual),
             Field::Upgrade => Domain::many(text(PROTOCOL, &["websocket"])),
             Field::TlsSni => Domain::one(Kind::Text(hosts::SERVER_NAME), Usual),
             Field::TlsVersion => Domain::one(Kind::Choice(&["1.3", "1.2"]), Usual),
@@ -110,7 +114,8 @@ impl Domain {
             Field::TlsClientFingerprint => Domain::one(text(FINGERPRINT, &[]), Usual),
             Field::Payload(payload) => {
                 let is_size = payload.place == Place::Size;
-                let kind = if is_size { Kind::Integer(u64::MAX) } else { text(UTF8, &["a", "1"]) };
+                // One without a byte is no body.
+                let kind = if is_size { whole(1, u64::MAX) } else { text(UTF8, &["a", "1"]) };
                 Domain {
                     kind,
                     absence: Usual,

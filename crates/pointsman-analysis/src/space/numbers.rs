@@ -1,6 +1,7 @@
 //! Numbers of which one fulfils claims if any does.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use pointsman_rules::{Decimal, Entry, Op, Order, Truth};
 
@@ -12,9 +13,9 @@ const ZEROS_MAX: usize = 500;
 /// Ports and lengths that are seen every day.
 const NICE: [u64; 5] = [80, 443, 8080, 50_000, 100];
 
-/// Whole numbers up to `max`: nice ones first, then all at a bound. Between two bounds all are alike.
-pub(super) fn integers(claims: &[Claim<'_>], max: u64) -> Vec<u64> {
-    let mut beside = BTreeSet::from([0, 1, 2, max]);
+/// Whole numbers of a range: nice ones first, then all at a bound. Between two bounds all are alike.
+pub(super) fn integers(claims: &[Claim<'_>], range: RangeInclusive<u64>) -> Vec<u64> {
+    let mut beside = BTreeSet::from([0, 1, 2, *range.end()]);
     for bound in bounds(claims) {
         let whole = whole_part(bound);
         beside.extend([whole.saturating_sub(1), whole, whole.saturating_add(1)]);
@@ -22,7 +23,7 @@ pub(super) fn integers(claims: &[Claim<'_>], max: u64) -> Vec<u64> {
     // No connection has the port 0.
     let has_zero = beside.remove(&0);
     let numbers = NICE.into_iter().chain(beside).chain(has_zero.then_some(0));
-    numbers.filter(|number| *number <= max).collect()
+    numbers.filter(|number| range.contains(number)).collect()
 }
 
 /// The numbers as texts: each bound, and one beyond each. Nothing in the place of one that would be too long.

@@ -266,7 +266,7 @@ impl<'p> Search<'_, 'p> {
     ) -> Shape {
         let counts: Vec<Claim<'p>> = self.counts().copied().collect();
         let least = values.len().max(2) as u64;
-        let mut lengths = numbers::integers(&counts, u64::from(u32::MAX));
+        let mut lengths = numbers::integers(&counts, 0..=u64::from(u32::MAX));
         lengths.extend([least, least - 1]);
         lengths.retain(|length| *length >= 2);
         lengths.sort_unstable();

@@ -31,8 +31,8 @@ pub(super) fn solve(
             pick(texts.iter().map(|text| of_text(text.as_bytes())), Vec::new(), claims, effort)
         }
         Kind::Text(language) => texts::solve(language, claims, automata, effort),
-        Kind::Integer(max) => {
-            let numbers = numbers::integers(claims, max).into_iter().map(OwnedValue::Integer);
+        Kind::Integer { min, max } => {
+            let numbers = numbers::integers(claims, min..=max).into_iter().map(OwnedValue::Integer);
             pick(numbers, numbers::narrowest(claims), claims, effort)
         }
         Kind::Address => {

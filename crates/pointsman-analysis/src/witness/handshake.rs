@@ -192,6 +192,9 @@ impl Setting {
         if let Some(fixed) = self.fixed(field) {
             return Narrowed::Among(vec![fixed]);
         }
+        if self.is_addressed(field) {
+            return Narrowed::Present;
+        }
         if !is_of_handshake(field) {
             return Narrowed::Free;
         }

@@ -36,6 +36,8 @@ pub struct Setting {
     pub tls: Handshakes,
     /// Whether peers of Unix sockets are believed when they name the client. No witness comes from one.
     pub trusts_unix: bool,
+    /// Whether connections come to Unix sockets, too, and have no addresses. Where that is not said, they may.
+    pub takes_unix: bool,
     /// Where all its requests come to. An unspecified address and port 0 are not known; nothing where there are Unix
     /// sockets, too.
     pub bind: Option<SocketAddr>,
@@ -90,6 +92,7 @@ impl Default for Setting {
             speaks_tls: None,
             tls: Handshakes::default(),
             trusts_unix: false,
+            takes_unix: true,
             bind: None,
             takes_http1: true,
             takes_http2: true,
@@ -121,6 +124,15 @@ impl Setting {
     /// Whether a PROXY header may name another client.
     pub(super) fn may_be_proxied(&self) -> bool {
         self.proxy_header != ProxyHeader::Off
+    }
+
+    /// Whether every request has a value of a field, since every connection has addresses.
+    pub(super) fn is_addressed(&self, field: &Field) -> bool {
+        let is_of_ends = matches!(
+            field,
+            Field::SrcIp | Field::SrcPort | Field::DstIp | Field::DstPort | Field::ClientIp
+        );
+        is_of_ends && !self.takes_unix
     }
 
     /// What a field is for every request, where all come to one address or port.

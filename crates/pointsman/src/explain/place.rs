@@ -265,6 +265,7 @@ impl Place {
             tls: self.handshakes.clone(),
             bind: self.common_bind,
             trusts_unix: self.trusts_unix,
+            takes_unix: self.common_bind.is_none(),
             takes_http1: self.http2 != Http2::Only,
             takes_http2: self.http2 != Http2::Off,
             hold_bytes_max: Some(self.hold_bytes_max),

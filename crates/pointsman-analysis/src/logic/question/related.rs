@@ -47,6 +47,11 @@ impl<'p> Trial<'_, 'p> {
         {
             return Some(tried);
         }
+        if let Some(lemma) = of_nowhere(matters, &why.fields) {
+            self.world.forbid(&lemma, None);
+            self.analyst.lemmas.add(lemma);
+            return Some(Try::Again);
+        }
         for one in &why.fields {
             for other in why.fields.iter().filter(|other| *other != one) {
                 let [tests, others] = [one, other].map(|field| {
@@ -176,6 +181,9 @@ impl<'p> Trial<'_, 'p> {
             }
             (Field::ContentLength, Field::Payload(payload)) if payload.place == Place::Size => {
                 vec![self.same_number(tests, others, effort)]
+            }
+            (Field::Payload(item), Field::Payload(before)) if item.place.stands_behind(&before.place) => {
+                vec![needs_line(tests, others)]
             }
             (Field::ContentType, Field::Payload(_)) => vec![of_another_type(tests, others)],
             _ => Vec::new(),
@@ -378,6 +386,14 @@ fn spelled_in_line<'a, 'p>(tested: &'a Mattering<'p>) -> Option<(&'a Mattering<'
     });
     let names = names.collect::<Option<Vec<_>>>()?.join("|");
     Some((tested, wanted, format!("header[\"host\"] matches \"(?i)^({names})[.]*(:[0-9]{{1,5}})?$\"")))
+}
+
+/// A test that needs a value where no body has one.
+fn of_nowhere(matters: &Matters<'_>, fields: &[Field]) -> Option<Lemma> {
+    let is_nowhere = |field: &Field| matches!(field, Field::Payload(payload) if payload.place.is_nowhere());
+    let mut tests = matters.each().filter(|(test, _)| fields.contains(&test.field) && is_nowhere(&test.field));
+    let (test, states) = tests.find(|(test, states)| needs_value(test, *states))?;
+    Some(vec![(test.number(), states)])
 }
 
 /// Whether values of a field are made of the lines of a name, each of one line.

@@ -8,7 +8,7 @@ use super::of_field::OfField;
 use super::related::made_up;
 use super::{Analyst, SOLVED_MAX};
 use crate::Effort;
-use crate::space::{Solved, of_choices, solve, solve_present};
+use crate::space::{Automata, Solved, of_choices, solve, solve_present};
 use crate::wanted::{Asked, Wanted};
 use crate::witness::{Narrowed, Setting};
 
@@ -16,6 +16,9 @@ use crate::witness::{Narrowed, Setting};
 pub(super) fn admits(setting: &Setting) -> Option<Arc<Program>> {
     made_up(&[setting.admits()?.as_str()]).map(Arc::new)
 }
+
+/// How values of a field are found.
+type Solve = fn(&Field, &[Asked<'_>], &mut Automata, &mut Effort) -> Solved;
 
 impl<'p> Analyst<'p> {
     /// Values for what matters of a field.
@@ -26,8 +29,11 @@ impl<'p> Analyst<'p> {
         }
         let solved = match self.setting.narrowed(field.asked) {
             Narrowed::Among(choices) => of_choices(choices, &field.tests),
+            Narrowed::Present if *field.asked == Field::SrcIp => {
+                self.solve_sender(field, solve_present, effort)
+            }
             Narrowed::Present => solve_present(field.asked, &field.tests, &mut self.automata, effort),
-            Narrowed::Free if *field.asked == Field::SrcIp => self.solve_sender(field, effort),
+            Narrowed::Free if *field.asked == Field::SrcIp => self.solve_sender(field, solve, effort),
             Narrowed::Free => solve(field.asked, &field.tests, &mut self.automata, effort),
         };
         if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
@@ -37,7 +43,7 @@ impl<'p> Analyst<'p> {
     }
 
     /// The same of who sends a request: nobody but those that the listener admits.
-    fn solve_sender(&mut self, field: &OfField<'p>, effort: &mut Effort) -> Solved {
+    fn solve_sender(&mut self, field: &OfField<'p>, solve: Solve, effort: &mut Effort) -> Solved {
         let admits = self.admits.clone();
         let mut tests = field.tests.clone();
         admits.iter().flat_map(|admits| &admits.rules).for_each(|rule| {

@@ -123,6 +123,30 @@ fn what_a_listener_fixes() {
     assert_eq!(of(true, "192.0.2.1:8443", ProxyHeader::Unsaid), never(&[1, 5]));
 }
 
+/// Where no connection comes to a Unix socket every request has addresses.
+#[test]
+fn what_has_an_address() {
+    let rules = r#"R1: if (!(srcip in [0.0.0.0/0, ::/0])) { reject(); }
+        R2: if (!(clientip exists) && path == "/b") { reject(); }
+        R3: if (!(dstport >= 0) && path == "/c") { reject(); }
+        R4: if (srcip in [0.0.0.0/0, ::/0]) { routeTo(a); }
+        R5: if (path == "/e") { reject(); }"#;
+    let of = |takes_unix, proxy_header| {
+        let trusted_proxies = vec!["10.0.0.0/8".parse().expect("a network")];
+        let setting = Setting { takes_unix, proxy_header, trusted_proxies, ..Setting::default() };
+        let found = findings(&program(rules), &setting, Effort::new(50_000_000));
+        let told = found.iter().map(|finding| (finding.code.word(), finding.rule.0 + 1));
+        told.collect::<Vec<_>>()
+    };
+    let proved =
+        [("contradiction", 1), ("contradiction", 2), ("contradiction", 3), ("unreachable", 5)];
+    for proxy_header in [ProxyHeader::Off, ProxyHeader::Required] {
+        assert_eq!(of(false, proxy_header), proved);
+        let found = of(true, proxy_header);
+        assert!(proved.iter().all(|proved| !found.contains(proved)), "{found:?}");
+    }
+}
+
 /// What a listener does not agree on with anybody, what everybody who comes to it has, and who is let in.
 #[test]
 fn what_a_listener_agrees_on() {

@@ -62,7 +62,7 @@ fn is_in(domain: &Domain, value: Value<'_>, automata: &mut Automata) -> bool {
                 && bytes_max.is_none_or(|max| text.len() <= max)
                 && !never.iter().any(|never| never.as_bytes() == text)
         }
-        (Kind::Integer(max), Value::Integer(integer)) => integer <= max,
+        (Kind::Integer { min, max }, Value::Integer(integer)) => (min..=max).contains(&integer),
         (Kind::Address, Value::Ip(address)) => address.to_canonical() == address,
         (Kind::Boolean, Value::Boolean(_)) => true,
         _ => false,
