@@ -128,10 +128,8 @@ impl Setting {
 
     /// Whether every request has a value of a field, since every connection has addresses.
     pub(super) fn is_addressed(&self, field: &Field) -> bool {
-        let is_of_ends = matches!(
-            field,
-            Field::SrcIp | Field::SrcPort | Field::DstIp | Field::DstPort | Field::ClientIp
-        );
+        let is_of_ends =
+            matches!(field, Field::SrcIp | Field::SrcPort | Field::DstIp | Field::DstPort | Field::ClientIp);
         is_of_ends && !self.takes_unix
     }
 

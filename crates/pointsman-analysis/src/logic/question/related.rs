@@ -391,7 +391,8 @@ fn spelled_in_line<'a, 'p>(tested: &'a Mattering<'p>) -> Option<(&'a Mattering<'
 /// A test that needs a value where no body has one.
 fn of_nowhere(matters: &Matters<'_>, fields: &[Field]) -> Option<Lemma> {
     let is_nowhere = |field: &Field| matches!(field, Field::Payload(payload) if payload.place.is_nowhere());
-    let mut tests = matters.each().filter(|(test, _)| fields.contains(&test.field) && is_nowhere(&test.field));
+    let mut tests =
+        matters.each().filter(|(test, _)| fields.contains(&test.field) && is_nowhere(&test.field));
     let (test, states) = tests.find(|(test, states)| needs_value(test, *states))?;
     Some(vec![(test.number(), states)])
 }

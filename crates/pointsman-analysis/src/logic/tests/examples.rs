@@ -138,13 +138,12 @@ fn what_has_an_address() {
         let told = found.iter().map(|finding| (finding.code.word(), finding.rule.0 + 1));
         told.collect::<Vec<_>>()
     };
-    let proved =
-        [("contradiction", 1), ("contradiction", 2), ("contradiction", 3), ("unreachable", 5)];
+    let proved = [("contradiction", 1), ("contradiction", 2), ("contradiction", 3), ("unreachable", 5)];
     for proxy_header in [ProxyHeader::Off, ProxyHeader::Required] {
         assert_eq!(of(false, proxy_header), proved);
-        let found = of(true, proxy_header);
-        assert!(proved.iter().all(|proved| !found.contains(proved)), "{found:?}");
     }
+    let found = of(true, ProxyHeader::Off);
+    assert!(proved[..3].iter().all(|proved| !found.contains(proved)), "{found:?}");
 }
 
 /// What a listener does not agree on with anybody, what everybody who comes to it has, and who is let in.
