@@ -224,7 +224,15 @@ pub(crate) static REFUSED: &[(&str, Shape)] = &[
     ("rules_version", Text),
     ("configuration_version", Text),
     ("fingerprint", Text),
+    ("level", Text),
 ];
+
+const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug"];
+
+pub(crate) static LOG_LEVEL: Shape =
+    Object(&[("version", Version), ("level", Word(LOG_LEVELS)), ("configured", Word(LOG_LEVELS))]);
+
+pub(crate) static LOG_LEVEL_ASKED: Shape = FirstOf(&[("level", OrNull(&Word(LOG_LEVELS)))]);
 
 pub(crate) static STATE_ASKED: Shape = FirstOf(&[("state", ADMISSIONS)]);
 

@@ -71,7 +71,10 @@ pub(crate) async fn converse(
     let mut deadline = timers.deadline();
     let peer = incoming.peer;
     let reading = async {
-        let (mut stream, client) = greet(incoming, &place).await?;
+        let greeted = greet(incoming, &place).await;
+        let (mut stream, client) = greeted.inspect_err(|error| {
+            pages.note(&|| format!("admin handshake failed from={peer} error={:?}", error.to_string()));
+        })?;
         let heard = hear(&mut stream, &client, &place, &*pages, &buffers).await?;
         io::Result::Ok((stream, heard))
     };

@@ -48,6 +48,9 @@ pub trait Pages {
     /// Does what is asked, by somebody who may.
     fn answer(self: Rc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Page>>>;
 
+    /// Notes why a client was not let in, where somebody looks for the cause.
+    fn note(&self, line: &dyn Fn() -> String);
+
     /// Keeps what was changed, or was to be.
     fn audit(&self, audit: &Audit<'_>);
 }

@@ -58,6 +58,10 @@ pub enum Call {
     ForgetStickyClient,
     /// Those forgotten that stay with targets.
     ForgetStickyTargets,
+    /// How much the switch says of itself.
+    LogLevel,
+    /// More or less of it.
+    SetLogLevel,
 }
 
 /// What whoever asks must be allowed to do.

@@ -17,6 +17,11 @@ const STATE: Body = Body {
     doc: "What is to hold from now on: `state` is `enabled`, `draining` or `disabled`.",
     bytes_max: 64 * 1024,
 };
+const LOG_LEVEL: Body = Body {
+    shape: Some(&answers::LOG_LEVEL_ASKED),
+    doc: "`level` is `error`, `warn`, `info` or `debug`; null is what the configuration says.",
+    bytes_max: 64 * 1024,
+};
 const SERVER: Body = Body {
     shape: Some(&answers::SERVER_ASKED),
     doc: "The keys of the server as the configuration knows them (`address`, `weight`, ...), but for its name.",
@@ -371,6 +376,24 @@ pub(crate) static ROUTES: &[Route] = &[
             Call::ForgetStickyTargets,
             &answers::FORGOTTEN,
             "Forgets who stays with which target: of all listeners whose `sticky_scope` is `listener`.",
+        )
+    },
+    get(
+        "/api/v1/log-level",
+        Call::LogLevel,
+        &answers::LOG_LEVEL,
+        "How much the switch says of itself (also in `ETag`), and what the configuration says.",
+    ),
+    Route {
+        if_match: Some("The level that holds, in quotes; may be left out."),
+        body: Some(&LOG_LEVEL),
+        refusals: &[(412, "Another level holds than `If-Match` says; `level` says which.")],
+        ..change(
+            "PUT",
+            "/api/v1/log-level",
+            Call::SetLogLevel,
+            &answers::LOG_LEVEL,
+            "Sets it, until the configuration says another one than it does now, or the process ends.",
         )
     },
 ];

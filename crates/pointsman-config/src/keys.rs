@@ -231,6 +231,14 @@ pub(crate) static ROOT: Table = Table {
             doc: "Where the switch stands: servers of its zone come before others ([guide](../guide/balancing.md)).",
         },
         Key {
+            name: "log_level",
+            kind: Kind::Word(&["error", "warn", "info", "debug"]),
+            default: Default::Word("info"),
+            doc: "What the switch says of itself on [standard error](metrics-and-logs.md#standard-error): what is at least as \
+                  grave. `debug` also says why single probes, connections to servers and handshakes fail, 10 lines a second of \
+                  each kind at the most. The [admin API](admin-api.md#log-level) sets another one for a while.",
+        },
+        Key {
             name: "access_log",
             kind: Kind::Table(&ACCESS_LOG),
             default: Default::Words("no access log"),

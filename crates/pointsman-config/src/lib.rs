@@ -20,6 +20,7 @@ mod keys;
 mod limits;
 mod lists;
 mod load;
+mod log_level;
 mod lower;
 mod notation;
 mod plan;
@@ -51,6 +52,7 @@ pub use edit::{EditFault, EditValue, ServerEdit, edit_server};
 pub use health::{Asks, BodyTest, HealthCheck, HttpProbe};
 pub use limits::{BodyLimits, DnsLimits, ListenerLimits, PoolLimits};
 pub use load::Loaded;
+pub use log_level::LogLevel;
 pub use lower::Instead;
 pub use plan::{
     Bind, EncodedSlash, ForwardedMode, Http2, Listener, OddNames, OnDown, Pipeline, Plan, Pool, PoolIndex,

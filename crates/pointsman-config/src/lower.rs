@@ -135,6 +135,7 @@ impl<'a> Lowering<'a> {
             sticky_key: spec.sticky_key,
             sticky_entries_max: spec.sticky_entries_max,
             sticky_idle_ms_max: spec.sticky_idle_ms_max,
+            log_level: spec.log_level,
             access_log: spec
                 .access_log
                 .as_ref()

@@ -12,7 +12,7 @@ use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, DnsSettings, HealthCheck, Host, ListenerLimits,
-    PoolLimits, Protocol, RateLimit, RetryPolicy, Settings, Traces,
+    LogLevel, PoolLimits, Protocol, RateLimit, RetryPolicy, Settings, Traces,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer, and so does a change of what its names stand
@@ -51,6 +51,8 @@ pub struct Plan {
     pub sticky_entries_max: u32,
     /// How long they are remembered after their last request.
     pub sticky_idle_ms_max: u64,
+    /// How much the switch says of itself.
+    pub log_level: LogLevel,
     /// Absent: there is none.
     pub access_log: Option<AccessLog>,
     /// Absent: nothing is traced.

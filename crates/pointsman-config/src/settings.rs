@@ -30,6 +30,7 @@ const OF_THE_PROCESS_ALONE: &[&str] = &[
     "upstream_idle_connections_max",
     "splice_pipes_max",
     "own_descriptor_tables",
+    "log_level",
     "access_log",
     "admin",
 ];

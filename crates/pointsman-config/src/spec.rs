@@ -21,8 +21,9 @@ use crate::section::{Section, TextOrSection};
 use crate::tls_spec::TlsSpec;
 use crate::traces::{self, Traces};
 use crate::{
-    Balancing, BodyLimits, DnsSettings, EncodedSlash, ForwardedMode, Http2, ListenerLimits, OddNames, OnDown,
-    Pipeline, PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy, ServerProtocol,
+    Balancing, BodyLimits, DnsSettings, EncodedSlash, ForwardedMode, Http2, ListenerLimits, LogLevel,
+    OddNames, OnDown, Pipeline, PoolLimits, Protocol, ProxyProtocol, ProxyVersion, RetryPolicy,
+    ServerProtocol,
 };
 
 /// The text of a configuration, read.
@@ -46,6 +47,7 @@ pub(crate) struct Spec {
     pub(crate) zone: Option<String>,
     pub(crate) sticky_entries_max: u32,
     pub(crate) sticky_idle_ms_max: u64,
+    pub(crate) log_level: LogLevel,
     pub(crate) access_log: Option<AccessLogSpec>,
     pub(crate) traces: Option<Traces>,
     pub(crate) admin: Option<AdminSpec>,
@@ -158,6 +160,7 @@ impl Spec {
             zone: root.parsed("zone", notation::server_name).map(|zone| zone.value),
             sticky_entries_max: root.number("sticky_entries_max").unwrap_or_default(),
             sticky_idle_ms_max: root.number("sticky_idle_ms_max").unwrap_or_default(),
+            log_level: LogLevel::named(root.word("log_level")).unwrap_or_default(),
             access_log: root.section("access_log").as_ref().map(AccessLogSpec::read),
             traces: root.section("traces").as_ref().and_then(traces::read),
             admin: root.section("admin").as_ref().map(AdminSpec::read),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics};
+use pointsman_telemetry::{Counts, Event, Exchange, HandshakeFailure, ListenerMetrics, Topic};
 use pointsman_tls::{HandshakeFault, HelloFault};
 use pointsman_view::{AddressText, Connection};
 
@@ -26,6 +26,7 @@ impl Shaking<'_> {
         let fault = HandshakeFault::of(error);
         let why = failure(fault);
         self.count(shard, why);
+        self.note(shard, why.label(), &error.to_string());
         if fault != HandshakeFault::Closed && shard.recorder.is_logging() {
             let detail: String = error.to_string().chars().take(DETAIL_CHARS_MAX).collect();
             self.log(shard, &format!("TLS handshake: {}: {detail}", why.label()));
@@ -39,6 +40,7 @@ impl Shaking<'_> {
             HelloFault::Malformed | HelloFault::TooLong => HandshakeFailure::Malformed,
         };
         self.count(shard, why);
+        self.note(shard, why.label(), fault.sentence());
         if shard.recorder.is_logging() {
             self.log(shard, &format!("TLS handshake: {}: {}", why.label(), fault.sentence()));
         }
@@ -47,6 +49,8 @@ impl Shaking<'_> {
     /// It took too long. Who never said anything leaves no line.
     pub(crate) fn timed_out(&self, shard: &Shard, has_spoken: bool) {
         self.count(shard, HandshakeFailure::Timeout);
+        let said = if has_spoken { "it said something" } else { "it said nothing" };
+        self.note(shard, HandshakeFailure::Timeout.label(), said);
         if has_spoken && shard.recorder.is_logging() {
             self.log(shard, "TLS handshake: timeout");
         }
@@ -54,6 +58,16 @@ impl Shaking<'_> {
 
     pub(crate) fn count(&self, shard: &Shard, why: HandshakeFailure) {
         shard.recorder.hear(&Event::HandshakeFailed(self.listener, why));
+    }
+
+    /// What the access log, which need not be there, tells of some of them only.
+    fn note(&self, shard: &Shard, why: &str, error: &str) {
+        shard.shared.notes.note(Topic::Clients, || {
+            let listener = self.listener.name();
+            let from = self.connection.src.map_or_else(|| "-".to_owned(), |src| src.to_string());
+            let ms = shard.clock.now_us().saturating_sub(self.since_us) / 1000;
+            format!("handshake failed listener={listener} from={from} why={why:?} error={error:?} ms={ms}")
+        });
     }
 
     /// A line of the access log.

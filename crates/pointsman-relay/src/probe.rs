@@ -12,6 +12,7 @@ use pointsman_http::{AnswerTo, BodyReader, HeadLimits, ResponseHead};
 use pointsman_net::{
     Account, BufferPool, PooledBuffer, Timers, write_all, write_header_v1, write_local_header_v2,
 };
+use pointsman_telemetry::{Notes, Topic};
 use pointsman_tls::{Connector, ServerHandshakeFault};
 use pointsman_upstream::{
     ConnectFault, Connection, Multiplexed, Place, Securing, ServerId, Sharing, connect,
@@ -50,6 +51,26 @@ pub(crate) struct Tools {
     multiplexed: Multiplexed,
     /// Numbers for connections of HTTP/2, each of which serves one probe.
     numbered: std::cell::Cell<u32>,
+    pub(crate) notes: Arc<Notes>,
+}
+
+impl Probed {
+    /// What it is asked, for people.
+    pub(crate) fn asked(&self) -> String {
+        match &self.check.asks {
+            Asks::Tcp => "tcp".to_owned(),
+            Asks::Tls => "tls".to_owned(),
+            Asks::Http(probe) => {
+                format!("{} {} of {}", probe.method, probe.path, host(self, probe.host.as_deref()))
+            }
+            Asks::Grpc { service, .. } => format!("grpc {service}"),
+        }
+    }
+
+    /// Where it is probed.
+    pub(crate) fn probed_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address.ip(), self.check.port.unwrap_or(self.address.port()))
+    }
 }
 
 /// Why a probe did not pass.
@@ -70,7 +91,7 @@ pub(crate) enum Why {
 }
 
 impl Tools {
-    pub(crate) fn new() -> Tools {
+    pub(crate) fn new(notes: Arc<Notes>) -> Tools {
         let account = Account::unlimited();
         Tools {
             timers: Timers::default(),
@@ -78,6 +99,7 @@ impl Tools {
             account,
             multiplexed: Multiplexed::default(),
             numbered: std::cell::Cell::new(0),
+            notes,
         }
     }
 
@@ -134,14 +156,23 @@ impl Tools {
                 Some(Securing { connector, at_rest })
             }
         };
-        let port = server.check.port.unwrap_or(server.address.port());
-        let address = SocketAddr::new(server.address.ip(), port);
+        let address = server.probed_address();
         let mut deadline = self.timers.deadline();
         let connected = connect(address, &preface, securing, &mut deadline, server.check.timeout_ms).await;
         connected.map_err(|fault| match fault {
             ConnectFault::Io(error) if Lack::of(&error).is_some() => Why::Shortage,
             ConnectFault::Io(error) => Why::Connect(error.kind()),
-            ConnectFault::Tls(error) => Why::Tls(ServerHandshakeFault::of(&error)),
+            ConnectFault::Tls(error) => {
+                // Less of it is told to who only wants to know whether the server is up.
+                self.notes.note(Topic::Probes, || {
+                    let (Probed { pool, name, .. }, error) = (server, error.to_string());
+                    let tls_name = server.tls_name.as_deref().unwrap_or_default();
+                    format!(
+                        "probe TLS pool={pool} server={name} address={address} name={tls_name} error={error:?}"
+                    )
+                });
+                Why::Tls(ServerHandshakeFault::of(&error))
+            }
             ConnectFault::Timeout | ConnectFault::TlsTimeout => Why::Timeout,
         })
     }

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pointsman_balance::{self as balance, ProbeRow, probe_wait_ms};
 use pointsman_net::{Clock, EventLoop, Task, spawn};
+use pointsman_telemetry::{Notes, Topic};
 use pointsman_upstream::ServerId;
 
 use crate::chance::Chance;
 use crate::live::Live;
-use crate::probe::{Probed, Tools};
+use crate::probe::{Probed, Tools, Why};
 use crate::standing::{Health, NOT_PROBED, ProbeOutcome};
 
 /// Changes that wait to be told of; more are dropped, the oldest first.
@@ -70,12 +71,13 @@ pub(crate) struct Prober {
     orders: Arc<Orders>,
     clock: Clock,
     seed: u64,
+    notes: Arc<Notes>,
     is_running: bool,
 }
 
 impl Prober {
-    pub(crate) fn new(clock: Clock, seed: u64) -> Prober {
-        Prober { orders: Arc::default(), clock, seed, is_running: false }
+    pub(crate) fn new(clock: Clock, seed: u64, notes: Arc<Notes>) -> Prober {
+        Prober { orders: Arc::default(), clock, seed, notes, is_running: false }
     }
 
     /// Probes the servers of a plan from now on, and no others.
@@ -94,13 +96,14 @@ impl Prober {
             return Ok(());
         }
         let (orders, clock, seed) = (self.orders.clone(), self.clock, self.seed);
+        let notes = self.notes.clone();
         let (ready, is_ready) = std::sync::mpsc::channel();
         std::thread::Builder::new().name("prober".to_owned()).spawn(move || {
             let event_loop = EventLoop::new();
             let (Ok(()) | Err(_)) = match event_loop {
                 Ok(event_loop) => {
                     let told = ready.send(Ok(()));
-                    run(&event_loop, &orders, clock, seed);
+                    run(&event_loop, &orders, clock, (seed, notes));
                     told
                 }
                 Err(error) => ready.send(Err(error)),
@@ -165,9 +168,9 @@ struct Desk {
 }
 
 /// The thread.
-fn run(event_loop: &EventLoop, orders: &Arc<Orders>, clock: Clock, seed: u64) {
-    let desk =
-        Rc::new(Desk { tools: Tools::new(), orders: orders.clone(), clock, chance: Chance::new(seed) });
+fn run(event_loop: &EventLoop, orders: &Arc<Orders>, clock: Clock, (seed, notes): (u64, Arc<Notes>)) {
+    let (tools, chance) = (Tools::new(notes), Chance::new(seed));
+    let desk = Rc::new(Desk { tools, orders: orders.clone(), clock, chance });
     let mut watched = HashMap::new();
     let mut ticks = 0;
     event_loop.run(async {
@@ -223,7 +226,9 @@ impl Desk {
         });
         let mut pause = self.tools.timers.deadline();
         loop {
+            let since_us = self.clock.now_us();
             let outcome = self.tools.probe(server).await;
+            self.note(server, &outcome, since_us);
             let counts = outcome.as_ref().err().map_or(ProbeOutcome::Passed, |why| why.outcome());
             server.standing.probes().add(counts);
             // Of a probe that could not be made nothing is learned.
@@ -243,6 +248,23 @@ impl Desk {
             let waited = pause.within(wait_ms, std::future::pending::<()>()).await;
             debug_assert!(waited.is_err());
         }
+    }
+
+    /// Notes each probe that fails, and those that pass where the server is not known to be up.
+    fn note(&self, server: &Probed, outcome: &Result<(), Why>, since_us: u64) {
+        if outcome.is_ok() && server.standing.health() == Health::Up {
+            return;
+        }
+        self.tools.notes.note(Topic::Probes, || {
+            let Probed { pool, name, .. } = server;
+            let ms = self.clock.now_us().saturating_sub(since_us) / 1000;
+            let said = match outcome {
+                Ok(()) => "passed".to_owned(),
+                Err(why) => format!("failed why={:?}", why.to_string()),
+            };
+            let (address, asked) = (server.probed_address(), server.asked());
+            format!("probe {said} pool={pool} server={name} address={address} asked={asked:?} ms={ms}")
+        });
     }
 
     /// Notes what is said of a server from now on. That one is up which was taken to be up is no news.

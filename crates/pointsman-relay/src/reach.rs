@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use pointsman_config::ServerProtocol;
 use pointsman_http::{AnswerTo, Unfinished};
 use pointsman_net::{PooledBuffer, Presence, Stall, write_all};
-use pointsman_telemetry::{Event, Recorder};
+use pointsman_telemetry::{Event, Recorder, Topic};
 use pointsman_tls::ServerHandshakeFault as TlsFault;
 use pointsman_upstream::{ConnectFault, Connection, Owner, Place, Rest, Trust};
 use pointsman_view::HelloFacts;
@@ -127,6 +127,23 @@ pub(crate) fn failed(fault: ServerFault, seen: Seen) -> Tried {
 /// What a server may have seen of a request of which so many bytes were sent.
 fn seen(sent: usize) -> Seen {
     if sent == 0 { Seen::Nothing } else { Seen::Something }
+}
+
+/// What the system or the library says, of which answers and the access log tell less.
+fn note_unreached(shard: &Shard, server: &LocalServer, fault: &ConnectFault) {
+    shard.shared.notes.note(Topic::Servers, || {
+        let (pool, name) = (server.metrics.pool(), server.metrics.name());
+        let address = server.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
+        let (what, error) = match fault {
+            ConnectFault::Io(error) => ("connect", error.to_string()),
+            ConnectFault::Tls(error) => ("TLS", error.to_string()),
+            ConnectFault::Timeout => ("connect", "no answer in time".to_owned()),
+            ConnectFault::TlsTimeout => ("TLS", "no answer in time".to_owned()),
+        };
+        let tls_name = server.tls.as_ref().map(|tls| tls.name());
+        let tls_name = tls_name.map(|name| format!(" name={name}")).unwrap_or_default();
+        format!("{what} failed pool={pool} server={name} address={address}{tls_name} error={error:?}")
+    });
 }
 
 impl<C: Transport> Session<C> {
@@ -380,6 +397,7 @@ impl<C: Transport> Session<C> {
             Some(Err(fault)) => fault,
             None => return Err(Tried::GivenUp(Fault::Client(ClientFault::Closed))),
         };
+        note_unreached(shard, server, &fault);
         let fault = match fault {
             ConnectFault::Io(error) if Lack::of(&error).is_some() => ServerFault::Shortage,
             ConnectFault::Io(error) => match error.kind() {

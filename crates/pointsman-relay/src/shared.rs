@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use pointsman_balance::StickyTable;
 use pointsman_config::Plan;
 use pointsman_net::Budget;
-use pointsman_telemetry::OwnLines;
+use pointsman_telemetry::{Notes, OwnLines};
 
 use crate::hand_over::StreamCounts;
 use crate::live::{Live, SocketId};
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) sticky_clients: OnceLock<StickyTable>,
     /// The targets of clients that stay with them; made once some listener keeps clients so.
     pub(crate) sticky_targets: OnceLock<StickyTable>,
+    /// Why something failed, for who looks for the cause.
+    pub(crate) notes: Arc<Notes>,
 }
 
 impl Shared {
@@ -64,6 +66,7 @@ impl Shared {
         live: Arc<Live>,
         descriptors_max: Option<u64>,
         Capacity { threads, connections_max, buffer_bytes_max }: Capacity,
+        notes: Arc<Notes>,
     ) -> Shared {
         let budget = Budget::new(live.plan.buffer_bytes_max.unwrap_or(buffer_bytes_max), threads);
         let holds = Budget::new(live.plan.hold_total_bytes_max, threads);
@@ -87,6 +90,7 @@ impl Shared {
             streams: StreamCounts::new(threads),
             sticky_clients,
             sticky_targets,
+            notes,
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use pointsman_config::{Bind, Plan, Pool, PoolIndex};
 use pointsman_net::{Budget, Clock, Line};
-use pointsman_telemetry::{Metrics, Sinks};
+use pointsman_telemetry::{Metrics, Notes, Sinks};
 
 use crate::crew::{Crew, Kit, seed};
 use crate::live::{Live, Registry};
@@ -43,6 +43,8 @@ pub struct Start {
     pub by_hand: Vec<ByHand>,
     /// What the process before this one gives of its sticky clients.
     pub sticky_clients: Option<Line>,
+    /// Where threads note why something failed.
+    pub notes: Arc<Notes>,
 }
 
 /// A running switch.
@@ -117,7 +119,8 @@ impl Switch {
         live.sockets = sockets.listeners();
         live.bound_servers();
         let live = Arc::new(live);
-        let shared = Arc::new(Shared::new(live.clone(), start.descriptors_max, start.capacity));
+        let shared =
+            Arc::new(Shared::new(live.clone(), start.descriptors_max, start.capacity, start.notes.clone()));
         let kit = Kit {
             shared: shared.clone(),
             metrics: start.metrics,
@@ -129,7 +132,7 @@ impl Switch {
         let mut switch = Switch {
             shared,
             clock,
-            prober: Prober::new(clock, seed(start.client_id_key, u64::MAX - 1)),
+            prober: Prober::new(clock, seed(start.client_id_key, u64::MAX - 1), start.notes),
             live,
             registry,
             crew: Crew::new(kit),

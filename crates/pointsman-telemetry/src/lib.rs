@@ -24,6 +24,7 @@ mod histogram;
 mod json;
 mod metrics;
 mod names;
+mod notes;
 mod queue;
 mod recorder;
 mod slots;
@@ -41,6 +42,7 @@ pub use event::{
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
 pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
 pub use names::{NameNow, render_names};
+pub use notes::{Notes, Topic};
 pub use recorder::{Recorder, Sinks};
 pub use slots::{ByThread, Counter, OwnLines};
 pub use style::{LogForm, LogStyle, Sample};

@@ -8,6 +8,7 @@ mod descriptors;
 mod difference;
 mod history;
 mod legacy;
+mod log_level;
 mod memory;
 mod names;
 mod notice;
@@ -36,11 +37,11 @@ use pointsman_tls::TicketSecret;
 
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
+use crate::run::log_level::LogLevels;
 use crate::run::names::{Names, Unjoined};
 use crate::run::service::Service;
 use crate::run::successor::Program;
 use crate::{WRONG_USE, wrong_use};
-use notice::notice;
 
 const HELP: &str = "\
 pointsman run [--config FILE]
@@ -65,18 +66,18 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(loaded) => match start(config, loaded) {
             Ok(control) => return control.run(),
             Err(NoStart::Refused(message)) => {
-                notice(&format!("error: {message}"));
+                notice::error(&format!("error: {message}"));
                 ExitCode::FAILURE
             }
             Err(NoStart::Wrong(problems)) => {
-                notice(&problems.render(notice::colour()));
+                notice::error(&problems.render(notice::colour()));
                 ExitCode::from(WRONG_USE)
             }
         },
         Err(problems) => {
-            notice(&problems.render(notice::colour()));
+            notice::error(&problems.render(notice::colour()));
             if problems.is_unreadable() {
-                notice("help: name one with `--config FILE`");
+                notice::error("help: name one with `--config FILE`");
             }
             ExitCode::from(WRONG_USE)
         }
@@ -118,6 +119,7 @@ impl From<String> for NoStart {
 }
 
 fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
+    let levels = LogLevels::new(loaded.plan.log_level);
     notice::warnings(&loaded);
     let plan = &loaded.plan;
     let program = Program::of_this_process().map_err(|error| format!("no path of this program: {error}"))?;
@@ -160,6 +162,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
             inherited: legacy.sockets,
             by_hand: legacy.by_hand,
             sticky_clients: legacy.sticky_clients,
+            notes: levels.notes.clone(),
         },
     )
     .map_err(|fault| fault.to_string())?;
@@ -179,6 +182,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
         source,
         rule_sets,
         names,
+        levels,
         admin,
         fixed,
         descriptors_max,

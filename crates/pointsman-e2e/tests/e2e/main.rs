@@ -45,6 +45,7 @@ mod ipv6;
 mod levels;
 mod lists;
 mod log_formats;
+mod log_levels;
 mod mirrors;
 mod names;
 mod nginx;

@@ -55,6 +55,7 @@ impl Site {
             inherited: Inherited::default(),
             by_hand: Vec::new(),
             sticky_clients: None,
+            notes: Arc::default(),
         };
         let switch = Switch::start(loaded.plan, start).expect("free ports");
         let client = Client::trusting(&folder.path().join("site.crt")).expect("a certificate");

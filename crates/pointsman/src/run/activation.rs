@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use listenfd::ListenFd;
 use pointsman_relay::{Inherited, InheritedSocket};
 
-use super::notice::notice;
+use super::notice;
 
 /// All that were given. What is no listening socket of streams is said to be of no use.
 pub(super) fn sockets() -> Inherited {
@@ -14,7 +14,7 @@ pub(super) fn sockets() -> Inherited {
     for number in 0..given.len() {
         match socket(&mut given, number) {
             Some(socket) => sockets.push(InheritedSocket { label: None, socket }),
-            None => notice(&format!(
+            None => notice::warn(&format!(
                 "warning: the socket {number} of LISTEN_FDS is of no use: no stream listens there"
             )),
         }

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use pointsman_admin::{Listening, Serving};
 use pointsman_config::{RuleSet, WatchedFile, changed};
 use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
-use pointsman_relay::Switch;
+use pointsman_relay::{HealthChange, HealthNews, Switch};
 use pointsman_telemetry::{Metrics, Sinks};
 
 use super::aside::Aside;
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
+use super::log_level::LogLevels;
 use super::names::Names;
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
@@ -27,6 +28,9 @@ use super::successor::{Program, Succession};
 
 /// How often the switch is cleared up.
 const HOUSEKEEPING_MS: u32 = 250;
+
+/// How often it is said what threads have noted: that bounds how much it is.
+const NOTES_LOOK: Duration = Duration::from_secs(1);
 
 /// How often a process that is to take this one's place is looked at.
 const UPGRADE_LOOK_MS: u32 = 10;
@@ -55,6 +59,7 @@ pub(super) struct Control {
     pub(super) source: Arc<str>,
     pub(super) rule_sets: Vec<RuleSet>,
     pub(super) names: Names,
+    pub(super) levels: LogLevels,
     pub(super) admin: Option<Listening>,
     pub(super) fixed: Fixed,
     /// How many a table may have; `None`: as many as it likes.
@@ -81,16 +86,16 @@ impl Control {
         };
         let unwritten = sinks.log.map_or(0, |log| log.close(LAST_WRITES_MAX, &mut cut));
         if unwritten > 0 {
-            notice(&format!("access log cut lines={unwritten}"));
+            notice::warn(&format!("access log cut lines={unwritten}"));
         }
         let unsent = sinks.traces.map_or(0, |traces| traces.close(LAST_WRITES_MAX, &mut cut));
         if unsent > 0 {
-            notice(&format!("traces cut spans={unsent}"));
+            notice::warn(&format!("traces cut spans={unsent}"));
         }
         let (status, max) = match status {
             Ok(status) => (status, LAST_WRITES_MAX),
             Err(message) => {
-                notice(&format!("error: {message}"));
+                notice::error(&format!("error: {message}"));
                 // Who starts it is to learn why it did not.
                 (ExitCode::FAILURE, Duration::MAX)
             }
@@ -104,7 +109,7 @@ impl Control {
         let Control { event_loop, signals, switch, metrics, sinks, config, files, admin, .. } = self;
         let (fixed, descriptors_max, rule_sets) = (self.fixed, self.descriptors_max, self.rule_sets);
         let (source, threads) = (self.source, switch.threads());
-        let names = self.names;
+        let (names, levels) = (self.names, self.levels);
         let (upgrades, service) = (self.upgrades, self.service);
         let mut history = History::default();
         history.keep(&rule_sets, By::now("-", "the start"));
@@ -126,6 +131,7 @@ impl Control {
                 history: RefCell::new(history),
                 names,
                 fixed,
+                levels,
                 descriptors_max,
                 is_held: Cell::new(false),
             });
@@ -203,7 +209,7 @@ impl Waits<'_> {
 
 async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession: &mut Succession) -> Ends {
     let switch = &reloads.switch;
-    let mut looked = Instant::now();
+    let (mut looked, mut told) = (Instant::now(), Instant::now());
     let mut shortages = Watch::new();
     loop {
         // Why one is refused has been said.
@@ -228,9 +234,13 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
         reloads.is_held.set(succession.is_under_way());
         switch.borrow_mut().clear_up();
         let changes = switch.borrow().take_health_changes();
-        changes.iter().for_each(|change| notice(&change.to_string()));
+        changes.iter().for_each(say_change);
         reloads.follow_names();
-        shortages.look(switch.borrow().shortages()).for_each(|line| notice(&line));
+        shortages.look(switch.borrow().shortages()).for_each(|line| notice::warn(&line));
+        if told.elapsed() >= NOTES_LOOK {
+            told = Instant::now();
+            reloads.levels.tell();
+        }
         let watch_ms = switch.borrow().watch_ms();
         let may_reload = watch_ms != 0 && !succession.is_under_way();
         if may_reload && looked.elapsed().as_millis() >= u128::from(watch_ms) {
@@ -240,6 +250,11 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
             }
         }
     }
+}
+
+fn say_change(change: &HealthChange) {
+    let say = if change.news == HealthNews::Up { notice } else { notice::warn };
+    say(&change.to_string());
 }
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
@@ -268,7 +283,7 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> E
         notice("drained");
         return ExitCode::SUCCESS;
     }
-    notice(&format!("drain cut connections={}", switch.borrow().open_connections()));
+    notice::warn(&format!("drain cut connections={}", switch.borrow().open_connections()));
     switch.borrow_mut().stop();
     // Threads that end break off what they cut; a process that ends first would close it in good order.
     ended(switch, waits, STOP_MAX, false).await;

@@ -8,7 +8,7 @@ use pointsman_config::{ChangedSetting, Plan, Protocol, Settings};
 use pointsman_rules::Program;
 
 use super::aside::give_way;
-use super::notice::notice;
+use super::notice::{self, notice};
 use crate::check::setting;
 use crate::diff::report::Compared;
 
@@ -70,7 +70,7 @@ pub(super) fn say(Change { settings, rules: replaced }: Change) {
     }
     let mut work = work();
     if work.waiting.replace(replaced).is_some() {
-        notice("rules not compared: another reload came before it was their turn");
+        notice::warn("rules not compared: another reload came before it was their turn");
     }
     if work.is_going_on {
         return;
@@ -78,7 +78,7 @@ pub(super) fn say(Change { settings, rules: replaced }: Change) {
     work.is_going_on = thread::Builder::new().name("differences".to_owned()).spawn(compare).is_ok();
     if !work.is_going_on {
         work.waiting = None;
-        notice("rules not compared: no thread for it");
+        notice::warn("rules not compared: no thread for it");
     }
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use pointsman_config::{AtStart, DnsSettings, Loaded, Lookup, Plan, Problems};
-use pointsman_dns::Resolver;
+use pointsman_dns::{News, Resolver};
 use pointsman_telemetry::NameNow;
 
-use super::notice::notice;
+use super::notice::{self, notice};
 use super::reloads::Reloads;
 use super::unsaid_capacity;
 
@@ -62,7 +62,10 @@ impl Names {
 
     /// Says what has become of names.
     fn tell(&self) {
-        self.resolver.take_news().iter().for_each(|news| notice(&news.to_string()));
+        for news in self.resolver.take_news() {
+            let say = if matches!(news, News::Failed(..)) { notice::warn } else { notice };
+            say(&news.to_string());
+        }
     }
 
     /// How it stands with every name.
@@ -99,7 +102,7 @@ impl Reloads {
                 notice(&format!("servers changed generation={generation}"));
             }
             // It listens where it did before, with as many threads.
-            Err(fault) => notice(&format!("servers not changed: {fault}")),
+            Err(fault) => notice::error(&format!("servers not changed: {fault}")),
         }
     }
 }

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pointsman_config::Colour;
-use pointsman_config::Loaded;
+use pointsman_config::{Colour, Loaded, LogLevel};
 use pointsman_relay::Switch;
 
 /// Bytes that may wait to be written. One notice may wait whatever its length.
@@ -22,8 +22,42 @@ const FLUSH_LOOK: Duration = Duration::from_millis(25);
 /// One queue, as there is one standard error.
 static QUEUE: Queue = Queue::new();
 
-/// Says a line. Never waits for who reads it.
+/// What is said: a [`LogLevel`].
+static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
+
+/// From now on what is less grave is not said.
+pub(super) fn set_level(level: LogLevel) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Says what the switch does.
 pub(super) fn notice(line: &str) {
+    at(LogLevel::Info, line);
+}
+
+/// Says what may cost requests, or is probably not meant.
+pub(super) fn warn(line: &str) {
+    at(LogLevel::Warn, line);
+}
+
+/// Says what was to be done and was not.
+pub(super) fn error(line: &str) {
+    at(LogLevel::Error, line);
+}
+
+/// Says why something single failed.
+pub(super) fn debug(line: &str) {
+    at(LogLevel::Debug, &format!("debug: {line}"));
+}
+
+fn at(level: LogLevel, line: &str) {
+    if level as u8 <= LEVEL.load(Ordering::Relaxed) {
+        always(line);
+    }
+}
+
+/// Says a line, whatever the level is. Never waits for who reads it.
+pub(super) fn always(line: &str) {
     static WRITES: OnceLock<bool> = OnceLock::new();
     let line = format!("{}\n", line.trim_end());
     let started = || thread::Builder::new().name("notices".to_owned()).spawn(|| QUEUE.write_all()).is_ok();
@@ -137,10 +171,10 @@ impl Waiting {
     }
 }
 
-/// Says a line where there is something to say.
-pub(super) fn maybe(line: Option<String>) {
-    if let Some(line) = line {
-        notice(&line);
+/// Warns where there is something to warn of.
+pub(super) fn maybe(warning: Option<String>) {
+    if let Some(warning) = warning {
+        warn(&warning);
     }
 }
 
@@ -152,7 +186,7 @@ pub(super) fn colour() -> Colour {
 /// What is odd about a configuration that is used all the same.
 pub(super) fn warnings(loaded: &Loaded) {
     if !loaded.warnings.is_empty() {
-        notice(&loaded.warnings.render(colour()));
+        warn(&loaded.warnings.render(colour()));
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod changes;
+mod log_level;
 mod plan;
 mod rules;
 mod servers;
@@ -22,13 +23,13 @@ use pointsman_config::{Admin, Colour, Loaded, Plan, Problems};
 use pointsman_net::Clock;
 use pointsman_relay::{StickyCounts, Switch};
 use pointsman_rules::{Lines, Severity};
-use pointsman_telemetry::{BufferBytes, Metrics, render_names, rfc3339};
+use pointsman_telemetry::{BufferBytes, Metrics, Topic, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
 use self::changes::upgrading;
 use super::aside::{Aside, Undone};
 use super::history::By;
-use super::notice::notice;
+use super::notice;
 use super::reloads::{Fixed, Refused, Reloads};
 use crate::diff;
 use crate::replay::stand::Rules;
@@ -83,18 +84,24 @@ impl Pages for SwitchPages {
                 Call::ForgetStickyClients => self.forget_sticky_clients(&request),
                 Call::ForgetStickyClient => self.forget_sticky_client(&request),
                 Call::ForgetStickyTargets => self.forget_sticky_targets(),
+                Call::LogLevel => self.log_level(),
+                Call::SetLogLevel => self.set_log_level(&request),
                 // The listener has answered it.
                 Call::OpenApi => Page::problem(404, "nothing is there"),
             }
         })
     }
 
+    fn note(&self, line: &dyn Fn() -> String) {
+        self.reloads.levels.notes.note(Topic::Admin, line);
+    }
+
     fn audit(&self, audit: &Audit<'_>) {
-        notice(&audit.to_string());
+        notice::always(&audit.to_string());
         let Some(path) = self.settings().and_then(|admin| admin.audit_log.clone()) else { return };
         let line = format!("{}\n", audit.to_json(&rfc3339(Clock::start().unix_us())));
         if let Err(error) = append(&path, &line) {
-            notice(&format!("audit log not written path={}: {error}", path.display()));
+            notice::error(&format!("audit log not written path={}: {error}", path.display()));
         }
     }
 }
@@ -203,7 +210,9 @@ fn is_lasting(call: Call) -> bool {
         | Call::Pool
         | Call::Server
         | Call::Certificates
-        | Call::Certificate => false,
+        | Call::Certificate
+        | Call::LogLevel
+        | Call::SetLogLevel => false,
     }
 }
 

@@ -12,6 +12,7 @@ use pointsman_telemetry::{AccessLog, Metrics};
 
 use super::aside::giving_way;
 use super::history::{By, History};
+use super::log_level::LogLevels;
 use super::names::{Names, Unjoined};
 use super::notice::{self, notice};
 use super::{capacity, difference, threads};
@@ -32,6 +33,7 @@ pub(super) struct Reloads {
     pub(super) history: RefCell<History>,
     pub(super) names: Names,
     pub(super) fixed: Fixed,
+    pub(super) levels: LogLevels,
     pub(super) descriptors_max: Option<u64>,
     /// What is listened on is being handed over: nothing may change about it.
     pub(super) is_held: Cell<bool>,
@@ -118,7 +120,7 @@ impl Reloads {
                 self.metrics.reload_refused();
                 // Until one of these files changes again there is nothing to try again.
                 *self.files.borrow_mut() = problems.watched().to_vec();
-                notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
+                notice::error(&format!("reload refused:\n{}", problems.render(notice::colour())));
                 Err(Refused::Files(problems))
             }
         }
@@ -129,7 +131,7 @@ impl Reloads {
         if !self.is_held.get() {
             return Ok(());
         }
-        notice(&format!("reload refused: {UPGRADING}"));
+        notice::warn(&format!("reload refused: {UPGRADING}"));
         Err(Refused::Upgrading)
     }
 
@@ -150,7 +152,7 @@ impl Reloads {
         };
         let waiting = self.fixed.differing(&Fixed::of(&plan));
         for key in &waiting {
-            notice(&format!("warning: the new value of `{key}` takes effect at the next start"));
+            notice::warn(&format!("warning: the new value of `{key}` takes effect at the next start"));
         }
         let mut switch = self.switch.borrow_mut();
         let before = switch.threads();
@@ -159,16 +161,17 @@ impl Reloads {
         let threads = if is_as_before { before } else { threads(&plan) };
         let capacity = capacity(&plan, threads, self.descriptors_max);
         let change = switch.with_plan(|old| difference::change(old, &plan));
-        let (new_lookups, new_settings) = (plan.lookups(), plan.dns.clone());
+        let (new_lookups, new_settings, log_level) = (plan.lookups(), plan.dns.clone(), plan.log_level);
         match switch.publish(plan, capacity) {
             Ok(generation) => {
                 self.names.keep(new_lookups, &new_settings);
+                self.levels.follow(log_level);
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
                 *self.rule_sets.borrow_mut() = rule_sets;
                 *self.source.borrow_mut() = source;
                 notice::listening(&switch);
-                notice::maybe(threads_changed(before, &switch));
+                threads_changed(before, &switch).iter().for_each(|line| notice(line));
                 notice(&format!("reloaded generation={generation}"));
                 difference::say(change);
                 Ok(Reloaded { generation, warnings, waiting })
@@ -186,7 +189,7 @@ impl Reloads {
             Unjoined::NoThread(fault) => self.refuse(fault),
             Unjoined::Unknown(problems) => {
                 self.metrics.reload_refused();
-                notice(&format!("reload refused:\n{}", problems.render(notice::colour())));
+                notice::error(&format!("reload refused:\n{}", problems.render(notice::colour())));
                 Refused::Files(problems)
             }
         }
@@ -195,7 +198,7 @@ impl Reloads {
     /// The system refuses what a plan says.
     fn refuse(&self, fault: String) -> Refused {
         self.metrics.reload_refused();
-        notice(&format!("reload refused: {fault}"));
+        notice::error(&format!("reload refused: {fault}"));
         Refused::System(fault)
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pointsman_net::{ServiceManager, monotonic_us};
 
-use super::notice::notice;
+use super::notice;
 
 /// The service that this process is.
 pub(super) struct Service {
@@ -21,7 +21,7 @@ impl Service {
         let manager = address.and_then(|address| match ServiceManager::at(&address) {
             Ok(manager) => Some(manager),
             Err(error) => {
-                notice(&format!("warning: `NOTIFY_SOCKET` is of no use: {error}"));
+                notice::warn(&format!("warning: `NOTIFY_SOCKET` is of no use: {error}"));
                 None
             }
         });

@@ -17,7 +17,7 @@ use pointsman_relay::Switch;
 use super::legacy::{
     END, Keys, PREDECESSOR, READY, STICKY_CLIENTS, admin_text, server_text, socket_text, tickets_text,
 };
-use super::notice::notice;
+use super::notice::{self, notice};
 
 /// How this process was started.
 pub(super) struct Program {
@@ -53,11 +53,11 @@ impl Succession {
     /// Starts a new process, where none is on its way. What cannot be is said.
     pub(super) fn begin(&mut self, switch: &Switch) {
         if self.is_under_way() {
-            return notice("upgrade refused: one is under way");
+            return notice::warn("upgrade refused: one is under way");
         }
         match Successor::start(self, switch) {
             Ok(successor) => self.under_way = Some(successor),
-            Err(error) => notice(&format!("upgrade failed: {error}")),
+            Err(error) => notice::error(&format!("upgrade failed: {error}")),
         }
     }
 
@@ -76,7 +76,7 @@ impl Succession {
                 Some(successor.child.id())
             }
             Progress::Failed(why) => {
-                notice(&format!("upgrade failed: {why}; this process goes on"));
+                notice::error(&format!("upgrade failed: {why}; this process goes on"));
                 self.under_way = None;
                 None
             }
