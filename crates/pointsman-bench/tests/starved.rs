@@ -19,7 +19,11 @@ fn a_starved_generator_is_seen() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let outcome = std::thread::scope(|scope| {
         for _ in 0..3 * cores {
-            scope.spawn(|| while !ends.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let outcome = run(&plan, &mut |_| {});
         ends.store(true, Ordering::Relaxed);
