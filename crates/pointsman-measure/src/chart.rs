@@ -1,0 +1,69 @@
+//! Charts as inline SVG: lines with bands, steps, stacked bars. No script, no font, no network; colours come from the
+//! style sheet of the [report](crate::report), so that they follow light, dark and print.
+
+mod axis;
+mod svg;
+
+pub use axis::Range;
+pub(crate) use axis::number;
+pub use svg::{ranges, svg};
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// The same in each run that has this chart: they are drawn beside each other, on the same axes.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn.
+    pub content: Content,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Axis {
+    /// What it measures, with its unit.
+    pub label: String,
+    /// Logarithmic: values of 0 or less are left out.
+    pub is_log: bool,
+}
+
+/// What a chart draws.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Lines over a number.
+    Lines(Vec<Line>),
+    /// Bars on top of each other for each category.
+    Bars {
+        /// Names along the horizontal axis.
+        categories: Vec<String>,
+        /// From below to above.
+        layers: Vec<Layer>,
+    },
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Line {
+    /// For the legend.
+    pub name: String,
+    /// x and y, in ascending order of x.
+    pub points: Vec<(f64, f64)>,
+    /// x, and the range of y there that is drawn as a band.
+    pub band: Vec<(f64, f64, f64)>,
+    /// Drawn in steps: a distribution function.
+    pub is_stepped: bool,
+}
+
+/// The same part of each bar.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Layer {
+    /// For the legend.
+    pub name: String,
+    /// One for each category; what is missing or negative is 0.
+    pub values: Vec<f64>,
+}

@@ -1,0 +1,310 @@
+//! The stages of a search, one after the other.
+
+use std::collections::VecDeque;
+
+use super::boundary::{Boundary, boundary};
+use super::bracket::{Bracket, Next};
+use super::curve;
+use super::found::{self, Findings, Limit, NoResult, Rate};
+use super::goal::{BadGoal, Goal};
+use super::trial::{Phase, Record, Seen, Trial};
+use crate::Random;
+
+/// How often a load is tried whose trials are red.
+const RED_TRIES: u32 = 3;
+/// Shares of the greatest good load that are confirmed, and how often each.
+const CONFIRMED: [f64; 4] = [0.90, 0.95, 1.00, 1.05];
+const CONFIRMATIONS: usize = 6;
+/// How often the confirmation may begin anew around another load.
+const ROUNDS_MAX: u32 = 4;
+/// A boundary that is known less well than this many of the goal's widths, on each side, gets another round.
+const WIDE: f64 = 1.0;
+/// How far the load is moved where the whole confirmation passes, or none of it.
+const MOVE: f64 = 1.12;
+/// Shares of the sustained demand that are swept, up and down.
+const SWEPT: [f64; 11] = [0.10, 0.25, 0.40, 0.55, 0.70, 0.80, 0.90, 1.00, 1.10, 1.20, 1.30];
+const ZOOMS: u32 = 8;
+const PEAK_TRIALS: usize = 8;
+const PEAK_TRIALS_MAX: usize = 32;
+/// What the stages after the bracket need.
+const RESERVED: usize = CONFIRMED.len() * CONFIRMATIONS + AFTER_CONFIRMATION;
+const AFTER_CONFIRMATION: usize = 2 * SWEPT.len() + ZOOMS as usize + PEAK_TRIALS;
+
+/// What a search wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step<'s> {
+    /// This trial run, and [`Search::saw`] called with what was seen.
+    Run(Trial),
+    /// Nothing more: it has ended.
+    Found(&'s Findings),
+    /// Nothing more: there is no result.
+    None(NoResult),
+}
+
+/// A search for the saturation point.
+#[derive(Clone, Debug)]
+pub struct Search {
+    goal: Goal,
+    random: Random,
+    records: Vec<Record>,
+    stage: Stage,
+    pending: Option<Trial>,
+    red_tries: u32,
+    /// The least load at which the client was not in control.
+    client_ceiling: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    Bracket(Bracket),
+    Confirmation { queue: VecDeque<f64>, centre: f64, limit: Limit, round: u32 },
+    Sweep { queue: VecDeque<f64>, sustained: Rate },
+    Zoom { left: u32, sustained: Rate },
+    Peak { queue: VecDeque<f64>, sustained: Rate },
+    Found(Box<Findings>),
+    None(NoResult),
+}
+
+impl Search {
+    /// A search that is to meet a goal; the seed decides the order of the confirmation and the seeds of the trials.
+    ///
+    /// # Errors
+    /// A goal that cannot be.
+    pub fn new(goal: Goal, seed: u64) -> Result<Self, BadGoal> {
+        goal.check()?;
+        let stage = Stage::Bracket(Bracket::new(&goal));
+        Ok(Self {
+            goal,
+            random: Random::new(seed),
+            records: Vec::new(),
+            stage,
+            pending: None,
+            red_tries: 0,
+            client_ceiling: f64::INFINITY,
+        })
+    }
+
+    /// What is to be done now; the same until [`saw`](Self::saw) is called.
+    pub fn step(&mut self) -> Step<'_> {
+        if self.pending.is_none() {
+            self.pending = self.plan();
+        }
+        match (self.pending, &self.stage) {
+            (Some(trial), _) => Step::Run(trial),
+            (None, Stage::Found(findings)) => Step::Found(findings),
+            (None, Stage::None(why)) => Step::None(*why),
+            // `plan` goes on until a trial or an end.
+            (None, _) => unreachable!("a stage without a trial is an end"),
+        }
+    }
+
+    /// What was seen of the trial that [`step`](Self::step) named; ignored where it named none.
+    pub fn saw(&mut self, seen: Seen) {
+        let Some(trial) = self.pending.take() else { return };
+        let record = Record { trial, seen, shortfall: self.goal.shortfall(&seen) };
+        self.records.push(record);
+        if record.counts() {
+            self.red_tries = 0;
+            self.advance(Some(record.passed()));
+            return;
+        }
+        self.red_tries += 1;
+        if self.red_tries >= RED_TRIES {
+            self.red_tries = 0;
+            self.client_ceiling = self.client_ceiling.min(trial.rate_per_s);
+            self.advance(None);
+        }
+    }
+
+    /// All trials so far, the red ones too.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The goal as it was given.
+    pub fn goal(&self) -> &Goal {
+        &self.goal
+    }
+
+    /// Takes the trial that has been run off the plan: passed, failed, or not to be measured.
+    fn advance(&mut self, passed: Option<bool>) {
+        match (&mut self.stage, passed) {
+            (Stage::Bracket(bracket), Some(passed)) => bracket.saw(passed),
+            (Stage::Bracket(bracket), None) => bracket.cannot_measure(),
+            (
+                Stage::Confirmation { queue, .. } | Stage::Sweep { queue, .. } | Stage::Peak { queue, .. },
+                _,
+            ) => {
+                queue.pop_front();
+            }
+            (Stage::Zoom { left, .. }, _) => *left = left.saturating_sub(1),
+            (Stage::Found(_) | Stage::None(_), _) => {}
+        }
+    }
+
+    /// The next trial, through as many stages as have come to their end.
+    fn plan(&mut self) -> Option<Trial> {
+        loop {
+            let left = (self.goal.trials_max as usize).saturating_sub(self.records.len());
+            let ceiling = self.client_ceiling;
+            match &mut self.stage {
+                Stage::Bracket(bracket) => match bracket.next() {
+                    Next::Coarse(_) | Next::Fine(_) if left <= RESERVED => {
+                        self.stage = Stage::None(NoResult::OutOfTrials);
+                    }
+                    Next::Coarse(rate) => return Some(self.trial(Phase::Ramp, rate)),
+                    Next::Fine(rate) => return Some(self.trial(Phase::Bisection, rate)),
+                    Next::Bracketed { low, limit } => self.confirm(low, limit, 1),
+                    Next::Nothing(why) => self.stage = Stage::None(why),
+                },
+                Stage::Confirmation { queue, .. } => match next_of(queue, ceiling, left) {
+                    Some(rate) => return Some(self.trial(Phase::Confirmation, rate)),
+                    None => self.confirmed(),
+                },
+                Stage::Sweep { queue, sustained } => match next_of(queue, ceiling, left) {
+                    Some(rate) => return Some(self.trial(Phase::Sweep, rate)),
+                    None => self.stage = Stage::Zoom { left: ZOOMS, sustained: *sustained },
+                },
+                Stage::Zoom { left: zooms, sustained } => {
+                    let points = curve::curve(&self.records);
+                    let at = |share: f64| share * sustained.demanded_per_s;
+                    let range = (at(SWEPT[0]), at(SWEPT[SWEPT.len() - 1]));
+                    let next = curve::zoom(&points, range).filter(|rate| *rate < ceiling);
+                    match next.filter(|_| *zooms > 0 && left > PEAK_TRIALS) {
+                        Some(rate) => return Some(self.trial(Phase::Zoom, rate)),
+                        None => {
+                            let load = curve::most_answered(&points).unwrap_or(sustained.demanded_per_s);
+                            let queue = VecDeque::from([load; PEAK_TRIALS]);
+                            self.stage = Stage::Peak { queue, sustained: *sustained };
+                        }
+                    }
+                }
+                Stage::Peak { queue, .. } => match next_of(queue, ceiling, left) {
+                    Some(rate) => return Some(self.trial(Phase::Peak, rate)),
+                    None => self.peaked(left),
+                },
+                Stage::Found(_) | Stage::None(_) => return None,
+            }
+        }
+    }
+
+    fn trial(&mut self, phase: Phase, rate_per_s: f64) -> Trial {
+        let measured_ms = match phase {
+            Phase::Ramp | Phase::Sweep => self.goal.coarse_ms,
+            Phase::Bisection | Phase::Confirmation | Phase::Zoom | Phase::Peak => self.goal.fine_ms,
+        };
+        Trial {
+            number: self.records.len() as u32,
+            phase,
+            rate_per_s,
+            warm_up_ms: self.goal.warm_up_ms,
+            measured_ms,
+            seed: self.random.bits(),
+        }
+    }
+
+    fn confirm(&mut self, centre: f64, limit: Limit, round: u32) {
+        let loads = CONFIRMED.into_iter().map(|share| share * centre);
+        // Nothing above what the search, or the client, can do.
+        let mut queue: Vec<f64> = loads
+            .filter(|load| limit == Limit::Server || *load <= centre)
+            .flat_map(|load| std::iter::repeat_n(load, CONFIRMATIONS))
+            .collect();
+        self.random.shuffle(&mut queue);
+        self.stage = Stage::Confirmation { queue: queue.into(), centre, limit, round };
+    }
+
+    /// A whole round has been run: there is a boundary within what was tried, or another round around another load.
+    fn confirmed(&mut self) {
+        let Stage::Confirmation { centre, limit, round, .. } = self.stage else { return };
+        if limit != Limit::Server {
+            match found::at_least(&self.records, centre, limit) {
+                Some(sustained) => self.sweep(sustained),
+                None => self.stage = Stage::None(NoResult::ClientNotInControl { rate_per_s: centre }),
+            }
+            return;
+        }
+        let (passed, tried) = self.of_round(centre);
+        let found = self.boundary_around(centre);
+        let within = found.filter(|boundary| {
+            let at = boundary.demanded.estimate / centre;
+            (CONFIRMED[0]..=CONFIRMED[CONFIRMED.len() - 1]).contains(&at)
+        });
+        let left = (self.goal.trials_max as usize).saturating_sub(self.records.len());
+        if let Some(boundary) = within {
+            let is_wide = boundary.demanded.half_width_share() > WIDE * self.goal.width;
+            if is_wide && round < ROUNDS_MAX && left >= RESERVED {
+                self.confirm(boundary.demanded.estimate, limit, round + 1);
+            } else {
+                self.sweep(found::sustained(&boundary));
+            }
+            return;
+        }
+        if tried == 0 {
+            self.stage = Stage::None(NoResult::ClientNotInControl { rate_per_s: centre });
+        } else if round >= ROUNDS_MAX || left < RESERVED {
+            self.stage = Stage::None(NoResult::Unsteady);
+        } else {
+            let towards = if passed * 2 > tried { centre * MOVE } else { centre / MOVE };
+            self.confirm(towards.clamp(self.goal.rate_min, self.goal.rate_max), limit, round + 1);
+        }
+    }
+
+    /// The peak has had its trials, or needs more to be known well enough.
+    fn peaked(&mut self, left: usize) {
+        let Stage::Peak { queue, sustained } = &mut self.stage else { return };
+        let sustained = *sustained;
+        let findings = found::findings(&self.records, &self.goal, sustained, &mut self.random);
+        let is_wide = |rate: &Rate| rate.answered_per_s.half_width_share() > WIDE * self.goal.width;
+        let of_peak = |record: &&Record| record.trial.phase == Phase::Peak;
+        let tried = self.records.iter().filter(of_peak).count();
+        match findings.peak.as_ref().filter(|peak| is_wide(peak)) {
+            Some(peak) if tried < PEAK_TRIALS_MAX && left >= PEAK_TRIALS => {
+                queue.extend([peak.demanded_per_s; PEAK_TRIALS]);
+            }
+            _ => self.stage = Stage::Found(Box::new(findings)),
+        }
+    }
+
+    /// How many confirmations around a load passed, of how many that count.
+    fn of_round(&self, centre: f64) -> (usize, usize) {
+        let loads = CONFIRMED.map(|share| share * centre);
+        let of_round = |record: &&Record| {
+            record.trial.phase == Phase::Confirmation
+                && loads.contains(&record.trial.rate_per_s)
+                && record.counts()
+        };
+        let tried: Vec<&Record> = self.records.iter().filter(of_round).collect();
+        (tried.iter().filter(|record| record.passed()).count(), tried.len())
+    }
+
+    /// The boundary over all fine trials that are not far from a load.
+    fn boundary_around(&mut self, centre: f64) -> Option<Boundary> {
+        let is_near = |record: &&Record| (0.8..=1.25).contains(&(record.trial.rate_per_s / centre));
+        let fine: Vec<&Record> = self
+            .records
+            .iter()
+            .filter(|record| record.counts() && record.trial.phase != Phase::Ramp)
+            .filter(is_near)
+            .collect();
+        boundary(&fine, self.goal.width, &mut self.random)
+    }
+
+    fn sweep(&mut self, sustained: Rate) {
+        let up = SWEPT.into_iter().map(|share| share * sustained.demanded_per_s);
+        let mut loads: Vec<f64> = up.filter(|load| *load <= self.goal.rate_max).collect();
+        loads.extend(loads.clone().into_iter().rev());
+        self.stage = Stage::Sweep { queue: loads.into(), sustained };
+    }
+}
+
+/// The first load of a queue that the client can be in control at, while trials are left.
+fn next_of(queue: &mut VecDeque<f64>, ceiling: f64, left: usize) -> Option<f64> {
+    if left == 0 {
+        return None;
+    }
+    while queue.front().is_some_and(|rate| *rate >= ceiling) {
+        queue.pop_front();
+    }
+    queue.front().copied()
+}

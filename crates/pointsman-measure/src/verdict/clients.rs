@@ -1,0 +1,132 @@
+//! N against N − 1 clients: whether one client less sees the same server, and the smallest number that does.
+
+use super::{Colour, Measure, Reason};
+use crate::Random;
+use crate::statistics::{Interval, ratio_of_samples};
+
+/// A ratio that is known less well than this says nothing.
+const HALF_WIDTH_MAX: f64 = 0.05;
+
+/// What one client less reached at the same total rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FewerClients {
+    /// How many clients there were with all.
+    pub clients: u32,
+    /// What one less achieved by what all achieved.
+    pub ratio: Interval,
+}
+
+impl FewerClients {
+    /// Whether the result does not hang on the number of clients; None where the ratio is not known well enough.
+    pub fn in_control(&self) -> Option<bool> {
+        if !self.ratio.covers(1.0) {
+            // What is different for certain is different, however wide the interval.
+            return Some(false);
+        }
+        (self.ratio.half_width_share() <= HALF_WIDTH_MAX).then_some(true)
+    }
+
+    pub(super) fn reason(&self) -> Option<Reason> {
+        let Interval { estimate, low, high } = self.ratio;
+        let what = format!(
+            "with one client less of {} the rate is {estimate:.3} ({low:.3} to {high:.3}) of this",
+            self.clients
+        );
+        let (colour, text) = match self.in_control() {
+            Some(true) => return None,
+            Some(false) => (Colour::Red, format!("{what}: the clients are what limits it")),
+            None => (Colour::Amber, format!("{what}: that is too wide to say whether they are enough")),
+        };
+        Some(Reason { colour, measure: Measure::FewerClients, text })
+    }
+}
+
+/// Compares the rates achieved in trials with all `clients` with those in trials with one less. None where there are
+/// fewer than four of either, and where nothing was achieved.
+pub fn fewer_clients(
+    clients: u32,
+    with_all: &[f64],
+    with_one_less: &[f64],
+    random: &mut Random,
+) -> Option<FewerClients> {
+    Some(FewerClients { clients, ratio: ratio_of_samples(with_all, with_one_less, random)? })
+}
+
+/// Finds the smallest number of clients that sees what all see, by taking one away at a time: the third method of
+/// SURFnet's test bench.
+#[derive(Clone, Debug)]
+pub struct SmallestNumber {
+    clients: u32,
+    with_all: Vec<f64>,
+    ended: bool,
+}
+
+impl SmallestNumber {
+    /// Begins with the rates that all `clients` achieved in a few trials.
+    pub fn new(clients: u32, with_all: Vec<f64>) -> Self {
+        Self { clients, with_all, ended: clients <= 1 }
+    }
+
+    /// With how many clients the next trials are to be made, at the same total rate; None at the end.
+    pub fn next(&self) -> Option<u32> {
+        (!self.ended).then(|| self.clients - 1)
+    }
+
+    /// Says what they achieved. Compared is always with all, so that small losses do not add up.
+    pub fn saw(&mut self, rates: &[f64], random: &mut Random) -> Option<FewerClients> {
+        let compared = fewer_clients(self.clients, &self.with_all, rates, random);
+        if compared.is_some_and(|compared| compared.in_control() == Some(true)) && !self.ended {
+            self.clients -= 1;
+            self.ended = self.clients <= 1;
+        } else {
+            self.ended = true;
+        }
+        compared
+    }
+
+    /// The smallest number that is known to be enough.
+    pub fn smallest(&self) -> u32 {
+        self.clients
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rates of eight trials of a server of 1,000/s with clients of 300/s each.
+    fn rates(clients: u32, random: &mut Random) -> Vec<f64> {
+        let reached = (f64::from(clients) * 300.0).min(1_000.0);
+        (0..8).map(|_| reached * (1.0 + 0.01 * random.normal())).collect()
+    }
+
+    #[test]
+    fn four_clients_of_300_are_needed_for_1_000() {
+        let right = (0..100)
+            .filter(|seed| {
+                let mut random = Random::new(*seed);
+                let mut search = SmallestNumber::new(6, rates(6, &mut random));
+                while let Some(clients) = search.next() {
+                    let seen = rates(clients, &mut random);
+                    search.saw(&seen, &mut random);
+                }
+                search.smallest() == 4
+            })
+            .count();
+        // Two comparisons that must say "the same", each right in 19 of 20 runs.
+        assert!(right >= 85, "{right} of 100");
+    }
+
+    #[test]
+    fn too_few_clients_are_red_and_a_wide_ratio_amber() {
+        let mut random = Random::new(1);
+        let (three, two) = (rates(3, &mut random), rates(2, &mut random));
+        let starved = fewer_clients(3, &three, &two, &mut random).expect("eight trials each");
+        assert_eq!(starved.in_control(), Some(false));
+        assert_eq!(starved.reason().map(|reason| reason.colour), Some(Colour::Red));
+        let wide = FewerClients { clients: 3, ratio: Interval { estimate: 1.0, low: 0.8, high: 1.2 } };
+        assert_eq!(wide.reason().map(|reason| reason.colour), Some(Colour::Amber));
+        assert_eq!(SmallestNumber::new(1, vec![]).next(), None);
+        assert_eq!(SmallestNumber::new(0, vec![]).next(), None);
+    }
+}
