@@ -77,12 +77,16 @@ fn run(name: &str, capacity: f64) -> Run {
                 },
             ),
         ],
-        tables: vec![Table {
-            title: "By clients".to_owned(),
-            columns: vec!["clients".to_owned(), "1/s".to_owned()],
-            rows: vec![vec![1.0.into(), 99.5.into()], vec![4.0.into(), capacity.into()], vec!["8".into()]],
-        }],
+        tables: vec![by_clients(capacity)],
         ..Run::named(name)
+    }
+}
+
+fn by_clients(capacity: f64) -> Table {
+    Table {
+        title: "By clients".to_owned(),
+        columns: vec!["clients".to_owned(), "1/s".to_owned()],
+        rows: vec![vec![1.0.into(), 99.5.into()], vec![4.0.into(), capacity.into()], vec!["8".into()]],
     }
 }
 
