@@ -88,5 +88,6 @@ pub use shared::Capacity;
 pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
 pub use sticky_clients::{StickyClient, StickyCounts, StickyPage};
+pub use sticky_passing::Giving;
 pub use switch::{Address, Shortages, Start, StartFault, Switch};
 pub use threads::Threads;

@@ -3,7 +3,9 @@
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pointsman_balance::{PASSED_ENTRY_BYTES, StickyEntry, StickyTable};
@@ -17,13 +19,13 @@ use crate::switch::Switch;
 /// How long a process that begins waits for all that the other one remembers. What comes later is taken, too.
 const WAIT_MS_MAX: u64 = 500;
 
-/// How often the table is looked through for what has changed: until the other process serves, and a while after it.
-const SOON_MS: u32 = 200;
+/// How often the table is looked through for what has changed, until the other process serves.
+const SOON_MS: u64 = 200;
 /// And from then on.
-const LATE_MS: u32 = 1000;
+const LATE_MS: u64 = 1000;
 
-/// How long nothing may come before who takes looks whether its own switch is still there.
-const SILENT_MS_MAX: u32 = 1000;
+/// How long who takes waits at a time. It ends with the line.
+const SILENT_MS_MAX: u32 = 60_000;
 
 // What parcels begin with. Those of others are passed over.
 const PLAN: &[u8] = b"plan\n";
@@ -62,17 +64,34 @@ impl Switch {
         self.shared.sticky_clients.get().is_some() || self.shared.sticky_targets.get().is_some()
     }
 
-    /// Gives the clients that are remembered to the process at the other end, until that has closed it. A thread of its own
-    /// does so, which holds up nobody.
+    /// Gives the clients that are remembered to the process at the other end, and who changes from then on, until that has
+    /// closed its end. A thread of its own does so, which holds up nobody.
     ///
     /// # Errors
     /// When there is no thread for it.
-    pub fn give_sticky_clients(&self, to: Line) -> io::Result<()> {
+    pub fn give_sticky_clients(&self, to: Line) -> io::Result<Giving> {
         let mark = PlanMark::of(&self.live);
         let giver = Giver { shared: self.shared.clone(), clock: self.clock(), to, mark };
-        // It ends when nobody takes any more.
-        let body = move || drop(giver.give());
-        std::thread::Builder::new().name("sticky-giver".to_owned()).spawn(body).map(drop)
+        let (goes_on, ends) = mpsc::channel();
+        // Nobody takes any more where it fails.
+        let body = move || drop(giver.give(&ends));
+        let thread = std::thread::Builder::new().name("sticky-giver".to_owned()).spawn(body)?;
+        Ok(Giving { goes_on: Some(goes_on), thread })
+    }
+}
+
+/// Sticky clients that are on their way to another process.
+#[derive(Debug)]
+pub struct Giving {
+    goes_on: Option<mpsc::Sender<()>>,
+    thread: JoinHandle<()>,
+}
+
+impl Giving {
+    /// Says that nobody changes any more. Tells whether all have been given by now, or nobody takes them.
+    pub fn finishes(&mut self) -> bool {
+        self.goes_on = None;
+        self.thread.is_finished()
     }
 }
 
@@ -84,19 +103,23 @@ struct Giver {
 }
 
 impl Giver {
-    fn give(&self) -> io::Result<()> {
+    fn give(&self, ends: &mpsc::Receiver<()>) -> io::Result<()> {
         self.to.send_in_turn(&self.mark.to_parcel())?;
         let mut looked_s = self.now_s();
         self.give_since(0)?;
         self.to.send_in_turn(WHOLE)?;
         loop {
-            let is_soon = !self.shared.draining.load(Relaxed);
-            if self.to.closes_within(if is_soon { SOON_MS } else { LATE_MS })? {
+            let ms = if self.shared.draining.load(Relaxed) { LATE_MS } else { SOON_MS };
+            let is_last = ends.recv_timeout(Duration::from_millis(ms)) != Err(RecvTimeoutError::Timeout);
+            if self.to.closes_within(0)? {
                 return Ok(());
             }
             let now_s = self.now_s();
             self.give_since(looked_s)?;
             looked_s = now_s;
+            if is_last {
+                return Ok(());
+            }
         }
     }
 

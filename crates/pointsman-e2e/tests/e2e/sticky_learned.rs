@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     by_the_name_of_a_cookie,
     a_field_of_the_answer,
     a_session_that_gets_another_name,
+    the_answer_that_begins_it_must_be_seen,
     with_its_target,
     nothing_is_learned_where_nothing_is_remembered
 );
@@ -102,6 +103,25 @@ fn a_session_that_gets_another_name(threads: usize) {
             assert_eq!(server, first);
         }
     }
+}
+
+/// As the guide has it: a rule that asks whether the cookie exists never sees the answer to a login.
+fn the_answer_that_begins_it_must_be_seen(threads: usize) {
+    let servers = servers();
+    let shop = "shop: if (cookie[\"sid\"] exists) { routeTo(standard, STICKY_ON(cookie[\"sid\"])); }";
+    let with = |login: &str| {
+        setup(threads, "NON_STICKY", &servers).rules(&format!("{login}{shop} else: routeTo(standard);"))
+    };
+    let switch = with("").start();
+    let moves = |_: &usize| {
+        let (session, server) = login(&switch, "");
+        switch.client().ask("GET", "/", &format!("Cookie: sid={session}\r\n")).server() != server
+    };
+    // By chance alone all twenty would be at home once in a million million runs.
+    assert!((0..20).filter(moves).count() > 0);
+    assert!(switch.metric("pointsman_sticky_exceptions", &[]) < 0.5);
+    let seen = "login: if (path == \"/login\") { routeTo(standard, STICKY_ON(cookie[\"sid\"])); } ";
+    all_stay(&with(seen).start(), |session| format!("Cookie: sid={session}\r\n"));
 }
 
 /// With `sticky_scope = "listener"` the session stays with the pool that it began in, too.

@@ -1,6 +1,6 @@
 //! SIGUSR2: what one process remembers of sticky clients the next one knows.
 
-use pointsman_e2e::{Client, Origin, Setup, Switch, until};
+use pointsman_e2e::{Client, Origin, Setup, Switch, scale, until};
 
 use crate::sticky_exceptions::{BY_ADDRESS, Site, exceptions, homes};
 use crate::sticky_learned::{login, servers, setup};
@@ -11,6 +11,7 @@ pointsman_e2e::for_threads!(
     where_servers_come_and_weigh_otherwise,
     with_their_targets,
     what_the_old_process_learns_after_all,
+    all_of_a_crowd,
     under_another_key_nobody_is_known,
     where_nobody_is_sticky_any_more,
 );
@@ -111,6 +112,28 @@ fn what_the_old_process_learns_after_all(threads: usize) {
     }
     drop(clients);
     switch.wait_for_predecessors();
+}
+
+/// The old process has nothing else to do, and ends only when it has given them all.
+fn all_of_a_crowd(threads: usize) {
+    const AT_ONCE: usize = 100;
+    let (origin, clients) = (Origin::new("origin"), scale(4_000, 200_000));
+    let rule = "R1: { routeTo(standard, STICKY_ON(header[\"x-client\"])); }";
+    let setup = Setup::new(threads).rules(rule).top("sticky_entries_max = 1_000_000");
+    let mut switch = setup.pool("standard", &[&origin]).start();
+    let mut client = switch.client();
+    for first in (0..clients).step_by(AT_ONCE) {
+        let ask = |client| format!("GET / HTTP/1.1\r\nHost: shop.example\r\nX-Client: {client}\r\n\r\n");
+        client.send((first..first + AT_ONCE).map(ask).collect::<String>());
+        assert!((0..AT_ONCE).all(|_| client.response().status() == 200));
+    }
+    let remembered = |switch: &Switch| switch.metric("pointsman_sticky_clients", &[]);
+    let before = remembered(&switch);
+    assert!(before > clients as f64 * 0.99, "{before}");
+    switch.upgrade();
+    drop(client);
+    switch.wait_for_predecessors();
+    until("all of them", || (remembered(&switch) >= before).then_some(()));
 }
 
 fn under_another_key_nobody_is_known(threads: usize) {

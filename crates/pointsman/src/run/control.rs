@@ -44,6 +44,9 @@ const SIGNAL_LOOK_MS: u32 = 25;
 /// How long threads may take to end when they are told to at once.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
+/// How long the process behind this one may take for the sticky clients of this one, once nothing else keeps it.
+const GIVE_MAX: Duration = Duration::from_secs(10);
+
 /// How long the access log may take to write what it has at the end, and each of traces and standard error after it.
 const LAST_WRITES_MAX: Duration = Duration::from_secs(1);
 
@@ -155,7 +158,7 @@ impl Control {
             if ends == Ends::Replaced {
                 succession.admin.take().into_iter().for_each(Serving::stop);
             }
-            Ok(drain(&switch, &mut waits, ends).await)
+            Ok(drain(&switch, &mut waits, (ends, &mut succession)).await)
         })
     }
 }
@@ -258,7 +261,11 @@ fn say_change(change: &HealthChange) {
 }
 
 /// Stops accepting and waits for what is open: within its limit, or until told to end a second time.
-async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> ExitCode {
+async fn drain(
+    switch: &RefCell<Switch>,
+    waits: &mut Waits<'_>,
+    (ends, succession): (Ends, &mut Succession),
+) -> ExitCode {
     match ends {
         Ends::Told => {
             waits.service.stops();
@@ -280,6 +287,7 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> E
         // Nobody is cut: the threads have last words for servers.
         || (switch.borrow().open_connections() == 0 && ended(switch, waits, STOP_MAX, true).await);
     if has_ended {
+        give_the_rest(waits, succession).await;
         notice("drained");
         return ExitCode::SUCCESS;
     }
@@ -288,6 +296,16 @@ async fn drain(switch: &RefCell<Switch>, waits: &mut Waits<'_>, ends: Ends) -> E
     // Threads that end break off what they cut; a process that ends first would close it in good order.
     ended(switch, waits, STOP_MAX, false).await;
     ExitCode::FAILURE
+}
+
+/// Waits until the process that serves now has all sticky clients, unless a signal comes.
+async fn give_the_rest(waits: &mut Waits<'_>, succession: &mut Succession) {
+    let started = Instant::now();
+    while !succession.has_given_all() && started.elapsed() < GIVE_MAX {
+        if waits.signal_within(DRAIN_LOOK_MS).await.is_some() {
+            return;
+        }
+    }
 }
 
 /// Waits for the threads to end, at most that long, and no longer than until a signal says so that is heeded.

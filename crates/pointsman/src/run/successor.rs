@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pointsman_admin::Serving;
 use pointsman_config::Plan;
 use pointsman_net::{Line, PARCEL_SOCKETS_MAX};
-use pointsman_relay::Switch;
+use pointsman_relay::{Giving, Switch};
 
 use super::legacy::{
     END, Keys, PREDECESSOR, READY, STICKY_CLIENTS, admin_text, server_text, socket_text, tickets_text,
@@ -83,6 +83,12 @@ impl Succession {
         }
     }
 
+    /// Whether all sticky clients have been given to the process that serves now. Nobody changes any more.
+    pub(super) fn has_given_all(&mut self) -> bool {
+        let giving = self.under_way.as_mut().and_then(|successor| successor.giving.as_mut());
+        giving.is_none_or(Giving::finishes)
+    }
+
     /// Ends the process that is not ready, since this one is to end.
     pub(super) fn give_up(&mut self) {
         self.under_way.take().into_iter().for_each(|mut successor| successor.end());
@@ -93,6 +99,8 @@ impl Succession {
 pub(super) struct Successor {
     child: Child,
     line: Line,
+    /// Sticky clients, which go on a line of their own.
+    giving: Option<Giving>,
     unsent: VecDeque<(String, Vec<OwnedFd>)>,
     started: Instant,
     max: Duration,
@@ -112,7 +120,8 @@ impl Successor {
     /// # Errors
     /// What the system says where it cannot be started; nothing has changed then.
     fn start(Succession { program, keys, admin, .. }: &Succession, switch: &Switch) -> io::Result<Successor> {
-        let unsent = parcels(switch, keys, admin.as_ref())?;
+        let mut unsent = parcels(switch, keys, admin.as_ref())?;
+        let giving = give_sticky_clients(switch, &mut unsent)?;
         let (line, theirs) = Line::pair()?;
         let child = Command::new(&program.binary)
             .args(&program.arguments)
@@ -122,7 +131,7 @@ impl Successor {
             .map_err(|error| io::Error::other(format!("`{}`: {error}", program.binary.display())))?;
         let max = Duration::from_millis(switch.with_plan(|plan| plan.upgrade_ms_max).into());
         notice(&format!("upgrade begins pid={}", child.id()));
-        Ok(Successor { child, line, unsent, started: Instant::now(), max })
+        Ok(Successor { child, line, giving, unsent, started: Instant::now(), max })
     }
 
     /// Hands over more, where there is more, and looks how far it is.
@@ -161,6 +170,19 @@ impl Successor {
     }
 }
 
+/// Begins to give sticky clients, where any are remembered. What they are taken by goes right behind the keys.
+fn give_sticky_clients(
+    switch: &Switch,
+    parcels: &mut VecDeque<(String, Vec<OwnedFd>)>,
+) -> io::Result<Option<Giving>> {
+    if !switch.remembers_clients() {
+        return Ok(None);
+    }
+    let (line, theirs) = Line::pair()?;
+    parcels.insert(1, (STICKY_CLIENTS.to_owned(), vec![theirs]));
+    switch.give_sticky_clients(line).map(Some)
+}
+
 /// All that is handed over, in order.
 fn parcels(
     switch: &Switch,
@@ -168,11 +190,6 @@ fn parcels(
     admin: Option<&Serving>,
 ) -> io::Result<VecDeque<(String, Vec<OwnedFd>)>> {
     let mut parcels = VecDeque::from([(keys.to_text(), Vec::new())]);
-    if switch.remembers_clients() {
-        let (line, theirs) = Line::pair()?;
-        switch.give_sticky_clients(line)?;
-        parcels.push_back((STICKY_CLIENTS.to_owned(), vec![theirs]));
-    }
     parcels.extend(switch.with_plan(tickets));
     for (label, sockets) in switch.listening_sockets() {
         for some in sockets.chunks(PARCEL_SOCKETS_MAX) {
