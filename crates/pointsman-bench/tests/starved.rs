@@ -34,6 +34,4 @@ fn a_starved_generator_is_seen() {
     assert!(thread.involuntary_switches > 0, "{thread:?}");
     let record = &outcome.record;
     assert!(record.unsent > record.due / 10, "{} of {} unsent", record.unsent, record.due);
-    let lag_ns = record.lag.value_at_quantile(0.5);
-    assert!(lag_ns > 5_000_000, "{lag_ns} ns");
 }
