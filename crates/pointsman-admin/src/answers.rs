@@ -43,6 +43,8 @@ const ADMISSIONS: Shape = Word(&["enabled", "draining", "disabled"]);
 const SERVER_NOW: Shape = Object(&[
     ("name", Text),
     ("address", Text),
+    ("host", OrNull(&Text)),
+    ("service", OrNull(&Text)),
     ("weight", Count),
     ("tls", Flag),
     ("state", STATES),
@@ -125,6 +127,8 @@ pub(crate) static PLAN: Shape = Object(&[
                 List(&Object(&[
                     ("name", Text),
                     ("address", Text),
+                    ("host", OrNull(&Text)),
+                    ("service", OrNull(&Text)),
                     ("weight", Count),
                     ("tls", Flag),
                     ("in_flight_requests", Count),

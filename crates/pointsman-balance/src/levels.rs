@@ -1,4 +1,5 @@
-//! Which servers of a pool are looked at: those of the own zone first, backups last, and all where too few are healthy.
+//! Which servers of a pool are looked at: those of the own zone first, backups last and in their order, and all where too
+//! few are healthy.
 
 /// Where a server stands among those of its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,8 +8,35 @@ pub enum Level {
     Local,
     /// In another zone.
     Distant,
-    /// It serves when no other can.
-    Backup,
+    /// It serves when no other can, and no backup of a lower rank.
+    Backup(u16),
+}
+
+impl Level {
+    /// Whether it serves only when others cannot.
+    pub fn is_backup(self) -> bool {
+        matches!(self, Level::Backup(_))
+    }
+
+    /// Tells levels apart.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        match self {
+            Level::Local => 0,
+            Level::Distant => 1,
+            Level::Backup(rank) => 2 + u32::from(rank),
+        }
+    }
+
+    /// The level of a server that serves when those of this level cannot, behind so many other ranks of such servers.
+    #[must_use]
+    pub fn behind(self, rank: u16) -> Level {
+        match (self, rank) {
+            (Level::Backup(first), rank) => Level::Backup(first.saturating_add(rank)),
+            (primary, 0) => primary,
+            (Level::Local | Level::Distant, rank) => Level::Backup(rank),
+        }
+    }
 }
 
 /// How a server is at the moment.
@@ -40,8 +68,8 @@ pub enum Open {
     Zone,
     /// Healthy servers, but no backups.
     Primaries,
-    /// Healthy backups.
-    Backups,
+    /// Healthy backups of one rank.
+    Backups(u16),
     /// All but the backups, healthy or not.
     Panic,
 }
@@ -60,9 +88,10 @@ impl Levels {
     /// What is open to a request, which some servers may have failed already.
     ///
     /// Those of other zones are asked when too few of the own zone are healthy or none of them is left; backups when none
-    /// of the others is left. Failures of this request say nothing of how many are healthy.
+    /// of the others is left, and of these the lowest rank of which one is. Failures of this request say nothing of how many are healthy.
     pub fn open(&self, condition: impl Fn(usize) -> Condition, has_failed: impl Fn(usize) -> bool) -> Open {
-        let [mut zone, mut primaries, mut backups] = [(); 3].map(|()| Count::default());
+        let [mut zone, mut primaries] = [(); 2].map(|()| Count::default());
+        let mut backups: Option<u16> = None;
         for (at, level) in self.levels.iter().enumerate() {
             let condition = condition(at);
             if condition == Condition::Withdrawn {
@@ -75,7 +104,10 @@ impl Levels {
                 counts.left += u64::from(is_healthy && !has_failed(at));
             };
             match level {
-                Level::Backup => count(&mut backups),
+                Level::Backup(rank) if is_healthy && !has_failed(at) => {
+                    backups = Some(backups.map_or(*rank, |lowest| lowest.min(*rank)));
+                }
+                Level::Backup(_) => {}
                 Level::Distant => count(&mut primaries),
                 Level::Local => {
                     count(&mut primaries);
@@ -85,11 +117,11 @@ impl Levels {
         }
         let reaches = |count: &Count, percent: u32| count.healthy * 100 >= u64::from(percent) * count.all;
         let is_panic = !reaches(&primaries, self.panic_threshold_percent);
-        match () {
-            () if is_panic && (primaries.healthy > 0 || backups.left == 0) => Open::Panic,
-            () if zone.left > 0 && reaches(&zone, self.zone_threshold_percent) => Open::Zone,
-            () if primaries.left > 0 || backups.left == 0 => Open::Primaries,
-            () => Open::Backups,
+        match backups {
+            _ if is_panic && (primaries.healthy > 0 || backups.is_none()) => Open::Panic,
+            _ if zone.left > 0 && reaches(&zone, self.zone_threshold_percent) => Open::Zone,
+            Some(rank) if primaries.left == 0 => Open::Backups(rank),
+            Some(_) | None => Open::Primaries,
         }
     }
 
@@ -100,9 +132,9 @@ impl Levels {
         let is_healthy = condition == Condition::Healthy;
         match open {
             Open::Zone => is_healthy && level == Level::Local,
-            Open::Primaries => is_healthy && level != Level::Backup,
-            Open::Backups => is_healthy && level == Level::Backup,
-            Open::Panic => condition != Condition::Withdrawn && level != Level::Backup,
+            Open::Primaries => is_healthy && !level.is_backup(),
+            Open::Backups(rank) => is_healthy && level == Level::Backup(rank),
+            Open::Panic => condition != Condition::Withdrawn && !level.is_backup(),
         }
     }
 }
@@ -126,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// `l`ocal, `d`istant and `b`ackup servers; an upper-case letter is healthy, `.` behind it: has failed this request,
+    /// `l`ocal, `d`istant and `b`ackup servers, `c` and `e` backups of the ranks 1 and 2; an upper-case letter is healthy, `.` behind it: has failed this request,
     /// `-`: withdrawn.
     fn open(pool: &str, zone_threshold_percent: u32, panic_threshold_percent: u32) -> (Open, String) {
         let mut servers: Vec<(Level, Condition, bool)> = Vec::new();
@@ -134,7 +166,9 @@ mod tests {
             let level = match letter.to_ascii_lowercase() {
                 'l' => Level::Local,
                 'd' => Level::Distant,
-                'b' => Level::Backup,
+                'b' => Level::Backup(0),
+                'c' => Level::Backup(1),
+                'e' => Level::Backup(2),
                 '.' | '-' => {
                     let last = servers.last_mut().expect("a letter before it");
                     if letter == '.' {
@@ -173,17 +207,24 @@ mod tests {
             ("DD", 70, 0, Open::Primaries, "01"),
             // Backups, when no other is left.
             ("LB", 70, 0, Open::Zone, "0"),
-            ("lB", 70, 0, Open::Backups, "1"),
-            ("L.B", 70, 0, Open::Backups, "1"),
-            ("L-B", 70, 0, Open::Backups, "1"),
+            ("lB", 70, 0, Open::Backups(0), "1"),
+            ("L.B", 70, 0, Open::Backups(0), "1"),
+            ("L-B", 70, 0, Open::Backups(0), "1"),
             ("lDB", 70, 0, Open::Primaries, "1"),
             ("lb", 70, 0, Open::Primaries, ""),
+            // Of backups the lowest rank, as long as one of it is left.
+            ("lCBB", 70, 0, Open::Backups(0), "23"),
+            ("lCbE", 70, 0, Open::Backups(1), "1"),
+            ("lCB.E", 70, 0, Open::Backups(1), "1"),
+            ("lC-bE", 70, 0, Open::Backups(2), "3"),
+            ("CE", 70, 0, Open::Backups(1), "0"),
+            ("llE", 70, 50, Open::Backups(2), "2"),
             // All, where too few are healthy; but a healthy backup is better than none.
             ("Llll", 70, 50, Open::Panic, "0123"),
             ("LLll", 70, 50, Open::Primaries, "01"),
             ("llll", 70, 50, Open::Panic, "0123"),
             ("l-lL", 70, 50, Open::Primaries, "2"),
-            ("llB", 70, 50, Open::Backups, "2"),
+            ("llB", 70, 50, Open::Backups(0), "2"),
             ("llb", 70, 50, Open::Panic, "01"),
             ("LllB", 70, 50, Open::Panic, "012"),
             ("L.ll", 70, 50, Open::Panic, "12"),
@@ -192,6 +233,17 @@ mod tests {
         ] {
             assert_eq!(open(pool, zone, panic), (expected, admitted.to_owned()), "{pool} {zone} {panic}");
         }
+    }
+
+    const LEVELS: [Level; 5] =
+        [Level::Local, Level::Distant, Level::Backup(0), Level::Backup(1), Level::Backup(2)];
+
+    #[test]
+    fn ranks_stand_one_behind_the_other() {
+        let behind = |level: Level| [0, 1, 2].map(|rank| level.behind(rank));
+        assert_eq!(behind(Level::Local), [Level::Local, Level::Backup(1), Level::Backup(2)]);
+        assert_eq!(behind(Level::Distant), [Level::Distant, Level::Backup(1), Level::Backup(2)]);
+        assert_eq!(behind(Level::Backup(1)), [1, 2, 3].map(Level::Backup));
     }
 
     #[test]
@@ -205,14 +257,14 @@ mod tests {
         /// Whoever is healthy is found, whatever the levels and thresholds.
         #[test]
         fn a_healthy_server_is_always_found(
-            pool in vec((0usize..3, 0usize..3, any::<bool>()), 0..8),
+            pool in vec((0usize..5, 0usize..3, any::<bool>()), 0..8),
             zone_threshold_percent in 0u32..101,
             panic_threshold_percent in 0u32..101,
         ) {
             let condition = |at: usize| [Condition::Withdrawn, Condition::Unhealthy, Condition::Healthy][pool[at].1];
             let failed = |at: usize| pool[at].2;
             let levels = Levels {
-                levels: pool.iter().map(|(level, ..)| [Level::Local, Level::Distant, Level::Backup][*level]).collect(),
+                levels: pool.iter().map(|(level, ..)| LEVELS[*level]).collect(),
                 zone_threshold_percent,
                 panic_threshold_percent,
             };
@@ -221,6 +273,10 @@ mod tests {
             let is_found = (0..pool.len()).any(|at| levels.admits(open, at, condition(at)) && !failed(at));
             let is_panic = open == Open::Panic;
             prop_assert!(is_found || is_panic || !(0..pool.len()).any(is_left));
+            if let Open::Backups(rank) = open {
+                let is_lower = |level: Level| matches!(level, Level::Backup(lower) if lower < rank) || !level.is_backup();
+                prop_assert!(!(0..pool.len()).any(|at| is_left(at) && is_lower(LEVELS[pool[at].0])));
+            }
             let withdrawn = (0..pool.len()).filter(|at| condition(*at) == Condition::Withdrawn);
             prop_assert!(withdrawn.into_iter().all(|at| !levels.admits(open, at, condition(at))));
         }

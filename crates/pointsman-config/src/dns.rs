@@ -4,13 +4,14 @@
 //! by [`Plan::with_answers`], at the start, at a reload, and whenever an answer changes.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::limits::DnsLimits;
 use crate::notation;
 use crate::section::Section;
-use crate::{Plan, Pool, Server};
+use crate::{Member, Plan, Pool, Server, Service};
 
 /// How names are looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,12 +55,14 @@ pub enum Family {
 pub enum Lookup {
     /// Its addresses (A and AAAA, RFC 1035 and RFC 3596).
     Addresses(Arc<str>),
+    /// The servers of a service (SRV, RFC 2782).
+    Services(Arc<str>),
 }
 
 impl Lookup {
     /// The name.
     pub fn name(&self) -> &Arc<str> {
-        let Lookup::Addresses(name) = self;
+        let (Lookup::Addresses(name) | Lookup::Services(name)) = self;
         name
     }
 
@@ -67,27 +70,57 @@ impl Lookup {
     pub fn record(&self) -> &'static str {
         match self {
             Lookup::Addresses(_) => "address",
+            Lookup::Services(_) => "service",
         }
     }
 }
 
-/// What is known of a name. What was there before stands first, in its order.
+/// What is known of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Its addresses, at least one.
+    /// Its addresses, at least one. What was there before stands first, in its order.
     Addresses(Vec<IpAddr>),
+    /// Its servers, at least one, [in order](Member::in_order).
+    Services(Vec<Member>),
+}
+
+impl Found {
+    /// How much it is.
+    pub fn count(&self) -> usize {
+        match self {
+            Found::Addresses(addresses) => addresses.len(),
+            Found::Services(members) => members.len(),
+        }
+    }
 }
 
 /// What is known of names.
 pub type Answers = HashMap<Lookup, Found>;
 
 /// A name and a port, as the address of a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host {
     /// In lower case.
     pub name: Arc<str>,
     /// From 1 to 65535.
     pub port: u16,
+}
+
+impl Host {
+    /// Where it is at the moment: the first of its addresses, which stays the first as long as it is among the answers.
+    pub(crate) fn address(&self, answers: &Answers) -> Option<SocketAddr> {
+        let Some(Found::Addresses(addresses)) = answers.get(&Lookup::Addresses(self.name.clone())) else {
+            return None;
+        };
+        addresses.first().map(|address| SocketAddr::new(*address, self.port))
+    }
+}
+
+/// `web.example:80`, without the dot that says that nothing is to be put behind the name.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name.strip_suffix('.').unwrap_or(&self.name), self.port)
+    }
 }
 
 impl DnsSettings {
@@ -118,7 +151,7 @@ impl DnsSettings {
 }
 
 impl Plan {
-    /// What has to be known of names, each once.
+    /// What has to be known of names, each once; of a service its servers are named as far as they are in the plan.
     pub fn lookups(&self) -> Vec<Lookup> {
         let mut lookups: Vec<_> = self.pools.iter().flat_map(Pool::lookups).collect();
         lookups.sort_unstable();
@@ -137,23 +170,23 @@ impl Plan {
 impl Pool {
     fn lookups(&self) -> impl Iterator<Item = Lookup> {
         let hosts = self.servers.iter().filter_map(|server| server.host.as_ref());
-        hosts.map(|host| Lookup::Addresses(host.name.clone()))
+        let addresses = hosts.map(|host| Lookup::Addresses(host.name.clone()));
+        addresses.chain(self.services.iter().map(Service::lookup))
     }
 
-    fn with_answers(&self, answers: &Answers) -> Pool {
-        let servers = self.servers.iter().map(|server| server.with_answers(answers)).collect();
+    /// Those that were written stay where they are.
+    pub(crate) fn with_answers(&self, answers: &Answers) -> Pool {
+        let written = self.servers.iter().filter(|server| server.service.is_none());
+        let mut servers: Vec<_> = written.map(|server| server.with_answers(answers)).collect();
+        self.services.iter().for_each(|service| service.join(answers, &self.servers, &mut servers));
         Pool { servers, ..self.clone() }
     }
 }
 
 impl Server {
-    /// One with a name has one address at a time: the first, which stays the first as long as it is among the answers.
+    /// One with a name has one address at a time.
     fn with_answers(&self, answers: &Answers) -> Server {
         let Some(host) = &self.host else { return self.clone() };
-        let Some(Found::Addresses(addresses)) = answers.get(&Lookup::Addresses(host.name.clone())) else {
-            return Server { address: None, ..self.clone() };
-        };
-        let address = addresses.first().map(|address| SocketAddr::new(*address, host.port));
-        Server { address, ..self.clone() }
+        Server { address: host.address(answers), ..self.clone() }
     }
 }

@@ -158,7 +158,7 @@ fn is_called(server: &Value, name: &str) -> bool {
 }
 
 fn name_in(server: &dyn TableLike) -> Option<&str> {
-    server.get("name").or_else(|| server.get("address"))?.as_str()
+    ["name", "address", "service"].iter().find_map(|key| server.get(key))?.as_str()
 }
 
 /// The changes that leave these keys and no others, but for the name.
@@ -179,7 +179,7 @@ fn merge(server: &mut impl TableLike, changes: &[(String, Option<EditValue>)]) -
         match server.get_mut(key) {
             Some(Item::Value(before)) => {
                 let is_other = before.as_str() != value.as_str();
-                if key == "address" && is_other && server.get("name").is_none() {
+                if matches!(key.as_str(), "address" | "service") && is_other && server.get("name").is_none() {
                     return Err(EditFault::Nameless);
                 }
                 if let Some(Item::Value(before)) = server.get_mut(key) {
@@ -229,11 +229,13 @@ fn added(name: &str, keys: &[(String, EditValue)]) -> Value {
     }
 }
 
-/// All keys of a server that is new: it needs no name where its address is what it is called.
+/// All keys of a server that is new: it needs no name where its address, or its service, is what it is called.
 fn named(name: &str, keys: &[(String, EditValue)]) -> Vec<(String, EditValue)> {
-    let is_address =
-        |(key, value): &(String, EditValue)| key == "address" && *value == EditValue::Text(name.to_owned());
-    let name = (!keys.iter().any(is_address)).then(|| ("name".to_owned(), EditValue::Text(name.to_owned())));
+    let is_called_so = |(key, value): &(String, EditValue)| {
+        matches!(key.as_str(), "address" | "service") && *value == EditValue::Text(name.to_owned())
+    };
+    let name =
+        (!keys.iter().any(is_called_so)).then(|| ("name".to_owned(), EditValue::Text(name.to_owned())));
     name.into_iter().chain(keys.iter().cloned()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Keys that change nothing beside what another one says: each is warned of.
 
 use crate::section::Section;
-use crate::spec::ServerSpec;
+use crate::server_spec::ServerSpec;
 use crate::{Http2, Pipeline, PoolLimits, Protocol, ServerProtocol};
 
 const OF_PIPELINING: &[&str] = &["pipeline_requests_max", "pipeline_bytes_max"];

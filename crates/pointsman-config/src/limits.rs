@@ -144,6 +144,8 @@ limits! {
         "How long a start or a reload waits for the first answers about the names in it.";
     addresses_max: u32 = 1000, 1..10_000, "addresses",
         "How many addresses of an answer count; more are left out.";
+    members_max: u32 = 64, 1..1024, "servers",
+        "How many servers of a service count: those of the least priority values first; more are left out.";
 }
 
 impl BodyLimits {

@@ -14,10 +14,11 @@ use crate::findings::{Findings, Spanned};
 use crate::notation::{BindAddress, ServerAddress};
 use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
-use crate::spec::{ListenerSpec, PoolSpec, ServerSpec, Spec};
+use crate::server_spec::ServerSpec;
+use crate::spec::{ListenerSpec, PoolSpec, Spec};
 use crate::{
-    Bind, BodyLimits, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex, Problems, Protocol, Server,
-    StickyScope, WatchedFile, lists, tls,
+    Answers, Bind, BodyLimits, Host, Listener, Lookup, OddNames, Plan, Pool, PoolIndex, Problems, Protocol,
+    Server, Service, StickyScope, WatchedFile, lists, tls,
 };
 
 /// Bytes of the longest path that a socket may have (`unix(7)`).
@@ -239,12 +240,15 @@ impl<'a> Lowering<'a> {
             self.files.extend(tls.files(self.folder).iter().map(|file| WatchedFile::look(&file.value)));
             Some(PoolTls::read(tls, self.folder, &self.authorities, spec.protocol, self.findings))
         });
+        let services =
+            spec.servers.iter().filter_map(|server| self.service(spec, server, tls.as_ref())).collect();
         let servers =
-            spec.servers.iter().filter_map(|server| self.server(spec, server, tls.as_ref())).collect();
-        Pool {
+            spec.written_servers().filter_map(|server| self.server(spec, server, tls.as_ref())).collect();
+        let pool = Pool {
             name: spec.name.value.as_str().into(),
             balancing: spec.balancing.clone(),
             servers,
+            services,
             proxy_protocol: spec.proxy_protocol,
             protocol: spec.protocol,
             on_down: spec.on_down,
@@ -252,7 +256,25 @@ impl<'a> Lowering<'a> {
             retries: spec.retries,
             limits: spec.limits,
             certificate: tls.as_ref().and_then(PoolTls::certificate),
-        }
+        };
+        // Nothing is known of services yet.
+        pool.with_answers(&Answers::default())
+    }
+
+    fn service(&mut self, pool: &PoolSpec, spec: &ServerSpec, tls: Option<&PoolTls<'_>>) -> Option<Service> {
+        let address = spec.address.as_ref()?;
+        let ServerAddress::Service(name) = &address.value else { return None };
+        let name: Arc<str> = name.to_ascii_lowercase().into();
+        let previous = self.previous.and_then(|plan| plan.service_named(&pool.name.value, &name));
+        let previous = previous.and_then(|service| service.tls.as_ref());
+        let service = Service {
+            tls: tls.and_then(|tls| tls.to(spec, previous, self.findings)),
+            name,
+            connections_max: spec.connections_max,
+            level: self.level(spec),
+        };
+        self.lookups.push((service.lookup(), address.span));
+        Some(service)
     }
 
     fn server(&mut self, pool: &PoolSpec, spec: &ServerSpec, tls: Option<&PoolTls<'_>>) -> Option<Server> {
@@ -267,11 +289,13 @@ impl<'a> Lowering<'a> {
                 self.lookups.push((Lookup::Addresses(host.name.clone()), address.span));
                 (None, Some(host))
             }
+            ServerAddress::Service(_) => return None,
         };
         Some(Server {
             name: name.value.as_str().into(),
             address: socket,
             host,
+            service: None,
             weight: spec.weight,
             connections_max: spec.connections_max,
             level: self.level(spec),
@@ -282,7 +306,7 @@ impl<'a> Lowering<'a> {
     /// A server without a zone is at home in every one.
     fn level(&self, spec: &ServerSpec) -> Level {
         match (&spec.zone, &self.spec.zone) {
-            _ if spec.backup => Level::Backup,
+            _ if spec.backup => Level::Backup(0),
             (Some(zone), Some(own)) if zone.value != *own => Level::Distant,
             (Some(zone), None) => {
                 let help = "set `zone` at the top level to where the switch stands";

@@ -23,6 +23,8 @@ pub(crate) enum ServerAddress {
     Socket(SocketAddr),
     /// A host name and a port.
     Host(String, u16),
+    /// The name of a service, whose records say where its servers listen.
+    Service(String),
 }
 
 /// The name of a listener or pool.
@@ -154,9 +156,26 @@ pub(crate) fn server_address(text: &str) -> Result<ServerAddress, Refusal> {
     host_and_port.map_or_else(|| refuse(text, "the address of a server", HELP), Ok)
 }
 
+/// The name of a service (RFC 2782): what it is called, how it is transported, and whose it is.
+pub(crate) fn service(text: &str) -> Result<ServerAddress, Refusal> {
+    const HELP: &str =
+        "write `_`, what the records call it, `._tcp.` and a domain, as in `_http._tcp.shop.example`";
+    match service_domain(text).is_some_and(|domain| is_host_name(domain) && is_host_name(text)) {
+        true => Ok(ServerAddress::Service(text.to_owned())),
+        false => refuse(text, "the name of a service", HELP),
+    }
+}
+
+/// Whose service it is, by the name of that.
+pub(crate) fn service_domain(name: &str) -> Option<&str> {
+    let (service, rest) = name.strip_prefix('_')?.split_once('.')?;
+    let (transport, domain) = rest.strip_prefix('_')?.split_once('.')?;
+    (!service.is_empty() && !transport.is_empty()).then_some(domain)
+}
+
 /// A host name's last label is never a number, so a mistyped IPv4 address does not become a question to the
 /// resolver.
-fn is_host_name(host: &str) -> bool {
+pub(crate) fn is_host_name(host: &str) -> bool {
     let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     host.len() <= 253
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
@@ -315,6 +334,24 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(server_address(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn services() {
+        for text in ["_http._tcp.shop.example", "_a._udp.b", "_web-1._tcp.shop.example."] {
+            assert_eq!(service(text).ok(), Some(ServerAddress::Service(text.to_owned())), "{text}");
+        }
+        for text in [
+            "",
+            "shop.example",
+            "_http.shop.example",
+            "_._tcp.a",
+            "_http._tcp.",
+            "_http._tcp.a:80",
+            "_a._b.1",
+        ] {
+            assert!(service(text).is_err(), "{text}");
         }
     }
 

@@ -12,7 +12,7 @@ use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, DnsSettings, HealthCheck, Host, ListenerLimits,
-    LogLevel, PoolLimits, Protocol, RateLimit, RetryPolicy, Settings, Traces,
+    LogLevel, PoolLimits, Protocol, RateLimit, RetryPolicy, Service, Settings, Traces,
 };
 
 /// A checked configuration. A reload builds a new one and swaps a pointer, and so does a change of what its names stand
@@ -156,8 +156,11 @@ pub struct Pool {
     pub name: Arc<str>,
     /// How a server is picked.
     pub balancing: Balancing,
-    /// In the order of the file, at least one; [`ServerIndex`] is a position here.
+    /// Those that are written, in the order of the file, and behind them those of the services; at least one.
+    /// [`ServerIndex`] is a position here, of one that is written.
     pub servers: Vec<Server>,
+    /// What stands for as many servers as there are, in the order of the file.
+    pub services: Vec<Service>,
     /// The PROXY header that connections begin with; none when absent.
     pub proxy_protocol: Option<ProxyVersion>,
     /// What the servers speak.
@@ -206,12 +209,15 @@ pub enum ProxyVersion {
 /// One server of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Unique in its pool; the address as written where the operator set none.
+    /// Unique in its pool; the address as written where the operator set none, and target and port of one that belongs
+    /// to a service.
     pub name: Arc<str>,
     /// Where it listens; of one with a name nothing until an address of that is known.
     pub address: Option<SocketAddr>,
     /// The name that its address is looked up by, if it has one.
     pub host: Option<Host>,
+    /// The service that it belongs to, where it is not written itself.
+    pub service: Option<Arc<str>>,
     /// Its share, from 1 to 1000.
     pub weight: u32,
     /// Requests that it may have at a time; 0: no limit.
@@ -364,6 +370,12 @@ impl Plan {
     pub fn server_named(&self, pool: &str, name: &str) -> Option<&Server> {
         let pool = self.pools.iter().find(|known| &*known.name == pool)?;
         pool.servers.iter().find(|server| &*server.name == name)
+    }
+
+    /// The service of that name in the pool of that name.
+    pub(crate) fn service_named(&self, pool: &str, name: &str) -> Option<&Service> {
+        let pool = self.pools.iter().find(|known| &*known.name == pool)?;
+        pool.services.iter().find(|service| &*service.name == name)
     }
 
     /// The listener of that name.

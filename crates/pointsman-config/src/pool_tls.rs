@@ -14,7 +14,7 @@ use crate::ServerProtocol;
 use crate::findings::{Findings, Spanned};
 use crate::notation::{self, ServerAddress};
 use crate::section::Section;
-use crate::spec::ServerSpec;
+use crate::server_spec::ServerSpec;
 use crate::tls::place_of;
 use crate::tls_spec::{CertificateSpec, min_version};
 
@@ -141,6 +141,11 @@ impl<'a> PoolTls<'a> {
         let host = match &address.value {
             ServerAddress::Socket(address) => address.ip().to_string(),
             ServerAddress::Host(name, _) => name.clone(),
+            // Whoever forges an answer names what targets he likes, so the domain that was asked for is what counts (RFC
+            // 9525 section 6.1).
+            ServerAddress::Service(name) => {
+                notation::service_domain(name).unwrap_or(name.as_str()).to_owned()
+            }
         };
         let written = server.tls_name.as_ref().or(self.spec.name.as_ref());
         let (name, span) = written.map_or((host.as_str(), address.span), |name| (&name.value, name.span));

@@ -151,7 +151,7 @@ impl<'a> RulesFiles<'a> {
     }
 }
 
-/// The names of a pool's servers, by position.
+/// The names of a pool's servers, by position: nobody knows which ones services have.
 fn server_names(pool: &PoolSpec) -> impl Iterator<Item = Option<&str>> {
-    pool.servers.iter().map(|server| server.name.as_ref().map(|name| name.value.as_str()))
+    pool.written_servers().map(|server| server.name.as_ref().map(|name| name.value.as_str()))
 }

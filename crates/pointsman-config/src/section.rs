@@ -62,7 +62,7 @@ impl<'t> Section<'t> {
     }
 
     /// Where its keys stand, as a phrase, with the name that was written.
-    fn written_place(&self) -> String {
+    pub(crate) fn written_place(&self) -> String {
         let place = self.schema.place();
         match self.name {
             Some(name) => place.replace("NAME", name),

@@ -303,7 +303,7 @@ fn element_name(element: &DeValue<'_>) -> Option<String> {
         element => return element.as_str().map(str::to_owned),
     };
     let text = |key| table.get(key).and_then(|value: &toml::Spanned<DeValue<'_>>| value.get_ref().as_str());
-    text("name").or_else(|| text("address")).map(str::to_owned)
+    text("name").or_else(|| text("address")).or_else(|| text("service")).map(str::to_owned)
 }
 
 /// As it would be written in one way.

@@ -14,10 +14,11 @@ use crate::findings::{Findings, Spanned};
 use crate::health::{self, HealthCheck, PoolSpeaks};
 use crate::idle_keys;
 use crate::lists::ListSpec;
-use crate::notation::{self, BindAddress, ServerAddress, Trusted};
+use crate::notation::{self, BindAddress, Trusted};
 use crate::pool_tls::PoolTlsSpec;
 use crate::rate_limits::RateLimitSpec;
-use crate::section::{Section, TextOrSection};
+use crate::section::Section;
+use crate::server_spec::ServerSpec;
 use crate::tls_spec::TlsSpec;
 use crate::traces::{self, Traces};
 use crate::{
@@ -117,21 +118,6 @@ pub(crate) struct PoolSpec {
     pub(crate) health: Option<HealthCheck>,
     pub(crate) retries: RetryPolicy,
     pub(crate) limits: PoolLimits,
-}
-
-/// A server as written.
-pub(crate) struct ServerSpec {
-    /// The address as written where the operator set none; absent only where that was reported.
-    pub(crate) name: Option<Spanned<String>>,
-    /// Absent only where that was reported.
-    pub(crate) address: Option<Spanned<ServerAddress>>,
-    pub(crate) weight: u32,
-    /// Where the weight stands, if the operator set one.
-    pub(crate) weight_at: Option<Span>,
-    pub(crate) connections_max: u32,
-    pub(crate) backup: bool,
-    pub(crate) zone: Option<Spanned<String>>,
-    pub(crate) tls_name: Option<Spanned<String>>,
 }
 
 impl Spec {
@@ -282,6 +268,11 @@ impl ListenerSpec {
 }
 
 impl PoolSpec {
+    /// Its servers but for the services, which stand for others.
+    pub(crate) fn written_servers(&self) -> impl Iterator<Item = &ServerSpec> {
+        self.servers.iter().filter(|server| !server.is_service())
+    }
+
     fn read((name, section): (Spanned<String>, Section<'_>)) -> Self {
         if let Err(refusal) = notation::name(&name.value) {
             section.findings().error(name.span, refusal.message, refusal.help);
@@ -290,10 +281,20 @@ impl PoolSpec {
         let balancing = Balancing::read(&section);
         let servers = section.texts_or_sections("servers");
         let servers: Vec<_> = servers.iter().map(|server| ServerSpec::read(&section, server)).collect();
-        for server in servers.iter().filter(|server| server.weight != 1 && !balancing.looks_at_weights()) {
+        for server in servers
+            .iter()
+            .filter(|server| server.weight != 1 && !server.is_service() && !balancing.looks_at_weights())
+        {
             section.findings().warning(
                 server.weight_at.unwrap_or(section.at()),
                 format!("`weight` has no effect under `{}`", balancing.algorithm),
+                "set `balance` to `weighted-round-robin`, `weighted-least-connections` or `least-time`",
+            );
+        }
+        for service in servers.iter().filter(|server| server.is_service() && !balancing.looks_at_weights()) {
+            section.findings().note(
+                service.address.as_ref().map_or(section.at(), |address| address.span),
+                format!("the weights of its records have no effect under `{}`", balancing.algorithm),
                 "set `balance` to `weighted-round-robin`, `weighted-least-connections` or `least-time`",
             );
         }
@@ -328,39 +329,6 @@ impl PoolSpec {
         let (retries, limits) = (RetryPolicy::read(&section), PoolLimits::read(&section));
         idle_keys::of_pool(&section, protocol, &servers, &limits);
         Self { name, balancing, servers, tls, proxy_protocol, protocol, on_down, health, retries, limits }
-    }
-}
-
-impl ServerSpec {
-    fn read(pool: &Section<'_>, server: &TextOrSection<'_>) -> Self {
-        match server {
-            TextOrSection::Text(text) => Self {
-                name: Some(text.clone()),
-                address: pool.parse(text, notation::server_address),
-                weight: 1,
-                weight_at: None,
-                connections_max: 0,
-                backup: false,
-                zone: None,
-                tls_name: None,
-            },
-            TextOrSection::Section(section) => {
-                let address = section.text("address");
-                Self {
-                    name: match section.has("name") {
-                        true => section.parsed("name", notation::server_name),
-                        false => address.clone(),
-                    },
-                    address: address.and_then(|text| section.parse(&text, notation::server_address)),
-                    weight: section.number("weight").unwrap_or(1),
-                    weight_at: section.has("weight").then(|| section.place("weight")),
-                    connections_max: section.number("connections_max").unwrap_or_default(),
-                    backup: section.flag("backup"),
-                    zone: section.parsed("zone", notation::server_name),
-                    tls_name: section.parsed("tls_name", notation::tls_name),
-                }
-            }
-        }
     }
 }
 

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
     Answers, BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Found, Http2,
-    Listener, ListenerLimits, Loaded, LogDestination, LogFormat, Lookup, OddNames, Pipeline, Plan, PoolIndex,
-    PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target, changed,
+    Listener, ListenerLimits, Loaded, LogDestination, LogFormat, Lookup, Member, OddNames, Pipeline, Plan,
+    PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target,
+    changed,
 };
 use pointsman_rules::{Members, Program};
 use pointsman_shape::Rate;
@@ -381,6 +382,52 @@ fn names_of_servers() -> TestResult {
     assert_eq!(problems.diagnostics().count(), 2, "each place");
     let text = problems.render(Colour::Never);
     assert!(text.contains("cannot look up `web.example.`: because") && text.contains("^^^"), "{text}");
+    Ok(())
+}
+
+/// What a service stands for stands behind the servers that are written, wherever it is written itself.
+#[test]
+fn servers_of_services() -> TestResult {
+    let source = "[[listener]]\nname = \"a\"\nbind = \"127.0.0.1:0\"\nrules = \"r\"\n[pool.standard]\n\
+         balance = \"weighted-round-robin\"\nservers = [{ service = \"_http._tcp.Shop.example\", connections_max = 5 }, \
+         { name = \"b\", address = \"127.0.0.1:80\" }]\n";
+    let loaded = shown(Plan::from_texts(
+        source,
+        "R1: if (path == \"/\") { routeTo(standard.b); }\nelse: routeTo(standard);\n",
+    ))?;
+    let service = Lookup::Services("_http._tcp.shop.example".into());
+    assert_eq!(loaded.plan.lookups(), std::slice::from_ref(&service));
+    let servers = |plan: &Plan| {
+        let servers = plan.pools[0].servers.iter();
+        let shown = servers.map(|server| {
+            let address = server.address.map(|address| address.to_string()).unwrap_or_default();
+            format!("{} {address} {} {:?}", server.name, server.connections_max, server.level)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    let written = "b 127.0.0.1:80 0 Local".to_owned();
+    let waiting = "_http._tcp.shop.example  5 Local".to_owned();
+    assert_eq!(servers(&loaded.plan), [written.clone(), waiting.clone()]);
+    let rule = loaded.plan.listeners[0].targets.iter().find_map(|target| target.server);
+    assert_eq!(loaded.plan.pools[0].server(rule.ok_or("no server")?).name, "b".into());
+
+    let member = |priority, port, target| Member::new((priority, 1, port), target).ok_or("no server");
+    let members = vec![member(1, 81, "one.example")?, member(2, 82, "two.example")?];
+    let one = Lookup::Addresses("one.example.".into());
+    let two = Lookup::Addresses("two.example.".into());
+    let mut answers = Answers::from([
+        (service, Found::Services(members)),
+        (one.clone(), Found::Addresses(vec!["192.0.2.1".parse()?])),
+    ]);
+    let joined = loaded.plan.with_answers(&answers);
+    let first = "one.example:81 192.0.2.1:81 5 Local".to_owned();
+    assert_eq!(servers(&joined), [written.clone(), first.clone()]);
+    assert_eq!(joined.lookups()[..1], [one]);
+    answers.insert(two, Found::Addresses(vec!["192.0.2.2".parse()?]));
+    let joined = joined.with_answers(&answers);
+    let second = "two.example:82 192.0.2.2:82 5 Backup(1)".to_owned();
+    assert_eq!(servers(&joined), [written.clone(), first, second]);
+    assert_eq!(servers(&joined.with_answers(&Answers::new())), [written, waiting]);
     Ok(())
 }
 

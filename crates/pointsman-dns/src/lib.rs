@@ -14,5 +14,5 @@ mod message;
 mod resolver;
 mod system;
 
-pub use message::{Heard, Question, Record};
-pub use resolver::{NameState, News, Outcome, Resolver};
+pub use message::{Data, Heard, Question, Record};
+pub use resolver::{NameState, News, Outcome, Reader, Resolver};

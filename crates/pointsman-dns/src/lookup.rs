@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use pointsman_config::{DnsSettings, Family, Found, Lookup};
+use pointsman_config::{DnsSettings, Family, Found, Lookup, Member};
 use pointsman_net::Timers;
 
 use crate::ask::{Fault, ask};
-use crate::message::{ALIASES_MAX, Heard, Record};
+use crate::message::{ALIASES_MAX, Data, Heard, Record};
 use crate::system::{System, known_addresses};
 
 /// How long what stands in a file of the system holds.
@@ -31,11 +31,23 @@ impl Tools {
         lookup: &Lookup,
         before: Option<&Found>,
     ) -> Result<Answer<Found>, Fault> {
-        let Lookup::Addresses(name) = lookup;
-        let before = before.map_or(&[][..], |Found::Addresses(addresses)| addresses);
-        let Answer { found, ttl_s } = self.addresses(name).await?;
-        let found = in_order(before, &found, self.settings.limits.addresses_max as usize);
-        Ok(Answer { found: Found::Addresses(found), ttl_s })
+        let limits = &self.settings.limits;
+        match lookup {
+            Lookup::Addresses(name) => {
+                let before = match before {
+                    Some(Found::Addresses(addresses)) => &addresses[..],
+                    Some(Found::Services(_)) | None => &[],
+                };
+                let Answer { found, ttl_s } = self.addresses(name).await?;
+                let found = in_order(before, &found, limits.addresses_max as usize);
+                Ok(Answer { found: Found::Addresses(found), ttl_s })
+            }
+            Lookup::Services(name) => {
+                let Answer { found, ttl_s } = self.members(name).await?;
+                let found = Member::in_order(found, limits.members_max as usize);
+                Ok(Answer { found: Found::Services(found), ttl_s })
+            }
+        }
     }
 
     /// The addresses of a name as it was written.
@@ -45,16 +57,25 @@ impl Tools {
             return Ok(Answer { found: known, ttl_s: FILE_TTL_S });
         }
         let system = self.system();
-        let mut why = None;
-        for candidate in system.candidates(name) {
-            match self.addresses_of(&system, &candidate).await {
-                Err(fault @ (Fault::NoName | Fault::Empty)) => {
-                    why.get_or_insert(fault);
-                }
-                outcome => return outcome,
+        let addresses_of = async |candidate: &str| self.addresses_of(&system, candidate).await;
+        first_known(system.candidates(name), addresses_of).await
+    }
+
+    /// The servers of a service as its name was written, at least one.
+    async fn members(&self, name: &str) -> Result<Answer<Vec<Member>>, Fault> {
+        let system = self.system();
+        let members_of = async |candidate: &str| {
+            let Answer { found, ttl_s } = self.records(&system, candidate, Record::Srv).await?;
+            let members = found.into_iter().filter_map(|data| match data {
+                Data::Member(member) => member,
+                Data::Address(_) => None,
+            });
+            match members.collect::<Vec<_>>() {
+                found if found.is_empty() => Err(Fault::Empty),
+                found => Ok(Answer { found, ttl_s }),
             }
-        }
-        Err(why.unwrap_or(Fault::NoName))
+        };
+        first_known(system.candidates(name), members_of).await
     }
 
     fn system(&self) -> System {
@@ -82,16 +103,16 @@ impl Tools {
     /// answered.
     async fn addresses_of(&self, system: &System, name: &str) -> Result<Answer<Vec<IpAddr>>, Fault> {
         match self.settings.family {
-            Family::Ipv4 => self.records(system, name, Record::A).await,
-            Family::Ipv6 => self.records(system, name, Record::Aaaa).await,
-            Family::Any => match self.records(system, name, Record::A).await {
-                Err(Fault::Empty) => self.records(system, name, Record::Aaaa).await,
+            Family::Ipv4 => self.addresses_in(system, name, Record::A).await,
+            Family::Ipv6 => self.addresses_in(system, name, Record::Aaaa).await,
+            Family::Any => match self.addresses_in(system, name, Record::A).await {
+                Err(Fault::Empty) => self.addresses_in(system, name, Record::Aaaa).await,
                 outcome => outcome,
             },
             Family::Both => {
-                let first = self.records(system, name, Record::A).await;
+                let first = self.addresses_in(system, name, Record::A).await;
                 let second = match first {
-                    Ok(_) | Err(Fault::Empty) => self.records(system, name, Record::Aaaa).await,
+                    Ok(_) | Err(Fault::Empty) => self.addresses_in(system, name, Record::Aaaa).await,
                     Err(fault) => return Err(fault),
                 };
                 match (first, second) {
@@ -106,13 +127,22 @@ impl Tools {
         }
     }
 
-    /// The records of a name, or of the one that it stands for.
-    async fn records(
+    async fn addresses_in(
         &self,
         system: &System,
         name: &str,
         record: Record,
     ) -> Result<Answer<Vec<IpAddr>>, Fault> {
+        let Answer { found, ttl_s } = self.records(system, name, record).await?;
+        let addresses = found.into_iter().filter_map(|data| match data {
+            Data::Address(address) => Some(address),
+            Data::Member(_) => None,
+        });
+        Ok(Answer { found: addresses.collect(), ttl_s })
+    }
+
+    /// The records of a name, or of the one that it stands for.
+    async fn records(&self, system: &System, name: &str, record: Record) -> Result<Answer<Vec<Data>>, Fault> {
         let mut name = name.to_owned();
         let mut holds_s = u32::MAX;
         for _ in 0..=ALIASES_MAX {
@@ -130,6 +160,23 @@ impl Tools {
         }
         Err(Fault::Aliases)
     }
+}
+
+/// What is known of the first of these names of which anything is; why nothing is of the first where nothing is of any.
+async fn first_known<T>(
+    candidates: Vec<String>,
+    known_of: impl AsyncFn(&str) -> Result<Answer<T>, Fault>,
+) -> Result<Answer<T>, Fault> {
+    let mut why = None;
+    for candidate in candidates {
+        match known_of(&candidate).await {
+            Err(fault @ (Fault::NoName | Fault::Empty)) => {
+                why.get_or_insert(fault);
+            }
+            outcome => return outcome,
+        }
+    }
+    Err(why.unwrap_or(Fault::NoName))
 }
 
 /// What is there now, each once: first what was there before, in its order, so that only what really changes does.

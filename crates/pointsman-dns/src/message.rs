@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use pointsman_config::Member;
 use simple_dns::rdata::RData;
-use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, RCODE, TYPE};
+use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, RCODE, TYPE, header_buffer};
 
 /// How often a name may stand for another one before it stands for nothing.
 pub(crate) const ALIASES_MAX: usize = 8;
@@ -20,6 +21,17 @@ pub enum Record {
     A,
     /// Addresses of IPv6 (RFC 3596); an IPv4-mapped one counts as IPv4.
     Aaaa,
+    /// Servers of a service (SRV, RFC 2782).
+    Srv,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// An address.
+    Address(IpAddr),
+    /// A server of a service; none where it is said that there is none, or where no host has its name.
+    Member(Option<Member>),
 }
 
 /// A question to a name server.
@@ -53,7 +65,7 @@ pub enum Heard {
     /// Its records.
     Found {
         /// At least one.
-        records: Vec<IpAddr>,
+        records: Vec<Data>,
         /// How long they hold: the least of what they say, and of what the names say that lead to them.
         ttl_s: u32,
     },
@@ -90,7 +102,8 @@ impl Question {
         if !self.is_answered_by(&packet) {
             return Heard::Nothing;
         }
-        match packet.rcode() {
+        // Of what EDNS adds to the code nothing was asked for (RFC 6891 section 7).
+        match header_buffer::rcode(message).unwrap_or(RCODE::Reserved) {
             _ if packet.has_flags(PacketFlag::TRUNCATION) => Heard::Truncated,
             RCODE::NoError => self.records(&packet),
             RCODE::NameError => Heard::NoName,
@@ -148,13 +161,20 @@ impl Record {
         match self {
             Record::A => TYPE::A,
             Record::Aaaa => TYPE::AAAA,
+            Record::Srv => TYPE::SRV,
         }
     }
 
-    fn of(self, data: &RData<'_>) -> Option<IpAddr> {
+    fn of(self, data: &RData<'_>) -> Option<Data> {
         match (self, data) {
-            (Record::A, RData::A(a)) => Some(Ipv4Addr::from(a.address).into()),
-            (Record::Aaaa, RData::AAAA(aaaa)) => Some(Ipv6Addr::from(aaaa.address).to_canonical()),
+            (Record::A, RData::A(a)) => Some(Data::Address(Ipv4Addr::from(a.address).into())),
+            (Record::Aaaa, RData::AAAA(aaaa)) => {
+                Some(Data::Address(Ipv6Addr::from(aaaa.address).to_canonical()))
+            }
+            (Record::Srv, RData::SRV(srv)) => {
+                let numbers = (srv.priority, srv.weight, srv.port);
+                Some(Data::Member(Member::new(numbers, &srv.target.to_string())))
+            }
             _ => None,
         }
     }

@@ -55,9 +55,11 @@ impl fmt::Display for News {
 const LISTED_MAX: usize = 8;
 
 fn listed(found: &Found) -> String {
-    let Found::Addresses(addresses) = found;
-    let named: Vec<_> = addresses.iter().take(LISTED_MAX).map(ToString::to_string).collect();
-    match addresses.len().saturating_sub(LISTED_MAX) {
+    let named: Vec<_> = match found {
+        Found::Addresses(addresses) => addresses.iter().take(LISTED_MAX).map(ToString::to_string).collect(),
+        Found::Services(members) => members.iter().take(LISTED_MAX).map(ToString::to_string).collect(),
+    };
+    match found.count().saturating_sub(LISTED_MAX) {
         0 => named.join(","),
         more => format!("{},+{more}", named.join(",")),
     }
@@ -111,7 +113,7 @@ impl Outcome {
 pub struct NameState {
     /// What is looked up.
     pub lookup: Lookup,
-    /// How many addresses it stands for.
+    /// How many addresses, or servers, it stands for.
     pub found_count: usize,
     /// Whether it could not be looked up the last time.
     pub is_failing: bool,
@@ -165,31 +167,32 @@ impl Resolver {
         max: Duration,
         is_cut: impl Fn() -> bool,
     ) -> HashMap<Lookup, String> {
-        let started = Instant::now();
-        let mut state = self.shared.lock();
-        while !lookups.iter().all(|lookup| state.is_settled(lookup)) {
-            let left = max.saturating_sub(started.elapsed());
-            if left.is_zero() || is_cut() {
-                break;
-            }
-            let waited = self.shared.settled.wait_timeout(state, left.min(LOOK));
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let state = self.shared.wait(lookups, max, is_cut);
         let unknown = lookups.iter().filter_map(|lookup| Some((lookup.clone(), state.why_unknown(lookup)?)));
         unknown.collect()
     }
 
+    /// Whether each of these names has been looked up once.
+    pub fn are_settled(&self, lookups: &[Lookup]) -> bool {
+        let state = self.shared.lock();
+        lookups.iter().all(|lookup| state.is_settled(lookup))
+    }
+
     /// What is known by now.
     pub fn answers(&self) -> Answers {
-        let mut state = self.shared.lock();
-        state.has_changed = false;
+        let state = self.shared.lock();
         let known = state.table.iter();
         known.filter_map(|(lookup, entry)| Some((lookup.clone(), entry.found.clone()?))).collect()
     }
 
-    /// Whether something is known that [`Resolver::answers`] did not have when it was last asked.
-    pub fn has_changed(&self) -> bool {
-        self.shared.lock().has_changed
+    /// Whether [`Resolver::answers`] or [`Resolver::are_settled`] may say something else than when this was last asked.
+    pub fn take_changed(&self) -> bool {
+        std::mem::take(&mut self.shared.lock().has_changed)
+    }
+
+    /// What tells of one name, from whatever thread asks.
+    pub fn reader(&self, lookup: Lookup) -> Reader {
+        Reader { shared: self.shared.clone(), lookup }
     }
 
     /// What has become of names since this was last asked.
@@ -203,6 +206,25 @@ impl Resolver {
         let mut states: Vec<_> = state.table.iter().map(|(lookup, entry)| entry.state(lookup)).collect();
         states.sort_by(|one, other| one.lookup.cmp(&other.lookup));
         states
+    }
+}
+
+/// Tells what is known of one name, as long as it is [watched](Resolver::watch).
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    lookup: Lookup,
+}
+
+impl Reader {
+    /// What is known of it, as soon as it has been looked up once, and after this time at the latest.
+    ///
+    /// # Errors
+    /// Why nothing is.
+    pub fn known_within(&self, max: Duration) -> Result<Found, String> {
+        let state = self.shared.wait(std::slice::from_ref(&self.lookup), max, || false);
+        let found = state.table.get(&self.lookup).and_then(|entry| entry.found.clone());
+        found.ok_or_else(|| state.why_unknown(&self.lookup).unwrap_or_default())
     }
 }
 
@@ -242,11 +264,15 @@ struct Entry {
 }
 
 impl Entry {
+    fn is_settled(&self) -> bool {
+        self.found.is_some() || self.failure.is_some()
+    }
+
     fn state(&self, lookup: &Lookup) -> NameState {
         let counts = Outcome::ALL.iter().zip(self.outcomes).map(|((_, name), count)| (*name, count));
         NameState {
             lookup: lookup.clone(),
-            found_count: self.found.as_ref().map_or(0, |Found::Addresses(addresses)| addresses.len()),
+            found_count: self.found.as_ref().map_or(0, Found::count),
             is_failing: self.failure.is_some(),
             outcomes: counts.filter(|(_, count)| *count > 0).collect(),
         }
@@ -255,7 +281,7 @@ impl Entry {
 
 impl State {
     fn is_settled(&self, lookup: &Lookup) -> bool {
-        self.table.get(lookup).is_some_and(|entry| entry.found.is_some() || entry.failure.is_some())
+        self.table.get(lookup).is_some_and(Entry::is_settled)
     }
 
     fn why_unknown(&self, lookup: &Lookup) -> Option<String> {
@@ -278,6 +304,21 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Whoever held it left it whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until each of these names has been looked up once, at most that long, and no longer than until `is_cut`.
+    fn wait(&self, lookups: &[Lookup], max: Duration, is_cut: impl Fn() -> bool) -> MutexGuard<'_, State> {
+        let started = Instant::now();
+        let mut state = self.lock();
+        while !lookups.iter().all(|lookup| state.is_settled(lookup)) {
+            let left = max.saturating_sub(started.elapsed());
+            if left.is_zero() || is_cut() {
+                break;
+            }
+            let waited = self.settled.wait_timeout(state, left.min(LOOK));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -304,6 +345,7 @@ impl Shared {
         let Some(entry) = state.table.get_mut(lookup) else { return };
         let counted = outcome.as_ref().map_or_else(Outcome::of, |_| Outcome::Answered);
         entry.outcomes[counted as usize] += 1;
+        let mut has_changed = !entry.is_settled();
         let news = match outcome {
             Ok(found) => {
                 let had_failed = entry.failure.take().is_some();
@@ -311,7 +353,7 @@ impl Shared {
                 entry.found = Some(found.clone());
                 match (is_other, had_failed) {
                     (true, _) => {
-                        state.has_changed = true;
+                        has_changed = true;
                         Some(News::Changed(lookup.clone(), found))
                     }
                     (false, true) => Some(News::Back(lookup.clone())),
@@ -326,6 +368,7 @@ impl Shared {
                 is_news.then(|| News::Failed(lookup.clone(), why, keeps))
             }
         };
+        state.has_changed |= has_changed;
         news.into_iter().for_each(|news| state.tell(news));
         drop(state);
         self.settled.notify_all();

@@ -94,6 +94,12 @@ impl History {
         kept.changes.push_back(ServerChange { at_us, state, why: why.into() });
     }
 
+    /// Goes on where another one was.
+    pub(crate) fn follow(&self, before: &History) {
+        let changes = before.kept().changes;
+        self.locked().changes = changes;
+    }
+
     pub(crate) fn kept(&self) -> Kept {
         self.locked().clone()
     }
@@ -123,5 +129,14 @@ mod tests {
         assert_eq!(kept.changes.back(), Some(&last));
         history.note(100, "probe", || ServerState::Up);
         assert_eq!(history.kept().since_us, 100);
+        let next = History::since(101);
+        next.follow(&history);
+        next.note(102, "dns", || ServerState::Up);
+        let kept = next.kept();
+        assert_eq!((kept.since_us, kept.changes.len()), (101, CHANGES_MAX));
+        assert_eq!(
+            kept.changes.iter().rev().take(2).map(|change| change.at_us).collect::<Vec<_>>(),
+            [102, 100]
+        );
     }
 }

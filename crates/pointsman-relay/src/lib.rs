@@ -43,6 +43,7 @@ mod load;
 mod local;
 mod memory;
 mod mirror;
+mod named_servers;
 mod onward;
 mod pick;
 mod pipeline;

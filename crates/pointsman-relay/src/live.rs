@@ -18,9 +18,10 @@ use crate::capacity::Capacity;
 use crate::hash_tables::HashTables;
 use crate::limit::{LimitStates, LiveLimit};
 use crate::load::{Places, ServerLoad};
+use crate::named_servers::NamedServers;
 use crate::pool_state::{PoolState, PoolStates};
 use crate::response_time::SharedResponseTime;
-use crate::standing::{Admission, Health, NOT_PROBED, Standing};
+use crate::standing::{Health, NOT_PROBED, Standing};
 use crate::sticky_targets::{KeptBy, targets_by_number};
 
 /// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
@@ -168,6 +169,7 @@ pub(crate) struct Registry {
     sticky_key: [u8; 16],
     listeners: HashMap<Arc<str>, (ListenerId, Arc<ListenerState>)>,
     servers: HashMap<ServerKey, LiveServer>,
+    named_servers: NamedServers,
     pool_states: PoolStates,
     hash_tables: HashTables,
     limits: LimitStates,
@@ -186,6 +188,7 @@ impl Registry {
             sticky_key,
             listeners: HashMap::new(),
             servers: HashMap::new(),
+            named_servers: NamedServers::default(),
             pool_states: PoolStates::new(threads),
             hash_tables: HashTables::default(),
             limits: LimitStates::default(),
@@ -200,7 +203,8 @@ impl Registry {
     pub(crate) fn attach(&mut self, plan: Plan, now_us: u64) -> Live {
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
         let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
-        let pools = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
+        let pools: Vec<_> = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
+        self.named_servers.follow(&plan.pools, &pools, now_us);
         let pool_states = plan.pools.iter().map(|pool| self.pool_states.of(&pool.name)).collect();
         let sticky = StickyHash::new(key);
         let hash_tables = self.hash_tables.of(&plan.pools, &sticky);
@@ -286,6 +290,8 @@ impl Registry {
     /// What was set by hand holds for the name, at whatever address: the one that had it before hands that on.
     fn new_server(&mut self, pool: &Pool, key: ServerKey, now_us: u64) -> LiveServer {
         self.servers_numbered += 1;
+        let namesakes =
+            self.servers.iter().filter(|(known, _)| (&known.pool, &known.name) == (&key.pool, &key.name));
         let standing = Standing::new(now_us);
         match &pool.health {
             _ if key.address.is_none() => {
@@ -296,14 +302,8 @@ impl Registry {
             }
             _ => {}
         }
-        let namesakes =
-            self.servers.iter().filter(|(known, _)| (&known.pool, &known.name) == (&key.pool, &key.name));
         if let Some((_, before)) = namesakes.max_by_key(|(_, server)| server.id) {
-            let admission = before.standing.admission();
-            if admission != Admission::Enabled {
-                standing.set_admission(admission, "set before its address changed", now_us);
-            }
-            standing.set_weight(before.standing.weight_by_hand());
+            standing.take_over(&before.standing, now_us);
         }
         let server = LiveServer {
             id: ServerId(self.servers_numbered),

@@ -239,7 +239,22 @@ impl Standing {
         self.history.kept()
     }
 
-    fn note(&self, why: &str, now_us: u64) {
+    /// What was set by hand holds on from the server that had this one's name.
+    pub(crate) fn take_over(&self, before: &Standing, now_us: u64) {
+        let admission = before.admission();
+        if admission != self.admission() {
+            self.set_admission(admission, "set before its address changed", now_us);
+        }
+        self.set_weight(before.weight_by_hand());
+    }
+
+    /// Takes over what has become of the server that had this one's name.
+    pub(crate) fn remember(&self, before: &Standing) {
+        self.history.follow(&before.history);
+    }
+
+    /// Notes what was heard of it.
+    pub(crate) fn note(&self, why: &str, now_us: u64) {
         self.history.note(now_us, why, || self.state());
     }
 

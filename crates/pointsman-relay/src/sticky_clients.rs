@@ -284,7 +284,7 @@ impl Homes {
     pub(crate) fn digest(&self, sticky: &StickyHash) -> u64 {
         let servers = self.members.iter().flat_map(|pool| {
             let bytes = |(identity, weight, level): &(u64, u32, Level)| {
-                let parts = (identity.to_le_bytes(), weight.to_le_bytes(), [*level as u8]);
+                let parts = (identity.to_le_bytes(), weight.to_le_bytes(), level.number().to_le_bytes());
                 [&parts.0[..], &parts.1, &parts.2].concat()
             };
             pool.iter().flat_map(bytes).chain(*b"/")

@@ -140,6 +140,16 @@ impl Connector {
         async move { Ok(ServerStream::new(handshake.await?)) }
     }
 
+    /// The same to another server of that name, with sessions of its own.
+    #[must_use]
+    pub fn apart(&self) -> Connector {
+        let Inner { connector, name, identity } = &*self.0;
+        let mut config = ClientConfig::clone(connector.config());
+        config.resumption = Resumption::in_memory_sessions(SESSIONS_MAX);
+        let connector = TlsConnector::from(Arc::new(config));
+        Connector(Arc::new(Inner { connector, name: name.clone(), identity: *identity }))
+    }
+
     /// The name that the server's certificate is for: a DNS name or an address.
     pub fn name(&self) -> Cow<'_, str> {
         self.0.name.to_str()

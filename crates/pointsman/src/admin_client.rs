@@ -1,13 +1,14 @@
 //! One request to the admin listener of a running switch, and its answer.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pointsman_config::{AdminClient, AdminUse, reason};
-use pointsman_http::{AnswerTo, Framing, HeadLimits, ResponseHead};
 use pointsman_tls::{CertificateFiles, Client, TlsError, name_in};
+
+use crate::http_request::{Unanswered, connect, send};
 
 /// How long the switch may take to let us in.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -102,22 +103,23 @@ fn unusable(errors: &[TlsError]) -> String {
 
 /// Sends a request and reads its answer; nothing where it is none of HTTP. The error is a text for people.
 pub(crate) fn exchange(way: &Way, request: &str, answer_max: Duration) -> Result<Option<Reply>, String> {
-    let address = way.address;
-    ask(way, request.as_bytes(), answer_max).map_err(|error| {
-        let help = match (&way.tls, error.kind()) {
-            (Some(_), io::ErrorKind::InvalidData | io::ErrorKind::Other) => {
-                "`--ca FILE` names the authorities of its certificate, `--cert FILE` and `--key FILE` what is shown to \
-                 it; it serves the certificate that it read at its start or last reload: SIGHUP lets it read it again"
-            }
-            _ => "look whether it runs, and whether it listens there: it says `admin address=` at its start",
-        };
-        format!("error: the switch cannot be asked at {address}: {}\nhelp: {help}\n", reason(&error))
-    })
+    let error = match ask(way, request, answer_max) {
+        Ok(reply) => return Ok(Some(reply)),
+        Err(Unanswered::Foreign) => return Ok(None),
+        Err(Unanswered::Io(error)) => error,
+    };
+    let help = match (&way.tls, error.kind()) {
+        (Some(_), io::ErrorKind::InvalidData | io::ErrorKind::Other) => {
+            "`--ca FILE` names the authorities of its certificate, `--cert FILE` and `--key FILE` what is shown to \
+             it; it serves the certificate that it read at its start or last reload: SIGHUP lets it read it again"
+        }
+        _ => "look whether it runs, and whether it listens there: it says `admin address=` at its start",
+    };
+    Err(format!("error: the switch cannot be asked at {}: {}\nhelp: {help}\n", way.address, reason(&error)))
 }
 
-fn ask(way: &Way, request: &[u8], answer_max: Duration) -> io::Result<Option<Reply>> {
-    let stream = TcpStream::connect_timeout(&way.address, CONNECT_MAX)?;
-    stream.set_nodelay(true)?;
+fn ask(way: &Way, request: &str, answer_max: Duration) -> Result<Reply, Unanswered> {
+    let stream = connect(&[way.address], CONNECT_MAX)?;
     stream.set_write_timeout(Some(CONNECT_MAX))?;
     match &way.tls {
         None => {
@@ -135,72 +137,8 @@ fn ask(way: &Way, request: &[u8], answer_max: Duration) -> io::Result<Option<Rep
     }
 }
 
-fn converse(mut stream: impl Read + Write, request: &[u8]) -> io::Result<Option<Reply>> {
-    stream.write_all(request)?;
-    stream.flush()?;
-    let mut received = Vec::new();
-    loop {
-        match read(&received) {
-            Received::Whole(reply) => return Ok(Some(reply)),
-            Received::Foreign => return Ok(None),
-            Received::Part if received.len() > ANSWER_BYTES_MAX => return Ok(None),
-            Received::Part => {}
-        }
-        let mut piece = [0; 16 * 1024];
-        let count = stream.read(&mut piece)?;
-        received.extend_from_slice(&piece[..count]);
-        if count == 0 {
-            return Ok(None);
-        }
-    }
-}
-
-/// What was received, read.
-enum Received {
-    /// There is more to come.
-    Part,
-    Whole(Reply),
-    /// It is not what a switch says.
-    Foreign,
-}
-
-fn read(received: &[u8]) -> Received {
-    let mut head = ResponseHead::default();
-    match head.parse(received, AnswerTo::Other, &HeadLimits::default()) {
-        Ok(true) => {}
-        Ok(false) => return Received::Part,
-        Err(_) => return Received::Foreign,
-    }
-    let body = received.get(head.head_bytes()..).unwrap_or_default();
-    match head.framing() {
-        Framing::Length(bytes) if (body.len() as u64) < bytes => Received::Part,
-        Framing::Length(bytes) if bytes == body.len() as u64 => {
-            Received::Whole(Reply { status: head.status(), body: body.to_vec() })
-        }
-        _ => Received::Foreign,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_whole_messages_are_answers() {
-        let check = |text: &str, expected: &str| {
-            let said = match read(text.as_bytes()) {
-                Received::Whole(Reply { status, body }) => format!("{status} {}", body.escape_ascii()),
-                Received::Part => "part".to_owned(),
-                Received::Foreign => "foreign".to_owned(),
-            };
-            assert_eq!(said, expected, "{text:?}");
-        };
-        check("HTTP/1.1 422 No\r\nContent-Length: 2\r\n\r\n{}", "422 {}");
-        check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", "part");
-        check("HTTP/1.1 200 OK\r\nContent-Len", "part");
-        check("", "part");
-        check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}{}", "foreign");
-        check("HTTP/1.1 204 None\r\n\r\n", "foreign");
-        check("SSH-2.0-x\r\n", "foreign");
-    }
+fn converse(stream: impl Read + Write, request: &str) -> Result<Reply, Unanswered> {
+    let mut answer = send(stream, &[request.as_bytes()])?;
+    let status = answer.status()?;
+    Ok(Reply { status, body: answer.body(ANSWER_BYTES_MAX)? })
 }

@@ -8,6 +8,8 @@ mod demo;
 mod diff;
 mod explain;
 mod format;
+mod http_request;
+
 mod reload;
 mod replay;
 mod run;

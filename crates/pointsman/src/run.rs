@@ -130,7 +130,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     let waiting = Threads::start(threads, plan.own_descriptor_tables)
         .map_err(|error| format!("no thread or event loop: {error}"))?;
     notice::maybe(descriptors::shared(&waiting));
-    let names = Names::default();
+    let names = Names::beside(plan.traces.as_ref().and_then(traces::lookup));
     let plan = names.join(&loaded, &[], || false).map_err(|unjoined| match unjoined {
         Unjoined::Unknown(problems) => NoStart::Wrong(problems),
         Unjoined::NoThread(message) => NoStart::Refused(message),
@@ -142,7 +142,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
     let now = SystemTime::now();
     let metrics = Metrics::new(threads, env!("CARGO_PKG_VERSION"), now);
     let log = plan.access_log.as_ref().map(|log| open_log(log, &metrics)).transpose()?;
-    let traces = plan.traces.as_ref().map(|traces| open_traces(traces, &metrics)).transpose()?;
+    let traces = plan.traces.as_ref().map(|traces| open_traces(traces, &names, &metrics)).transpose()?;
     let sinks = Sinks { log, traces };
     let event_loop = EventLoop::new().map_err(|error| format!("no event loop: {error}"))?;
     let admin = plan.admin.as_ref().map(|admin| listen_for_admin(admin.bind, legacy.admin)).transpose()?;
@@ -258,9 +258,14 @@ fn open_log(log: &pointsman_config::AccessLog, metrics: &Metrics) -> Result<Acce
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }
 
-fn open_traces(traces: &pointsman_config::Traces, metrics: &Metrics) -> Result<Traces, String> {
+fn open_traces(
+    traces: &pointsman_config::Traces,
+    names: &Names,
+    metrics: &Metrics,
+) -> Result<Traces, String> {
     let seed = u64::from_ne_bytes(random_key()?);
-    traces::open(traces, metrics, seed).map_err(|error| format!("no thread for traces: {error}"))
+    let name = traces::lookup(traces).map(|lookup| names.reader(lookup));
+    traces::open(traces, name, metrics, seed).map_err(|error| format!("no thread for traces: {error}"))
 }
 
 /// A key that no two processes have.

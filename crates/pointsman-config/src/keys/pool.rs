@@ -90,10 +90,19 @@ static POOL_SERVERS: Table = Table {
         Key {
             name: "address",
             kind: Kind::Text(SERVER_ADDRESS),
-            default: Default::Required,
+            default: Default::Words("required without `service`"),
             doc: "Where it listens. A host name is looked up at the start and again whenever its answer has aged; of \
                   several addresses one is taken, as long as it is among the answers \
                   ([guide](../guide/balancing.md#servers-that-have-names)).",
+        },
+        Key {
+            name: "service",
+            kind: Kind::Text("the name of a service such as `_http._tcp.shop.example`"),
+            default: Default::Words("none"),
+            doc: "In place of `address`, and without `name` and `weight`: as many servers as the records of this name say \
+                  (SRV, RFC 2782), with their weights and ports, and looked up likewise. Those of the least priority \
+                  value serve, the others as backups, one value after the other \
+                  ([guide](../guide/balancing.md#services)).",
         },
         Key {
             name: "weight",
@@ -144,7 +153,7 @@ static POOL_TLS: Table = Table {
         Key {
             name: "name",
             kind: Kind::Text(TLS_NAME),
-            default: Default::Words("the host of each server's `address`"),
+            default: Default::Words("the host of each server's `address`, or the domain of its `service`"),
             doc: "The name that the servers' certificates are for. A host name is also sent as server name (SNI), an \
                   address is not.",
         },

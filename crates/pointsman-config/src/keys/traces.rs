@@ -13,7 +13,8 @@ pub(super) static TRACES: Table = Table {
             kind: Kind::Text("an address of plain HTTP, as in `http://127.0.0.1:4318/v1/traces`"),
             default: Default::Required,
             doc: "Where a collector takes OTLP over HTTP, in its JSON. The port is 4318 and the path `/v1/traces` where they \
-                  are left out. A name is looked up for each request.",
+                  are left out. A name is looked up as those of servers are, by what \
+                  `[dns]` says.",
         },
         Key {
             name: "service",

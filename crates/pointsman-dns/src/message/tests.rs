@@ -2,22 +2,31 @@
 
 use proptest::prelude::*;
 use simple_dns::ResourceRecord;
-use simple_dns::rdata::{A, AAAA, CNAME};
+use simple_dns::rdata::{A, AAAA, CNAME, SRV};
 
 use super::*;
 
-/// `name ttl address` or `name ttl =other`, each a record; a class of its own behind `!`.
+/// `name ttl address`, `name ttl =other` or `name ttl >priority,weight,port,target`, each a record; a class of its own
+/// behind `!`.
 fn record(line: &str) -> ResourceRecord<'_> {
     let words: Vec<_> = line.split(' ').collect();
     let [name, ttl, data] = words[..] else { panic!("{line}") };
     let (data, class) = data.strip_prefix('!').map_or((data, CLASS::IN), |data| (data, CLASS::CH));
-    let data = match (data.strip_prefix('='), data.parse()) {
+    let data = match (data.strip_prefix('=').or(data.strip_prefix('>')), data.parse()) {
+        (Some(service), _) if data.starts_with('>') => RData::SRV(srv(service)),
         (Some(other), _) => RData::CNAME(CNAME(Name::new_unchecked(other))),
         (None, Ok(IpAddr::V4(a))) => RData::A(A { address: a.into() }),
         (None, Ok(IpAddr::V6(a))) => RData::AAAA(AAAA { address: a.into() }),
         (None, Err(error)) => panic!("{line}: {error}"),
     };
     ResourceRecord::new(Name::new_unchecked(name), class, ttl.parse().expect("a number"), data)
+}
+
+fn srv(text: &str) -> SRV<'_> {
+    let (numbers, target) = text.rsplit_once(',').expect("a target");
+    let numbers: Vec<u16> = numbers.split(',').map(|number| number.parse().expect("a number")).collect();
+    let [priority, weight, port] = numbers[..] else { panic!("{text}") };
+    SRV { priority, weight, port, target: Name::new_unchecked(target) }
 }
 
 fn question() -> Question {
@@ -38,7 +47,10 @@ fn bytes(packet: &Packet<'_>) -> Vec<u8> {
 }
 
 fn found(addresses: &[&str], ttl_s: u32) -> Heard {
-    Heard::Found { records: addresses.iter().map(|text| text.parse().expect("an address")).collect(), ttl_s }
+    Heard::Found {
+        records: addresses.iter().map(|text| Data::Address(text.parse().expect("an address"))).collect(),
+        ttl_s,
+    }
 }
 
 #[test]
@@ -83,6 +95,39 @@ fn answers() {
     let mut six = answer(&["web.example 5 2001:db8::1"]);
     six.questions[0].qtype = TYPE::AAAA.into();
     assert_eq!(ipv6.read(&bytes(&six)), found(&["2001:db8::1"], 5));
+}
+
+#[test]
+fn servers_of_a_service() {
+    let services = Question::new(7, "web.example", Record::Srv).expect("a name");
+    let member = |numbers, target| Data::Member(Some(Member::new(numbers, target).expect("a server")));
+    for (lines, expected) in [
+        (
+            &[
+                "web.example 9 >1,2,80,One.example",
+                "web.example 8 >65535,0,81,two.example",
+                "web.example 7 192.0.2.1",
+            ][..],
+            Heard::Found {
+                records: vec![member((1, 2, 80), "one.example"), member((65535, 0, 81), "two.example")],
+                ttl_s: 8,
+            },
+        ),
+        (
+            &["web.example 9 =b", "b 3 >0,0,1,c"],
+            Heard::Found { records: vec![member((0, 0, 1), "c")], ttl_s: 3 },
+        ),
+        // There is none, said outright; and what no host is called.
+        (
+            &["web.example 9 >0,0,0,.", "web.example 9 >0,0,80,a/b"],
+            Heard::Found { records: vec![Data::Member(None), Data::Member(None)], ttl_s: 9 },
+        ),
+        (&["web.example 9 192.0.2.1"], Heard::Empty),
+    ] {
+        let mut answer = answer(lines);
+        answer.questions[0].qtype = TYPE::SRV.into();
+        assert_eq!(services.read(&bytes(&answer)), expected, "{lines:?}");
+    }
 }
 
 #[test]

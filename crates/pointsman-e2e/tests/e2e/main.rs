@@ -47,6 +47,7 @@ mod lists;
 mod log_formats;
 mod log_levels;
 mod mirrors;
+mod named_services;
 mod names;
 mod nginx;
 mod normal_forms;

@@ -32,7 +32,7 @@ fn pool(port: u16) -> String {
 }
 
 fn setup(threads: usize, names: &NameServer, origin: &Origin, keys: &str) -> Setup {
-    Setup::new(threads).raw(&pool(origin.address().port())).raw(&names.table(keys))
+    Setup::new(threads).with_token().raw(&pool(origin.address().port())).raw(&names.table(keys))
 }
 
 fn lookups(switch: &Switch, outcome: &str) -> f64 {
@@ -68,6 +68,26 @@ fn an_address_that_changes(threads: usize) {
     // Answers that say the same change nothing.
     assert!((switch.metric("pointsman_plan_generation", &[]) - 2.0).abs() < 0.5);
     assert!(switch.metric("pointsman_reloads_total", &[]) < 0.5);
+    // The name stands beside the address, and what became of it is told.
+    let server = || switch.admin_shows("/api/v1/pools/standard/servers/web");
+    let shown = server();
+    let named = format!("{NAME}:{}", one.address().port());
+    assert_eq!((&shown["address"], &shown["host"]), (&two.address().to_string().into(), &(*named).into()));
+    assert_eq!(shown["service"], serde_json::Value::Null);
+    let moved = |from: &Origin, to: &Origin| {
+        format!("dns: {named} has moved from {} to {}", from.address(), to.address())
+    };
+    assert_eq!(
+        (&shown["changes"][0]["why"], &shown["changes"][0]["state"]),
+        (&moved(&one, &two).into(), &"up".into())
+    );
+    names.set(NAME, &["0 127.0.0.1"]);
+    let back = until("it has moved back", || {
+        Some(server()).filter(|shown| shown["changes"][1] != serde_json::Value::Null)
+    });
+    let whys: Vec<_> =
+        back["changes"].as_array().expect("a list").iter().map(|change| change["why"].clone()).collect();
+    assert_eq!(whys, [moved(&two, &one), moved(&one, &two)], "the newest first");
     assert!(two.count() > 0 && one.requests().iter().all(|request| request.complete));
 }
 

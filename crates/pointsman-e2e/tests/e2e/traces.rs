@@ -1,6 +1,6 @@
 //! Spans and what goes on of a trace, as a collector and a server see them.
 
-use pointsman_e2e::{H2Client, Origin, Setup, Switch, Then, until};
+use pointsman_e2e::{H2Client, NameServer, Origin, Setup, Switch, Then, until};
 use serde_json::Value;
 
 pointsman_e2e::for_threads!(
@@ -10,6 +10,7 @@ pointsman_e2e::for_threads!(
     a_share_is_sampled,
     a_field_that_a_rule_sets_is_the_last_word,
     a_collector_that_is_down_holds_nothing_up,
+    a_collector_that_has_a_name,
     without_traces_fields_pass
 );
 
@@ -193,6 +194,31 @@ fn a_collector_that_is_down_holds_nothing_up(threads: usize) {
     until("a failed export", || failed(&switch).then_some(()));
     switch.signal("TERM");
     assert_eq!(switch.wait_for_exit(), Some(0));
+}
+
+/// It is looked up as servers are, and what keeps spans from it is said once, as is that nothing does any more.
+fn a_collector_that_has_a_name(threads: usize) {
+    let (origin, collector) = (Origin::new("origin"), collector());
+    let names = NameServer::new();
+    let place = format!("otel.example:{}", collector.address().port());
+    let switch = setup(threads, &origin, &place, "").raw(&names.table("")).start();
+    assert_eq!(switch.get("/x").status(), 200, "nobody waits for the name");
+    let said = switch.wait_for_line("traces not sent");
+    let why = "why=\"cannot look up `otel.example`: there is no such name\"";
+    assert_eq!(said, format!("traces not sent collector={place} {why}"));
+    // Nobody listens there.
+    names.set("otel.example", &["0 127.0.0.9"]);
+    until("it cannot be reached", || {
+        assert_eq!(switch.get("/x").status(), 200);
+        switch.said().contains("why=\"connection refused\"").then_some(())
+    });
+    names.set("otel.example", &["0 127.0.0.1"]);
+    until("it is", || {
+        assert_eq!(switch.get("/x").status(), 200);
+        switch.said().contains(&format!("traces sent again collector={place}")).then_some(())
+    });
+    assert!(!spans(&collector, 2).is_empty());
+    assert_eq!(switch.said().matches("traces not sent").count(), 2, "{}", switch.said());
 }
 
 fn without_traces_fields_pass(threads: usize) {

@@ -146,7 +146,7 @@ impl Reloads {
         let plan = match joined {
             Ok(plan) => plan,
             Err(unjoined) => {
-                self.names.keep(lookups, &settings);
+                self.names.keep(&lookups, &settings);
                 return Err(self.refuse_for(unjoined));
             }
         };
@@ -164,7 +164,7 @@ impl Reloads {
         let (new_lookups, new_settings, log_level) = (plan.lookups(), plan.dns.clone(), plan.log_level);
         match switch.publish(plan, capacity) {
             Ok(generation) => {
-                self.names.keep(new_lookups, &new_settings);
+                self.names.keep(&new_lookups, &new_settings);
                 self.levels.follow(log_level);
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
@@ -177,7 +177,7 @@ impl Reloads {
                 Ok(Reloaded { generation, warnings, waiting })
             }
             Err(fault) => {
-                self.names.keep(lookups, &settings);
+                self.names.keep(&lookups, &settings);
                 Err(self.refuse(fault.to_string()))
             }
         }

@@ -44,10 +44,15 @@ impl SwitchPages {
     }
 }
 
-/// Where it listens; its name while that is not known.
+/// Where it listens; what is looked up for it while that is not known.
 pub(super) fn address(server: &Server) -> String {
-    let named = || server.host.as_ref().map(|host| format!("{}:{}", host.name, host.port));
-    server.address.map(|address| address.to_string()).or_else(named).unwrap_or_default()
+    let known = server.address.map(|address| address.to_string()).or_else(|| host(server));
+    known.or_else(|| server.service.as_deref().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The name that its address is looked up by, and the port.
+pub(super) fn host(server: &Server) -> Option<String> {
+    server.host.as_ref().map(ToString::to_string)
 }
 
 fn pool(pool: &Pool, switch: &Switch) -> Value {
@@ -55,6 +60,8 @@ fn pool(pool: &Pool, switch: &Switch) -> Value {
         json!({
             "name": &*server.name,
             "address": address(server),
+            "host": host(server),
+            "service": server.service.as_deref(),
             "weight": server.weight,
             "tls": server.tls.is_some(),
             "in_flight_requests": switch.in_flight(&pool.name, &server.name).unwrap_or(0),

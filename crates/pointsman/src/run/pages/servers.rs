@@ -11,7 +11,7 @@ use pointsman_telemetry::rfc3339;
 use serde_json::{Map, Value, json};
 
 use super::changes::{seen, unpublished, upgrading};
-use super::plan::address;
+use super::plan::{address, host};
 use super::{SwitchPages, colour, findings, members};
 use crate::run::history::By;
 use crate::run::notice::notice;
@@ -170,6 +170,8 @@ impl Shown {
         let mut shown = json!({
             "name": &*server.name,
             "address": address(server),
+            "host": host(server),
+            "service": server.service.as_deref(),
             "weight": server.weight,
             "tls": server.tls.is_some(),
         });
