@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod config;
+pub mod dns_answer;
 pub mod fields;
 pub mod frames;
 pub mod h2_answer;
@@ -63,6 +64,12 @@ pub const TARGETS: &[Target] = &[
         tokens: proxy_header::TOKENS,
     },
     Target { name: "tls_hello", check: tls_hello::check, seeds: seeds::hellos, tokens: tls_hello::TOKENS },
+    Target {
+        name: "dns_answer",
+        check: dns_answer::check,
+        seeds: seeds::dns_answers,
+        tokens: dns_answer::TOKENS,
+    },
     Target { name: "frames", check: frames::check, seeds: seeds::frames, tokens: frames::TOKENS },
     Target {
         name: "h2_request",

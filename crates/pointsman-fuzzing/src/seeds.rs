@@ -11,6 +11,7 @@ const COOKIES: &str = include_str!("../../../testdata/normal-forms/cookies.txt")
 const HOSTS: &str = include_str!("../../../testdata/normal-forms/hosts.txt");
 const HEADERS: &str = include_str!("../../../testdata/normal-forms/headers.txt");
 const BODIES: &str = include_str!("../../../testdata/bodies/fields.txt");
+const DNS_ANSWERS: &str = include_str!("../../../testdata/dns/answers.txt");
 
 const PROXY_HEADERS: &str = include_str!("../../../testdata/proxy-protocol/headers.txt");
 
@@ -105,6 +106,13 @@ pub(crate) fn paths() -> Vec<Vec<u8>> {
 pub(crate) fn proxy_headers() -> Vec<Vec<u8>> {
     let lines = PROXY_HEADERS.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.splitn(3, " | ").nth(2)).map(unescaped).collect()
+}
+
+/// Messages of name servers.
+pub(crate) fn dns_answers() -> Vec<Vec<u8>> {
+    let hex = DNS_ANSWERS.lines().filter_map(|line| line.splitn(3, " | ").nth(2));
+    let byte = |at: usize, hex: &str| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    hex.map(|hex| (0..hex.len()).step_by(2).filter_map(|at| byte(at, hex)).collect()).collect()
 }
 
 /// Hellos of clients, whole and in pieces.
@@ -273,6 +281,7 @@ mod tests {
             super::requests().len() > 90
                 && super::requests().contains(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec())
         );
+        assert!(super::dns_answers().iter().any(|seed| seed.starts_with(b"\0\x07\x81\x80\0\x01\0\x02")));
         assert!(super::configurations().iter().any(|seed| seed.windows(7).any(|piece| piece == b"routeTo")));
     }
 }
