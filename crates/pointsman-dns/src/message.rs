@@ -75,7 +75,10 @@ impl Question {
     /// A question for the records of a name. `None`: no name can be written so.
     pub fn new(id: u16, name: &str, record: Record) -> Option<Question> {
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        let well_formed = !name.is_empty() && name.split('.').all(|label| !label.is_empty());
+        // An alias may lead to any bytes. Those that text escapes, or cannot have, no host has, and they would be asked for
+        // as others.
+        let is_written = name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        let well_formed = !name.is_empty() && is_written && name.split('.').all(|label| !label.is_empty());
         (well_formed && Name::new(&name).is_ok()).then_some(Question { id, name, record })
     }
 

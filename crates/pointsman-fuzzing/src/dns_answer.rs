@@ -40,6 +40,12 @@ pub fn check(input: &[u8]) {
     if let Heard::Found { records, .. } = &heard {
         assert!(!records.is_empty() && records.len() <= input.len() / RECORD_BYTES_MIN);
     }
+    if let Heard::Alias { name: alias, .. } = &heard
+        && let Some(question) = Question::new(id, alias, record)
+    {
+        let labels = name_at(&question.to_bytes(), 12).map(|(labels, _)| escaped(&labels));
+        assert_eq!(labels.as_ref(), Some(alias), "it asks for another name");
+    }
     if heard != Heard::Nothing {
         assert_eq!(Some(heard), slow(input, (id, &name, record)), "it says something else");
     }
@@ -47,7 +53,7 @@ pub fn check(input: &[u8]) {
 
 /// What a message asks, where its name is one that hosts have.
 fn asked(message: &[u8]) -> Option<(String, Record)> {
-    let (name, end) = name(message, 12)?;
+    let (name, end) = name_at(message, 12)?;
     let record = match number(message, end)? {
         28 => Record::Aaaa,
         33 => Record::Srv,
@@ -59,7 +65,7 @@ fn asked(message: &[u8]) -> Option<(String, Record)> {
 /// What a message says to a question; nothing where it is none that could be understood.
 fn slow(message: &[u8], (id, asked, record): (u16, &str, Record)) -> Option<Heard> {
     let flags = number(message, 2)?;
-    let (question, end) = name(message, 12)?;
+    let (question, end) = name_at(message, 12)?;
     let is_answer = number(message, 0)? == id && flags & 0x8000 != 0 && number(message, 4)? == 1;
     let kind = match record {
         Record::A => 1,
@@ -107,10 +113,10 @@ fn follow(message: &[u8], asked: Vec<Vec<u8>>, answers: &[Entry], kind: u16) -> 
         }
         match own.iter().find(|entry| entry.kind == 5) {
             Some(alias) => {
-                (owner, ttl_s) = (name(message, alias.data)?.0, ttl_s.min(seconds(alias.ttl)));
+                (owner, ttl_s) = (name_at(message, alias.data)?.0, ttl_s.min(seconds(alias.ttl)));
             }
             None if aliases == 0 => return Some(Heard::Empty),
-            None => return Some(Heard::Alias { name: text(&owner), ttl_s }),
+            None => return Some(Heard::Alias { name: escaped(&owner), ttl_s }),
         }
     }
     Some(Heard::Empty)
@@ -126,7 +132,7 @@ fn data(message: &[u8], entry: &Entry) -> Option<Data> {
         }
         _ => {
             let numbers = (number(bytes, 0)?, number(bytes, 2)?, number(bytes, 4)?);
-            let (target, _) = name(message, entry.data + 6)?;
+            let (target, _) = name_at(message, entry.data + 6)?;
             Data::Member(Member::new(numbers, &text(&target)).filter(|_| is_plain(&target)))
         }
     })
@@ -143,7 +149,7 @@ struct Entry {
 }
 
 fn entry(message: &[u8], at: usize) -> Option<Entry> {
-    let (owner, at) = name(message, at)?;
+    let (owner, at) = name_at(message, at)?;
     let ttl = u32::from(number(message, at + 4)?) << 16 | u32::from(number(message, at + 6)?);
     let data = at + 10;
     let end = data + usize::from(number(message, at + 8)?);
@@ -152,7 +158,7 @@ fn entry(message: &[u8], at: usize) -> Option<Entry> {
 }
 
 /// The labels of a name in lower case, and where it ends.
-fn name(message: &[u8], at: usize) -> Option<(Vec<Vec<u8>>, usize)> {
+fn name_at(message: &[u8], at: usize) -> Option<(Vec<Vec<u8>>, usize)> {
     let (mut labels, mut at, mut end) = (Vec::new(), at, None);
     for _ in 0..message.len() {
         let length = usize::from(*message.get(at)?);
@@ -184,6 +190,13 @@ fn seconds(ttl: u32) -> u32 {
 
 fn is_plain(labels: &[Vec<u8>]) -> bool {
     labels.iter().flatten().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte))
+}
+
+/// As text has them (RFC 1035 section 5.1).
+fn escaped(labels: &[Vec<u8>]) -> String {
+    let escaped =
+        |label: &Vec<u8>| text(std::slice::from_ref(label)).replace('\\', "\\\\").replace('.', "\\.");
+    labels.iter().map(escaped).collect::<Vec<_>>().join(".")
 }
 
 fn text(labels: &[Vec<u8>]) -> String {

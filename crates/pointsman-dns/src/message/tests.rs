@@ -61,7 +61,7 @@ fn the_question_is_what_was_asked() {
     assert!(packet.has_flags(PacketFlag::RECURSION_DESIRED) && !packet.has_flags(PacketFlag::RESPONSE));
     let asked = &packet.questions[0];
     assert_eq!((asked.qname.to_string(), asked.qtype), ("web.example".to_owned(), QTYPE::TYPE(TYPE::A)));
-    for name in ["", ".", "a..b", &"a".repeat(64), &"a.".repeat(130)] {
+    for name in ["", ".", "a..b", "a\\.b", "a\\\\b", "a b", "\u{fffd}", &"a".repeat(64), &"a.".repeat(130)] {
         assert_eq!(Question::new(7, name, Record::A), None, "{name}");
     }
 }
