@@ -44,7 +44,7 @@ pub struct Instead<'a> {
 
 /// A plan in the making.
 pub(crate) struct Lowering<'a> {
-    spec: &'a Spec,
+    pub(crate) spec: &'a Spec,
     /// The folder that paths are relative to.
     folder: &'a Path,
     outside: Outside<'a>,
@@ -360,8 +360,9 @@ impl<'a> Lowering<'a> {
             x_forwarded: spec.x_forwarded,
             forwarded: spec.forwarded,
             sticky_scope: match spec.sticky_to_listener_at {
-                Some(_) => StickyScope::Listener,
-                None => StickyScope::Target,
+                Some(_) if self.spec.sticky_entries_max > 0 => StickyScope::Listener,
+                // Nobody is remembered.
+                Some(_) | None => StickyScope::Target,
             },
             encoded_slash: spec.encoded_slash,
             merge_slashes: spec.merge_slashes,

@@ -66,6 +66,14 @@ impl Lowering<'_> {
                 "leave it out, or route with `STICKY_ON_IP` for instance",
             );
         }
+        if self.spec.sticky_entries_max == 0 {
+            let message = "`sticky_scope` has no effect: nobody is remembered";
+            return self.findings.warning(
+                at,
+                message,
+                "leave it out, or set `sticky_entries_max` to more than 0",
+            );
+        }
         let is_overridden = |rule: &&Rule| {
             routes(rule)
                 .any(|route| kept.len() > 1 || route.targets.iter().any(|target| !kept.contains(target)))

@@ -142,8 +142,11 @@ else: routeTo(cheap.one);
         ("a.rules", &format!("{rules}{shop}{coins}")),
         ("target.toml", &configuration("target")),
         ("listener.toml", &configuration("listener")),
+        ("nobody.toml", &format!("sticky_entries_max = 0\n{}", configuration("listener"))),
     ]);
     ends(folder.path(), &["check", "--fail-on", "error", "target.toml"], 0, &["2 assertions proved"]);
+    let said = ["`sticky_scope` has no effect: nobody is remembered", "2 assertions proved"];
+    ends(folder.path(), &["check", "--fail-on", "error", "nobody.toml"], 0, &said);
     let said = [
         "the assertion `nobody else is fast` is refuted: the final `else` sends this request to `cheap.one`, but its \
          client stays with `fast`, where `R1` has sent it",
