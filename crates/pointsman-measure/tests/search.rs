@@ -192,7 +192,7 @@ fn the_knee_is_before_the_saturation_and_the_curve_is_zoomed_there() {
 #[test]
 fn a_red_trial_is_never_a_result() {
     let server = Server::Deterministic { capacity: 500.0 };
-    for seed in 0..20 {
+    for seed in 0..100 {
         // One of five trials is red, and says that all is well with ten times as much as was offered.
         let mut lies = pointsman_measure::Random::new(seed);
         let (found, search) = search(Goal::default(), seed, |trial| {

@@ -259,7 +259,12 @@ impl Search {
         let of_peak = |record: &&Record| record.trial.phase == Phase::Peak;
         let tried = self.records.iter().filter(of_peak).count();
         match findings.peak.as_ref().filter(|peak| is_wide(peak)) {
-            Some(peak) if tried < PEAK_TRIALS_MAX && left >= PEAK_TRIALS => {
+            // Above what the client can do nothing more is tried, and the interval stays wide.
+            Some(peak)
+                if tried < PEAK_TRIALS_MAX
+                    && left >= PEAK_TRIALS
+                    && peak.demanded_per_s < self.client_ceiling =>
+            {
                 queue.extend([peak.demanded_per_s; PEAK_TRIALS]);
             }
             _ => self.stage = Stage::Found(Box::new(findings)),
