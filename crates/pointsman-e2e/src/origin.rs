@@ -4,6 +4,7 @@ use std::io::{Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
@@ -17,6 +18,7 @@ pub struct Origin {
     name: String,
     address: SocketAddr,
     shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
 }
 
 /// A request as the origin saw it.
@@ -127,9 +129,9 @@ impl Origin {
     fn start(name: &str, listener: TcpListener, tls: Option<TlsServer>, answer: Arc<Answer>) -> Self {
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared::default());
-        let origin = Self { name: name.to_owned(), address, shared: shared.clone() };
+        let mut origin = Self { name: name.to_owned(), address, shared: shared.clone(), accepting: None };
         let name = name.to_owned();
-        std::thread::spawn(move || {
+        origin.accepting = Some(std::thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 if shared.stop.load(Ordering::SeqCst) {
                     return;
@@ -141,7 +143,7 @@ impl Origin {
                     shared.change(|state| state.ended += 1);
                 });
             }
-        });
+        }));
         origin
     }
 
@@ -268,6 +270,8 @@ impl Drop for Origin {
         self.shared.stop.store(true, Ordering::SeqCst);
         // Wakes the accepting thread, which then sees the flag; if that fails it is gone already.
         drop(TcpStream::connect(self.address));
+        // Nothing listens any more once it has ended. What it failed of, it has said.
+        self.accepting.take().into_iter().for_each(|accepting| drop(accepting.join()));
         for socket in self.shared.lock().sockets.iter().flatten() {
             // Fails when the far end closed first: then there is nothing to end.
             drop(socket.shutdown(Shutdown::Both));
