@@ -23,7 +23,7 @@ const LOOK_NS: u64 = SECOND_NS / 20;
 /// A request's head may be so long, and its body is read past.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The listener's number among the sockets.
-const LISTENER: u64 = u64::MAX - 1;
+const LISTENER: usize = u32::MAX as usize - 1;
 
 /// How a null server behaves.
 #[derive(Clone, Debug, Default)]
@@ -205,7 +205,8 @@ impl Server {
             for ready in ready.drain(..) {
                 match ready.number {
                     LISTENER => self.accept(),
-                    number => self.serve(number as usize, ready, &mut scratch),
+                    number if self.poller.is_of_now(&ready) => self.serve(number, ready, &mut scratch),
+                    _ => {}
                 }
             }
         }
@@ -217,7 +218,7 @@ impl Server {
             let Ok(tls) = tls.transpose() else { continue };
             let entry = self.connections.vacant_entry();
             let set = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
-            if set.and_then(|()| self.poller.watch(&socket, entry.key() as u64)).is_ok() {
+            if set.and_then(|()| self.poller.watch(&socket, entry.key())).is_ok() {
                 entry.insert(Peer {
                     socket,
                     tls: tls.map(Box::new),

@@ -272,7 +272,7 @@ impl Worker {
                 connection.owner = client;
                 let entry = self.connections.vacant_entry();
                 let number = entry.key();
-                let watched = self.poller.watch(connection.socket(), number as u64);
+                let watched = self.poller.watch(connection.socket(), number);
                 entry.insert(connection);
                 if let Some(client) = client {
                     self.own[client as usize * self.idle.len() + origin] = Some(number);
@@ -339,8 +339,11 @@ impl Worker {
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) {
-        let number = ready.number as usize;
+        let number = ready.number;
         // It may have been closed since: an edge of a socket that is gone.
+        if !self.poller.is_of_now(&ready) {
+            return;
+        }
         let Some(connection) = self.connections.get_mut(number) else { return };
         let requests = &*self.given.requests;
         let is_head = |job: &Job| requests.get(job.request as usize).is_head;
