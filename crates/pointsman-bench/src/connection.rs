@@ -1,14 +1,14 @@
 //! One connection: from its first packet to its end, and the requests on it.
 
-use std::collections::VecDeque;
 use std::io::{self, ErrorKind as Io};
+use std::sync::Arc;
 
-use pointsman_http::AnswerTo;
-
-use crate::follow::{Answered, Follow};
+use crate::clock;
+use crate::http1::Http1;
 use crate::negotiated::Negotiated;
 use crate::poller::Ready;
 use crate::record::ErrorKind;
+use crate::request::Requests;
 use crate::transport::Transport;
 
 /// A request on its way.
@@ -26,6 +26,8 @@ pub(crate) struct Job {
     pub(crate) client: Option<u32>,
     /// Which request it is.
     pub(crate) request: u32,
+    /// Which of its thread it is, from 1.
+    pub(crate) number: u64,
     /// Whether it was due in the measured time.
     pub(crate) is_counted: bool,
 }
@@ -43,16 +45,16 @@ enum Stage {
 pub(crate) struct Connection {
     transport: Transport,
     stage: Stage,
-    follow: Follow,
-    /// In the order in which they were sent.
-    pub(crate) jobs: VecDeque<Job>,
+    speech: Http1,
     pub(crate) origin: usize,
-    /// The client of a closed loop that it belongs to.
+    /// The clients of a closed loop that it belongs to.
     pub(crate) owner: Option<u32>,
-    pub(crate) opened_ns: u64,
+    /// Whether it is known as one that has room.
+    pub(crate) is_listed: bool,
+    opened_ns: u64,
     connected_ns: u64,
-    /// Requests that may still be sent on it.
-    pub(crate) left: u32,
+    /// Requests that may still be put on it.
+    left: u32,
     /// Whether it had a TLS session to offer.
     offered_session: bool,
 }
@@ -60,11 +62,18 @@ pub(crate) struct Connection {
 /// What a connection uses while it has its turn, and what it leaves there.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    pub(crate) scratch: Vec<u8>,
-    /// Answers that came, oldest first.
-    pub(crate) done: Vec<(Job, Answered)>,
+    pub(crate) requests: Arc<Requests>,
+    /// What places of requests are filled with.
+    pub(crate) random: fastrand::Rng,
+    scratch: Vec<u8>,
+    /// What is to be sent: empty between turns.
+    pub(crate) out: Vec<u8>,
+    /// Answers that came, oldest first, and their statuses.
+    pub(crate) done: Vec<(Job, u16)>,
     /// Bytes of answers.
     pub(crate) bytes: u64,
+    /// Bytes of requests.
+    pub(crate) bytes_sent: u64,
     /// How long connecting took, if that is done now.
     pub(crate) connect_ns: Option<u64>,
     /// How long its handshake took, and what it agreed on, if that is done now.
@@ -74,15 +83,14 @@ pub(crate) struct Turn {
 /// What is left of a connection that has ended.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
-    follow: Follow,
-    jobs: VecDeque<Job>,
+    speech: Http1,
 }
 
 /// How a turn ends.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The connection goes on, and has become able to take a request if this says so.
-    Goes { became_open: bool },
+    /// The connection goes on.
+    Goes,
     /// The server has ended it.
     Ended,
     /// It has failed; what is wrong with a handshake, in the library's words.
@@ -90,10 +98,20 @@ pub(crate) enum End {
 }
 
 impl Turn {
-    pub(crate) fn new() -> Turn {
+    pub(crate) fn new(requests: Arc<Requests>, random: fastrand::Rng) -> Turn {
         // What one read takes: a few records of TLS.
         const SCRATCH_BYTES: usize = 64 * 1024;
-        Turn { scratch: vec![0; SCRATCH_BYTES], done: Vec::new(), bytes: 0, connect_ns: None, shaken: None }
+        Turn {
+            requests,
+            random,
+            scratch: vec![0; SCRATCH_BYTES],
+            out: Vec::new(),
+            done: Vec::new(),
+            bytes: 0,
+            bytes_sent: 0,
+            connect_ns: None,
+            shaken: None,
+        }
     }
 }
 
@@ -105,16 +123,15 @@ impl Connection {
         now_ns: u64,
         offered_session: bool,
     ) -> Connection {
-        let Parts { mut follow, jobs } = parts;
-        follow.reset();
-        let stage = Stage::Connecting;
+        let Parts { mut speech } = parts;
+        speech.reset();
         Connection {
             transport,
-            stage,
-            follow,
-            jobs,
+            stage: Stage::Connecting,
+            speech,
             origin,
             owner: None,
+            is_listed: false,
             opened_ns: now_ns,
             connected_ns: now_ns,
             left,
@@ -126,25 +143,45 @@ impl Connection {
         &self.transport.socket
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.stage == Stage::Open
+    /// Whether another request may be put on it at all, now or later.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.left > 0 && self.speech.goes_on()
     }
 
-    /// Sends a request. The caller has put its job behind the others.
-    pub(crate) fn send(&mut self, request: &[u8]) -> Result<(), ErrorKind> {
+    /// Whether a request that is put on it is sent as soon as it is open.
+    pub(crate) fn has_room(&self) -> bool {
+        self.goes_on() && self.speech.len() == 0
+    }
+
+    /// Whether no request is under way on it.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.speech.len() == 0
+    }
+
+    /// Puts a request on it. It is sent at once where the connection is open.
+    pub(crate) fn ask(&mut self, job: Job, now_ns: u64, turn: &mut Turn) -> Result<(), ErrorKind> {
         self.left = self.left.saturating_sub(1);
-        self.transport.send(request).map_err(|error| kind_of(&error))
+        self.speech.ask(job);
+        if self.stage != Stage::Open {
+            return Ok(());
+        }
+        self.speech.write(now_ns, turn);
+        self.send(turn).map_err(|error| kind_of(&error))
     }
 
-    /// Does what can be done now. `is_head` says of a request whether its answers have no body.
-    pub(crate) fn on_ready(
-        &mut self,
-        ready: Ready,
-        now_ns: u64,
-        turn: &mut Turn,
-        is_head: impl Fn(&Job) -> bool,
-    ) -> End {
-        match self.advance(ready, now_ns, turn, &is_head) {
+    /// Whether something on it is under way for too long.
+    pub(crate) fn is_late(&self, now_ns: u64, timeout_ns: u64) -> bool {
+        self.speech.oldest_ns().is_some_and(|begun_ns| now_ns.saturating_sub(begun_ns) >= timeout_ns)
+    }
+
+    /// All requests on it, which will have no answer.
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Job> {
+        self.speech.give_up()
+    }
+
+    /// Does what can be done now.
+    pub(crate) fn on_ready(&mut self, ready: Ready, now_ns: u64, turn: &mut Turn) -> End {
+        match self.advance(ready, now_ns, turn) {
             Ok(end) => end,
             Err(Trouble::Socket(error)) if self.stage == Stage::Connecting => {
                 let kind =
@@ -161,14 +198,8 @@ impl Connection {
         }
     }
 
-    fn advance(
-        &mut self,
-        ready: Ready,
-        now_ns: u64,
-        turn: &mut Turn,
-        is_head: &impl Fn(&Job) -> bool,
-    ) -> Result<End, Trouble> {
-        let mut became_open = false;
+    fn advance(&mut self, ready: Ready, now_ns: u64, turn: &mut Turn) -> Result<End, Trouble> {
+        let was_open = self.stage == Stage::Open;
         if self.stage == Stage::Connecting {
             if ready.ended
                 && let Some(error) = self.transport.socket.take_error()?
@@ -176,40 +207,45 @@ impl Connection {
                 return Err(Trouble::Socket(error));
             }
             if !ready.writable {
-                return Ok(End::Goes { became_open });
+                return Ok(End::Goes);
             }
             self.connected_ns = now_ns;
             turn.connect_ns = Some(now_ns - self.opened_ns);
-            became_open = self.transport.tls.is_none();
-            self.stage = if became_open { Stage::Open } else { Stage::Shaking };
+            self.stage = if self.transport.tls.is_none() { Stage::Open } else { Stage::Shaking };
         }
         if ready.writable {
             self.transport.flush()?;
         }
-        if ready.readable {
-            let was_open = self.is_open();
-            if !self.read(ready.ended, now_ns, turn, is_head)? {
-                return Ok(End::Ended);
-            }
-            became_open |= !was_open && self.is_open();
+        let goes = !ready.readable || self.read(ready.ended, now_ns, turn)?;
+        if !was_open && self.stage == Stage::Open {
+            self.speech.write(clock::now_ns(), turn);
         }
-        Ok(End::Goes { became_open })
+        self.send(turn)?;
+        Ok(if goes { End::Goes } else { End::Ended })
+    }
+
+    /// Sends what the turn has written.
+    fn send(&mut self, turn: &mut Turn) -> io::Result<()> {
+        if turn.out.is_empty() {
+            return Ok(());
+        }
+        turn.bytes_sent += turn.out.len() as u64;
+        let sent = self.transport.send(&turn.out);
+        turn.out.clear();
+        sent
     }
 
     /// Reads what is there. False: the server has ended the connection.
-    fn read(
-        &mut self,
-        ended: bool,
-        now_ns: u64,
-        turn: &mut Turn,
-        is_head: &impl Fn(&Job) -> bool,
-    ) -> Result<bool, Trouble> {
+    fn read(&mut self, ended: bool, now_ns: u64, turn: &mut Turn) -> Result<bool, Trouble> {
         let mut scratch = std::mem::take(&mut turn.scratch);
         let result = loop {
             match self.transport.read(&mut scratch) {
-                Ok(0) => break self.end(turn),
+                Ok(0) => {
+                    self.speech.end(turn);
+                    break Ok(false);
+                }
                 Ok(count) => {
-                    if let Err(trouble) = self.take(&scratch[..count], now_ns, turn, is_head) {
+                    if let Err(trouble) = self.take(&scratch[..count], now_ns, turn) {
                         break Err(trouble);
                     }
                     // A short read empties the socket, and more is a new edge; an end that has come already is not.
@@ -225,27 +261,9 @@ impl Connection {
         result
     }
 
-    /// The server sends no more.
-    fn end(&mut self, turn: &mut Turn) -> Result<bool, Trouble> {
-        if let Some(answered) = self.follow.end()
-            && let Some(job) = self.jobs.pop_front()
-        {
-            turn.done.push((job, answered));
-        }
-        Ok(false)
-    }
-
-    fn take(
-        &mut self,
-        bytes: &[u8],
-        now_ns: u64,
-        turn: &mut Turn,
-        is_head: &impl Fn(&Job) -> bool,
-    ) -> Result<(), Trouble> {
-        let Some(mut tls) = self.transport.tls.take() else {
-            return self.take_plain(bytes, now_ns, turn, is_head);
-        };
-        let outcome = self.take_tls(&mut tls, bytes, now_ns, turn, is_head);
+    fn take(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
+        let Some(mut tls) = self.transport.tls.take() else { return self.take_plain(bytes, now_ns, turn) };
+        let outcome = self.take_tls(&mut tls, bytes, now_ns, turn);
         self.transport.tls = Some(tls);
         outcome?;
         // A handshake goes on with what we have to say.
@@ -258,7 +276,6 @@ impl Connection {
         mut bytes: &[u8],
         now_ns: u64,
         turn: &mut Turn,
-        is_head: &impl Fn(&Job) -> bool,
     ) -> Result<(), Trouble> {
         use std::io::BufRead;
         while !bytes.is_empty() {
@@ -274,7 +291,7 @@ impl Connection {
                 let mut reader = tls.reader();
                 let plain = reader.fill_buf()?;
                 let count = plain.len();
-                self.take_plain(plain, now_ns, turn, is_head)?;
+                self.take_plain(plain, now_ns, turn)?;
                 tls.reader().consume(count);
                 left -= count;
             }
@@ -282,34 +299,15 @@ impl Connection {
         Ok(())
     }
 
-    fn take_plain(
-        &mut self,
-        mut bytes: &[u8],
-        now_ns: u64,
-        turn: &mut Turn,
-        is_head: &impl Fn(&Job) -> bool,
-    ) -> Result<(), Trouble> {
+    fn take_plain(&mut self, bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Trouble> {
         turn.bytes += bytes.len() as u64;
-        while !bytes.is_empty() {
-            let Some(job) = self.jobs.front_mut() else { return Err(Trouble::Malformed) };
-            if job.first_byte_ns == 0 {
-                job.first_byte_ns = now_ns;
-            }
-            let to = if is_head(job) { AnswerTo::Head } else { AnswerTo::Other };
-            let (used, answered) = self.follow.feed(bytes, to).map_err(|_| Trouble::Malformed)?;
-            bytes = &bytes[used..];
-            if let Some(answered) = answered {
-                turn.done.extend(self.jobs.pop_front().map(|job| (job, answered)));
-            }
-        }
-        Ok(())
+        self.speech.feed(bytes, now_ns, turn).map_err(|_| Trouble::Malformed)
     }
 
     /// Takes it apart. Its jobs are the caller's by now.
-    pub(crate) fn close(mut self, how: crate::Close) -> Parts {
+    pub(crate) fn close(self, how: crate::Close) -> Parts {
         self.transport.close(how);
-        self.jobs.clear();
-        Parts { follow: self.follow, jobs: self.jobs }
+        Parts { speech: self.speech }
     }
 }
 

@@ -15,6 +15,7 @@ mod clock;
 mod connection;
 mod fault;
 mod follow;
+mod http1;
 mod json;
 mod machine;
 mod negotiated;

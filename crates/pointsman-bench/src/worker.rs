@@ -88,10 +88,11 @@ pub(crate) struct Worker {
     schedule: Option<Schedule>,
     /// Clients that will ask again, by when.
     resting: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Requests of a connection that fails: empty between.
+    failing: Vec<Job>,
     random: fastrand::Rng,
     record: Record,
     turn: Turn,
-    text: Vec<u8>,
     begun: u64,
     opened: u64,
     under_way: u64,
@@ -134,12 +135,12 @@ impl Worker {
             own: vec![None; clients * origins],
             backlog: VecDeque::new(),
             spare: Vec::new(),
+            failing: Vec::new(),
             schedule,
             resting,
-            random,
             record: Record::new(measured_ns.div_ceil(BATCH_NS) as usize),
-            turn: Turn::new(),
-            text: Vec::new(),
+            turn: Turn::new(given.requests.clone(), random.fork()),
+            random,
             begun: 0,
             opened: 0,
             under_way: 0,
@@ -209,7 +210,8 @@ impl Worker {
     fn begin(&mut self, due_ns: u64, client: Option<u32>) {
         let request = self.given.requests.draw(&mut self.random) as u32;
         let is_counted = self.given.timeline.measures(due_ns);
-        let job = Job { due_ns, begun_ns: 0, sent_ns: 0, first_byte_ns: 0, client, request, is_counted };
+        let (begun_ns, sent_ns, first_byte_ns, number) = (0, 0, 0, 0);
+        let job = Job { due_ns, begun_ns, sent_ns, first_byte_ns, client, request, number, is_counted };
         self.record.due += u64::from(is_counted);
         if let Some(job) = self.assign(job) {
             if self.backlog.len() < BACKLOG_MAX {
@@ -229,10 +231,10 @@ impl Worker {
             return Some(job);
         }
         let now = now_ns();
-        job.begun_ns = now;
         self.level(now);
         self.under_way += 1;
         self.begun += 1;
+        (job.begun_ns, job.number) = (now, self.begun);
         let lag_ns = now.saturating_sub(job.due_ns);
         self.lag_ns = self.lag_ns.max(lag_ns);
         if job.is_counted {
@@ -240,35 +242,56 @@ impl Worker {
             self.record.lag.saturating_record(lag_ns);
         }
         match free {
-            Some(number) => {
-                self.connections[number].jobs.push_back(job);
-                self.send(number, now);
-            }
+            Some(number) => self.ask(number, job, now),
             None => self.open(origin, job, now),
         }
         None
     }
 
-    /// An open connection to this place that nobody uses.
-    fn free(&mut self, origin: usize, client: Option<u32>) -> Option<usize> {
+    fn ask(&mut self, number: usize, job: Job, now: u64) {
+        let asked = self.connections[number].ask(job, now, &mut self.turn);
+        self.write_down(now);
+        match asked {
+            Ok(()) => self.list(number),
+            Err(kind) => self.fail_connection(number, kind, now),
+        }
+    }
+
+    /// Sees to it that a connection is among those with room if it has some, and not otherwise.
+    fn list(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        if connection.owner.is_some() || connection.is_listed == connection.has_room() {
+            return;
+        }
+        connection.is_listed = !connection.is_listed;
+        let listed = &mut self.idle[connection.origin];
+        match connection.is_listed {
+            true => listed.push(number),
+            // It is the one that was used last, nearly always.
+            false => drop(listed.iter().rposition(|other| *other == number).map(|at| listed.remove(at))),
+        }
+    }
+
+    /// A connection to this place that has room.
+    fn free(&self, origin: usize, client: Option<u32>) -> Option<usize> {
         match client {
             Some(client) => self.own[client as usize * self.idle.len() + origin],
-            None => self.idle[origin].pop(),
+            None => self.idle[origin].last().copied(),
         }
     }
 
     /// Makes room for a connection to this place by closing an idle one to another.
     fn close_another(&mut self, origin: usize) -> bool {
         let others = (0..self.idle.len()).filter(|other| *other != origin);
-        let found = others.filter_map(|other| self.idle[other].pop()).next();
-        found.inspect(|number| self.close(*number)).is_some()
+        let is_quiet = |number: &&usize| self.connections[**number].is_quiet();
+        let found = others.filter_map(|other| self.idle[other].iter().rfind(is_quiet)).next().copied();
+        found.inspect(|number| self.close_as(*number, self.given.plan.close)).is_some()
     }
 
     fn open(&mut self, origin: usize, job: Job, now: u64) {
         let client = job.client;
         match self.opened(origin, now) {
             Ok(mut connection) => {
-                connection.jobs.push_back(job);
                 connection.owner = client;
                 let entry = self.connections.vacant_entry();
                 let number = entry.key();
@@ -280,6 +303,7 @@ impl Worker {
                 if self.given.timeline.measures(now) {
                     self.record.opened += 1;
                 }
+                self.ask(number, job, now);
                 if let Err(error) = watched {
                     self.fail_connection(number, kind_of(&error), now);
                 }
@@ -322,22 +346,6 @@ impl Worker {
         Ok(Connection::new(transport, parts, (origin, left), now, offered))
     }
 
-    /// Sends the request at the back of a connection's jobs.
-    fn send(&mut self, number: usize, now: u64) {
-        let connection = &mut self.connections[number];
-        let Some(job) = connection.jobs.back_mut() else { return };
-        job.sent_ns = now;
-        self.text.clear();
-        let request = self.given.requests.get(job.request as usize);
-        request.write(&mut self.text, self.begun, &mut self.random);
-        if self.given.timeline.measures(now) {
-            self.record.bytes_sent += self.text.len() as u64;
-        }
-        if let Err(kind) = connection.send(&self.text) {
-            self.fail_connection(number, kind, now);
-        }
-    }
-
     fn on_ready(&mut self, ready: Ready, now: u64) {
         let number = ready.number;
         // It may have been closed since: an edge of a socket that is gone.
@@ -345,83 +353,58 @@ impl Worker {
             return;
         }
         let Some(connection) = self.connections.get_mut(number) else { return };
-        let requests = &*self.given.requests;
-        let is_head = |job: &Job| requests.get(job.request as usize).is_head;
-        let end = connection.on_ready(ready, now, &mut self.turn, is_head);
+        let end = connection.on_ready(ready, now, &mut self.turn);
         self.write_down(now);
-        match end {
-            End::Goes { became_open } => {
-                if became_open {
-                    self.send(number, now_ns());
-                }
-                self.take_answers(number, now);
-            }
+        let kind = match end {
+            End::Goes => return self.settle(number, now),
             End::Ended => {
-                let had_none = self.connections[number].jobs.is_empty() && self.turn.done.is_empty();
+                let had_none = self.connections[number].is_quiet() && self.turn.done.is_empty();
                 self.record.closed_idle += u64::from(had_none);
-                self.connections[number].left = 0;
-                self.take_answers(number, now);
-                if self.connections.contains(number) {
-                    self.fail_connection(number, ErrorKind::Closed, now);
-                }
+                ErrorKind::Closed
             }
             End::Failed(kind, words) => {
-                if self.record.tls_fault.is_none() {
-                    self.record.tls_fault = words;
-                }
-                self.take_answers(number, now);
-                if self.connections.contains(number) {
-                    self.fail_connection(number, kind, now);
-                }
+                self.record.tls_fault = self.record.tls_fault.take().or(words);
+                kind
             }
-        }
+        };
+        self.fail_connection(number, kind, now);
     }
 
-    /// Deals with the answers that came on a connection.
-    fn take_answers(&mut self, number: usize, now: u64) {
-        if self.turn.done.is_empty() {
-            return;
+    /// Deals with what came on a connection that goes on.
+    fn settle(&mut self, number: usize, now: u64) {
+        let connection = &self.connections[number];
+        if connection.is_quiet() && !connection.goes_on() {
+            self.close_as(number, self.given.plan.close);
+        } else {
+            self.list(number);
         }
+        self.finish_all(now);
+    }
+
+    fn finish_all(&mut self, now: u64) {
         let mut done = std::mem::take(&mut self.turn.done);
-        let connection = &mut self.connections[number];
-        if done.iter().any(|(_, answered)| !answered.keeps_alive) {
-            connection.left = 0;
-        }
-        let (is_quiet, left, origin) = (connection.jobs.is_empty(), connection.left, connection.origin);
-        let goes_on = is_quiet && left > 0;
-        if is_quiet && !goes_on {
-            self.close(number);
-        }
-        for (job, answered) in done.drain(..) {
-            if goes_on && job.client.is_none() {
-                self.idle[origin].push(number);
-            }
-            self.finish(job, answered, now);
-        }
+        done.drain(..).for_each(|(job, status)| self.finish(job, status, now));
         self.turn.done = done;
     }
 
-    /// A connection is of no use any more, and so are the requests on it.
+    /// A connection is of no use any more, and so are the requests on it that have no answer.
     fn fail_connection(&mut self, number: usize, kind: ErrorKind, now: u64) {
-        let jobs = std::mem::take(&mut self.connections[number].jobs);
-        if jobs.is_empty() {
-            let origin = self.connections[number].origin;
-            self.idle[origin].retain(|idle| *idle != number);
-        }
-        self.close_as(number, if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close });
-        for job in jobs {
-            self.fail(job, kind, now);
-        }
-    }
-
-    fn close(&mut self, number: usize) {
-        self.close_as(number, self.given.plan.close);
+        let mut failed = std::mem::take(&mut self.failing);
+        failed.extend(self.connections[number].give_up());
+        let how = if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close };
+        self.close_as(number, how);
+        self.finish_all(now);
+        failed.drain(..).for_each(|job| self.fail(job, kind, now));
+        self.failing = failed;
     }
 
     fn close_as(&mut self, number: usize, how: Close) {
         let connection = self.connections.remove(number);
         if let Some(client) = connection.owner {
             self.own[client as usize * self.idle.len() + connection.origin] = None;
+        }
+        if connection.is_listed {
+            self.idle[connection.origin].retain(|listed| *listed != number);
         }
         self.spare.push(connection.close(how));
     }
@@ -442,9 +425,7 @@ impl Worker {
     /// Ends what has taken too long, and shows how things are.
     fn sweep(&mut self, now: u64) {
         let timeout_ns = self.given.plan.timeout.as_nanos() as u64;
-        let is_late = |(_, connection): &(usize, &Connection)| {
-            connection.jobs.front().is_some_and(|job| now.saturating_sub(job.begun_ns) >= timeout_ns)
-        };
+        let is_late = |(_, connection): &(usize, &Connection)| connection.is_late(now, timeout_ns);
         let late: Vec<usize> = self.connections.iter().filter(is_late).map(|(number, _)| number).collect();
         for number in late {
             self.fail_connection(number, ErrorKind::Timeout, now);

@@ -7,7 +7,6 @@ use super::{Timeline, Worker};
 use crate::arrivals::exponential;
 use crate::clock::SECOND_NS;
 use crate::connection::Job;
-use crate::follow::Answered;
 use crate::plan::Think;
 use crate::record::{BATCH_NS, ErrorKind};
 
@@ -17,10 +16,11 @@ const BACK_OFF_NS: u64 = SECOND_NS / 100;
 impl Worker {
     pub(super) fn write_down(&mut self, now: u64) {
         let measured = self.given.timeline.measures(now);
-        let bytes = std::mem::take(&mut self.turn.bytes);
+        let (bytes, sent) = (std::mem::take(&mut self.turn.bytes), std::mem::take(&mut self.turn.bytes_sent));
         self.bytes += bytes;
         if measured {
             self.batch(now).bytes += bytes;
+            self.record.bytes_sent += sent;
         }
         if let Some(connect_ns) = self.turn.connect_ns.take()
             && measured
@@ -41,7 +41,7 @@ impl Worker {
         &mut self.record.batches[index as usize]
     }
 
-    pub(super) fn finish(&mut self, job: Job, answered: Answered, now: u64) {
+    pub(super) fn finish(&mut self, job: Job, status: u16, now: u64) {
         self.level(now);
         self.under_way -= 1;
         self.answered += 1;
@@ -57,9 +57,9 @@ impl Worker {
             record.response.saturating_record(response_ns);
             record.service.saturating_record(now - job.begun_ns);
             record.first_byte.saturating_record(job.first_byte_ns.saturating_sub(job.sent_ns));
-            record.statuses[usize::from(answered.status).min(599)] += 1;
+            record.statuses[usize::from(status).min(599)] += 1;
         }
-        if answered.status >= 400 {
+        if status >= 400 {
             self.count_failure(&job, ErrorKind::Status, now);
         }
         self.rest(job.client, now, 0);

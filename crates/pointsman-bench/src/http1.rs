@@ -1,0 +1,87 @@
+//! Requests and answers of one connection in HTTP/1.1: in order, one behind the other.
+
+use std::collections::VecDeque;
+
+use pointsman_http::AnswerTo;
+
+use crate::connection::{Job, Turn};
+use crate::follow::{Follow, Malformed};
+
+/// What is under way on a connection. It is used again for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Http1 {
+    follow: Follow,
+    /// In the order in which they are sent; those that are not sent yet stand behind the others.
+    jobs: VecDeque<Job>,
+    /// The server has said that this answer is the last.
+    ends: bool,
+}
+
+impl Http1 {
+    /// Ready for another connection.
+    pub(crate) fn reset(&mut self) {
+        self.follow.reset();
+        self.jobs.clear();
+        self.ends = false;
+    }
+
+    /// Puts a request behind the others; [`Http1::write`] sends it.
+    pub(crate) fn ask(&mut self, job: Job) {
+        self.jobs.push_back(job);
+    }
+
+    /// Appends the requests that are not sent yet to the turn's output.
+    pub(crate) fn write(&mut self, now_ns: u64, turn: &mut Turn) {
+        for job in self.jobs.iter_mut().filter(|job| job.sent_ns == 0) {
+            job.sent_ns = now_ns;
+            turn.requests.get(job.request as usize).write(&mut turn.out, job.number, &mut turn.random);
+        }
+    }
+
+    /// Takes what has come; answers that are whole are in the turn.
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Malformed> {
+        while !bytes.is_empty() {
+            let Some(job) = self.jobs.front_mut() else { return Err(Malformed) };
+            if job.first_byte_ns == 0 {
+                job.first_byte_ns = now_ns;
+            }
+            let is_head = turn.requests.get(job.request as usize).is_head;
+            let to = if is_head { AnswerTo::Head } else { AnswerTo::Other };
+            let (used, answered) = self.follow.feed(bytes, to)?;
+            bytes = &bytes[used..];
+            if let Some(answered) = answered {
+                self.ends |= !answered.keeps_alive;
+                turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server sends no more: that may be the end of an answer.
+    pub(crate) fn end(&mut self, turn: &mut Turn) {
+        self.ends = true;
+        if let Some(answered) = self.follow.end() {
+            turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
+        }
+    }
+
+    /// Whether the server takes another request behind these.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.ends
+    }
+
+    /// Requests under way.
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// The one that is under way for longest.
+    pub(crate) fn oldest_ns(&self) -> Option<u64> {
+        self.jobs.front().map(|job| job.begun_ns)
+    }
+
+    /// All that is under way, which will have no answer.
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Job> {
+        self.jobs.drain(..)
+    }
+}
