@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
 use pointsman_e2e::{
-    Authority, Client, OpensslServer, Origin, Pair, RawOrigin, Setup, Switch, TlsClient, TlsServer, echo,
-    installed, read_some, scale, tool,
+    Authority, Client, OpensslClient, OpensslServer, Origin, Pair, RawOrigin, Setup, Switch, TlsClient,
+    TlsServer, echo, installed, read_some, scale,
 };
 
 pointsman_e2e::for_threads!(
@@ -181,22 +181,18 @@ fn openssl(threads: usize, options: &[&str]) {
     let addresses: Vec<_> = names.into_iter().zip(servers.iter().map(OpensslServer::address)).collect();
     let setup = Setup::new(threads).listener("protocol = \"tls-passthrough\"").rules(RULE);
     let switch = setup.pool_at("standard", "", &addresses).start();
-    let ask = |source: u8, session: &str| {
-        let line = format!(
-            "printf 'GET /name HTTP/1.0\\r\\n\\r\\n' | openssl s_client -ign_eof -bind 127.0.0.{source}:0 \
-             -connect {} -servername shop.example {session} -sess_out session.pem",
-            switch.address("shop")
-        );
-        let finished = tool(switch.folder(), "sh", &["-c", &line]).expect("a shell");
-        let name = finished.stdout.lines().find_map(|line| line.strip_prefix("Name: "));
-        let resumed = finished.stdout.contains("Reused, TLSv1.2");
-        (name.unwrap_or_else(|| panic!("{}", finished.output())).to_owned(), resumed)
+    let request = "GET /name HTTP/1.0\\r\\n\\r\\n";
+    let Some(client) = OpensslClient::new(switch.folder(), switch.address("shop"), "", request, "Name: ")
+    else {
+        return;
     };
     for _ in 0..4 {
-        let (first, resumed) = ask(1, "");
-        assert!(!resumed);
+        let first = client.begin(1);
+        assert_eq!(first.resumed, None);
         for source in 2..5 {
-            assert_eq!(ask(source, "-sess_in session.pem"), (first.clone(), true), "from 127.0.0.{source}");
+            let again = client.resume(source);
+            assert_eq!(again.server, first.server, "from 127.0.0.{source}");
+            assert_eq!(again.resumed.as_deref(), Some("TLSv1.2"), "from 127.0.0.{source}");
         }
     }
 }

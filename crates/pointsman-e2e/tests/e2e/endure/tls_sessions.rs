@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use pointsman_e2e::{Authority, Client, Origin, Pair, Setup, Switch, TlsClient, installed, scale, tool};
+use pointsman_e2e::{
+    Authority, Client, OpensslClient, Origin, Pair, Setup, Switch, TlsClient, installed, scale, tool,
+};
 
 pointsman_e2e::for_threads!(
     from_any_address,
@@ -191,26 +193,18 @@ fn who_cannot_resume_stays_for_a_connection(threads: usize) {
 fn openssl_from_any_address(threads: usize) {
     let (authority, origins) = (Authority::new("test CA"), six());
     let switch = setup(threads, &authority.server(&["shop.example"]), "", &origins).start();
-    if !installed("openssl") {
-        return;
-    }
     let request = "GET / HTTP/1.1\\r\\nHost: shop.example\\r\\nConnection: close\\r\\n\\r\\n";
-    for version in ["-tls1_3", "-tls1_2"] {
-        let ask = |source: u8, session: &str| {
-            let line = format!(
-                "printf '{request}' | openssl s_client -ign_eof {version} -bind 127.0.0.{source}:0 -connect {} \
-                 -servername shop.example {session} -sess_out session.pem",
-                switch.address("shop")
-            );
-            let finished = tool(switch.folder(), "sh", &["-c", &line]).expect("a shell");
-            let server = finished.stdout.lines().find_map(|line| line.strip_prefix("X-Server: "));
-            let resumed = finished.stdout.contains("Reused, TLSv1.");
-            (server.unwrap_or_else(|| panic!("{}", finished.output())).to_owned(), resumed)
+    for (option, version) in [("-tls1_3", "TLSv1.3"), ("-tls1_2", "TLSv1.2")] {
+        let (folder, address) = (switch.folder(), switch.address("shop"));
+        let Some(client) = OpensslClient::new(folder, address, option, request, "X-Server: ") else {
+            return;
         };
         for _ in 0..3 {
-            let (first, _) = ask(1, "");
+            let first = client.begin(1);
             for source in 2..5 {
-                assert_eq!(ask(source, "-sess_in session.pem"), (first.clone(), true), "{version}");
+                let again = client.resume(source);
+                assert_eq!(again.server, first.server, "{version}");
+                assert_eq!(again.resumed.as_deref(), Some(version));
             }
         }
     }
