@@ -113,7 +113,7 @@ fn machine(outcome: &Outcome) -> Value {
         machine.versions.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
     json!({
         "cpu": machine.cpu, "cores": machine.cores, "kernel": machine.kernel,
-        "governor": machine.governor, "host": machine.host, "versions": versions,
+        "memory": machine.memory, "governor": machine.governor, "host": machine.host, "versions": versions,
     })
 }
 
@@ -153,7 +153,7 @@ fn named<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     Value::Object(pairs.map(|(name, count)| (name.to_owned(), json!(count))).collect())
 }
 
-fn settings(plan: &Plan) -> Value {
+pub(crate) fn settings(plan: &Plan) -> Value {
     let load = match plan.load {
         Load::Open { rate, arrivals } => {
             let arrivals = match arrivals {

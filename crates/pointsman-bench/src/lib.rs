@@ -8,7 +8,8 @@
 //! Invariants:
 //! - A thread of the generator shares nothing with another while it runs but its own counters for the progress line.
 //! - A request on an open connection takes no memory from the heap.
-//! - Nothing here decides whether a run is good: that is for the reader of its [`Outcome`].
+//! - A run's own figures decide whether it is a result: its handshakes ([`Outcome::voids`]) and what the generator measured
+//!   of itself ([`Outcome::verdict`]); none is left out in silence.
 
 mod arrivals;
 mod clock;
@@ -17,6 +18,7 @@ mod fault;
 mod follow;
 mod http1;
 mod json;
+mod judge;
 mod machine;
 mod negotiated;
 mod null;
@@ -25,7 +27,9 @@ mod plan;
 mod poller;
 mod probe;
 mod process;
+mod provenance;
 mod record;
+mod report;
 mod request;
 mod run;
 mod self_watch;
@@ -43,6 +47,7 @@ pub use outcome::{Generator, Little, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target, Think};
 pub use pointsman_tls::Offer;
 pub use process::{Spent, Time, ticks_per_second};
+pub use provenance::provenance;
 pub use record::{Batch, ErrorKind, Record};
 pub use run::{Progress, run};
 pub use source::Sources;

@@ -9,6 +9,8 @@ pub struct Machine {
     pub cpu: String,
     /// Cores that this process may use.
     pub cores: usize,
+    /// Memory, in words.
+    pub memory: String,
     /// Name and version of the kernel.
     pub kernel: String,
     /// The governor of the first core's frequency, where the kernel has one.
@@ -20,7 +22,8 @@ pub struct Machine {
 }
 
 /// What TLS is done with; a test holds them to the lock file.
-const LIBRARIES: [(&str, &str); 2] = [("rustls", "0.23.46"), ("aws-lc-rs", "1.19.0")];
+const LIBRARIES: [(&str, &str); 3] =
+    [("rustls", "0.23.46"), ("aws-lc-rs", "1.19.0"), ("aws-lc-sys", "0.47.0")];
 
 impl Machine {
     /// This one.
@@ -33,12 +36,20 @@ impl Machine {
         Machine {
             cpu: model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
             kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),
             governor: governor.ok().map(|text| text.trim().to_owned()),
             host: uname.nodename().to_string_lossy().into_owned(),
             versions: own.into_iter().chain(LIBRARIES).collect(),
         }
     }
+}
+
+/// `MemTotal:  24683724 kB`
+fn memory(meminfo: &str) -> String {
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+    let kib = total.and_then(|kib| kib.parse::<f64>().ok());
+    kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{:.1} GiB", kib / 1024.0 / 1024.0))
 }
 
 #[cfg(test)]
@@ -53,5 +64,7 @@ mod tests {
             assert!(lock.contains(&entry), "{name} is not {version} any more");
         }
         assert!(Machine::look().kernel.starts_with("Linux "));
+        assert_eq!(memory("MemTotal:       25165824 kB\nMemFree: 1 kB\n"), "24.0 GiB");
+        assert_eq!(memory(""), "unknown");
     }
 }

@@ -5,7 +5,7 @@ mod axis;
 mod svg;
 
 pub use axis::Range;
-pub(crate) use axis::number;
+pub(crate) use axis::{number, rounded};
 pub use svg::{ranges, svg};
 
 /// A chart.
@@ -57,6 +57,8 @@ pub struct Line {
     pub band: Vec<(f64, f64, f64)>,
     /// Drawn in steps: a distribution function.
     pub is_stepped: bool,
+    /// Points alone, each a cross, and no line: what was seen and is no result.
+    pub is_scattered: bool,
 }
 
 /// The same part of each bar.

@@ -18,7 +18,7 @@ fn run(name: &str, capacity: f64) -> Run {
         name: "achieved".to_owned(),
         band: points.iter().map(|(x, y)| (*x, 0.98 * y, 1.02 * y)).collect(),
         points,
-        is_stepped: false,
+        ..Line::default()
     };
     let distribution = Line {
         name: "response time".to_owned(),
@@ -78,6 +78,8 @@ fn run(name: &str, capacity: f64) -> Run {
             ),
         ],
         tables: vec![by_clients(capacity)],
+        answer: format!("{capacity} requests a second at the most."),
+        outcome: Some(serde_json::json!({"kind": "load", "seconds": 1.5})),
         ..Run::named(name)
     }
 }
@@ -118,9 +120,9 @@ fn a_document_comes_back_from_its_json() {
     assert_eq!(Document::from_json(&document.to_json().to_string()), Ok(document.clone()));
     // And from the page.
     let page = page(&document);
-    let (_, json) = page.split_once("id=\"document\">").expect("the document is in it");
-    let (json, _) = json.split_once("</script>").expect("it ends");
-    assert_eq!(Document::from_json(json), Ok(document));
+    assert_eq!(Document::read(&page), Ok(document.clone()));
+    assert_eq!(Document::read(&document.to_json().to_string()), Ok(document));
+    assert!(Document::read("<html></html>").expect_err("no report").message.contains("no document"));
 }
 
 #[test]
@@ -181,8 +183,8 @@ fn a_red_run_shows_its_reasons_and_no_figure() {
     let page = page(&document);
     let (shown, _) = page.split_once("<script").expect("the document is in it");
     assert!(shown.contains("not a result") && shown.contains("7 arrivals"));
-    assert!(!shown.contains("247.5"), "the interval of the red run");
-    assert!(shown.contains("495 to 505"));
+    assert!(!shown.contains("247.5") && !shown.contains("250 requests a second"), "what the red run found");
+    assert!(shown.contains("495 to 505") && shown.contains("500 requests a second at the most."));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 mod load;
 mod null;
+mod output;
 mod plan_options;
 mod progress;
+mod report;
 mod summary;
 
 use std::ffi::OsString;
@@ -15,6 +17,7 @@ const HELP: &str = "\
 pointsman bench COMMAND
 
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
+    report FILE... results that were kept, drawn side by side
     null           a server that does nothing but answer: what the generator itself can do
     COMMAND --help more of a command
 ";
@@ -24,11 +27,12 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     match command.to_str() {
         Some("load") => load::load(arguments),
+        Some("report") => report::report(arguments),
         Some("null") => null::null(arguments),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, crate::WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `load` and `null`",
+            "`bench` has no command `{}`; there are `load`, `report` and `null`",
             command.to_string_lossy()
         )),
     }

@@ -109,6 +109,16 @@ pub(crate) fn number(value: f64) -> String {
     format!("{sign}{grouped}{point}{rest}")
 }
 
+/// A number for who looks once: three digits that count, or all before the point.
+pub(crate) fn rounded(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return number(value);
+    }
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as i32;
+    let power = 10_f64.powi(decimals);
+    number((value * power).round() / power)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -128,6 +138,17 @@ mod tests {
         ];
         for (value, expected) in table {
             assert_eq!(number(value), expected);
+        }
+        let table = [
+            (499.83, "500"),
+            (1234.5, "1,235"),
+            (0.012_345, "0.0123"),
+            (9.996, "10"),
+            (0.0, "0"),
+            (f64::NAN, "–"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(rounded(value), expected);
         }
     }
 

@@ -17,6 +17,9 @@ const COLOURS: usize = 6;
 /// Lines of more points are drawn without a mark at each.
 const MARKS_MAX: usize = 200;
 
+/// How wide and high a cross is.
+const CROSS: f64 = 8.0;
+
 /// What both axes of a chart span; None where nothing can be drawn. Bars have no horizontal range.
 pub fn ranges(chart: &Chart) -> Option<(Option<Range>, Range)> {
     match &chart.content {
@@ -90,11 +93,11 @@ fn drawing(
             for (at, line) in lines.iter().enumerate() {
                 draw_line(&mut out, line, at % COLOURS, (&x, chart.x.is_log), (&y, chart.y.is_log));
             }
-            legend(&mut out, lines.iter().map(|line| line.name.as_str()));
+            legend(&mut out, lines.iter().map(|line| (line.name.as_str(), line.is_scattered)));
         }
         Content::Bars { categories, layers } => {
             bars(&mut out, categories, layers, &y);
-            legend(&mut out, layers.iter().map(|layer| layer.name.as_str()));
+            legend(&mut out, layers.iter().map(|layer| (layer.name.as_str(), false)));
         }
     }
     let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
@@ -172,21 +175,23 @@ fn draw_line(
     }
     let points: Vec<_> = line.points.iter().filter(|(vx, vy)| shown(*vx, *vy)).collect();
     let places = points.iter().map(|(vx, vy)| (across(x, *vx), upwards(y, *vy)));
-    write(
-        out,
-        format_args!("<path class=\"line s{colour}\" d=\"{}\"/>", path(places.clone(), line.is_stepped)),
-    );
-    if points.len() <= MARKS_MAX {
-        for ((vx, vy), (cx, cy)) in points.iter().zip(places) {
-            write(
-                out,
-                format_args!(
-                    "<circle class=\"s{colour}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"2.5\"><title>{}: {}, {}</title></circle>",
-                    escape(&line.name),
-                    number(*vx),
-                    number(*vy)
-                ),
-            );
+    if !line.is_scattered {
+        let path = path(places.clone(), line.is_stepped);
+        write(out, format_args!("<path class=\"line s{colour}\" d=\"{path}\"/>"));
+    }
+    if points.len() > MARKS_MAX && !line.is_scattered {
+        return;
+    }
+    let name = escape(&line.name);
+    for ((vx, vy), (cx, cy)) in points.iter().zip(places) {
+        let title = format!("<title>{name}: {}, {}</title>", number(*vx), number(*vy));
+        if line.is_scattered {
+            let (left, top) = (cx - CROSS / 2.0, cy - CROSS / 2.0);
+            let strokes = format!("M{left:.1} {top:.1}l{CROSS} {CROSS}m0-{CROSS}l-{CROSS} {CROSS}");
+            write(out, format_args!("<path class=\"cross\" d=\"{strokes}\">{title}</path>"));
+        } else {
+            let circle = format!("<circle class=\"s{colour}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"2.5\">");
+            write(out, format_args!("{circle}{title}</circle>"));
         }
     }
 }
@@ -242,12 +247,18 @@ fn bars(out: &mut String, categories: &[String], layers: &[Layer], y: &Scale) {
 }
 
 /// Two rows of three names below the chart.
-fn legend<'n>(out: &mut String, names: impl Iterator<Item = &'n str>) {
-    for (at, name) in names.take(COLOURS).enumerate() {
+fn legend<'n>(out: &mut String, names: impl Iterator<Item = (&'n str, bool)>) {
+    for (at, (name, is_scattered)) in names.take(COLOURS).enumerate() {
         let x = LEFT + (at % 3) as f64 * 184.0;
         let y = HEIGHT - 28.0 + (at / 3) as f64 * 18.0;
         let short: String = name.chars().take(24).collect();
-        write(out, format_args!("<path class=\"line s{at}\" d=\"M{x} {y}h22\"/>"));
+        match is_scattered {
+            true => write(
+                out,
+                format_args!("<path class=\"cross\" d=\"M{} {}l8 8m0-8l-8 8\"/>", x + 7.0, y - 4.0),
+            ),
+            false => write(out, format_args!("<path class=\"line s{at}\" d=\"M{x} {y}h22\"/>")),
+        }
         write(out, format_args!("<text x=\"{}\" y=\"{}\">{}</text>", x + 28.0, y + 4.0, escape(&short)));
     }
 }
@@ -274,13 +285,19 @@ mod tests {
             name: "found <1>".to_owned(),
             points: vec![(0.0, 0.0), (500.0, 500.0), (1_000.0, 500.0)],
             band: vec![(0.0, 0.0, 0.0), (1_000.0, 450.0, 550.0)],
-            is_stepped: false,
+            ..Line::default()
         };
         let drawn = svg(&lines(vec![line.clone()]), "c", None);
         assert!(drawn.contains("<title>found &lt;1&gt;: 500, 500</title>"), "{drawn}");
         // From the left edge at the bottom to the middle: 0..600 upwards, 0..1,000 across.
         assert!(drawn.contains("d=\"M76.0 296.0L350.0 77.7L624.0 77.7\""), "{drawn}");
         assert!(drawn.contains("class=\"band s0\""));
+        let crosses = svg(&lines(vec![Line { is_scattered: true, ..line.clone() }]), "c", None);
+        assert_eq!(
+            (crosses.matches("<path class=\"cross").count(), crosses.matches("<circle").count()),
+            (4, 0)
+        );
+        assert!(crosses.contains("d=\"M72.0 292.0l8 8m0-8l-8 8\""), "{crosses}");
         let stepped = svg(&lines(vec![Line { is_stepped: true, ..line }]), "c", None);
         assert!(stepped.contains("d=\"M76.0 296.0H350.0V77.7H624.0V77.7\""), "{stepped}");
     }

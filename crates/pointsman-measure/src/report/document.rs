@@ -37,12 +37,16 @@ pub struct Run {
     pub colour: Colour,
     /// Why not, in sentences.
     pub reasons: Vec<String>,
+    /// What was found, in a sentence or two for who reads no further; empty if nobody said.
+    pub answer: String,
     /// What was found.
     pub figures: Vec<Figure>,
     /// What is drawn.
     pub charts: Vec<Chart>,
     /// What is listed.
     pub tables: Vec<Table>,
+    /// Everything that was measured, as the command that measured it writes it: for programs, and not on the page.
+    pub outcome: Option<Value>,
 }
 
 /// A figure with its interval.
@@ -69,9 +73,11 @@ impl Run {
             settings: BTreeMap::new(),
             colour: Colour::Green,
             reasons: Vec::new(),
+            answer: String::new(),
             figures: Vec::new(),
             charts: Vec::new(),
             tables: Vec::new(),
+            outcome: None,
         }
     }
 }
@@ -85,17 +91,22 @@ impl Document {
 }
 
 fn run(run: &Run) -> Value {
-    json!({
+    let mut object = json!({
         "name": run.name,
         "started": run.started,
         "machine": run.machine,
         "versions": run.versions,
         "settings": run.settings,
         "verdict": {"colour": run.colour.to_string(), "reasons": run.reasons},
+        "answer": run.answer,
         "figures": run.figures.iter().map(figure).collect::<Vec<_>>(),
         "charts": run.charts.iter().map(chart).collect::<Vec<_>>(),
         "tables": run.tables.iter().map(table).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(outcome) = &run.outcome {
+        object["outcome"] = outcome.clone();
+    }
+    object
 }
 
 fn figure(figure: &Figure) -> Value {
@@ -115,9 +126,12 @@ fn chart(chart: &Chart) -> Value {
     let mut object = json!({"id": chart.id, "title": chart.title, "x": axis(&chart.x), "y": axis(&chart.y)});
     match &chart.content {
         Content::Lines(lines) => {
-            let lines = lines.iter().map(
-                |line| json!({"name": line.name, "points": line.points, "band": line.band, "stepped": line.is_stepped}),
-            );
+            let lines = lines.iter().map(|line| {
+                json!({
+                    "name": line.name, "points": line.points, "band": line.band,
+                    "stepped": line.is_stepped, "scattered": line.is_scattered,
+                })
+            });
             object["lines"] = lines.collect();
         }
         Content::Bars { categories, layers } => {

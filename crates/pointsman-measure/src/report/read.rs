@@ -13,7 +13,7 @@ use crate::verdict::Colour;
 /// A longer document is refused.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A document has this many runs at most.
-const RUNS_MAX: usize = 32;
+pub const RUNS_MAX: usize = 32;
 
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,22 @@ fn bad<T>(place: &str, message: impl Into<String>) -> Read<T> {
 }
 
 impl Document {
+    /// Reads a document from JSON, or from a page that was made of it.
+    ///
+    /// # Errors
+    /// As [`Document::from_json`]; a page without a document.
+    pub fn read(text: &str) -> Result<Self, BadDocument> {
+        if !text.trim_start().starts_with('<') {
+            return Self::from_json(text);
+        }
+        let json = text.split_once(super::page::BEFORE_DOCUMENT).and_then(|(_, rest)| rest.split_once('<'));
+        match json {
+            // In the document `<` is written in another way.
+            Some((json, _)) => Self::from_json(json),
+            None => bad("", "this page is no report: there is no document in it"),
+        }
+    }
+
     /// Reads a document of this [schema](SCHEMA).
     ///
     /// # Errors
@@ -180,9 +196,11 @@ fn run(value: Value, place: &str) -> Read<Run> {
         settings: object.or_default("settings", texts_by_name)?,
         colour,
         reasons,
+        answer: object.or_default("answer", text)?,
         figures: object.list("figures", figure)?,
         charts: object.list("charts", chart)?,
         tables: object.list("tables", table)?,
+        outcome: object.entries.remove("outcome").filter(|outcome| !outcome.is_null()),
     };
     object.end()?;
     Ok(run)
@@ -231,6 +249,7 @@ fn line(value: Value, place: &str) -> Read<Line> {
         band: object
             .list("band", |value, place| numbers(value, place).map(|[x, low, high]| (x, low, high)))?,
         is_stepped: object.or_default("stepped", flag)?,
+        is_scattered: object.or_default("scattered", flag)?,
     };
     object.end()?;
     Ok(line)

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::Arg;
 use pointsman_bench::{Fault, Outcome, Plan};
+use pointsman_measure::report::Document;
 
+use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
 use super::summary::summary;
@@ -15,9 +16,6 @@ use crate::{WRONG_USE, say, wrong_use};
 
 const HELP: &str = "\
 pointsman bench load URL... (--rate N | --clients N) [OPTION...]
-
-    --json                   everything as JSON, in place of the summary
-    --save FILE              the same into a file, beside the summary
 ";
 
 const EXIT: &str = "
@@ -28,24 +26,21 @@ exit status: 0 measured, 1 measured and void: not a result, 2 not measured
 #[derive(Debug)]
 struct Options {
     plan: Plan,
-    json: bool,
-    save: Option<PathBuf>,
+    output: Output,
 }
 
 impl Options {
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
         let mut plan = PlanOptions::default();
-        let (mut json, mut save) = (false, None);
+        let mut output = Output::default();
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
-                Arg::Long("json") => json = true,
-                Arg::Long("save") => save = Some(parser.value()?.into()),
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Long(name) => {
                     let name = name.to_owned();
-                    if !plan.take(&name, &mut parser)? {
+                    if !plan.take(&name, &mut parser)? && !output.take(&name, &mut parser)? {
                         return Err(lexopt::Error::UnexpectedOption(format!("--{name}")));
                     }
                 }
@@ -53,7 +48,7 @@ impl Options {
                 Arg::Short(_) => return Err(argument.unexpected()),
             }
         }
-        Ok(Some(Options { plan: plan.plan()?, json, save }))
+        Ok(Some(Options { plan: plan.plan()?, output }))
     }
 }
 
@@ -61,7 +56,9 @@ impl Options {
 pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
-        Ok(None) => return say(&mut io::stdout(), &[HELP, plan_options::HELP, EXIT].concat(), 0),
+        Ok(None) => {
+            return say(&mut io::stdout(), &[HELP, plan_options::HELP, output::HELP, EXIT].concat(), 0);
+        }
         Err(error) => return wrong_use(&error.to_string()),
     };
     let mut line = ProgressLine::new();
@@ -74,24 +71,16 @@ pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn show(options: &Options, outcome: &Outcome) -> ExitCode {
-    let status = u8::from(!outcome.voids.is_empty());
-    let json = || format!("{}\n", outcome.json());
-    if let Some(path) = &options.save
-        && let Err(error) = std::fs::write(path, json())
-    {
-        return refuse_words(&format!("cannot write `{}`: {error}", path.display()), None);
-    }
-    let text = if options.json { json() } else { summary(outcome) };
-    say(&mut io::stdout(), &text, status)
+    let url = outcome.plan.targets[0].url.to_string();
+    let run = outcome.report(options.output.name(&url));
+    let runs = vec![output::began(run, outcome.began_unix_s)];
+    let document = Document { title: format!("Load on {url}"), runs };
+    options.output.give(&document, &summary(outcome), u8::from(!outcome.voids.is_empty()))
 }
 
 fn refuse(fault: &Fault) -> ExitCode {
-    refuse_words(&fault.to_string(), fault.advice())
-}
-
-fn refuse_words(words: &str, help: Option<&str>) -> ExitCode {
-    let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();
-    say(&mut io::stderr(), &format!("error: {words}\n{help}"), WRONG_USE)
+    let help = fault.advice().map(|help| format!("help: {help}\n")).unwrap_or_default();
+    say(&mut io::stderr(), &format!("error: {fault}\n{help}"), WRONG_USE)
 }
 
 #[cfg(test)]
@@ -106,7 +95,7 @@ mod tests {
     fn options_are_read() {
         let words = "http://127.0.0.1:81/ --rate 1.5k --json --save a.json --time 500ms --warm-up 1m";
         let options = read(words).expect("good").expect("no help");
-        assert!(options.json && options.save == Some("a.json".into()));
+        assert_ne!(options.output, Output::default());
         assert_eq!((options.plan.time.as_millis(), options.plan.warm_up.as_secs()), (500, 60));
         assert!(read("--help").expect("good").is_none());
         for bad in [

@@ -1,0 +1,168 @@
+//! What is drawn of an outcome.
+
+use hdrhistogram::Histogram;
+use pointsman_measure::chart::{Axis, Chart, Content, Layer, Line};
+
+use super::{hanging_together, ms, quantile_of, rates};
+use crate::negotiated::Kind;
+use crate::outcome::Outcome;
+use crate::plan::Load;
+use crate::record::{BATCH_NS, Batch};
+
+/// Points of a line over time at most: more would be finer than a page is.
+const POINTS_MAX: usize = 150;
+/// Points of a percentile curve for each digit.
+const POINTS_A_DECADE: u32 = 10;
+
+pub(super) fn charts(outcome: &Outcome) -> Vec<Chart> {
+    let mut charts = vec![latency(outcome), throughput(outcome), over_time(outcome)];
+    if outcome.record.handshakes.iter().any(|count| *count > 0) {
+        charts.push(connections(outcome));
+        charts.push(kinds(outcome));
+    }
+    charts
+}
+
+fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
+    Chart { id: id.to_owned(), title: title.to_owned(), x, y, content: Content::Lines(lines) }
+}
+
+fn axis(label: &str) -> Axis {
+    Axis { label: label.to_owned(), is_log: false }
+}
+
+fn logarithmic(label: &str) -> Axis {
+    Axis { label: label.to_owned(), is_log: true }
+}
+
+/// Response and service time by how rare they are.
+fn latency(outcome: &Outcome) -> Chart {
+    let record = &outcome.record;
+    let together = hanging_together(outcome);
+    let lines = vec![
+        percentiles("response, from due", &record.response, Some(together)),
+        percentiles("service, from begun", &record.service, None),
+    ];
+    chart(
+        "latency",
+        "Latency by percentile",
+        logarithmic("one request of so many takes longer (100: p99)"),
+        logarithmic("ms"),
+        lines,
+    )
+}
+
+fn connections(outcome: &Outcome) -> Chart {
+    let record = &outcome.record;
+    let lines = vec![
+        percentiles("TCP connect", &record.connect, None),
+        percentiles("TLS handshake", &record.handshake, None),
+    ];
+    chart(
+        "handshakes",
+        "Connections by percentile",
+        logarithmic("one connection of so many takes longer (100: p99)"),
+        logarithmic("ms"),
+        lines,
+    )
+}
+
+/// A line through the quantiles 1 − 1/x, and its band where it is known how much the times hang together.
+fn percentiles(name: &str, times: &Histogram<u64>, together: Option<f64>) -> Line {
+    let mut line = Line { name: name.to_owned(), ..Line::default() };
+    for step in 0.. {
+        let rarity = 10_f64.powf(f64::from(step) / f64::from(POINTS_A_DECADE));
+        if rarity > times.len() as f64 {
+            break;
+        }
+        let Some(found) = quantile_of(times, 1.0 - 1.0 / rarity, together.unwrap_or(1.0)) else { break };
+        // So that 3.1622776 does not stand on the page.
+        let x = (rarity * 1000.0).round() / 1000.0;
+        line.points.push((x, ms(found.estimate)));
+        if together.is_some() && found.low < found.high {
+            line.band.push((x, ms(found.low), ms(found.high)));
+        }
+    }
+    line
+}
+
+/// The mean of neighbouring tenths of a second, over the middle of each group, in seconds.
+fn smoothed(series: &[f64]) -> Vec<(f64, f64)> {
+    let group = series.len().div_ceil(POINTS_MAX).max(1);
+    let seconds = BATCH_NS as f64 / 1e9;
+    let groups = series.chunks(group).enumerate();
+    groups
+        .map(|(at, values)| {
+            let middle = ((at * group) as f64 + values.len() as f64 / 2.0) * seconds;
+            ((middle * 1000.0).round() / 1000.0, values.iter().sum::<f64>() / values.len() as f64)
+        })
+        .collect()
+}
+
+fn throughput(outcome: &Outcome) -> Chart {
+    let line = |name: &str, of: fn(&Batch) -> u64| Line {
+        name: name.to_owned(),
+        points: smoothed(&rates(outcome, of)),
+        ..Line::default()
+    };
+    let mut lines = vec![line("answered", |batch| batch.completed)];
+    if let Load::Open { rate, .. } = outcome.plan.load {
+        let points = vec![(0.0, rate), (outcome.seconds, rate)];
+        lines.push(Line { name: "demanded".to_owned(), points, ..Line::default() });
+    }
+    if outcome.record.failed() > 0 {
+        lines.push(line("failed", |batch| batch.failed));
+    }
+    chart("throughput", "Throughput over time", axis("s"), axis("requests a second"), lines)
+}
+
+fn over_time(outcome: &Outcome) -> Chart {
+    let batches = &outcome.record.batches;
+    let means: Vec<f64> =
+        batches.iter().map(|batch| ms(batch.response_ns as f64 / batch.completed.max(1) as f64)).collect();
+    let points = smoothed(&means);
+    let lines = vec![Line { name: "mean response time".to_owned(), points, ..Line::default() }];
+    chart("response", "Response time over time", axis("s"), axis("ms"), lines)
+}
+
+fn kinds(outcome: &Outcome) -> Chart {
+    let layers = Kind::ALL.into_iter().zip(outcome.record.handshakes).filter(|(_, count)| *count > 0);
+    let layers = layers
+        .map(|(kind, count)| Layer {
+            name: kind.name().to_owned(),
+            values: vec![count as f64 / outcome.seconds],
+        })
+        .collect();
+    Chart {
+        id: "kinds".to_owned(),
+        title: "Handshakes by kind".to_owned(),
+        x: axis(""),
+        y: axis("handshakes a second"),
+        content: Content::Bars { categories: vec!["measured".to_owned()], layers },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_curve_ends_with_the_rarest() {
+        let mut times = Histogram::new_with_bounds(64, 1_000_000_000, 3).expect("bounds");
+        (1..=1_000_u64).for_each(|us| times.record(us * 1_000).expect("in the bounds"));
+        let line = percentiles("a", &times, Some(1.0));
+        assert_eq!(line.points.len(), 31);
+        assert_eq!((line.points[0].0, line.points[10].0, line.points[30].0), (1.0, 10.0, 1000.0));
+        assert!((line.points[10].1 - 0.9).abs() < 0.002 && (line.points[30].1 - 1.0).abs() < 0.002);
+        assert!(line.band.iter().all(|(_, low, high)| low < high) && line.band.len() > 10);
+        assert_eq!(percentiles("a", &Histogram::new(3).expect("digits"), None).points, []);
+    }
+
+    #[test]
+    fn lines_over_time_have_a_bound() {
+        let series: Vec<f64> = (0..100_000).map(f64::from).collect();
+        let points = smoothed(&series);
+        assert!(points.len() <= POINTS_MAX && points.len() > POINTS_MAX / 2);
+        assert_eq!(smoothed(&[1.0, 3.0]), [(0.05, 1.0), (0.15, 3.0)]);
+    }
+}

@@ -1,0 +1,100 @@
+//! What is listed of an outcome.
+
+use pointsman_measure::table::{Cell, Table};
+
+use super::ms;
+use crate::outcome::Outcome;
+use crate::record::ErrorKind;
+
+pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
+    let all = [times(outcome), ends(outcome), agreed(outcome), threads(outcome)];
+    all.into_iter().filter(|table| !table.rows.is_empty()).collect()
+}
+
+fn table(title: &str, columns: &[&str], rows: Vec<Vec<Cell>>) -> Table {
+    Table {
+        title: title.to_owned(),
+        columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+        rows,
+    }
+}
+
+fn times(outcome: &Outcome) -> Table {
+    let record = &outcome.record;
+    let rows = [
+        ("response, from when it was due", &record.response),
+        ("service, from when it was begun", &record.service),
+        ("first byte, from when it was sent", &record.first_byte),
+        ("TCP connect", &record.connect),
+        ("TLS handshake", &record.handshake),
+        ("send lag of the generator", &record.lag),
+    ];
+    let rows = rows.into_iter().filter(|(_, times)| !times.is_empty()).map(|(name, times)| {
+        let at = |quantile| Cell::Number(ms(times.value_at_quantile(quantile) as f64));
+        vec![
+            name.into(),
+            (times.len() as f64).into(),
+            Cell::Number((ms(times.mean()) * 1e6).round() / 1e6),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            at(0.999),
+            at(1.0),
+        ]
+    });
+    table("Times, in ms", &["time", "count", "mean", "p50", "p90", "p99", "p99.9", "maximum"], rows.collect())
+}
+
+/// What became of the requests that were due.
+fn ends(outcome: &Outcome) -> Table {
+    let record = &outcome.record;
+    let mut counts = vec![
+        ("due".to_owned(), record.due),
+        ("begun".to_owned(), record.begun),
+        ("unsent".to_owned(), record.unsent),
+        ("held back".to_owned(), record.held_back),
+        ("answered".to_owned(), record.answered),
+    ];
+    let statuses = record.statuses.iter().enumerate().filter(|(_, count)| **count > 0);
+    counts.extend(statuses.map(|(status, count)| (format!("answered with {status}"), *count)));
+    let failed = ErrorKind::ALL.into_iter().zip(record.errors).filter(|(_, count)| *count > 0);
+    counts.extend(failed.map(|(kind, count)| (format!("failed: {}", kind.name()), count)));
+    let rows = counts.into_iter().map(|(name, count)| vec![Cell::Text(name), (count as f64).into()]);
+    table("What became of requests", &["", "requests"], rows.collect())
+}
+
+/// What handshakes agreed on.
+fn agreed(outcome: &Outcome) -> Table {
+    let rows = outcome.negotiated.iter().map(|(agreed, count)| {
+        vec![
+            (*count as f64).into(),
+            agreed.kind.name().into(),
+            format!("TLS {}", agreed.version).as_str().into(),
+            agreed.suite.into(),
+            agreed.group.into(),
+            agreed.protocol.into(),
+        ]
+    });
+    table(
+        "What handshakes agreed on, in the whole run",
+        &["handshakes", "kind", "version", "suite", "group", "protocol"],
+        rows.collect(),
+    )
+}
+
+fn threads(outcome: &Outcome) -> Table {
+    let rows = outcome.generator.threads.iter().enumerate().map(|(at, thread)| {
+        let percent = |share: f64| Cell::Number((share * 1000.0).round() / 10.0);
+        vec![
+            ((at + 1) as f64).into(),
+            percent(thread.cpu),
+            percent(thread.waited),
+            (thread.involuntary_switches as f64).into(),
+        ]
+    });
+    table(
+        "Threads of the generator",
+        &["thread", "CPU, %", "waited for a core, %", "interruptions"],
+        rows.collect(),
+    )
+}
