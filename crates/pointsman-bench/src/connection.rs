@@ -28,8 +28,23 @@ pub(crate) struct Job {
     pub(crate) request: u32,
     /// Which of its thread it is, from 1.
     pub(crate) number: u64,
+    /// Requests that are due with it on the same connection, itself among them, before each of them is a job of its own.
+    pub(crate) pipeline: u32,
     /// Whether it was due in the measured time.
     pub(crate) is_counted: bool,
+    /// Whether its connection may have others behind it.
+    pub(crate) is_kept: bool,
+    /// Whether it was sent behind another whose answer had not come.
+    pub(crate) is_pipelined: bool,
+    /// Whether its client has nothing else under way.
+    pub(crate) is_last: bool,
+}
+
+impl Job {
+    /// How many requests of the measured time it is.
+    pub(crate) fn counted(&self) -> u64 {
+        u64::from(self.is_counted) * u64::from(self.pipeline)
+    }
 }
 
 /// How far a connection is.
@@ -54,7 +69,7 @@ pub(crate) struct Connection {
     opened_ns: u64,
     connected_ns: u64,
     /// Requests that may still be put on it.
-    left: u32,
+    pub(crate) left: u32,
     /// Whether it had a TLS session to offer.
     offered_session: bool,
 }
@@ -158,10 +173,15 @@ impl Connection {
         self.speech.len() == 0
     }
 
-    /// Puts a request on it. It is sent at once where the connection is open.
-    pub(crate) fn ask(&mut self, job: Job, now_ns: u64, turn: &mut Turn) -> Result<(), ErrorKind> {
-        self.left = self.left.saturating_sub(1);
-        self.speech.ask(job);
+    /// Whether the server has said that it answers nothing more here: it has not begun with what is under way.
+    pub(crate) fn has_had_last(&self) -> bool {
+        self.speech.has_had_last()
+    }
+
+    /// Puts requests on it. They are sent at once where the connection is open.
+    pub(crate) fn ask(&mut self, jobs: &[Job], now_ns: u64, turn: &mut Turn) -> Result<(), ErrorKind> {
+        self.left = self.left.saturating_sub(jobs.len() as u32);
+        jobs.iter().for_each(|job| self.speech.ask(*job));
         if self.stage != Stage::Open {
             return Ok(());
         }

@@ -13,8 +13,10 @@ pub(crate) struct Http1 {
     follow: Follow,
     /// In the order in which they are sent; those that are not sent yet stand behind the others.
     jobs: VecDeque<Job>,
-    /// The server has said that this answer is the last.
+    /// There is no answer behind those that have come.
     ends: bool,
+    /// The server has said so in the last of them (RFC 9112 section 9.6).
+    has_had_last: bool,
 }
 
 impl Http1 {
@@ -22,7 +24,7 @@ impl Http1 {
     pub(crate) fn reset(&mut self) {
         self.follow.reset();
         self.jobs.clear();
-        self.ends = false;
+        (self.ends, self.has_had_last) = (false, false);
     }
 
     /// Puts a request behind the others; [`Http1::write`] sends it.
@@ -32,8 +34,9 @@ impl Http1 {
 
     /// Appends the requests that are not sent yet to the turn's output.
     pub(crate) fn write(&mut self, now_ns: u64, turn: &mut Turn) {
-        for job in self.jobs.iter_mut().filter(|job| job.sent_ns == 0) {
+        for (place, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.sent_ns == 0) {
             job.sent_ns = now_ns;
+            job.is_pipelined |= place > 0;
             turn.requests.get(job.request as usize).write(&mut turn.out, job.number, &mut turn.random);
         }
     }
@@ -51,7 +54,12 @@ impl Http1 {
             bytes = &bytes[used..];
             if let Some(answered) = answered {
                 self.ends |= !answered.keeps_alive;
+                self.has_had_last = self.ends;
+                job.is_kept &= answered.keeps_alive;
                 turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
+                if self.ends {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -61,8 +69,14 @@ impl Http1 {
     pub(crate) fn end(&mut self, turn: &mut Turn) {
         self.ends = true;
         if let Some(answered) = self.follow.end() {
-            turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
+            let ended = self.jobs.pop_front().map(|job| Job { is_kept: false, ..job });
+            turn.done.extend(ended.map(|job| (job, answered.status)));
         }
+    }
+
+    /// Whether the server has said which answer is the last, and that one has come.
+    pub(crate) fn has_had_last(&self) -> bool {
+        self.has_had_last
     }
 
     /// Whether the server takes another request behind these.

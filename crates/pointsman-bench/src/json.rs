@@ -43,6 +43,7 @@ impl Outcome {
                 "by_kind": named(Kind::ALL.map(Kind::name), &record.handshakes),
                 "negotiated": negotiated,
             },
+            "shares": shares(self),
             "times_ns": times(record),
             "batches": batches(record),
             "generator": generator(self),
@@ -63,7 +64,7 @@ fn requests(outcome: &Outcome) -> Value {
         .collect();
     json!({
         "due": record.due, "begun": record.begun, "answered": record.answered,
-        "answered_in_time": record.completed_in_time(), "held_back": record.held_back,
+        "answered_in_time": record.completed_in_time(), "sent_again": record.sent_again, "held_back": record.held_back,
         "unsent": record.unsent, "failed": record.failed(),
         "errors": named(ErrorKind::ALL.map(ErrorKind::name), &record.errors),
         "tls_fault": record.tls_fault, "statuses": statuses,
@@ -71,6 +72,16 @@ fn requests(outcome: &Outcome) -> Value {
         "bytes_received": record.bytes_in_time(), "bytes_sent": record.bytes_sent,
         "bytes_received_per_second": record.bytes_in_time() as f64 / outcome.seconds,
     })
+}
+
+fn shares(outcome: &Outcome) -> Value {
+    let share = |share: crate::ShareOutcome| {
+        (
+            share.name.to_owned(),
+            json!({"asked": share.asked, "came_out": share.came_out, "slack": share.slack}),
+        )
+    };
+    Value::Object(outcome.shares().into_iter().map(share).collect())
 }
 
 fn times(record: &Record) -> Value {
@@ -184,6 +195,10 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
         "threads": plan.threads, "protocol": plan.protocol.alpn(), "handshakes": handshakes,
         "requests_per_connection": plan.requests_per_connection,
+        "shares": {
+            "persistent": plan.shares.persistent, "pipelined": plan.shares.pipelined,
+            "pipeline_depth": plan.shares.pipeline_depth, "tls": plan.shares.tls,
+        },
         "connections_max": plan.connections_max,
         "tls": {
             "version": plan.offer.version.map(|version| version.name()),

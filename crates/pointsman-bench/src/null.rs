@@ -251,7 +251,9 @@ impl Server {
         {
             std::thread::sleep(lasts);
         }
-        self.connections[number].owed += 1;
+        // An answer before it may have been the last.
+        let Some(peer) = self.connections.get_mut(number) else { return };
+        peer.owed += 1;
         if self.gap_ns == 0 {
             self.give(number);
             return;

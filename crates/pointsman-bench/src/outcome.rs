@@ -5,6 +5,7 @@ use crate::negotiated::{Kind, Negotiated};
 use crate::plan::{Handshakes, Plan};
 use crate::process::Spent;
 use crate::record::Record;
+use crate::shares::ShareOutcome;
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -109,6 +110,11 @@ impl Outcome {
         self.record.due as f64 / self.seconds
     }
 
+    /// What shares of the requests went how, beside what was asked for. Empty where nothing was answered.
+    pub fn shares(&self) -> Vec<ShareOutcome> {
+        self.plan.shares.outcomes(&self.record)
+    }
+
     /// Handshakes a second, of all kinds.
     pub fn handshake_rate(&self) -> f64 {
         self.record.handshakes.iter().sum::<u64>() as f64 / self.seconds
@@ -161,6 +167,11 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
                 format!("{others} of {all} handshakes agreed on another {what} than was asked for"),
             );
         }
+    }
+    for share in plan.shares.outcomes(record).into_iter().filter(|share| !share.is_as_asked()) {
+        let (name, asked) = (share.name, share.asked.unwrap_or_default() * 100.0);
+        let came = share.came_out * 100.0;
+        void("share", format!("{asked:.1} % of the requests were to be {name}, and {came:.1} % were"));
     }
     if record.answered == 0 && record.due > 0 {
         let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
@@ -232,6 +243,18 @@ mod tests {
         ] {
             assert_eq!(codes(&plan, &[(AGREED, 3), (other, 1)]), ["negotiated"], "{other:?}");
         }
+    }
+
+    #[test]
+    fn shares_come_out_as_asked() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        plan.shares.persistent = Some(0.7);
+        let mut record = Record::new(1);
+        (record.due, record.answered, record.answered_kept) = (10_000, 10_000, 7_200);
+        assert_eq!(voids(&plan, &record, &[]), []);
+        record.answered_kept = 0;
+        let void = &voids(&plan, &record, &[])[0];
+        assert_eq!(void.sentence, "70.0 % of the requests were to be persistent, and 0.0 % were");
     }
 
     #[test]

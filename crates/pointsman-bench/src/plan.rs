@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pointsman_tls::{CertificateFiles, Offer};
 
-use crate::{Fault, Sources, Url};
+use crate::{Fault, Shares, Sources, Url};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -35,6 +35,8 @@ pub struct Plan {
     pub handshakes: Handshakes,
     /// Requests on a connection before it is closed; `None`: as many as the server takes.
     pub requests_per_connection: Option<u32>,
+    /// What shares of the requests go over connections of some kind.
+    pub shares: Shares,
     /// Connections at a time, of all threads together: what is due when there are so many waits.
     pub connections_max: usize,
     /// What is offered in handshakes.
@@ -178,6 +180,7 @@ impl Plan {
             protocol: Protocol::default(),
             handshakes: Handshakes::default(),
             requests_per_connection: None,
+            shares: Shares::default(),
             connections_max: 10_000,
             offer: Offer::default(),
             ca: None,
@@ -198,6 +201,8 @@ impl Plan {
         match (self.requests_per_connection, self.handshakes) {
             (Some(count), _) => count,
             (None, Handshakes::Keep) => u32::MAX,
+            // Which of them have a connection to themselves is drawn.
+            (None, _) if self.shares.persistent.is_some() => u32::MAX,
             (None, Handshakes::Full | Handshakes::Resumed(_)) => 1,
         }
     }
@@ -231,6 +236,7 @@ impl Plan {
         {
             return Err(Fault::new("the share of resumed handshakes is between 0 and 1"));
         }
+        self.shares.check(self)?;
         self.check_bounds()
     }
 

@@ -106,6 +106,15 @@ pub struct Record {
     pub begun: u64,
     /// Those that got a whole answer, whatever its status.
     pub answered: u64,
+    /// Of these, those whose connection was kept behind the answer, by both sides.
+    pub answered_kept: u64,
+    /// Of these, those that were sent behind another one before its answer had come.
+    pub answered_pipelined: u64,
+    /// Of these, those over TLS.
+    pub answered_over_tls: u64,
+    /// Requests of pipelines that were sent once more, because the server had said that it answers no others on their
+    /// connection. They count once.
+    pub sent_again: u64,
     /// Those that had to wait for a connection, because there were as many as there may be.
     pub held_back: u64,
     /// Those that were never begun.
@@ -148,6 +157,10 @@ impl Record {
             due: 0,
             begun: 0,
             answered: 0,
+            answered_kept: 0,
+            answered_pipelined: 0,
+            answered_over_tls: 0,
+            sent_again: 0,
             held_back: 0,
             unsent: 0,
             errors: [0; ErrorKind::ALL.len()],
@@ -180,6 +193,10 @@ impl Record {
             (&mut self.due, other.due),
             (&mut self.begun, other.begun),
             (&mut self.answered, other.answered),
+            (&mut self.answered_kept, other.answered_kept),
+            (&mut self.answered_pipelined, other.answered_pipelined),
+            (&mut self.answered_over_tls, other.answered_over_tls),
+            (&mut self.sent_again, other.sent_again),
             (&mut self.held_back, other.held_back),
             (&mut self.unsent, other.unsent),
             (&mut self.bytes_sent, other.bytes_sent),

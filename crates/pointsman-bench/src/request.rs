@@ -16,6 +16,17 @@ const RANDOM_TEXT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub(crate) struct Requests {
     pub(crate) origins: Vec<Origin>,
     requests: Vec<Request>,
+    all: Choice,
+    /// Of those without and with TLS.
+    by_tls: [Choice; 2],
+    /// Of those that go to each origin.
+    by_origin: Vec<Choice>,
+}
+
+/// Some of the requests, each as often as its weight says.
+#[derive(Debug, Default)]
+struct Choice {
+    requests: Vec<usize>,
     /// How likely it is to be one of the requests up to each, of the sum of all weights.
     bounds: Vec<u64>,
 }
@@ -61,15 +72,24 @@ enum Place {
 
 impl Requests {
     pub(crate) fn new(plan: &Plan) -> Result<Requests, Fault> {
-        let mut all = Requests { origins: Vec::new(), requests: Vec::new(), bounds: Vec::new() };
-        let mut sum = 0;
+        let mut all = Requests {
+            origins: Vec::new(),
+            requests: Vec::new(),
+            all: Choice::default(),
+            by_tls: Default::default(),
+            by_origin: Vec::new(),
+        };
         for target in &plan.targets {
             let origin = all.origin(plan, target)?;
+            let index = all.requests.len();
             all.requests.push(Request::new(target, origin, plan)?);
-            sum += u64::from(target.weight);
-            all.bounds.push(sum);
+            all.by_origin.resize_with(all.origins.len(), Choice::default);
+            let over_tls = usize::from(all.origins[origin].tls.is_some());
+            for choice in [&mut all.all, &mut all.by_tls[over_tls], &mut all.by_origin[origin]] {
+                choice.add(index, target.weight);
+            }
         }
-        if sum == 0 {
+        if all.all.requests.is_empty() {
             return Err(Fault::new("all URLs have the weight 0"));
         }
         Ok(all)
@@ -92,19 +112,47 @@ impl Requests {
         }))
     }
 
-    /// Which is next.
-    pub(crate) fn draw(&self, random: &mut fastrand::Rng) -> usize {
-        match self.bounds.as_slice() {
-            [_] => 0,
-            bounds => {
-                let drawn = random.u64(..bounds[bounds.len() - 1]);
-                bounds.partition_point(|bound| *bound <= drawn)
-            }
-        }
+    /// Which is next: over TLS or not, where that is said.
+    pub(crate) fn draw(&self, random: &mut fastrand::Rng, tls: Option<bool>) -> usize {
+        let choice = match tls {
+            None => &self.all,
+            Some(tls) => &self.by_tls[usize::from(tls)],
+        };
+        choice.draw(random)
+    }
+
+    /// Which is next of those that go to this place, to which at least one goes.
+    pub(crate) fn draw_at(&self, origin: usize, random: &mut fastrand::Rng) -> usize {
+        self.by_origin[origin].draw(random)
+    }
+
+    pub(crate) fn is_over_tls(&self, index: usize) -> bool {
+        self.origins[self.requests[index].origin].tls.is_some()
     }
 
     pub(crate) fn get(&self, index: usize) -> &Request {
         &self.requests[index]
+    }
+}
+
+impl Choice {
+    fn add(&mut self, request: usize, weight: u32) {
+        if weight > 0 {
+            self.requests.push(request);
+            self.bounds.push(self.bounds.last().copied().unwrap_or_default() + u64::from(weight));
+        }
+    }
+
+    /// One of them; there is at least one.
+    #[inline]
+    fn draw(&self, random: &mut fastrand::Rng) -> usize {
+        match (self.requests.as_slice(), self.bounds.as_slice()) {
+            ([only], _) => *only,
+            (requests, bounds) => {
+                let drawn = random.u64(..bounds[bounds.len() - 1]);
+                requests[bounds.partition_point(|bound| *bound <= drawn)]
+            }
+        }
     }
 }
 
@@ -311,7 +359,7 @@ mod tests {
         assert_eq!(requests.origins.len(), 1, "the same place");
         let mut random = fastrand::Rng::with_seed(1);
         let mut counts = [0_u32; 3];
-        (0..40_000).for_each(|_| counts[requests.draw(&mut random)] += 1);
+        (0..40_000).for_each(|_| counts[requests.draw(&mut random, None)] += 1);
         assert_eq!(counts[1], 0);
         assert!((9_700..10_300).contains(&counts[0]), "{counts:?}");
     }

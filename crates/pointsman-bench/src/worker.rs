@@ -1,6 +1,7 @@
 //! One thread of the generator: what is due is begun, what comes is taken, and both are written down.
 
 mod account;
+mod connections;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -8,18 +9,18 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use rustls::{ClientConfig, ClientConnection};
+use rustls::ClientConfig;
 use slab::Slab;
 
 use crate::arrivals::Schedule;
 use crate::clock::{SECOND_NS, now_ns};
-use crate::connection::{Connection, End, Job, Parts, Turn, kind_of};
-use crate::plan::{Handshakes, Load};
+use crate::connection::{Connection, End, Job, Parts, Turn};
+use crate::plan::Load;
 use crate::poller::{Poller, Ready};
 use crate::record::{BATCH_NS, ErrorKind, Record};
 use crate::request::Requests;
 use crate::sessions::Sessions;
-use crate::transport::Transport;
+use crate::shares::Mix;
 use crate::{Close, Plan};
 
 /// How often it is looked which requests have taken too long.
@@ -86,10 +87,13 @@ pub(crate) struct Worker {
     backlog: VecDeque<Job>,
     spare: Vec<Parts>,
     schedule: Option<Schedule>,
+    mix: Mix,
     /// Clients that will ask again, by when.
     resting: BinaryHeap<Reverse<(u64, u32)>>,
     /// Requests of a connection that fails: empty between.
     failing: Vec<Job>,
+    /// What is begun at once: empty between.
+    beginning: Vec<Job>,
     random: fastrand::Rng,
     record: Record,
     turn: Turn,
@@ -113,10 +117,20 @@ impl Worker {
         let origins = given.requests.origins.len();
         let mut random = fastrand::Rng::with_seed(plan.seed.wrapping_mul(1_000_003) + given.index as u64);
         let mut resting = BinaryHeap::new();
+        let mix = Mix::of(plan);
         let (schedule, clients) = match plan.load {
             Load::Open { rate, arrivals } => {
                 let place = (given.index, threads);
-                (Some(Schedule::new(arrivals, rate, place, given.timeline.begin_ns, random.u64(..))), 0)
+                (
+                    Some(Schedule::new(
+                        arrivals,
+                        rate / mix.requests_each(),
+                        place,
+                        given.timeline.begin_ns,
+                        random.u64(..),
+                    )),
+                    0,
+                )
             }
             Load::Closed { clients } => (None, share(clients as usize)),
         };
@@ -130,13 +144,16 @@ impl Worker {
         Ok(Worker {
             poller: Poller::new()?,
             connections: Slab::with_capacity(capacity),
-            connections_max: connections_max.max(clients),
+            // Each client may have one to each place, and one for a request that wants it to itself.
+            connections_max: connections_max.max(clients.saturating_mul(origins + 1)),
             idle: vec![Vec::with_capacity(capacity); origins],
             own: vec![None; clients * origins],
             backlog: VecDeque::new(),
             spare: Vec::new(),
             failing: Vec::new(),
+            beginning: Vec::new(),
             schedule,
+            mix,
             resting,
             record: Record::new(measured_ns.div_ceil(BATCH_NS) as usize),
             turn: Turn::new(given.requests.clone(), random.fork()),
@@ -208,142 +225,82 @@ impl Worker {
     }
 
     fn begin(&mut self, due_ns: u64, client: Option<u32>) {
-        let request = self.given.requests.draw(&mut self.random) as u32;
-        let is_counted = self.given.timeline.measures(due_ns);
+        let drawn = self.mix.draw(&mut self.random);
         let (begun_ns, sent_ns, first_byte_ns, number) = (0, 0, 0, 0);
-        let job = Job { due_ns, begun_ns, sent_ns, first_byte_ns, client, request, number, is_counted };
-        self.record.due += u64::from(is_counted);
+        let job = Job {
+            due_ns,
+            begun_ns,
+            sent_ns,
+            first_byte_ns,
+            client,
+            request: self.given.requests.draw(&mut self.random, drawn.tls) as u32,
+            number,
+            pipeline: drawn.requests,
+            is_counted: self.given.timeline.measures(due_ns),
+            is_kept: drawn.is_kept,
+            is_pipelined: false,
+            is_last: true,
+        };
+        let counted = job.counted();
+        self.record.due += counted;
         if let Some(job) = self.assign(job) {
             if self.backlog.len() < BACKLOG_MAX {
-                self.record.held_back += u64::from(is_counted);
+                self.record.held_back += counted;
                 self.backlog.push_back(job);
             } else {
-                self.record.unsent += u64::from(is_counted);
+                self.record.unsent += counted;
             }
         }
     }
 
-    /// Begins a request on a connection that is free, or on a new one. Given back: there are as many as there may be.
+    /// Begins a request, or a pipeline of them, on a connection that is free, or on a new one. Given back: there are as
+    /// many as there may be.
     fn assign(&mut self, mut job: Job) -> Option<Job> {
         let origin = self.given.requests.get(job.request as usize).origin;
-        let free = self.free(origin, job.client);
+        let free = if job.is_kept { self.free(origin, job.client, job.pipeline) } else { None };
         if free.is_none() && self.connections.len() >= self.connections_max && !self.close_another(origin) {
             return Some(job);
         }
         let now = now_ns();
         self.level(now);
-        self.under_way += 1;
-        self.begun += 1;
-        (job.begun_ns, job.number) = (now, self.begun);
+        self.under_way += u64::from(job.pipeline);
+        job.begun_ns = now;
         let lag_ns = now.saturating_sub(job.due_ns);
         self.lag_ns = self.lag_ns.max(lag_ns);
         if job.is_counted {
-            self.record.begun += 1;
-            self.record.lag.saturating_record(lag_ns);
+            self.record.begun += u64::from(job.pipeline);
+            self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
         }
+        let mut jobs = std::mem::take(&mut self.beginning);
+        self.line_up(job, origin, &mut jobs);
         match free {
-            Some(number) => self.ask(number, job, now),
-            None => self.open(origin, job, now),
+            Some(number) => self.ask(number, &jobs, now),
+            None => self.open(origin, &jobs, now),
         }
+        jobs.clear();
+        self.beginning = jobs;
         None
     }
 
-    fn ask(&mut self, number: usize, job: Job, now: u64) {
-        let asked = self.connections[number].ask(job, now, &mut self.turn);
+    /// A job for each request of what is begun at once; the others of a pipeline go where its first goes.
+    fn line_up(&mut self, first: Job, origin: usize, jobs: &mut Vec<Job>) {
+        for left in (0..first.pipeline).rev() {
+            self.begun += 1;
+            let request = match jobs.is_empty() {
+                true => first.request,
+                false => self.given.requests.draw_at(origin, &mut self.random) as u32,
+            };
+            jobs.push(Job { request, number: self.begun, is_last: left == 0, ..first });
+        }
+    }
+
+    fn ask(&mut self, number: usize, jobs: &[Job], now: u64) {
+        let asked = self.connections[number].ask(jobs, now, &mut self.turn);
         self.write_down(now);
         match asked {
             Ok(()) => self.list(number),
             Err(kind) => self.fail_connection(number, kind, now),
         }
-    }
-
-    /// Sees to it that a connection is among those with room if it has some, and not otherwise.
-    fn list(&mut self, number: usize) {
-        let connection = &mut self.connections[number];
-        if connection.owner.is_some() || connection.is_listed == connection.has_room() {
-            return;
-        }
-        connection.is_listed = !connection.is_listed;
-        let listed = &mut self.idle[connection.origin];
-        match connection.is_listed {
-            true => listed.push(number),
-            // It is the one that was used last, nearly always.
-            false => drop(listed.iter().rposition(|other| *other == number).map(|at| listed.remove(at))),
-        }
-    }
-
-    /// A connection to this place that has room.
-    fn free(&self, origin: usize, client: Option<u32>) -> Option<usize> {
-        match client {
-            Some(client) => self.own[client as usize * self.idle.len() + origin],
-            None => self.idle[origin].last().copied(),
-        }
-    }
-
-    /// Makes room for a connection to this place by closing an idle one to another.
-    fn close_another(&mut self, origin: usize) -> bool {
-        let others = (0..self.idle.len()).filter(|other| *other != origin);
-        let is_quiet = |number: &&usize| self.connections[**number].is_quiet();
-        let found = others.filter_map(|other| self.idle[other].iter().rfind(is_quiet)).next().copied();
-        found.inspect(|number| self.close_as(*number, self.given.plan.close)).is_some()
-    }
-
-    fn open(&mut self, origin: usize, job: Job, now: u64) {
-        let client = job.client;
-        match self.opened(origin, now) {
-            Ok(mut connection) => {
-                connection.owner = client;
-                let entry = self.connections.vacant_entry();
-                let number = entry.key();
-                let watched = self.poller.watch(connection.socket(), number);
-                entry.insert(connection);
-                if let Some(client) = client {
-                    self.own[client as usize * self.idle.len() + origin] = Some(number);
-                }
-                if self.given.timeline.measures(now) {
-                    self.record.opened += 1;
-                }
-                self.ask(number, job, now);
-                if let Err(error) = watched {
-                    self.fail_connection(number, kind_of(&error), now);
-                }
-            }
-            Err(error) => {
-                let kind = match kind_of(&error) {
-                    ErrorKind::Reset | ErrorKind::Closed => ErrorKind::Connect,
-                    kind => kind,
-                };
-                self.fail(job, kind, now);
-            }
-        }
-    }
-
-    fn opened(&mut self, origin: usize, now: u64) -> io::Result<Connection> {
-        let place = &self.given.requests.origins[origin];
-        let (mut tls, mut offered) = (None, false);
-        if let (Some(config), Some(name)) = (&self.given.tls, &place.tls) {
-            if let (Some(sessions), Handshakes::Resumed(share)) =
-                (&self.given.sessions, self.given.plan.handshakes)
-            {
-                sessions.offer(self.random.f64() < share);
-            }
-            let mut connection =
-                ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
-            // What is sent is ours, and as long as it is.
-            connection.set_buffer_limit(None);
-            offered = self.given.sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
-            tls = Some(Box::new(connection));
-        }
-        let from = self
-            .given
-            .plan
-            .sources
-            .at(self.opened * self.given.plan.threads as u64 + self.given.index as u64);
-        self.opened += 1;
-        let transport = Transport::open(place.address, from, tls)?;
-        let parts = self.spare.pop().unwrap_or_default();
-        let left = self.given.plan.requests_a_connection();
-        Ok(Connection::new(transport, parts, (origin, left), now, offered))
     }
 
     fn on_ready(&mut self, ready: Ready, now: u64) {
@@ -373,12 +330,12 @@ impl Worker {
     /// Deals with what came on a connection that goes on.
     fn settle(&mut self, number: usize, now: u64) {
         let connection = &self.connections[number];
-        if connection.is_quiet() && !connection.goes_on() {
-            self.close_as(number, self.given.plan.close);
+        if !connection.goes_on() && (connection.is_quiet() || connection.has_had_last()) {
+            self.fail_connection(number, ErrorKind::Closed, now);
         } else {
             self.list(number);
+            self.finish_all(now);
         }
-        self.finish_all(now);
     }
 
     fn finish_all(&mut self, now: u64) {
@@ -387,26 +344,30 @@ impl Worker {
         self.turn.done = done;
     }
 
-    /// A connection is of no use any more, and so are the requests on it that have no answer.
+    /// A connection is of no use any more, and so are the requests on it that have no answer, unless the server said that it
+    /// leaves them to another one.
     fn fail_connection(&mut self, number: usize, kind: ErrorKind, now: u64) {
         let mut failed = std::mem::take(&mut self.failing);
         failed.extend(self.connections[number].give_up());
         let how = if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close };
+        let (is_left, origin) = (self.connections[number].has_had_last(), self.connections[number].origin);
         self.close_as(number, how);
         self.finish_all(now);
+        if is_left && !failed.is_empty() {
+            self.send_again(origin, &mut failed, now);
+        }
         failed.drain(..).for_each(|job| self.fail(job, kind, now));
         self.failing = failed;
     }
 
-    fn close_as(&mut self, number: usize, how: Close) {
-        let connection = self.connections.remove(number);
-        if let Some(client) = connection.owner {
-            self.own[client as usize * self.idle.len() + connection.origin] = None;
+    /// Opens another connection for the rest of a pipeline.
+    fn send_again(&mut self, origin: usize, jobs: &mut Vec<Job>, now: u64) {
+        for job in &mut *jobs {
+            (job.sent_ns, job.first_byte_ns) = (0, 0);
+            self.record.sent_again += u64::from(job.is_counted);
         }
-        if connection.is_listed {
-            self.idle[connection.origin].retain(|listed| *listed != number);
-        }
-        self.spare.push(connection.close(how));
+        self.open(origin, jobs, now);
+        jobs.clear();
     }
 
     /// Begins what waits for a connection, where there is room by now.
@@ -434,8 +395,7 @@ impl Worker {
     }
 
     fn end(mut self) -> Record {
-        let unsent = self.backlog.iter().filter(|job| job.is_counted).count();
-        self.record.unsent += unsent as u64;
+        self.record.unsent += self.backlog.iter().map(Job::counted).sum::<u64>();
         let numbers: Vec<usize> = self.connections.iter().map(|(number, _)| number).collect();
         for number in numbers {
             self.connections.remove(number).close(self.given.plan.close);

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use pointsman_bench::{
-    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Target,
-    Think, Url, run,
+    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Shares,
+    Target, Think, Url, run,
 };
 use pointsman_e2e::Authority;
 
@@ -181,6 +181,71 @@ fn a_server_that_closes_is_followed() {
     let outcome = outcome(&plan("http", &server, Load::Closed { clients: 3 }));
     assert!(outcome.record.answered > 100 && outcome.record.failed() == 0, "{}", outcome.record.answered);
     assert!(outcome.record.opened >= outcome.record.answered - 3);
+}
+
+fn came_out(outcome: &Outcome) -> [f64; 3] {
+    assert!(outcome.voids.is_empty(), "{:?}", outcome.voids);
+    let shares = outcome.shares();
+    assert_eq!([shares[0].name, shares[1].name, shares[2].name], ["persistent", "pipelined", "tls"]);
+    [shares[0].came_out, shares[1].came_out, shares[2].came_out]
+}
+
+#[test]
+fn requests_go_over_connections_as_their_shares_say() {
+    let (plain, over_tls) = (started(&Manner::default()), started(&tls(false)));
+    for load in [open(400.0), Load::Closed { clients: 4 }] {
+        let mut plan = of_tls(&over_tls, load, Handshakes::Keep);
+        plan.targets.extend(self::plan("http", &plain, load).targets);
+        plan.shares =
+            Shares { persistent: Some(0.8), pipelined: Some(0.5), pipeline_depth: 4, tls: Some(0.3) };
+        plan.time = Duration::from_secs(3);
+        let outcome = outcome(&plan);
+        let record = &outcome.record;
+        assert!(record.answered > 500 && record.failed() == 0, "{} {}", record.answered, record.failed());
+        for (came, asked) in came_out(&outcome).into_iter().zip([0.8, 0.5, 0.3]) {
+            assert!((came - asked).abs() < 0.12, "{load:?}: {came} and {asked}");
+        }
+        // Those that are not kept have a connection each, and few others are opened.
+        let single = record.answered - record.answered_kept;
+        assert!((single..single + 100).contains(&record.opened), "{} {single}", record.opened);
+        assert!((record.due as f64 / 3.0 - 400.0).abs() < 60.0 || !matches!(load, Load::Open { .. }));
+        assert!(outcome.generator.little.gap() < 0.05, "{:?}", outcome.generator.little);
+    }
+}
+
+#[test]
+fn a_server_that_keeps_nothing_voids_the_share_that_was_to_be_kept() {
+    let server = started(&Manner { closes: true, ..Manner::default() });
+    let mut plan = plan("http", &server, Load::Closed { clients: 2 });
+    plan.shares.persistent = Some(0.5);
+    let outcome = outcome(&plan);
+    assert_eq!(outcome.voids[0].code, "share", "{:?}", outcome.voids);
+}
+
+#[test]
+fn what_stands_behind_the_last_answer_of_a_connection_is_asked_again() {
+    let server = started(&Manner { closes: true, ..Manner::default() });
+    let mut plan = plan("http", &server, Load::Closed { clients: 2 });
+    (plan.shares.pipelined, plan.shares.pipeline_depth) = (Some(0.75), 4);
+    let outcome = outcome(&plan);
+    let record = &outcome.record;
+    assert_eq!(record.failed(), 0, "{:?}", record.errors);
+    assert!(record.answered > 100 && record.sent_again > record.answered, "{record:?}");
+    assert_eq!(record.answered, record.begun);
+}
+
+#[test]
+fn a_pipeline_that_does_not_fit_has_a_new_connection() {
+    let server = started(&Manner::default());
+    let mut plan = plan("http", &server, Load::Closed { clients: 2 });
+    (plan.shares.pipelined, plan.shares.pipeline_depth) = (Some(0.75), 4);
+    plan.requests_per_connection = Some(10);
+    let outcome = outcome(&plan);
+    let record = &outcome.record;
+    assert_eq!((record.failed(), record.sent_again), (0, 0));
+    // Two pipelines of four fit on each.
+    assert!(record.opened * 8 + 24 >= record.answered, "{} {}", record.opened, record.answered);
+    assert!(record.opened * 8 <= record.answered + 24, "{} {}", record.opened, record.answered);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod output;
 mod plan_options;
 mod progress;
 mod report;
+mod share_options;
 mod summary;
 
 use std::ffi::OsString;

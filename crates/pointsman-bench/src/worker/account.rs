@@ -54,6 +54,9 @@ impl Worker {
         if job.is_counted {
             let record = &mut self.record;
             record.answered += 1;
+            record.answered_kept += u64::from(job.is_kept);
+            record.answered_pipelined += u64::from(job.is_pipelined);
+            record.answered_over_tls += u64::from(self.given.requests.is_over_tls(job.request as usize));
             record.response.saturating_record(response_ns);
             record.service.saturating_record(now - job.begun_ns);
             record.first_byte.saturating_record(job.first_byte_ns.saturating_sub(job.sent_ns));
@@ -62,7 +65,7 @@ impl Worker {
         if status >= 400 {
             self.count_failure(&job, ErrorKind::Status, now);
         }
-        self.rest(job.client, now, 0);
+        self.rest(&job, now, 0);
     }
 
     fn count_failure(&mut self, job: &Job, kind: ErrorKind, now: u64) {
@@ -83,12 +86,12 @@ impl Worker {
         if kind == ErrorKind::Timeout && job.is_counted {
             self.record.response.saturating_record(now.saturating_sub(job.due_ns));
         }
-        self.rest(job.client, now, BACK_OFF_NS);
+        self.rest(&job, now, BACK_OFF_NS);
     }
 
-    /// A client of a closed loop asks again in a while.
-    fn rest(&mut self, client: Option<u32>, now: u64, at_least_ns: u64) {
-        let Some(client) = client else { return };
+    /// A client of a closed loop asks again in a while, once it has all that it asked for.
+    fn rest(&mut self, job: &Job, now: u64, at_least_ns: u64) {
+        let Some(client) = job.client.filter(|_| job.is_last) else { return };
         let think_ns = match self.given.plan.think {
             Think::None => 0,
             Think::Constant(time) => time.as_nanos() as u64,

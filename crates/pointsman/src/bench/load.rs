@@ -11,6 +11,7 @@ use pointsman_measure::report::Document;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
+use super::share_options;
 use super::summary::summary;
 use crate::{WRONG_USE, say, wrong_use};
 
@@ -57,7 +58,8 @@ pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => {
-            return say(&mut io::stdout(), &[HELP, plan_options::HELP, output::HELP, EXIT].concat(), 0);
+            let text = [HELP, plan_options::HELP, share_options::HELP, output::HELP, EXIT].concat();
+            return say(&mut io::stdout(), &text, 0);
         }
         Err(error) => return wrong_use(&error.to_string()),
     };

@@ -8,6 +8,8 @@ use lexopt::{Parser, ValueExt};
 use pointsman_bench::{Arrivals, Body, Close, Handshakes, Load, Offer, Plan, Sources, Target, Think, Url};
 use pointsman_tls::{CertificateFiles, OneVersion};
 
+use super::share_options::ShareOptions;
+
 pub(super) const HELP: &str = "
 how much
     --rate N                 an open loop: N requests a second (`1.5k`), whatever becomes of them
@@ -77,6 +79,7 @@ pub(super) struct PlanOptions {
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     process: Option<u32>,
+    shares: ShareOptions,
 }
 
 impl PlanOptions {
@@ -93,7 +96,8 @@ impl PlanOptions {
         }
         Ok(self.take_load(name, parser)?
             || self.take_request(name, parser)?
-            || self.take_connection(name, parser)?)
+            || self.take_connection(name, parser)?
+            || self.shares.take(name, parser)?)
     }
 
     fn take_load(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
@@ -221,13 +225,15 @@ impl PlanOptions {
             headers: self.headers.clone(),
             body: self.body.clone(),
         };
-        let plan = Plan::new(self.urls.into_iter().zip(weights).map(target).collect(), load);
+        let targets = self.shares.targets(self.urls.into_iter().zip(weights).map(target).collect())?;
+        let plan = Plan::new(targets, load);
         Ok(Plan {
             time: self.time.unwrap_or(plan.time),
             warm_up: self.warm_up.unwrap_or(plan.warm_up),
             threads,
             handshakes: self.handshakes,
             requests_per_connection: self.requests_per_connection,
+            shares: self.shares.shares(),
             connections_max: self.connections.unwrap_or(plan.connections_max),
             offer: self.offer,
             ca: self.ca,
@@ -373,9 +379,16 @@ mod tests {
             "http://a/ --rate 1 --method a/b",
             "http://a/ --rate 1 --header x",
             "http://a/ --rate 1 --body-file /nowhere/at/all",
+            "http://a/ --rate 1 --persistent 2",
+            "http://a/ --rate 1 --tls-port 443",
         ] {
             assert!(plan(bad).is_err(), "{bad}");
         }
+        let mixed =
+            plan("http://127.0.0.1:81/a --rate 1 --tls 50% --tls-port 8443 --pipelined 0.2").expect("good");
+        let urls: Vec<String> = mixed.targets.iter().map(|target| target.url.to_string()).collect();
+        assert_eq!(urls, ["http://127.0.0.1:81/a", "https://127.0.0.1:8443/a"]);
+        assert_eq!((mixed.shares.tls, mixed.shares.pipelined), (Some(0.5), Some(0.2)));
         let think = plan("http://127.0.0.1/ --clients 3 --think exp:20ms").expect("good").think;
         assert_eq!(think, Think::Exponential(Duration::from_millis(20)));
     }

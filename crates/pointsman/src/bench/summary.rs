@@ -38,6 +38,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     for kind in ErrorKind::ALL.into_iter().filter(|kind| record.errors_of(*kind) > 0) {
         writeln!(text, "  failed: {} {}", record.errors_of(kind), kind.name())?;
     }
+    shares(text, outcome)?;
     handshakes(text, outcome)?;
     writeln!(
         text,
@@ -66,6 +67,27 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         writeln!(text, "  VOID, not a result: {}", void.sentence)?;
     }
     Ok(())
+}
+
+/// Those that were asked for.
+fn shares(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let said: Vec<String> = outcome
+        .shares()
+        .iter()
+        .filter_map(|share| {
+            let asked = percent(share.asked?);
+            Some(format!("{} {} ({asked} asked)", percent(share.came_out), share.name))
+        })
+        .collect();
+    if said.is_empty() {
+        return Ok(());
+    }
+    let again = match outcome.record.sent_again {
+        0 => String::new(),
+        count => format!("; {count} sent again behind the end of a connection"),
+    };
+    writeln!(text, "  of these: {}{again}", said.join(", "))
 }
 
 fn handshakes(text: &mut String, outcome: &Outcome) -> std::fmt::Result {

@@ -1,0 +1,121 @@
+//! Which connections a thread has: those with room, those of its clients, new ones, and those that end.
+
+use std::io;
+
+use rustls::ClientConnection;
+
+use super::Worker;
+use crate::Close;
+use crate::connection::{Connection, Job, kind_of};
+use crate::plan::Handshakes;
+use crate::record::ErrorKind;
+use crate::transport::Transport;
+
+impl Worker {
+    /// Sees to it that a connection is among those with room if it has some, and not otherwise.
+    pub(super) fn list(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        if connection.owner.is_some() || connection.is_listed == connection.has_room() {
+            return;
+        }
+        connection.is_listed = !connection.is_listed;
+        let listed = &mut self.idle[connection.origin];
+        match connection.is_listed {
+            true => listed.push(number),
+            // It is the one that was used last, nearly always.
+            false => drop(listed.iter().rposition(|other| *other == number).map(|at| listed.remove(at))),
+        }
+    }
+
+    /// A connection to this place that has room for so many requests.
+    pub(super) fn free(&mut self, origin: usize, client: Option<u32>, requests: u32) -> Option<usize> {
+        loop {
+            let number = match client {
+                Some(client) => self.own[client as usize * self.idle.len() + origin],
+                None => self.idle[origin].last().copied(),
+            }?;
+            if self.connections[number].left >= requests {
+                return Some(number);
+            }
+            self.close_as(number, self.given.plan.close);
+        }
+    }
+
+    /// Makes room for a connection to this place by closing an idle one to another.
+    pub(super) fn close_another(&mut self, origin: usize) -> bool {
+        let others = (0..self.idle.len()).filter(|other| *other != origin);
+        let is_quiet = |number: &&usize| self.connections[**number].is_quiet();
+        let found = others.filter_map(|other| self.idle[other].iter().rfind(is_quiet)).next().copied();
+        found.inspect(|number| self.close_as(*number, self.given.plan.close)).is_some()
+    }
+
+    /// Opens a connection for these, of which there is at least one.
+    pub(super) fn open(&mut self, origin: usize, jobs: &[Job], now: u64) {
+        let (client, is_kept) = (jobs[0].client.filter(|_| jobs[0].is_kept), jobs[0].is_kept);
+        match self.opened(origin, is_kept, now) {
+            Ok(mut connection) => {
+                connection.owner = client;
+                let entry = self.connections.vacant_entry();
+                let number = entry.key();
+                let watched = self.poller.watch(connection.socket(), number);
+                entry.insert(connection);
+                if let Some(client) = client {
+                    self.own[client as usize * self.idle.len() + origin] = Some(number);
+                }
+                if self.given.timeline.measures(now) {
+                    self.record.opened += 1;
+                }
+                self.ask(number, jobs, now);
+                if let Err(error) = watched {
+                    self.fail_connection(number, kind_of(&error), now);
+                }
+            }
+            Err(error) => {
+                let kind = match kind_of(&error) {
+                    ErrorKind::Reset | ErrorKind::Closed => ErrorKind::Connect,
+                    kind => kind,
+                };
+                jobs.iter().for_each(|job| self.fail(*job, kind, now));
+            }
+        }
+    }
+
+    pub(super) fn opened(&mut self, origin: usize, is_kept: bool, now: u64) -> io::Result<Connection> {
+        let place = &self.given.requests.origins[origin];
+        let (mut tls, mut offered) = (None, false);
+        if let (Some(config), Some(name)) = (&self.given.tls, &place.tls) {
+            if let (Some(sessions), Handshakes::Resumed(share)) =
+                (&self.given.sessions, self.given.plan.handshakes)
+            {
+                sessions.offer(self.random.f64() < share);
+            }
+            let mut connection =
+                ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
+            // What is sent is ours, and as long as it is.
+            connection.set_buffer_limit(None);
+            offered = self.given.sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
+            tls = Some(Box::new(connection));
+        }
+        let from = self
+            .given
+            .plan
+            .sources
+            .at(self.opened * self.given.plan.threads as u64 + self.given.index as u64);
+        self.opened += 1;
+        let transport = Transport::open(place.address, from, tls)?;
+        let parts = self.spare.pop().unwrap_or_default();
+        let left = if is_kept { self.given.plan.requests_a_connection() } else { 1 };
+        Ok(Connection::new(transport, parts, (origin, left), now, offered))
+    }
+
+    pub(super) fn close_as(&mut self, number: usize, how: Close) {
+        let connection = self.connections.remove(number);
+        if let Some(client) = connection.owner {
+            self.own[client as usize * self.idle.len() + connection.origin] = None;
+        }
+        if connection.is_listed {
+            self.idle[connection.origin].retain(|listed| *listed != number);
+        }
+        self.spare.push(connection.close(how));
+    }
+}
