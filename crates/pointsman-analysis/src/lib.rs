@@ -17,7 +17,9 @@ pub use logic::{
     Miss, Missed, Proof, Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings,
     findings_about, misses, prove, rule_names, rules_in, samples,
 };
+pub use space::is_server_name;
 pub use witness::{
-    Agreed, AgreedTls, ClientCertificates, ExplainOptions, Handshakes, HttpVersion, OddFields, ProxyHeader,
-    Setting, WRITTEN_BODY_BYTES_MAX, Witness, usual_client,
+    Agreed, AgreedTls, ClientCertificates, ExplainOptions, Handshakes, HttpVersion, NeverAgreed, OddFields,
+    Odds, ProxyHeader, Setting, WRITTEN_BODY_BYTES_MAX, Witness, is_fingerprint, server_name, usual_client,
+    usual_method,
 };

@@ -25,6 +25,7 @@ use pointsman_rules::Field;
 pub(crate) use self::automata::Automata;
 pub(crate) use self::beside::beside;
 use self::claim::Claim;
+pub use self::domain::is_server_name;
 use self::domain::{Absence, Domain};
 use crate::Effort;
 use crate::wanted::{Asked, Values};

@@ -23,8 +23,11 @@ use ipnet::IpNet;
 use pointsman_rules::{Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
-pub use self::connection::usual_client;
-pub use self::handshake::{Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion};
+pub use self::connection::{is_fingerprint, server_name, usual_client};
+pub use self::draft::usual_method;
+pub use self::handshake::{
+    Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion, NeverAgreed, Odds,
+};
 pub(crate) use self::handshake::{Narrowed, Says, is_of_handshake};
 use self::reading::Reading;
 pub use self::setting::{OddFields, ProxyHeader, Setting};

@@ -9,6 +9,8 @@ use crate::{Decision, Effect, HeaderEdit, Outcome, Piece, Side, Template, Termin
 pub enum Audience {
     /// A server gets the request, and its client the answer.
     Server,
+    /// The same of a request that asks to change to another protocol, which has no copy.
+    Tunnel,
     /// The client gets an answer that no server gave.
     Client,
     /// The connection ends without an answer.
@@ -22,8 +24,21 @@ pub enum Idle {
     NoServer,
     /// It is about what the client gets.
     NoAnswer,
+    /// It is about a copy, and what asks for another protocol has none.
+    NoCopy,
     /// A later one of its kind holds in its place.
     Overridden,
+}
+
+impl Audience {
+    /// The same where the request asks to change to another protocol.
+    #[must_use]
+    pub fn of_change(self) -> Audience {
+        match self {
+            Audience::Server | Audience::Tunnel => Audience::Tunnel,
+            Audience::Client | Audience::Nobody => self,
+        }
+    }
 }
 
 impl Terminal {
@@ -60,28 +75,30 @@ impl Effect {
         let (is_for_server, is_for_client) = match self {
             Effect::Mirror(_) => (true, false),
             Effect::Bandwidth(_) => (false, true),
-            Effect::Header { edit: HeaderEdit::Set(value) | HeaderEdit::Add(value), .. }
-                if value.names_fields() =>
-            {
-                return None;
-            }
+            Effect::Header { edit, .. } if edit.may_fail() => return None,
             Effect::Header { side, .. } => (*side == Side::Request, *side == Side::Response),
             Effect::RewritePath { .. } | Effect::Tag(_) | Effect::LimitRate(_) => return None,
         };
         match audience {
             Audience::Client | Audience::Nobody if is_for_server => Some(Idle::NoServer),
+            Audience::Tunnel if matches!(self, Effect::Mirror(_)) => Some(Idle::NoCopy),
             Audience::Nobody if is_for_client => Some(Idle::NoAnswer),
             _ => None,
         }
     }
 
-    /// Whether this one takes the place of an earlier one.
+    /// Whether this one takes the place of an earlier one, so that nobody notices that. A header that is set or removed
+    /// leaves nothing of what was done with it before; whether a text with fields can be filled in is noticed all the same.
     #[must_use]
     pub fn overrides(&self, earlier: &Effect) -> bool {
-        matches!(
-            (self, earlier),
-            (Effect::Mirror(_), Effect::Mirror(_)) | (Effect::Bandwidth(_), Effect::Bandwidth(_))
-        )
+        match (self, earlier) {
+            (Effect::Mirror(_), Effect::Mirror(_)) | (Effect::Bandwidth(_), Effect::Bandwidth(_)) => true,
+            (
+                Effect::Header { side, name, edit: HeaderEdit::Set(_) | HeaderEdit::Remove },
+                Effect::Header { side: of, name: other, edit },
+            ) => side == of && name == other && !edit.may_fail(),
+            _ => false,
+        }
     }
 }
 
@@ -93,6 +110,16 @@ impl Decision<'_> {
             let is_overridden = later.any(|later| later.overrides(effect));
             (*effect, effect.idle(audience).or(is_overridden.then_some(Idle::Overridden)))
         })
+    }
+}
+
+impl HeaderEdit {
+    /// Whether its text may be none that can stand in a header.
+    fn may_fail(&self) -> bool {
+        match self {
+            HeaderEdit::Set(value) | HeaderEdit::Add(value) => value.names_fields(),
+            HeaderEdit::Remove => false,
+        }
     }
 }
 
@@ -109,6 +136,7 @@ impl fmt::Display for Idle {
         to.write_str(match self {
             Idle::NoServer => "no server gets the request",
             Idle::NoAnswer => "nobody gets an answer",
+            Idle::NoCopy => "a request that asks for another protocol is not copied",
             Idle::Overridden => "a later one holds",
         })
     }
@@ -148,5 +176,30 @@ mod tests {
             &[Some(NoServer), None, Some(NoAnswer)],
         );
         check("rewritePath(\"a\", \"b\"); redirect(302, \"/\");", &[None]);
+    }
+
+    #[test]
+    fn what_is_replaced_anyway_is_not_noticed() {
+        const OVER: Option<Idle> = Some(Idle::Overridden);
+        check("setHeader(\"a\", \"1\"); setHeader(\"A\", \"2\"); routeTo(c);", &[OVER, None]);
+        check(
+            "addHeader(\"a\", \"1\"); removeHeader(\"a\"); setHeader(\"a\", \"2\"); addHeader(\"a\", \"3\"); routeTo(c);",
+            &[OVER, OVER, None, None],
+        );
+        check("setHeader(\"a\", \"1\"); setHeader(\"b\", \"2\"); routeTo(c);", &[None, None]);
+        check("setHeader(\"a\", \"1\"); setResponseHeader(\"a\", \"2\"); routeTo(c);", &[None, None]);
+        check("setHeader(\"a\", \"1\"); addHeader(\"a\", \"2\"); routeTo(c);", &[None, None]);
+        // It may be what cannot be filled in.
+        check("setHeader(\"a\", \"${query}\"); setHeader(\"a\", \"2\"); routeTo(c);", &[None, None]);
+    }
+
+    #[test]
+    fn what_changes_the_protocol_is_not_copied() {
+        let rules = "R1: { mirror(a); setHeader(\"a\", \"b\"); bandwidth(x); routeTo(c); }";
+        let program = compile(rules, &Targets::Any).expect("a rule").program;
+        let tunnel = Audience::Server.of_change();
+        let idle: Vec<_> = program.rules[0].then.effects.iter().map(|effect| effect.idle(tunnel)).collect();
+        assert_eq!(idle, [Some(Idle::NoCopy), None, None]);
+        assert_eq!(Audience::Client.of_change(), Audience::Client);
     }
 }

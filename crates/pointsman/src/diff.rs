@@ -132,7 +132,7 @@ fn of_stands(old: &Stand, new: &Stand, are_alone: bool) -> Compared {
     let after = RuleSide { program: &now, default_pool: new_pool };
     let found = differences(before, after, &setting, effort);
     let reads_otherwise = old.place.protocol != new.place.protocol
-        || format!("{:?}", unnamed(&setting_then)) != format!("{:?}", unnamed(&setting));
+        || format!("{:?}", setting_then.of_any_name()) != format!("{:?}", setting.of_any_name());
     let listener = new.place.listener.to_string();
     Compared::new(listener, [before, after], &setting, found, reads_requests, reads_otherwise)
 }
@@ -143,11 +143,6 @@ fn setting(stand: &Stand, is_alone: bool) -> Setting {
         return Setting::default();
     }
     stand.place.setting()
-}
-
-/// The same, whatever the listener is called, and wherever clients stay: that is a setting of its own.
-fn unnamed(setting: &Setting) -> Setting {
-    Setting { listener: None, keeps_targets: false, ..setting.clone() }
 }
 
 /// Of a listener without rules.

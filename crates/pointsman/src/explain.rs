@@ -129,11 +129,12 @@ fn of_request(options: &Options, place: &Place, file: &Path, missed: Missed) -> 
         request.take_away_forwarding(&mut notes);
         fits = request.head.check_scheme(&request.bytes, connection.scheme());
     }
-    let fits = fits.and_then(|()| request.settle_upgrade(&place.upgrades, &mut notes));
-    if let Err(refusal) = fits {
-        return Ok(Report::refused(None, notes, refusal.status(), refusal.sentence()));
-    }
+    let changes_protocol = match fits.and_then(|()| request.settle_upgrade(&place.upgrades, &mut notes)) {
+        Ok(changes_protocol) => changes_protocol,
+        Err(refusal) => return Ok(Report::refused(None, notes, refusal.status(), refusal.sentence())),
+    };
     let mut asked = AskedRequest::new(&request, &connection);
+    asked.changes_protocol = changes_protocol;
     let mut scratch = Vec::new();
     let path =
         match normal_form(request.head.path_and_query(&request.bytes), place.path_options, &mut scratch) {
@@ -209,6 +210,7 @@ fn decided(
     subject: &dyn Subject,
     path: &[u8],
 ) -> Report {
+    let changes_protocol = asked.changes_protocol();
     let asked = Some(asked);
     let Some(program) = &place.program else {
         let verdict = Verdict::default_pool(&place.default_pool, place.protocol);
@@ -223,7 +225,9 @@ fn decided(
     };
     let explanation = program.explain(subject);
     let steps = explanation.visited.iter().map(|visited| Step::new(program, visited)).collect();
-    let verdict = Verdict::new(program, &explanation.decision, subject, path, place);
+    let audience = place.audience(&explanation.decision.outcome);
+    let audience = if changes_protocol { audience.of_change() } else { audience };
+    let verdict = Verdict::new(program, (&explanation.decision, audience), subject, path, place);
     if place.may_override(&explanation.decision.outcome) {
         notes.push(
             "`sticky_scope` is `listener`: a client that stays with a target already goes there instead, with the same \

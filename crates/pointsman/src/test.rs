@@ -3,6 +3,7 @@
 mod assertion;
 mod coverage;
 mod generate;
+mod handshake;
 mod mutants;
 mod report;
 mod said;

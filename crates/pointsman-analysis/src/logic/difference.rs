@@ -7,8 +7,10 @@
 mod alignment;
 mod candidates;
 mod checking;
+mod copies;
 mod effects;
 mod ends;
+mod settling;
 #[cfg(test)]
 mod tests;
 
@@ -16,22 +18,20 @@ use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use pointsman_rules::{Place, Program, RuleIndex, Validate};
+use pointsman_rules::{Condition, Place, Program, RuleIndex, Validate};
 
 use self::alignment::Alignment;
 use self::candidates::{Candidates, Pair};
 use self::ends::{End, Ends};
+use self::settling::Verdict;
 use super::doubt::Doubt;
-
-use super::question::{Analyst, Answer, Question, Way};
+use super::question::Analyst;
 use super::states::States;
 use crate::Effort;
 use crate::witness::{Setting, Witness};
 
 /// So many groups are kept, and so many of what is unknown; more are counted.
 const KEPT_MAX: usize = 100;
-/// So many ways in which rules before come out are looked at for one pair of rules.
-const PATTERNS_MAX: usize = 64;
 
 /// Rules, and what takes a request that they do not decide.
 #[derive(Clone, Copy, Debug)]
@@ -133,10 +133,13 @@ impl Differences {
 #[must_use]
 pub fn differences(old: RuleSide<'_>, new: RuleSide<'_>, setting: &Setting, effort: Effort) -> Differences {
     let joint = Arc::new(Program::joined(&[old.program, new.program]));
+    let copied = copies::copied([old.program, new.program], setting);
     let analyst = Analyst::of_two(&joint, [old.program, new.program], setting, effort);
     let middle = analyst.across.as_ref().map(|across| across.middle());
     let checks_otherwise = !middle.is_some_and(|middle| checking::look_alike(&joint, &analyst.walk, middle));
-    let mut found = match Comparison::new(&joint, [old, new], analyst) {
+    let copied = copied.as_ref().and_then(|beside| beside.rules.get(joint.rules.len()));
+    let copied = copied.map(|rule| &rule.condition);
+    let mut found = match Comparison::new(&joint, [old, new], copied, analyst) {
         Some(comparison) => comparison.compare(),
         None => Differences::default(),
     };
@@ -169,6 +172,8 @@ struct Comparison<'p> {
     analyst: Analyst<'p>,
     alignment: Alignment,
     ends: Ends<'p>,
+    /// What is true of every request that may be copied; nothing where all may, or none is.
+    copied: Option<&'p Condition>,
     /// The first rule of the new program, and the one behind its last.
     middle: u32,
     end: u32,
@@ -177,17 +182,11 @@ struct Comparison<'p> {
     found: Differences,
 }
 
-/// What became of a pair.
-enum Verdict {
-    Same,
-    Differs(Witness),
-    Unknown(Doubt),
-}
-
 impl<'p> Comparison<'p> {
     fn new(
         joint: &'p Arc<Program>,
         sides: [RuleSide<'p>; 2],
+        copied: Option<&'p Condition>,
         analyst: Analyst<'p>,
     ) -> Option<Comparison<'p>> {
         let middle = analyst.across.as_ref()?.middle();
@@ -196,7 +195,7 @@ impl<'p> Comparison<'p> {
         let carriers = effects::carriers(joint, &analyst.walk);
         let ends = Ends::new(joint, sides, middle);
         let found = Differences::default();
-        Some(Comparison { joint, analyst, alignment, ends, middle, end, carriers, found })
+        Some(Comparison { joint, analyst, alignment, ends, copied, middle, end, carriers, found })
     }
 
     fn compare(mut self) -> Differences {
@@ -241,35 +240,5 @@ impl<'p> Comparison<'p> {
             _ => Holds::True,
         };
         Decider { rule: RuleIndex(end.rule - first), holds }
-    }
-
-    /// Whether a request comes to both ends, and is decided otherwise.
-    fn settle(&mut self, pair: Pair) -> Verdict {
-        let Pair { old, new } = pair;
-        let removed = Some((old.rule, old.on));
-        let question = Question { rule: new.rule, states: new.on, removed, way: Way::Across };
-        let are_others = self.ends.outcome(old) != self.ends.outcome(new);
-        let mut patterns = Vec::new();
-        while patterns.len() < PATTERNS_MAX {
-            if self.analyst.is_used_up() {
-                return Verdict::Unknown(Doubt::Steps);
-            }
-            let witness = match self.analyst.ask_beside(question, &patterns) {
-                Answer::No(_) => return Verdict::Same,
-                Answer::Unknown(doubt) => return Verdict::Unknown(doubt),
-                Answer::Yes(witness) => *witness,
-            };
-            if are_others {
-                return Verdict::Differs(witness);
-            }
-            match self.look_at_effects(pair, &witness) {
-                Some(effects::Seen::Other) => return Verdict::Differs(witness),
-                Some(effects::Seen::Same(pattern)) if pattern.is_empty() => return Verdict::Same,
-                Some(effects::Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),
-                Some(effects::Seen::Same(_)) => return Verdict::Unknown(Doubt::Unconfirmed(Vec::new())),
-                None => return Verdict::Unknown(Doubt::Many),
-            }
-        }
-        Verdict::Unknown(Doubt::Many)
     }
 }

@@ -22,6 +22,7 @@ use self::across::Across;
 use self::came::{Came, came};
 pub(super) use self::near::Original;
 use self::of_field::OfField;
+pub(super) use self::related::made_up;
 pub(super) use self::sampled::Seen;
 use super::doubt::{Doubt, doubted};
 use super::given::Given;
@@ -137,13 +138,18 @@ impl<'p> Analyst<'p> {
     }
 
     pub(super) fn ask(&mut self, question: Question) -> Answer {
-        self.ask_beside(question, &[])
+        self.ask_beside(question, &[], &[])
     }
 
-    /// The same of a request that fits none of these patterns.
-    pub(super) fn ask_beside(&mut self, question: Question, patterns: &[Pattern]) -> Answer {
+    /// The same of a request that fits none of these patterns, and of which other conditions come to something, too.
+    pub(super) fn ask_beside(
+        &mut self,
+        question: Question,
+        also: &[(&'p Condition, States)],
+        patterns: &[Pattern],
+    ) -> Answer {
         let mut effort = self.effort.part(QUESTION_STEPS);
-        let (answer, _) = Trial::of(self, question, &[], patterns).run(&mut effort);
+        let (answer, _) = Trial::of(self, question, also, patterns).run(&mut effort);
         self.effort.give_back(effort);
         answer
     }

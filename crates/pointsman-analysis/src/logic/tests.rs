@@ -47,8 +47,9 @@ const TESTS: &[&str] = &[
     r#"method == "POST""#,
 ];
 
-fn conditions() -> impl Strategy<Value = String> {
-    let test = select(TESTS).prop_map(str::to_owned);
+/// Conditions of some tests.
+fn conditions(tests: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let test = select(tests).prop_map(str::to_owned);
     test.prop_recursive(3, 6, 3, |inner| {
         prop_oneof![
             inner.clone().prop_map(|inner| format!("!({inner})")),
@@ -78,7 +79,7 @@ fn blocks(at: usize, of: usize) -> impl Strategy<Value = String> {
 pub(super) fn rules(at: usize, of: usize) -> impl Strategy<Value = String> {
     let otherwise = prop::option::weighted(0.4, blocks(at, of));
     let plain = prop_oneof![
-        12 => (conditions(), otherwise).prop_map(|(condition, otherwise)| (Some(condition), otherwise)),
+        12 => (conditions(TESTS), otherwise).prop_map(|(condition, otherwise)| (Some(condition), otherwise)),
         1 => Just((None, None)),
     ];
     (plain, blocks(at, of)).prop_map(move |((condition, otherwise), then)| {

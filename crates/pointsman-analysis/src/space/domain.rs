@@ -6,6 +6,8 @@ mod tests;
 
 use pointsman_rules::{Field, Place};
 
+pub use self::hosts::is_server_name;
+
 use super::texts::Language;
 
 /// What one value can be.

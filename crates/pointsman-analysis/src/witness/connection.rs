@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_http::is_authority;
 use pointsman_rules::{Field, OwnedValue};
 use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, TlsClient, TlsFacts, normal_host};
 
@@ -12,6 +11,7 @@ use super::Setting;
 use super::handshake::{Agreed, AgreedTls};
 use super::setting::ProxyHeader;
 use super::sought::{Sought, text};
+use crate::space::is_server_name;
 
 /// The port of a client, as `explain` has it where nothing else is said.
 pub(super) const CLIENT_PORT: u16 = 40_000;
@@ -207,22 +207,14 @@ pub(super) fn usual_destination(source: IpAddr, setting: &Setting) -> IpAddr {
 }
 
 fn facts(sought: &Sought<'_>, authority: &[u8], agreed: AgreedTls) -> Option<TlsFacts> {
-    let AgreedTls { version, cipher, alpn, resumed, has_client } = agreed;
     let sni = match sought.of(&Field::TlsSni) {
-        None => host_name(authority),
+        None => server_name(authority),
         Some([]) => None,
         Some([name]) => Some(utf8(text(name)?).filter(|name| is_server_name(name))?.to_owned()),
         Some(_) => return None,
     };
-    Some(TlsFacts {
-        sni,
-        version,
-        cipher,
-        alpn: alpn.map(|name| name.as_bytes().to_vec()),
-        resumed,
-        client: if has_client { Some(client(sought)?) } else { None },
-        session: None,
-    })
+    let client = if agreed.has_client { client(sought)? } else { usual_client() };
+    Some(agreed.facts(sni, || client))
 }
 
 /// The holder of a certificate. Whoever shows one has a subject and a fingerprint.
@@ -230,14 +222,11 @@ fn client(sought: &Sought<'_>) -> Option<TlsClient> {
     let texts =
         |field| sought.of(field).unwrap_or_default().iter().map(|value| Some(utf8(text(value)?)?.to_owned()));
     let usual = usual_client();
-    let is_fingerprint = |text: &String| {
-        text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
     let fingerprint = texts(&Field::TlsClientFingerprint).next().unwrap_or(Some(usual.fingerprint));
     Some(TlsClient {
         subject: texts(&Field::TlsClientSubject).next().unwrap_or(Some(usual.subject))?,
         sans: texts(&Field::TlsClientSan).collect::<Option<_>>()?,
-        fingerprint: fingerprint.filter(is_fingerprint)?,
+        fingerprint: fingerprint.filter(|text| is_fingerprint(text))?,
     })
 }
 
@@ -251,20 +240,16 @@ fn utf8(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// The name that a client asks for in its handshake to reach a host; none to reach an address.
-fn host_name(authority: &[u8]) -> Option<String> {
+/// The name that a client asks for in its handshake to reach a host, as rules see it; none to reach an address.
+#[must_use]
+pub fn server_name(authority: &[u8]) -> Option<String> {
     let mut scratch = [0; HOST_BYTES_MAX];
     let host = utf8(normal_host(authority, &mut scratch)?)?;
     is_server_name(host).then(|| host.to_owned())
 }
 
-/// Whether a hello can ask for it, in the form that rules see: a host name of DNS in lower case.
-fn is_server_name(name: &str) -> bool {
-    let is_label = |label: &str| (1..=63).contains(&label.len()) && !label.contains('~');
-    let last = name.rsplit('.').next().unwrap_or_default();
-    is_authority(name.as_bytes())
-        && name.len() <= 253
-        && name.split('.').all(is_label)
-        && !last.bytes().all(|byte| byte.is_ascii_digit())
-        && !name.bytes().any(|byte| byte.is_ascii_uppercase() || byte == b':')
+/// Whether a request can have it as `tls.client.fingerprint`.
+#[must_use]
+pub fn is_fingerprint(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

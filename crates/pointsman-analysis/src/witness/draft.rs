@@ -75,8 +75,14 @@ fn host(sought: &Sought<'_>, target: &Target) -> Option<Option<Vec<u8>>> {
 fn method(sought: &Sought<'_>, target: &Target, body: &Body) -> Option<Vec<u8>> {
     Some(match sought.of(&Field::Method) {
         Some(method) => text(method.first()?)?.to_vec(),
-        None if target.bytes == b"*" => b"OPTIONS".to_vec(),
-        None if body.is_some() => b"POST".to_vec(),
-        None => b"GET".to_vec(),
+        None if body.is_some() && target.bytes != b"*" => b"POST".to_vec(),
+        None => usual_method(&target.bytes).as_bytes().to_vec(),
     })
+}
+
+/// The method of a request without a body of which nothing is said but its target.
+#[must_use]
+pub fn usual_method(target: &[u8]) -> &'static str {
+    // No other asks for the server as a whole (RFC 9110 section 7.1).
+    if target == b"*" { "OPTIONS" } else { "GET" }
 }

@@ -2,9 +2,12 @@
 //! and the version of HTTP.
 
 use pointsman_rules::{Field, OwnedValue};
+use pointsman_view::{TlsClient, TlsFacts};
 
 use super::Setting;
-use super::sought::Sought;
+use super::connection::is_fingerprint;
+use super::sought::{Sought, text};
+use crate::space::is_server_name;
 use crate::wanted::Values;
 
 /// The suites that the switch agrees on, with the versions they are of, the usual one first.
@@ -111,6 +114,47 @@ pub struct AgreedTls {
     pub has_client: bool,
 }
 
+impl AgreedTls {
+    /// What rules see of it. `client` says who shows a certificate, where one is shown.
+    #[must_use]
+    pub fn facts(self, sni: Option<String>, client: impl FnOnce() -> TlsClient) -> TlsFacts {
+        let AgreedTls { version, cipher, alpn, resumed, has_client } = self;
+        TlsFacts {
+            sni,
+            version,
+            cipher,
+            alpn: alpn.map(|name| name.as_bytes().to_vec()),
+            resumed,
+            client: has_client.then(client),
+            session: None,
+        }
+    }
+}
+
+/// Fields that never have such values together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeverAgreed {
+    /// The place of the field that is at odds with those before it.
+    pub at: usize,
+    /// What it is at odds with.
+    pub with: Odds,
+    /// What it may be instead; nothing where that cannot be listed.
+    pub instead: Vec<Vec<OwnedValue>>,
+}
+
+/// What the values of a field are at odds with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Odds {
+    /// With what such a field can be at all.
+    Itself,
+    /// With what the listener agrees on, whatever else is said.
+    Listener,
+    /// With the field at this place.
+    Field(usize),
+    /// With several together.
+    Several,
+}
+
 /// What a connection says of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
@@ -187,6 +231,55 @@ impl Setting {
         named.chain(unnamed.map(|version| (version, None)))
     }
 
+    /// What is agreed on where these fields have these values, each all of its own; without one it is absent. The first that
+    /// fits, of an absolute target's scheme where there is one. Fields of which no handshake says anything are passed over.
+    ///
+    /// # Errors
+    /// Where that is never agreed on.
+    pub fn agreed(&self, said: &[(Field, Vec<OwnedValue>)]) -> Result<Agreed, NeverAgreed> {
+        let of_handshakes: Vec<_> =
+            said.iter().enumerate().filter(|(_, (field, _))| is_of_handshake(field)).collect();
+        let url = said.iter().find(|(field, _)| *field == Field::Url).and_then(|(_, values)| values.first());
+        let fitting = self
+            .agreements()
+            .filter(|agreed| of_handshakes.iter().all(|(_, (field, values))| agreed.may_have(field, values)));
+        first_of_scheme(fitting, url.and_then(text)).ok_or_else(|| self.odds(&of_handshakes))
+    }
+
+    /// Which of some fields is the first at odds, and with what.
+    fn odds(&self, said: &[(usize, &(Field, Vec<OwnedValue>))]) -> NeverAgreed {
+        let fit = |agreed: &Agreed, said: &[(usize, &(Field, Vec<OwnedValue>))]| {
+            said.iter().all(|(_, (field, values))| agreed.may_have(field, values))
+        };
+        let leaves = |said: &[_]| self.agreements().any(|agreed| fit(&agreed, said));
+        let first = (1..said.len()).find(|count| !leaves(said.get(..*count).unwrap_or_default()));
+        let (before, last) =
+            said.split_at_checked(first.unwrap_or(said.len()).saturating_sub(1)).unwrap_or_default();
+        let Some(last @ (at, (field, values))) = last.first().copied() else {
+            return NeverAgreed { at: 0, with: Odds::Listener, instead: Vec::new() };
+        };
+        let with = match () {
+            () if !values.iter().all(|value| can_be(field, value)) => Odds::Itself,
+            () if !leaves(&[last]) => Odds::Listener,
+            () => match before.iter().find(|one| !leaves(&[**one, last])) {
+                Some((one, _)) => Odds::Field(*one),
+                None => Odds::Several,
+            },
+        };
+        let mut instead = Vec::new();
+        for agreed in self.agreements().filter(|agreed| fit(agreed, before)) {
+            match agreed.says(field) {
+                Says::These(values) if instead.contains(&values.known) => {}
+                Says::These(values) => instead.push(values.known),
+                Says::Some | Says::Any => {
+                    instead.clear();
+                    break;
+                }
+            }
+        }
+        NeverAgreed { at, with, instead }
+    }
+
     /// What is the same of a field for every request that comes here, or almost.
     pub(crate) fn narrowed(&self, field: &Field) -> Narrowed {
         if let Some(fixed) = self.fixed(field) {
@@ -215,6 +308,18 @@ impl Setting {
     }
 }
 
+/// Whether a field that is of few values or of a form can have such a one.
+fn can_be(field: &Field, value: &OwnedValue) -> bool {
+    let is_text = |is_it: fn(&str) -> bool| {
+        text(value).and_then(|text| std::str::from_utf8(text).ok()).is_some_and(is_it)
+    };
+    match field {
+        Field::TlsSni => is_text(is_server_name),
+        Field::TlsClientFingerprint => is_text(is_fingerprint),
+        _ => true,
+    }
+}
+
 /// Whether [`Agreed::says`] something of it.
 pub(crate) fn is_of_handshake(field: &Field) -> bool {
     matches!(field, Field::Scheme | Field::Proto | Field::Version) || field.is_of_tls()
@@ -240,23 +345,25 @@ impl Agreed {
         }
     }
 
+    /// Whether a field may have these values, and no others.
+    fn may_have(&self, field: &Field, values: &[OwnedValue]) -> bool {
+        match self.says(field) {
+            Says::These(known) => known.known == values,
+            Says::Some => !values.is_empty() && values.iter().all(|value| can_be(field, value)),
+            Says::Any => values.iter().all(|value| can_be(field, value)),
+        }
+    }
+
     /// Whether it says nothing else than is sought.
     fn fits(&self, sought: &Sought<'_>) -> bool {
         let mut wishes = sought.wishes().filter(|wish| is_of_handshake(wish.field));
-        wishes.all(|wish| match self.says(wish.field) {
-            Says::These(values) => values.known == wish.values.known,
-            Says::Some => !wish.values.known.is_empty(),
-            Says::Any => true,
-        })
+        wishes.all(|wish| self.may_have(wish.field, &wish.values.known))
     }
 
     /// The first that fits what is sought, of an absolute target's scheme where there is one.
     pub(super) fn first(sought: &Sought<'_>, setting: &Setting) -> Option<Agreed> {
-        let mut fitting = setting.agreements().filter(|agreed| agreed.fits(sought));
-        let of_target = sought.text(&Field::Url).and_then(scheme_of);
-        let first = fitting.next()?;
-        let is_of_scheme = |agreed: &Agreed| of_target.is_none_or(|is_tls| agreed.tls.is_some() == is_tls);
-        if is_of_scheme(&first) { Some(first) } else { Some(fitting.find(is_of_scheme).unwrap_or(first)) }
+        let fitting = setting.agreements().filter(|agreed| agreed.fits(sought));
+        first_of_scheme(fitting, sought.text(&Field::Url))
     }
 
     /// The same in HTTP/1.0, where that is taken and fits as well.
@@ -265,6 +372,14 @@ impl Agreed {
         let is_taken = self.http == HttpVersion::Http11 && setting.takes_http1 && old.fits(sought);
         if is_taken { old } else { self }
     }
+}
+
+/// The first that is of a target's scheme, or else the first.
+fn first_of_scheme(mut fitting: impl Iterator<Item = Agreed>, url: Option<&[u8]>) -> Option<Agreed> {
+    let of_target = url.and_then(scheme_of);
+    let first = fitting.next()?;
+    let is_of_scheme = |agreed: &Agreed| of_target.is_none_or(|is_tls| agreed.tls.is_some() == is_tls);
+    if is_of_scheme(&first) { Some(first) } else { Some(fitting.find(is_of_scheme).unwrap_or(first)) }
 }
 
 /// Whether an absolute target is one of TLS.

@@ -25,18 +25,7 @@ pub(super) fn read<T>(
     see: impl FnOnce(&RequestView<'_>) -> T,
 ) -> Option<T> {
     let Witness { bytes, connection, .. } = witness;
-    let mut head = RequestHead::default();
-    if head.parse(bytes, &setting.head_limits) != Ok(true) {
-        return None;
-    }
-    if witness.is_of_http2 {
-        let is_none = |line: &HeaderLine| is_of_http1_alone(line.name(bytes), line.value(bytes));
-        if head.version() != Version::Http11 || head.lines().iter().any(is_none) {
-            return None;
-        }
-        head.is_of_http2().ok()?;
-    }
-    head.settle_odd_names(bytes, setting.odd_names()).ok()?;
+    let mut head = head(witness, setting)?;
     let networks = witness.trusted(setting);
     let trusted = setting.trusted(&networks);
     if !connection.is_trusted(trusted) {
@@ -60,6 +49,33 @@ pub(super) fn read<T>(
         inspection.finish();
     }
     Some(see(&view.with_body(inspection.evidence())))
+}
+
+impl Witness {
+    /// Whether it asks the switch to change to another protocol, and may.
+    #[must_use]
+    pub fn changes_protocol(&self, setting: &Setting) -> bool {
+        let change = head(self, setting).and_then(|head| head.upgrade(&self.bytes, &setting.upgrades).ok());
+        change.flatten().is_some()
+    }
+}
+
+/// Its head, whoever sends it.
+fn head(witness: &Witness, setting: &Setting) -> Option<RequestHead> {
+    let bytes = &witness.bytes;
+    let mut head = RequestHead::default();
+    if head.parse(bytes, &setting.head_limits) != Ok(true) {
+        return None;
+    }
+    if witness.is_of_http2 {
+        let is_none = |line: &HeaderLine| is_of_http1_alone(line.name(bytes), line.value(bytes));
+        if head.version() != Version::Http11 || head.lines().iter().any(is_none) {
+            return None;
+        }
+        head.is_of_http2().ok()?;
+    }
+    head.settle_odd_names(bytes, setting.odd_names()).ok()?;
+    Some(head)
 }
 
 /// Whether no request of HTTP/2 has such a line (RFC 9113 section 8.2.2). Transfer-Encoding stands there for a body that

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use pointsman_http::{HeadLimits, RequestHead};
-use pointsman_view::{Connection, HOST_BYTES_MAX, Proxied, TlsFacts, normal_host};
+use pointsman_view::{Connection, Proxied, TlsFacts};
 
-use super::connection::{CLIENT_PORT, usual_client, usual_destination};
+use super::connection::{CLIENT_PORT, server_name, usual_client, usual_destination};
 use super::{AgreedTls, HttpVersion, Setting, Witness};
 
 /// What `pointsman explain` is to be told besides the request, to see what the rules saw.
@@ -105,11 +105,7 @@ impl Witness {
             ..HeadLimits::default()
         };
         head.parse(&self.bytes, &limits).ok()?;
-        let mut scratch = [0; HOST_BYTES_MAX];
-        let host = normal_host(head.authority(&self.bytes), &mut scratch)?;
-        let host = std::str::from_utf8(host).ok()?;
-        let is_address = host.starts_with('[') || host.parse::<IpAddr>().is_ok();
-        (!is_address).then(|| host.to_owned())
+        server_name(head.authority(&self.bytes))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
 use pointsman_config::ChangedSetting;
-use pointsman_rules::{Colour, Decision, Outcome, Program, Stickiness, Validate};
+use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate};
 use serde_json::{Value, json};
 
 use crate::check::terminal::{Style, cell};
@@ -310,8 +310,12 @@ impl Way {
     /// What the rules do with a request, as the production engine says.
     fn new(side: &RuleSide<'_>, decider: Decider, witness: &Witness, setting: &Setting) -> Way {
         let program: &Arc<Program> = side.program;
-        let action =
-            witness.decided(program, setting, |decision| action(program, decision, side.default_pool));
+        let changes_protocol = witness.changes_protocol(setting);
+        let action = witness.decided(program, setting, |decision| {
+            let audience = decision.outcome.audience();
+            let audience = if changes_protocol { audience.of_change() } else { audience };
+            action(program, decision, audience, side.default_pool)
+        });
         Way { rule: name(program, decider), action: action.unwrap_or_default() }
     }
 }
@@ -327,7 +331,12 @@ fn name(program: &Program, decider: Decider) -> String {
 }
 
 /// All that is done and comes to something, as rules spell it.
-fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>) -> String {
+fn action(
+    program: &Program,
+    decision: &Decision<'_>,
+    audience: Audience,
+    default_pool: Option<&str>,
+) -> String {
     let end = match decision.outcome {
         Outcome::Terminal(terminal) => spelling::terminal(program, terminal),
         Outcome::RouteUnknown { target, cause } => {
@@ -340,7 +349,7 @@ fn action(program: &Program, decision: &Decision<'_>, default_pool: Option<&str>
         }
         Outcome::Waits => "nothing yet".to_owned(),
     };
-    let noticed = decision.noticed(decision.outcome.audience()).filter(|(_, idle)| idle.is_none());
+    let noticed = decision.noticed(audience).filter(|(_, idle)| idle.is_none());
     noticed.map(|(effect, _)| format!("{} ", spelling::effect(effect))).collect::<String>() + &end
 }
 

@@ -77,6 +77,14 @@ fn settings_that_differ_are_shown() {
         "of": "listener", "name": "shop", "key": "limits.body_bytes_max", "old": "0", "new": "1000",
     }]);
     assert_eq!(settings, expected);
+    // Another default pool takes what no rule decides, and nothing else.
+    check(
+        &format!("{}{pools}", listener.replace("pool = \"a\"", "pool = \"spare\"")),
+        1,
+        "listener shop\n\n(default) -> the default pool a\n  becomes (default) -> the default pool spare\n  for \
+         instance:\n    GET / HTTP/1.1\n    Host: example.com\n\n",
+        "different: 1 way",
+    );
     // Where requests are read otherwise the note stays: these were compared as the new one reads them.
     check(
         &format!("{listener}merge_slashes = true\n{}", pools.replace("127.0.0.1:1", "127.0.0.1:4")),

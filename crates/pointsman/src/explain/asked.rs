@@ -28,6 +28,8 @@ pub(super) struct AskedRequest {
     server: String,
     client_ip: Option<String>,
     tls: Option<TlsFacts>,
+    /// Whether it asks to change to another protocol, and may.
+    pub(super) changes_protocol: bool,
 }
 
 /// A connection and, where that is read, its hello.
@@ -52,6 +54,13 @@ impl Asked {
         match self {
             Asked::Request(asked) => &asked.line,
             Asked::Connection(asked) => &asked.line,
+        }
+    }
+
+    pub(super) fn changes_protocol(&self) -> bool {
+        match self {
+            Asked::Request(asked) => asked.changes_protocol,
+            Asked::Connection(_) => false,
         }
     }
 
@@ -81,6 +90,7 @@ impl AskedRequest {
             server: shown_end(connection.dst),
             client_ip: None,
             tls: connection.tls.as_deref().cloned(),
+            changes_protocol: false,
         }
     }
 

@@ -3,8 +3,9 @@
 use std::str::FromStr;
 
 use lexopt::{Parser, ValueExt};
-use pointsman_analysis::{Agreed, AgreedTls, HttpVersion, Setting, usual_client};
+use pointsman_analysis::{HttpVersion, NeverAgreed, Setting, is_fingerprint, is_server_name, usual_client};
 use pointsman_http::Version;
+use pointsman_rules::{Field, OwnedValue};
 use pointsman_tls::{is_dns_name, without_last_dot};
 use pointsman_view::{HelloFacts, TlsClient, TlsFacts};
 
@@ -91,8 +92,12 @@ impl Handshake {
         if self.alpn.iter().any(Vec::is_empty) {
             return Err(format!("`--alpn` takes {ALPN_NAME}, not ``").into());
         }
+        self.check_sni(|name| is_dns_name(name.as_bytes()))
+    }
+
+    fn check_sni(&self, is_name: impl Fn(&str) -> bool) -> Result<(), lexopt::Error> {
         match self.sni.as_deref() {
-            Some(name) if !name.is_empty() && !is_dns_name(name.as_bytes()) => {
+            Some(name) if !name.is_empty() && !is_name(name) => {
                 Err(format!("`--sni` takes a name such as `shop.example`, not `{name}`").into())
             }
             _ => Ok(()),
@@ -108,7 +113,7 @@ impl Handshake {
             Some(version @ ("1.0" | "1.1")) => {
                 Err(format!("`--tls` takes `1.2` or `1.3`, not `{version}`").into())
             }
-            _ => Ok(()),
+            _ => self.check_sni(is_server_name),
         }
     }
 
@@ -137,48 +142,48 @@ impl Handshake {
             Version::Http11 => HttpVersion::Http11,
             Version::Http2 => HttpVersion::Http2,
         };
-        let of_version = |agreed: Agreed| agreed.tls.filter(|_| agreed.http == http);
-        let mut fitting: Vec<AgreedTls> = setting.agreements().filter_map(of_version).collect();
-        for wish in self.wishes() {
-            let before = fitting.clone();
-            fitting.retain(|agreed| (wish.fits)(agreed));
-            if fitting.is_empty() {
-                return Err(self.never(&wish, &before, setting));
-            }
-        }
-        let first = fitting.first().ok_or_else(|| {
-            let http = http.word();
-            format!("error: no request of HTTP/{http} comes over TLS to the listener{}\n", named(setting))
+        let text = |text: &str| vec![OwnedValue::Text(text.as_bytes().into())];
+        let mut said = vec![(Field::Scheme, text("https")), (Field::Version, text(http.word()))];
+        let before = said.len();
+        let wishes = self.wishes();
+        said.extend(wishes.iter().map(|wish| (wish.field.clone(), wish.values.clone())));
+        let agreed = setting.agreed(&said).map_err(|never| {
+            let wish = never.at.checked_sub(before).and_then(|place| wishes.get(place));
+            wish.map_or_else(
+                || {
+                    let http = http.word();
+                    format!(
+                        "error: no request of HTTP/{http} comes over TLS to the listener{}\n",
+                        named(setting)
+                    )
+                },
+                |wish| wish.never(&never, setting),
+            )
         })?;
-        Ok(Some(TlsFacts {
-            sni: self.sni.clone().or_else(host_name).filter(|name| !name.is_empty()),
-            version: first.version,
-            cipher: first.cipher,
-            alpn: first.alpn.map(|name| name.as_bytes().to_vec()),
-            resumed: first.resumed,
-            client: first.has_client.then(|| self.client()),
-            session: None,
-        }))
+        let sni = self.sni.clone().or_else(host_name).filter(|name| !name.is_empty());
+        Ok(agreed.tls.map(|tls| tls.facts(sni, || self.client())))
     }
 
     /// What is said, option by option, as what it asks of what is agreed on.
-    fn wishes(&self) -> Vec<Wish<'_>> {
+    fn wishes(&self) -> Vec<Wish> {
+        let texts = |texts: &[&[u8]]| texts.iter().map(|text| OwnedValue::Text((*text).into())).collect();
         let mut wishes = Vec::new();
         if let Some(version) = self.version {
-            wishes.push(Wish::new("--tls", version, move |agreed| agreed.version == version));
+            wishes.push(Wish::new("--tls", version, Field::TlsVersion, texts(&[version.as_bytes()])));
         }
         if let Some(cipher) = &self.cipher {
-            wishes.push(Wish::new("--cipher", cipher, move |agreed| agreed.cipher == cipher));
+            wishes.push(Wish::new("--cipher", cipher, Field::TlsCipher, texts(&[cipher.as_bytes()])));
         }
         if let Some(alpn) = self.alpn.first() {
-            let fits = move |agreed: &AgreedTls| agreed.alpn.unwrap_or_default().as_bytes() == alpn;
-            wishes.push(Wish::new("--alpn", &String::from_utf8_lossy(alpn), fits));
+            let values = if alpn.is_empty() { Vec::new() } else { texts(&[alpn]) };
+            wishes.push(Wish::new("--alpn", &String::from_utf8_lossy(alpn), Field::TlsAlpn, values));
         }
         if self.resumed {
-            wishes.push(Wish::new("--resumed", "", |agreed| agreed.resumed));
+            wishes.push(Wish::new("--resumed", "", Field::TlsResumed, vec![OwnedValue::Boolean(true)]));
         }
         if let Some(option) = self.first_of_client() {
-            wishes.push(Wish::new(option, "", |agreed| agreed.has_client));
+            let client = self.client();
+            wishes.push(Wish::new(option, "", Field::TlsClientSubject, texts(&[client.subject.as_bytes()])));
         }
         wishes
     }
@@ -192,37 +197,6 @@ impl Handshake {
         said.into_iter().find(|(_, is_said)| *is_said).map(|(option, _)| option)
     }
 
-    /// Why it does not come to what an option says. `before` is what the others leave.
-    fn never(&self, wish: &Wish<'_>, before: &[AgreedTls], setting: &Setting) -> String {
-        let listed = |words: Vec<&str>| {
-            let mut known: Vec<String> = Vec::new();
-            for word in words {
-                let word = if word.is_empty() { "''".to_owned() } else { format!("`{word}`") };
-                if !known.contains(&word) {
-                    known.push(word);
-                }
-            }
-            known.join(", ")
-        };
-        let why = match wish.option {
-            "--tls" => "its `min_version` is `1.3`".to_owned(),
-            "--cipher" => {
-                format!("it agrees on {}", listed(before.iter().map(|agreed| agreed.cipher).collect()))
-            }
-            "--alpn" => {
-                let names = before.iter().map(|agreed| agreed.alpn.unwrap_or_default());
-                format!("for such a request it agrees on {}", listed(names.collect()))
-            }
-            "--resumed" => "its `tickets` is `false`".to_owned(),
-            _ => "its `client_auth` is `off`".to_owned(),
-        };
-        let at = named(setting);
-        format!(
-            "error: `{}` says what never comes to the listener{at}: {why}\nhelp: leave it out\n",
-            wish.said
-        )
-    }
-
     /// The holder of the certificate that is shown.
     fn client(&self) -> TlsClient {
         let usual = usual_client();
@@ -234,17 +208,39 @@ impl Handshake {
     }
 }
 
-/// What an option asks.
-struct Wish<'o> {
+/// What an option asks: values of a field.
+struct Wish {
     option: &'static str,
     said: String,
-    fits: Box<dyn Fn(&AgreedTls) -> bool + 'o>,
+    field: Field,
+    values: Vec<OwnedValue>,
 }
 
-impl<'o> Wish<'o> {
-    fn new(option: &'static str, value: &str, fits: impl Fn(&AgreedTls) -> bool + 'o) -> Wish<'o> {
+impl Wish {
+    fn new(option: &'static str, value: &str, field: Field, values: Vec<OwnedValue>) -> Wish {
         let said = if value.is_empty() { option.to_owned() } else { format!("{option} {value}") };
-        Wish { option, said, fits: Box::new(fits) }
+        Wish { option, said, field, values }
+    }
+
+    /// Why it does not come to that.
+    fn never(&self, never: &NeverAgreed, setting: &Setting) -> String {
+        let instead = never.instead.iter().map(|values| match values.as_slice() {
+            [OwnedValue::Text(text)] => format!("`{}`", String::from_utf8_lossy(text)),
+            _ => "''".to_owned(),
+        });
+        let instead = instead.collect::<Vec<_>>().join(", ");
+        let why = match self.option {
+            "--tls" => "its `min_version` is `1.3`".to_owned(),
+            "--cipher" => format!("it agrees on {instead}"),
+            "--alpn" => format!("for such a request it agrees on {instead}"),
+            "--resumed" => "its `tickets` is `false`".to_owned(),
+            _ => "its `client_auth` is `off`".to_owned(),
+        };
+        let at = named(setting);
+        format!(
+            "error: `{}` says what never comes to the listener{at}: {why}\nhelp: leave it out\n",
+            self.said
+        )
     }
 }
 
@@ -291,7 +287,6 @@ impl FromStr for Fingerprint {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        (text.len() == 64 && text.bytes().all(is_digit)).then(|| Fingerprint(text.to_owned())).ok_or(())
+        is_fingerprint(text).then(|| Fingerprint(text.to_owned())).ok_or(())
     }
 }

@@ -123,16 +123,16 @@ impl Verdict {
         Verdict { rule: None, end, effects: Vec::new() }
     }
 
-    /// What the rules decided of a subject whose path, where it has one, is this.
+    /// What the rules decided of a subject whose path, where it has one, is this, and who is told of it.
     pub(super) fn new(
         program: &Program,
-        decision: &Decision<'_>,
+        (decision, audience): (&Decision<'_>, Audience),
         subject: &dyn Subject,
         path: &[u8],
         place: &Place,
     ) -> Verdict {
         let rule = decision.by.label().map(str::to_owned);
-        let effects = match rendered(decision, audience(&decision.outcome, place), subject, path) {
+        let effects = match rendered(decision, audience, subject, path) {
             Ok(effects) => effects,
             Err(reason) => return Verdict { rule, ..Verdict::refused(400, reason) },
         };
@@ -252,14 +252,6 @@ fn rendered(
         done.push(Done { action: Action { text: spelling::effect(effect), value }, idle });
     }
     Ok(done)
-}
-
-/// Who is told of an outcome at a listener.
-fn audience(outcome: &Outcome<'_>, place: &Place) -> Audience {
-    match (outcome, &place.default_pool) {
-        (Outcome::DefaultPool, DefaultPool::None) => Audience::Client,
-        (outcome, _) => outcome.audience(),
-    }
 }
 
 fn portions(program: &Program, terminal: &Terminal) -> Vec<Portion> {

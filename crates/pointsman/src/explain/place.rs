@@ -9,7 +9,7 @@ use pointsman_config::{
     Bind, BodyLimits, Http2, Listener, OddNames, Plan, Protocol, ProxyProtocol, StickyScope,
 };
 use pointsman_http::{HeadLimits, Version};
-use pointsman_rules::{Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
+use pointsman_rules::{Audience, Colour, Diagnostic, Outcome, Program, Severity, Targets, Terminal, draw};
 use pointsman_tls::{ClientAuth, Terms, TlsVersion};
 use pointsman_view::{BodyOptions, EncodedSlash, PathOptions, TrustedProxies};
 
@@ -218,6 +218,14 @@ impl Place {
     /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
     pub(crate) fn trusted_proxies(&self) -> TrustedProxies<'_> {
         TrustedProxies { networks: &self.trusted_proxies, unix: false }
+    }
+
+    /// Who is told of an outcome here.
+    pub(super) fn audience(&self, outcome: &Outcome<'_>) -> Audience {
+        match (outcome, &self.default_pool) {
+            (Outcome::DefaultPool, DefaultPool::None) => Audience::Client,
+            (outcome, _) => outcome.audience(),
+        }
     }
 
     /// Whether a client that stays with its target goes there, and not where this leads.

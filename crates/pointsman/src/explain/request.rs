@@ -1,9 +1,8 @@
 //! A raw request out of a file, which somebody may have written with an editor.
 
-use std::net::IpAddr;
-
+use pointsman_analysis::server_name;
 use pointsman_http::{HeadLimits, HeaderKind, HeaderLine, OddNames, Refusal, RequestHead};
-use pointsman_view::{HOST_BYTES_MAX, normal_host, take_away_forwarding};
+use pointsman_view::take_away_forwarding;
 
 /// A request with a whole head.
 #[derive(Debug)]
@@ -55,18 +54,18 @@ impl Request {
         }
     }
 
-    /// What the switch does to a request that asks for another protocol.
+    /// What the switch does to a request that asks for another protocol; says whether it changes to one.
     pub(crate) fn settle_upgrade(
         &self,
         allowed: &[Box<str>],
         notes: &mut Vec<String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let (head, bytes) = (&self.head, &self.bytes[..]);
         let upgrade = head.upgrade(bytes, allowed)?;
         if upgrade.is_none() && head.offered_protocols(bytes).next().is_some() {
             notes.push("`Upgrade` is taken away: the connection does not change to what it names".to_owned());
         }
-        Ok(())
+        Ok(upgrade.is_some())
     }
 
     fn mended(bytes: Vec<u8>, limits: &HeadLimits, notes: &mut Vec<String>) -> Result<Request, NoRequest> {
@@ -103,11 +102,7 @@ impl Request {
 
     /// The host, if it is a name: what a client would ask for in its TLS handshake.
     pub(crate) fn host_name(&self) -> Option<String> {
-        let mut scratch = [0; HOST_BYTES_MAX];
-        let host = normal_host(self.head.authority(&self.bytes), &mut scratch)?;
-        let host = std::str::from_utf8(host).ok()?;
-        let is_address = host.starts_with('[') || host.parse::<IpAddr>().is_ok();
-        (!is_address && !host.is_empty()).then(|| host.to_owned())
+        server_name(self.head.authority(&self.bytes))
     }
 }
 

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use pointsman_analysis::{Effort, Finding, Proof, prove};
 use pointsman_rules::Assertion;
 
-use super::generate::setting;
 use super::suite::{Suite, TestFile};
-use super::trial::Verdict;
+use super::trial::{Verdict, setting};
 use crate::check::meaning::STEPS;
 
 /// The assertions of a file with what became of them, in the order of its text.

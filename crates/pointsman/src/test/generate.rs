@@ -5,15 +5,13 @@ mod writing;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use pointsman_analysis::{Effort, Reach, Sample, Samples, Setting, Why, samples};
-use pointsman_config::Protocol;
+use pointsman_analysis::{Effort, Reach, Sample, Samples, Why, samples};
 use pointsman_rules::{Cause, Expectation, Field, Given, OwnedValue, Program, RuleIndex, Span, TestCase};
 
 use super::coverage::Coverage;
 use super::suite::Suite;
-use super::trial::{self, Decided, Verdict};
+use super::trial::{self, Decided, Verdict, setting};
 use crate::check::{doubt, plural};
-use crate::explain::place::Place;
 use crate::explain::spelling;
 
 /// Steps of the analyst for one rule set; it takes seconds to use them up.
@@ -99,17 +97,6 @@ impl Generated {
             summary.push_str("; the search for more was given up");
         }
         summary
-    }
-}
-
-/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests, but
-/// that a test may say that its client stands behind a proxy that is believed; of rules by themselves, and of connections,
-/// nothing is known but how paths are read.
-pub(super) fn setting(place: &Place) -> Setting {
-    let of_place = place.setting();
-    match place.listener.is_empty() || place.protocol != Protocol::Http {
-        true => Setting { path_options: of_place.path_options, ..Setting::default() },
-        false => Setting { may_trust_others: true, ..of_place },
     }
 }
 

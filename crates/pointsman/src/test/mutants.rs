@@ -9,9 +9,8 @@ use pointsman_rules::{Colour, Diagnostic, Lines, Mutant, MutantKind, Mutants, Pr
 use serde_json::{Value, json};
 
 use super::coverage::percent;
-use super::generate::setting;
 use super::suite::Suite;
-use super::trial;
+use super::trial::{self, setting};
 use crate::check::plural;
 use crate::explain::report::shown;
 

@@ -1,5 +1,7 @@
 //! What became of the tests, as text for people and as JSON for programs.
 
+use std::sync::Arc;
+
 use pointsman_rules::{Colour, Lines};
 use serde_json::{Value, json};
 
@@ -26,6 +28,7 @@ struct Ran {
 struct Test {
     name: String,
     file: String,
+    source: Arc<str>,
     line: usize,
     verdict: Verdict,
 }
@@ -123,6 +126,7 @@ fn ran(suite: &Suite) -> Ran {
             tests.push(Test {
                 name: case.name.to_string(),
                 file: file.name.clone(),
+                source: file.source.clone(),
                 line: lines.line(case.span.start),
                 verdict: trial::run(case, &suite.place, &suite.program, &mut coverage),
             });
@@ -130,6 +134,7 @@ fn ran(suite: &Suite) -> Ran {
         tests.extend(assertion::all(suite, file).map(|(assertion, verdict)| Test {
             name: format!("assert {}", assertion.name),
             file: file.name.clone(),
+            source: file.source.clone(),
             line: lines.line(assertion.span.start),
             verdict,
         }));
@@ -164,6 +169,12 @@ impl Test {
                     self.name
                 )
             }
+            Verdict::Never(error) => {
+                let drawn = error.render(&self.file, &self.source, colour);
+                let drawn: String =
+                    drawn.trim_end().lines().map(|line| format!("        {line}\n")).collect();
+                format!("{}  {} ({place})\n{drawn}", cell("FAILED", 6, Style::Red, colour), self.name)
+            }
             Verdict::Impossible(sentence) => format!(
                 "{}  {} ({place})\n        {sentence}\n",
                 cell("FAILED", 6, Style::Red, colour),
@@ -187,6 +198,13 @@ impl Test {
             Verdict::Impossible(sentence) => {
                 object["result"] = json!("failed");
                 object["why"] = json!(sentence);
+            }
+            Verdict::Never(error) => {
+                object["result"] = json!("failed");
+                object["why"] = json!(error.message);
+                if let Some(help) = &error.help {
+                    object["help"] = json!(help);
+                }
             }
         }
         object

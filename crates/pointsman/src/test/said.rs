@@ -4,28 +4,20 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use pointsman_rules::{Field, OwnedValue, TestCase};
+use pointsman_analysis::{Agreed, AgreedTls, Setting, server_name, usual_client, usual_method};
+use pointsman_config::Protocol;
+use pointsman_rules::{Diagnostic, Field, OwnedValue, TestCase};
+use pointsman_tls::is_dns_name;
 use pointsman_view::{Connection, HelloFacts, Proxied, Reads, TlsClient, TlsFacts};
 
+use super::handshake;
+use super::trial::Verdict;
 use crate::explain::place::Place;
 
 /// Of a request whose test says none. No rule means it.
 const HOST: &str = "test.invalid";
 
-/// Suites that the switch agrees on, by their names in the registry of IANA.
-const CIPHERS: &[&str] = &[
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-];
-
-/// Versions of TLS as rules see them.
+/// Versions of TLS as rules about connections see them.
 const TLS_VERSIONS: &[&str] = &["1.0", "1.1", "1.2", "1.3"];
 
 /// The fields that a test says.
@@ -93,16 +85,18 @@ impl<'t> Said<'t> {
         })
     }
 
-    /// One of the names that a field can have; the usual one where the test says none of them.
-    fn one_of(self, field: &Field, known: &[&'static str], usual: &'static str) -> &'static str {
-        let said = self.text(field);
-        known.iter().copied().find(|name| Some(name.as_bytes()) == said).unwrap_or(usual)
-    }
-
-    /// Whether it came over TLS: because the listener speaks it, or because something of it is said.
-    fn is_tls(self, place: &Place) -> bool {
-        let is_https = |field| self.text(field) == Some(b"https");
-        place.is_tls || is_https(&Field::Scheme) || is_https(&Field::Proto) || self.is_said(Field::is_of_tls)
+    /// That there is no such request, under what the test says of a field.
+    pub(super) fn impossible(self, field: &Field, sentence: String, help: Option<String>) -> Verdict {
+        match self.0.given.iter().find(|given| given.field == *field) {
+            Some(given) => {
+                let error = Diagnostic::error(given.span, sentence);
+                Verdict::Never(Box::new(Diagnostic { help, ..error }))
+            }
+            None => Verdict::Impossible(match help {
+                Some(help) => format!("{sentence}: {help}"),
+                None => sentence,
+            }),
+        }
     }
 
     /// Whether the client is said to be known by the fields of a proxy, which then is believed.
@@ -128,10 +122,28 @@ impl<'t> Said<'t> {
         }
     }
 
+    /// What was agreed on before the request, as far as it is said, and as is usual at such a listener.
+    pub(super) fn agreed(self, setting: &Setting) -> Result<Agreed, Verdict> {
+        let owned = |(field, values): (&Field, Vec<&OwnedValue>)| {
+            (field.clone(), values.into_iter().cloned().collect::<Vec<_>>())
+        };
+        let mut said: Vec<_> = self.fields().into_iter().map(owned).collect();
+        let old = (Field::Version, vec![OwnedValue::Text(b"1.0"[..].into())]);
+        if !self.has_host_line() && self.text(&Field::Version).is_none() {
+            // Only in HTTP/1.0 the Host line may be missing.
+            said.push(old);
+            if let Ok(agreed) = setting.agreed(&said) {
+                return Ok(agreed);
+            }
+            said.pop();
+        }
+        setting.agreed(&said).map_err(|never| handshake::never(self, &said, &never))
+    }
+
     /// The connection that the request came over: as the test says, as the listener is, or the usual.
-    pub(super) fn connection(self, place: &Place) -> Connection {
+    pub(super) fn connection(self, place: &Place, tls: Option<AgreedTls>) -> Connection {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let is_tls = self.is_tls(place);
+        let is_tls = tls.is_some() || place.protocol == Protocol::TlsPassthrough;
         let usual_port = if is_tls { 443 } else { 80 };
         let bind = place.bind;
         let bound_ip = bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified());
@@ -145,52 +157,40 @@ impl<'t> Said<'t> {
             src: Some(SocketAddr::new(src_ip, src_port)),
             dst: Some(SocketAddr::new(dst_ip, dst_port)),
             proxied: behind.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, src_port)))),
-            tls: is_tls.then(|| Arc::new(self.tls())),
+            tls: tls.map(|tls| Arc::new(self.tls(tls))),
         }
     }
 
-    fn tls(self) -> TlsFacts {
-        let has_certificate = self.is_said(|field| {
-            matches!(field, Field::TlsClientSubject | Field::TlsClientSan | Field::TlsClientFingerprint)
-        });
-        let is_http2 = self.text(&Field::Version) == Some(b"2");
-        let alpn = if is_http2 { &b"h2"[..] } else { b"http/1.1" };
-        let version = self.one_of(&Field::TlsVersion, TLS_VERSIONS, "1.3");
-        let cipher = if version == "1.2" { "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" } else { CIPHERS[0] };
+    fn tls(self, agreed: AgreedTls) -> TlsFacts {
+        let usual = usual_client();
+        let has_none = self.is_absent(|absent| *absent == Field::TlsSni);
+        let host = || self.text(&Field::Host).and_then(server_name).filter(|_| !has_none);
         let sans = self.texts(&Field::TlsClientSan).map(|name| String::from_utf8_lossy(name).into_owned());
-        let has_none = |field: &Field| self.is_absent(|absent| absent == field);
-        let host = || self.string(&Field::Host).filter(|_| !has_none(&Field::TlsSni));
-        TlsFacts {
-            sni: self.string(&Field::TlsSni).or_else(host),
-            version,
-            cipher: self.one_of(&Field::TlsCipher, CIPHERS, cipher),
-            alpn: (!has_none(&Field::TlsAlpn)).then(|| self.text(&Field::TlsAlpn).unwrap_or(alpn).to_vec()),
-            resumed: self.values(&Field::TlsResumed).any(|value| *value == OwnedValue::Boolean(true)),
-            client: has_certificate.then(|| TlsClient {
-                subject: self.string(&Field::TlsClientSubject).unwrap_or_default(),
-                sans: sans.collect(),
-                fingerprint: self.string(&Field::TlsClientFingerprint).unwrap_or_default(),
-            }),
-            session: None,
-        }
+        agreed.facts(self.string(&Field::TlsSni).or_else(host), || TlsClient {
+            subject: self.string(&Field::TlsClientSubject).unwrap_or(usual.subject),
+            sans: sans.collect(),
+            fingerprint: self.string(&Field::TlsClientFingerprint).unwrap_or(usual.fingerprint),
+        })
     }
 
     /// The hello of a connection that is passed on as it is.
     pub(super) fn hello(self) -> HelloFacts {
+        let said = self.text(&Field::TlsVersion);
+        let known = TLS_VERSIONS.iter().copied().find(|name| Some(name.as_bytes()) == said);
+        let is_name = |name: &String| is_dns_name(name.as_bytes());
         HelloFacts {
-            sni: self.string(&Field::TlsSni),
+            sni: self.string(&Field::TlsSni).filter(is_name).map(|name| name.to_ascii_lowercase()),
             alpn: self.texts(&Field::TlsAlpn).map(<[u8]>::to_vec).collect(),
-            version: Some(self.one_of(&Field::TlsVersion, TLS_VERSIONS, "1.3")),
+            version: Some(known.unwrap_or("1.3")),
         }
     }
 
     /// The head of the request, as it would come over the wire.
-    pub(super) fn head(self, place: &Place) -> Vec<u8> {
-        let mut head = self.text(&Field::Method).unwrap_or(b"GET").to_vec();
-        // Only in HTTP/1.0 the Host line may be missing.
-        let usual: &[u8] = if self.has_host_line() { b"1.1" } else { b"1.0" };
-        let version = self.text(&Field::Version).unwrap_or(usual);
-        for part in [b" ", &*self.target(place), b" HTTP/", version, b"\r\n"] {
+    pub(super) fn head(self, agreed: Agreed) -> Vec<u8> {
+        let target = self.target(agreed);
+        let usual_method = usual_method(&target).as_bytes();
+        let mut head = self.text(&Field::Method).unwrap_or(usual_method).to_vec();
+        for part in [b" ", &*target, b" HTTP/", agreed.http.word().as_bytes(), b"\r\n"] {
             head.extend_from_slice(part);
         }
         let mut line = |name: &str, value: &[u8]| {
@@ -226,12 +226,17 @@ impl<'t> Said<'t> {
         }
         let protocols: Vec<_> = self.texts(&Field::Upgrade).collect();
         if !protocols.is_empty() && !has_header("upgrade") {
-            line("connection", b"upgrade");
             line("upgrade", &protocols.join(&b", "[..]));
-            // A handshake of WebSocket has these two (RFC 6455, section 4.1).
-            if protocols.contains(&&b"websocket"[..]) && !has_header("sec-websocket-key") {
-                line("sec-websocket-version", b"13");
-                line("sec-websocket-key", b"AAAAAAAAAAAAAAAAAAAAAA==");
+            // A handshake of WebSocket has two more (RFC 6455, section 4.1).
+            let needed = [
+                ("connection", "upgrade", true),
+                ("sec-websocket-version", "13", protocols.contains(&&b"websocket"[..])),
+                ("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==", protocols.contains(&&b"websocket"[..])),
+            ];
+            for (name, value, _) in
+                needed.iter().filter(|(name, _, is_needed)| *is_needed && !has_header(name))
+            {
+                line(name, value.as_bytes());
             }
         }
         head.extend_from_slice(b"\r\n");
@@ -256,14 +261,14 @@ impl<'t> Said<'t> {
     }
 
     /// The `url`, or what `path`, `query` and `query["key"]` make together.
-    fn target(self, place: &Place) -> Vec<u8> {
+    fn target(self, agreed: Agreed) -> Vec<u8> {
         if let Some(url) = self.text(&Field::Url) {
             return url.to_vec();
         }
         let mut target = match self.text(&Field::Host) {
             // Without a Host line only the target can name the host.
             Some(host) if !self.has_host_line() => {
-                let scheme: &[u8] = if self.is_tls(place) { b"https" } else { b"http" };
+                let scheme: &[u8] = if agreed.tls.is_some() { b"https" } else { b"http" };
                 [scheme, b"://", host].concat()
             }
             _ => Vec::new(),

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use pointsman_analysis::Sample;
+use pointsman_analysis::{Sample, Setting};
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
-    Cause, Committed, DecidedBy, Decision, Evidence, Exit, Expectation, ExpectedOutcome, Explanation, Field,
-    NameKind, Outcome, Program, Rule, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId, TestCase, Truth,
-    Truths, Value,
+    Cause, Committed, DecidedBy, Decision, Diagnostic, Evidence, Exit, Expectation, ExpectedOutcome,
+    Explanation, Field, NameKind, Outcome, Program, Rule, RuleIndex, SHOWN_VALUES_MAX, Subject, TargetId,
+    TestCase, Truth, Truths, Value,
 };
 use pointsman_view::{ConnectionView, RequestView, TrustedProxies, normal_form};
 
@@ -38,6 +38,19 @@ pub(super) enum Verdict {
     },
     /// There is no such request, and why.
     Impossible(String),
+    /// The same, under what the test says.
+    Never(Box<Diagnostic>),
+}
+
+/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests, but
+/// that a test may say that its client stands behind a proxy that is believed; of rules by themselves, and of connections,
+/// nothing is known but how paths are read.
+pub(super) fn setting(place: &Place) -> Setting {
+    let of_place = place.setting();
+    match place.listener.is_empty() || place.protocol != Protocol::Http {
+        true => Setting { path_options: of_place.path_options, ..Setting::default() },
+        false => Setting { may_trust_others: true, ..of_place },
+    }
 }
 
 /// Runs a test, and notes the rules that it asks.
@@ -163,19 +176,20 @@ fn asked<R>(
     ask: impl FnOnce(Said<'_>, &Asked<'_>) -> R,
 ) -> Result<R, Verdict> {
     let said = Said(test);
-    let connection = said.connection(place);
     if place.protocol != Protocol::Http {
         let hello = (place.protocol == Protocol::TlsPassthrough).then(|| said.hello());
-        let connection = pointsman_view::Connection { tls: None, ..connection };
+        let connection = said.connection(place, None);
         let view = ConnectionView::new(&connection, hello.as_ref());
         return Ok(ask(said, &Asked { head: &view, evidence }));
     }
+    let agreed = said.agreed(&setting(place))?;
+    let connection = said.connection(place, agreed.tls);
     let mut trusted = place.trusted_proxies.clone();
     if said.trusts_its_peer() {
         trusted.extend(connection.src.map(|src| IpNet::from(src.ip())));
     }
     let trusted = TrustedProxies { networks: &trusted, unix: false };
-    let request = match read(said, place, &connection, trusted) {
+    let request = match read(said.head(agreed), place, &connection, trusted) {
         Ok(request) => request,
         Err(refusal) => return Err(refused(refusal.status(), refusal.sentence())),
     };
@@ -194,13 +208,13 @@ fn asked<R>(
 
 /// The request as the switch reads it; nothing where its head has no end.
 fn read(
-    said: Said<'_>,
+    head: Vec<u8>,
     place: &Place,
     connection: &pointsman_view::Connection,
     trusted: TrustedProxies<'_>,
 ) -> Result<Option<Request>, Refusal> {
     let mut notes = Vec::new();
-    let mut request = match Request::read(said.head(place), &place.limits, place.odd_names(), &mut notes) {
+    let mut request = match Request::read(head, &place.limits, place.odd_names(), &mut notes) {
         Ok(request) => request,
         Err(NoRequest::Refused(refusal)) => return Err(refusal),
         Err(NoRequest::Incomplete) => return Ok(None),
@@ -248,8 +262,8 @@ impl Subject for Asked<'_> {
 }
 
 fn judged(said: Said<'_>, subject: &Asked<'_>, program: &Program, coverage: &mut Coverage) -> Verdict {
-    if let Some(sentence) = differing(said, subject) {
-        return Verdict::Impossible(sentence);
+    if let Some(impossible) = differing(said, subject) {
+        return impossible;
     }
     let decision = program.decide(subject, &mut Truths::default());
     let explanation = program.explain(subject);
@@ -271,7 +285,7 @@ fn judged(said: Said<'_>, subject: &Asked<'_>, program: &Program, coverage: &mut
 }
 
 /// The first field that such a request has other values of than the test says: nothing could ever come like that.
-fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<String> {
+fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<Verdict> {
     said.fields().into_iter().find_map(|(field, values)| {
         let wanted: Vec<String> = values.into_iter().map(|value| text_of(value.as_value())).collect();
         let mut seen = Vec::new();
@@ -287,11 +301,12 @@ fn differing(said: Said<'_>, subject: &Asked<'_>) -> Option<String> {
             values => listed(values),
         };
         let wanted = if wanted.is_empty() { "absent".to_owned() } else { listed(&wanted) };
-        Some(format!("`{field}` is never {wanted} here: the switch sees {seen}"))
+        let sentence = format!("`{field}` is never {wanted} here: the switch sees {seen}");
+        Some(said.impossible(field, sentence, None))
     })
 }
 
-fn text_of(value: Value<'_>) -> String {
+pub(super) fn text_of(value: Value<'_>) -> String {
     match value {
         Value::Text(text) => shown(text),
         Value::Integer(integer) => integer.to_string(),
@@ -302,7 +317,7 @@ fn text_of(value: Value<'_>) -> String {
     }
 }
 
-fn listed(values: &[String]) -> String {
+pub(super) fn listed(values: &[String]) -> String {
     let quoted: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
     quoted.join(", ")
 }

@@ -1,10 +1,11 @@
 //! What is done to a request on its way to the rule that decides it.
 
-use pointsman_rules::{Audience, Effect, Program, Subject};
+use pointsman_rules::{Audience, Effect, Idle, Program, Subject};
 
 use super::Comparison;
 use super::candidates::Pair;
 use super::ends::{End, Outcome, block};
+use super::settling::Look;
 use crate::logic::question::Pattern;
 use crate::logic::states::States;
 use crate::logic::walk::{Step, Walk, truth};
@@ -17,6 +18,8 @@ const PATTERN_RULES_MAX: usize = 64;
 pub(super) enum Seen {
     /// Other things are done to it.
     Other,
+    /// Another copy would be made of it, which there never is of such a request; all else is the same.
+    OtherCopy,
     /// The same, as to all requests that fit this pattern.
     Same(Pattern),
 }
@@ -122,11 +125,17 @@ impl<'p> Comparison<'p> {
     }
 
     /// What is done to a request in both programs; nothing where it is too much to be told apart.
-    pub(super) fn look_at_effects(&mut self, pair: Pair, witness: &Witness) -> Option<Seen> {
-        let (old, old_pattern) = self.way(pair, pair.old, witness)?;
-        let (new, new_pattern) = self.way(pair, pair.new, witness)?;
+    pub(super) fn look_at_effects(&mut self, pair: Pair, witness: &Witness, look: Look) -> Option<Seen> {
+        let (mut old, old_pattern) = self.way(pair, pair.old, witness)?;
+        let (mut new, new_pattern) = self.way(pair, pair.new, witness)?;
+        if look == Look::PastCopies {
+            [&mut old, &mut new].into_iter().for_each(Way::leave_out_copies);
+        }
         if noticed(&old.all) != noticed(&new.all) {
-            return Some(Seen::Other);
+            [&mut old, &mut new].into_iter().for_each(Way::leave_out_copies);
+            let is_same = noticed(&old.all) == noticed(&new.all);
+            let is_of_copies = is_same && witness.changes_protocol(self.analyst.setting());
+            return Some(if is_of_copies { Seen::OtherCopy } else { Seen::Other });
         }
         let mut pattern = [old_pattern, new_pattern].concat();
         if old.loose != new.loose {
@@ -217,4 +226,12 @@ struct Way<'p> {
     loose: Vec<Placed<'p>>,
     /// How the others come out.
     tight: Pattern,
+}
+
+impl Way<'_> {
+    fn leave_out_copies(&mut self) {
+        for placed in [&mut self.all, &mut self.loose] {
+            placed.retain(|(_, effect)| effect.idle(Audience::Tunnel) != Some(Idle::NoCopy));
+        }
+    }
 }

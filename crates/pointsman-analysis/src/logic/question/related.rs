@@ -437,7 +437,7 @@ fn of_another_type<'p>(types: &[Mattering<'p>], of_body: &[Mattering<'p>]) -> Op
 }
 
 /// Conditions as rules.
-pub(super) fn made_up(conditions: &[&str]) -> Option<Program> {
+pub(in crate::logic) fn made_up(conditions: &[&str]) -> Option<Program> {
     let rules: String =
         conditions.iter().map(|condition| format!("if ({condition}) {{ discard(); }}\n")).collect();
     compile(&rules, &Targets::Any).ok().map(|compiled| compiled.program)

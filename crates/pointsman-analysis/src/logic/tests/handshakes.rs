@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use pointsman_rules::{Field, OwnedValue, Program};
-use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::states::States;
 use super::super::{Code, Finding, findings};
 use super::{
-    MadeUp, Sockets, blocks, expected, expected_of_more, is_of_more, lists, look_at_all, name, program,
+    MadeUp, Sockets, blocks, conditions, expected, expected_of_more, is_of_more, lists, look_at_all, name,
+    program,
 };
 use crate::witness::{Says, usual_client};
 use crate::{ClientCertificates, Effort, Handshakes, ProxyHeader, Setting};
@@ -53,21 +53,10 @@ const FIELDS: [Field; 10] = [
     Field::TlsClientSan,
 ];
 
-fn conditions() -> impl Strategy<Value = String> {
-    let test = select(TESTS).prop_map(str::to_owned);
-    test.prop_recursive(3, 6, 3, |inner| {
-        prop_oneof![
-            inner.clone().prop_map(|inner| format!("!({inner})")),
-            vec(inner.clone(), 2..4).prop_map(|parts| format!("({})", parts.join(" && "))),
-            vec(inner, 2..4).prop_map(|parts| format!("({})", parts.join(" || "))),
-        ]
-    })
-}
-
 fn sources() -> impl Strategy<Value = String> {
     let rule = |at, of| {
         let otherwise = prop::option::weighted(0.3, blocks(at, of));
-        (conditions(), blocks(at, of), otherwise).prop_map(move |(condition, then, otherwise)| {
+        (conditions(TESTS), blocks(at, of), otherwise).prop_map(move |(condition, then, otherwise)| {
             let otherwise = otherwise.map(|block| format!(" else {{ {block} }}")).unwrap_or_default();
             format!("R{at}: if ({condition}) {{ {then} }}{otherwise}\n")
         })

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::{Barred, Proof, prove};
-use super::{MadeUp, Sockets, conditions, sources, subjects};
+use super::{MadeUp, Sockets, TESTS, conditions, sources, subjects};
 use crate::{Effort, Setting};
 
 fn compiled(source: &str) -> (Arc<Program>, Assertions) {
@@ -183,7 +183,7 @@ fn a_condition_reads_its_own_fields_of_a_body() {
 
 fn asserted() -> impl Strategy<Value = String> {
     let destinations = select(vec!["a", "b", "c", "d", "reject", "default", "a.one"]);
-    (select(vec!["never", "always"]), conditions(), destinations)
+    (select(vec!["never", "always"]), conditions(TESTS), destinations)
         .prop_map(|(claim, condition, destination)| format!("{claim} ({condition}) -> {destination}"))
 }
 

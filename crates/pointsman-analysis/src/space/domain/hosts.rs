@@ -25,14 +25,35 @@ pub(super) const LINE: Language = Language {
     )
 };
 
-/// Names of DNS in lower case, without a dot at the end, whose last label is no number.
+/// What [`is_server_name`] takes.
 pub(super) const SERVER_NAME: Language = Language {
-    bytes_max: Some(253),
+    bytes_max: Some(SERVER_NAME_BYTES_MAX),
     ..Language::of(
         r"(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*(?:[0-9]*[a-z_](?:[a-z0-9_-]*[a-z0-9_])?|[0-9]+-[a-z0-9_-]*[a-z0-9_])",
         &["www.example.com"],
     )
 };
+
+/// Bytes of the longest name of DNS, and of its labels (RFC 1035 section 2.3.4).
+const SERVER_NAME_BYTES_MAX: usize = 253;
+const LABEL_BYTES_MAX: usize = 63;
+
+/// Whether `tls.sni` of a request can be this: a name of DNS in lower case, without a dot at the end, whose labels neither
+/// begin nor end with `-`, and whose last label is no number.
+#[must_use]
+pub fn is_server_name(name: &str) -> bool {
+    let is_inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+    let is_label = |label: &str| {
+        (1..=LABEL_BYTES_MAX).contains(&label.len())
+            && label.bytes().all(is_inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.len() <= SERVER_NAME_BYTES_MAX
+        && name.split('.').all(is_label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 /// Bytes of the longest name that the codec takes.
 const NAME_BYTES_MAX: usize = 255;
@@ -147,5 +168,20 @@ mod tests {
             }
         }
         assert!(taken.iter().all(|taken| *taken > 5_000), "{taken:?}");
+    }
+
+    #[test]
+    fn the_regex_of_server_names_takes_just_them() {
+        let table = Automata::default().language(SERVER_NAME.pattern).expect("it is not too large");
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let (names, mut taken) = ("[aA_0.~:-]{0,8}".boxed(), 0);
+        for _ in 0..20_000 {
+            let text = names.new_tree(&mut runner).expect("nothing is rejected").current();
+            assert_eq!(table.takes(text.as_bytes()), is_server_name(&text), "{text}");
+            taken += u32::from(is_server_name(&text));
+        }
+        assert!(taken > 1_000, "{taken}");
+        assert!(is_server_name(&"a".repeat(63)) && !is_server_name(&"a".repeat(64)));
+        assert!(!is_server_name(&["a"; 128].join(".")));
     }
 }

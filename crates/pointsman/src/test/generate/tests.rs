@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::explain::place::Place;
 use crate::test::mutants::Mutation;
 use crate::test::suite::TestFile;
 

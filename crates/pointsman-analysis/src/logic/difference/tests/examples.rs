@@ -120,6 +120,44 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
         "A: if (path == \"/\") { reject(403); }\n",
         &["A -> A"],
     ),
+    // A header that is set or removed later leaves nothing of what was done with it before.
+    (
+        "T: if (method == \"GET\") { setHeader(\"a\", \"1\"); addHeader(\"a\", \"2\"); }\nA: if (path == \"/\") { setHeader(\"A\", \"3\"); addHeader(\"a\", \"4\"); routeTo(a); }\nB: { removeHeader(\"a\"); routeTo(b); }\n",
+        "A: if (path == \"/\") { setHeader(\"a\", \"3\"); addHeader(\"a\", \"4\"); routeTo(a); }\nB: { removeHeader(\"a\"); routeTo(b); }\n",
+        &[],
+    ),
+    (
+        "T: if (method == \"GET\") { setHeader(\"a\", \"1\"); }\nV: if (path == \"/\") { setHeader(\"a\", \"2\"); }\nA: { routeTo(a); }\n",
+        "V: if (path == \"/\") { setHeader(\"a\", \"2\"); }\nA: { routeTo(a); }\n",
+        &["A -> A"],
+    ),
+    (
+        "A: if (path == \"/\") { setResponseHeader(\"a\", \"1\"); setHeader(\"a\", \"2\"); routeTo(a); }\n",
+        "A: if (path == \"/\") { setHeader(\"a\", \"2\"); routeTo(a); }\n",
+        &["A -> A"],
+    ),
+    // What changes the protocol is not copied, but HEAD changes none, and what may is copied where it does not ask.
+    (
+        "A: if (upgrade == \"websocket\" && method == \"GET\") { mirror(m); routeTo(a); }\nelse: routeTo(b);\n",
+        "A: if (upgrade == \"websocket\" && method == \"GET\") { routeTo(a); }\nelse: routeTo(b);\n",
+        &[],
+    ),
+    (
+        "A: if (upgrade == \"websocket\") { mirror(m); tag(t); routeTo(a); }\nelse: routeTo(b);\n",
+        "A: if (upgrade == \"websocket\") { routeTo(a); }\nelse: routeTo(b);\n",
+        &["A -> A"],
+    ),
+    (
+        "T: if (upgrade exists) { mirror(m); }\nU: if (method == \"PUT\") { mirror(n); }\nA: { routeTo(a); }\n",
+        "U: if (method == \"PUT\") { mirror(n); }\nA: { routeTo(a); }\n",
+        &["A -> A"],
+    ),
+    (
+        "T: if (upgrade == \"websocket\") { mirror(m); }\nU: if (method == \"GET\") { tag(n); }\nA: if (path == \"/\") { routeTo(a); }\nelse: routeTo(b);\n",
+        "U: if (method == \"GET\") { tag(n); }\nA: if (path == \"/\") { routeTo(a); }\nelse: routeTo(b);\n",
+        &[],
+    ),
+    ("T: if (path under \"/ws\") { mirror(m); }\nA: { routeTo(a); }\n", "A: { routeTo(a); }\n", &["A -> A"]),
     // A jump that leads elsewhere.
     (
         "J: if (method == \"GET\") { goto B; }\nA: { routeTo(a); }\nB: { routeTo(b); }\nC: { routeTo(c); }\n",

@@ -67,6 +67,17 @@ const ACTIONS: &[(&str, &str, bool)] = &[
     (r#"setHeader("x","${path}"); routeTo(a);"#, r#"setHeader("x","/a"); routeTo(a);"#, false),
     (r#"setResponseHeader("x","1"); routeTo(a);"#, r#"setHeader("x","1"); routeTo(a);"#, false),
     (r#"removeHeader("x"); routeTo(a);"#, r#"routeTo(a);"#, false),
+    (r#"setHeader("x","1"); removeHeader("x"); routeTo(a);"#, r#"removeHeader("x"); routeTo(a);"#, true),
+    (
+        r#"addHeader("x","1"); setHeader("x","${path}"); routeTo(a);"#,
+        r#"setHeader("x","${path}"); routeTo(a);"#,
+        true,
+    ),
+    (
+        r#"setHeader("x","${path}"); setHeader("x","1"); routeTo(a);"#,
+        r#"setHeader("x","1"); routeTo(a);"#,
+        false,
+    ),
     (r#"setHeader("x","${json.a}"); routeTo(a);"#, r#"routeTo(a);"#, false),
 ];
 

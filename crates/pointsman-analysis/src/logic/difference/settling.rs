@@ -1,0 +1,93 @@
+//! Whether a request comes to an end of each program, and something else becomes of it there.
+
+use super::Comparison;
+use super::candidates::Pair;
+use super::effects::Seen;
+use crate::logic::doubt::Doubt;
+use crate::logic::question::{Answer, Question, Way};
+use crate::logic::states::States;
+use crate::witness::Witness;
+
+/// So many ways in which rules before come out are looked at for one pair of rules.
+const PATTERNS_MAX: usize = 64;
+
+/// What became of a pair.
+pub(super) enum Verdict {
+    Same,
+    Differs(Witness),
+    Unknown(Doubt),
+}
+
+/// Which requests are looked at, and what of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// All, with everything.
+    AtAll,
+    /// All, but not at their copies.
+    PastCopies,
+    /// Those that may be copied, with everything.
+    AtCopied,
+}
+
+/// What was seen in one look.
+enum Sight {
+    Settled(Verdict),
+    /// A request that is never copied would differ in its copy alone.
+    InCopyAlone,
+}
+
+impl Comparison<'_> {
+    /// Whether a request comes to both ends, and is decided otherwise.
+    pub(super) fn settle(&mut self, pair: Pair) -> Verdict {
+        let mut verdict = Verdict::Same;
+        // What asks for another protocol differs in all else or not at all; what does not may differ in its copy, too.
+        let looks: &[Look] = match self.look(pair, Look::AtAll) {
+            Sight::Settled(verdict) => return verdict,
+            Sight::InCopyAlone => &[Look::PastCopies, Look::AtCopied],
+        };
+        for look in looks {
+            verdict = match self.look(pair, *look) {
+                Sight::Settled(verdict) => verdict,
+                Sight::InCopyAlone => Verdict::Unknown(Doubt::Unconfirmed(Vec::new())),
+            };
+            if !matches!(verdict, Verdict::Same) {
+                break;
+            }
+        }
+        verdict
+    }
+
+    fn look(&mut self, pair: Pair, look: Look) -> Sight {
+        let settled = Sight::Settled;
+        let Pair { old, new } = pair;
+        let removed = Some((old.rule, old.on));
+        let question = Question { rule: new.rule, states: new.on, removed, way: Way::Across };
+        let are_others = self.ends.outcome(old) != self.ends.outcome(new);
+        let also = self.copied.filter(|_| look == Look::AtCopied).map(|copied| (copied, States::TRUE));
+        let mut patterns = Vec::new();
+        while patterns.len() < PATTERNS_MAX {
+            if self.analyst.is_used_up() {
+                return settled(Verdict::Unknown(Doubt::Steps));
+            }
+            let witness = match self.analyst.ask_beside(question, also.as_slice(), &patterns) {
+                Answer::No(_) => return settled(Verdict::Same),
+                Answer::Unknown(doubt) => return settled(Verdict::Unknown(doubt)),
+                Answer::Yes(witness) => *witness,
+            };
+            if are_others {
+                return settled(Verdict::Differs(witness));
+            }
+            match self.look_at_effects(pair, &witness, look) {
+                Some(Seen::Other) => return settled(Verdict::Differs(witness)),
+                Some(Seen::OtherCopy) => return Sight::InCopyAlone,
+                Some(Seen::Same(pattern)) if pattern.is_empty() => return settled(Verdict::Same),
+                Some(Seen::Same(pattern)) if !patterns.contains(&pattern) => patterns.push(pattern),
+                Some(Seen::Same(_)) => {
+                    return settled(Verdict::Unknown(Doubt::Unconfirmed(Vec::new())));
+                }
+                None => return settled(Verdict::Unknown(Doubt::Many)),
+            }
+        }
+        settled(Verdict::Unknown(Doubt::Many))
+    }
+}
