@@ -6,14 +6,18 @@ pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 /// The monotonic clock.
 #[inline]
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     whole_ns(clock_gettime(ClockId::Monotonic))
 }
 
 /// CPU time of this thread.
-#[cfg(test)]
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     whole_ns(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// CPU time of all threads of this process, those that have ended included.
+pub fn process_cpu_ns() -> u64 {
+    whole_ns(clock_gettime(ClockId::ProcessCPUTime))
 }
 
 /// Neither clock is ever negative.

@@ -12,7 +12,7 @@
 //!   of itself ([`Outcome::verdict`]); none is left out in silence.
 
 mod arrivals;
-mod clock;
+pub mod clock;
 mod connection;
 mod fault;
 mod follow;
@@ -48,7 +48,7 @@ pub use outcome::{Generator, Little, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target, Think};
 pub use pointsman_tls::Offer;
 pub use process::{Spent, Time, ticks_per_second};
-pub use provenance::provenance;
+pub use provenance::{provenance, texts};
 pub use record::{Batch, ErrorKind, Record};
 pub use run::{Progress, run};
 pub use shares::{ShareOutcome, Shares};

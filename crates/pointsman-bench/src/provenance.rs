@@ -29,13 +29,17 @@ pub fn provenance(name: &str, machine: &Machine) -> Run {
 impl Plan {
     /// Everything that another run would need to be the same, by the names that its JSON has.
     pub fn settings(&self) -> BTreeMap<String, String> {
-        let mut texts = BTreeMap::new();
-        flatten("", &crate::json::settings(self), &mut texts);
-        texts
+        texts(&crate::json::settings(self))
     }
 }
 
-/// Each value by its way through the document. What is not set has no line.
+/// Each value of a document as a text, by its way through it. What is not set has no line.
+pub fn texts(value: &Value) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    flatten("", value, &mut texts);
+    texts
+}
+
 fn flatten(way: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     let below = |key: &str| if way.is_empty() { key.to_owned() } else { format!("{way}.{key}") };
     match value {

@@ -1,5 +1,7 @@
 //! `pointsman bench`: load on a web server, and whether its figures can be believed.
 
+mod crypto;
+mod crypto_table;
 mod load;
 mod null;
 mod output;
@@ -12,11 +14,12 @@ mod summary;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::{say, wrong_use};
+use crate::{WRONG_USE, say, wrong_use};
 
 const HELP: &str = "\
 pointsman bench COMMAND
 
+    crypto         what the primitives of TLS cost, by library, program and token; whether an accelerator works
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
     report FILE... results that were kept, drawn side by side
     null           a server that does nothing but answer: what the generator itself can do
@@ -27,14 +30,21 @@ pointsman bench COMMAND
 pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     match command.to_str() {
+        Some("crypto") => crypto::run(arguments),
         Some("load") => load::load(arguments),
         Some("report") => report::report(arguments),
         Some("null") => null::null(arguments),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
-        Some("") => say(&mut std::io::stderr(), HELP, crate::WRONG_USE),
+        Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `load`, `report` and `null`",
+            "`bench` has no command `{}`; there are `crypto`, `load`, `report` and `null`",
             command.to_string_lossy()
         )),
     }
+}
+
+/// Nothing was measured, for this reason.
+fn refuse_words(words: &str, help: Option<&str>) -> ExitCode {
+    let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();
+    say(&mut std::io::stderr(), &format!("error: {words}\n{help}"), WRONG_USE)
 }

@@ -4,6 +4,7 @@ mod admin;
 mod assertions;
 mod balance;
 mod bandwidth;
+mod bench_crypto;
 mod bodies;
 mod broken_answers;
 mod broken_bodies;

@@ -11,9 +11,10 @@ use pointsman_measure::report::Document;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
+use super::refuse_words;
 use super::share_options;
 use super::summary::summary;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::{say, wrong_use};
 
 const HELP: &str = "\
 pointsman bench load URL... (--rate N | --clients N) [OPTION...]
@@ -81,8 +82,7 @@ fn show(options: &Options, outcome: &Outcome) -> ExitCode {
 }
 
 fn refuse(fault: &Fault) -> ExitCode {
-    let help = fault.advice().map(|help| format!("help: {help}\n")).unwrap_or_default();
-    say(&mut io::stderr(), &format!("error: {fault}\n{help}"), WRONG_USE)
+    refuse_words(&fault.to_string(), fault.advice())
 }
 
 #[cfg(test)]

@@ -259,17 +259,17 @@ fn usual_threads(urls: &[Url]) -> usize {
     if urls.iter().any(is_here) { (cores / 2).max(1) } else { cores }
 }
 
-fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
+pub(super) fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
     parser.value()?.string()
 }
 
-fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {
+pub(super) fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let found = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
     let names = || choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
     found.ok_or_else(|| format!("it is {}, not `{word}`", names()))
 }
 
-fn names(words: &str) -> Vec<String> {
+pub(super) fn names(words: &str) -> Vec<String> {
     words.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
@@ -287,7 +287,7 @@ fn rate(word: &str) -> Result<f64, String> {
 }
 
 /// `500ms`, `10s`, `2m`, `10`.
-fn time(word: &str) -> Result<Duration, String> {
+pub(super) fn time(word: &str) -> Result<Duration, String> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
     let read = |(unit, seconds): (&str, f64)| Some(word.strip_suffix(unit)?.parse::<f64>().ok()? * seconds);
     let seconds = units.into_iter().find_map(read);

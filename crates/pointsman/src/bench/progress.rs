@@ -38,17 +38,41 @@ impl ProgressLine {
     }
 }
 
+/// The same for what goes on in steps.
+pub(super) struct StepLine(ProgressLine);
+
+impl StepLine {
+    pub(super) fn new() -> StepLine {
+        StepLine(ProgressLine::new())
+    }
+
+    /// How far it is, from 0 to 1, and what is done now.
+    pub(super) fn tell(&mut self, share: f64, what: &str) {
+        if self.0.is_watched {
+            self.0.write(&format!("\r\x1b[K[{}] {:.0} %  {what}", bar(share), share * 100.0));
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.0.end();
+    }
+}
+
+/// So much of it is done, from 0 to 1.
+fn bar(share: f64) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("{}{}", "#".repeat(full), ".".repeat(BAR - full))
+}
+
 fn line(progress: &Progress) -> String {
-    let share = (progress.at_seconds / progress.of_seconds.max(f64::EPSILON)).clamp(0.0, 1.0);
-    let full = (share * BAR as f64).round() as usize;
+    let share = progress.at_seconds / progress.of_seconds.max(f64::EPSILON);
     let failed = match progress.failed_rate {
         0.0 => String::new(),
         rate => format!(", {} failed/s", units::rate(rate)),
     };
     format!(
-        "[{}{}] {:.0}/{:.0} s{}  {}/s{failed}  {}  {} under way  {} connections  lag {}",
-        "#".repeat(full),
-        ".".repeat(BAR - full),
+        "[{}] {:.0}/{:.0} s{}  {}/s{failed}  {}  {} under way  {} connections  lag {}",
+        bar(share),
         progress.at_seconds,
         progress.of_seconds,
         if progress.is_measured { "" } else { " warm-up" },
