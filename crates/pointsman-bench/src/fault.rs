@@ -10,7 +10,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(message: impl Into<String>) -> Fault {
+    /// A sentence that says what was wrong.
+    pub fn new(message: impl Into<String>) -> Fault {
         Fault { message: message.into(), help: None }
     }
 

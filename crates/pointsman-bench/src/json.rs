@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::negotiated::Kind;
 use crate::outcome::Outcome;
-use crate::plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Think};
+use crate::plan::{Body, Close, Handshakes, Load, Plan, Think};
 use crate::record::{ErrorKind, Record};
 
 impl Outcome {
@@ -135,13 +135,14 @@ fn generator(outcome: &Outcome) -> Value {
         .iter()
         .map(|thread| {
             json!({
-                "cpu": thread.cpu, "waited": thread.waited,
+                "cpu": thread.cpu, "spun": thread.spun, "waited": thread.waited,
                 "involuntary_switches": thread.involuntary_switches,
             })
         })
         .collect();
     json!({
         "threads": threads, "stolen": generator.stolen, "segments_resent": generator.segments_resent,
+        "syns_resent": generator.syns_resent, "ceiling_per_second": outcome.ceiling,
         "descriptors_max": generator.descriptors_max, "ports": generator.ports,
         "little": {
             "under_way": generator.little.under_way,
@@ -167,11 +168,7 @@ fn named<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
 pub(crate) fn settings(plan: &Plan) -> Value {
     let load = match plan.load {
         Load::Open { rate, arrivals } => {
-            let arrivals = match arrivals {
-                Arrivals::Poisson => "poisson",
-                Arrivals::Uniform => "uniform",
-            };
-            json!({"loop": "open", "rate": rate, "arrivals": arrivals})
+            json!({"loop": "open", "rate": rate, "arrivals": arrivals.name()})
         }
         Load::Closed { clients } => json!({"loop": "closed", "clients": clients}),
     };

@@ -1,9 +1,10 @@
 //! Whether the generator was in control of a run: what it measured of itself, and the verdict on it.
 
-use pointsman_measure::statistics::Little;
-use pointsman_measure::verdict::{SelfMeasures, Verdict, verdict};
+use pointsman_measure::statistics::{Little, exponentiality};
+use pointsman_measure::verdict::{Colour, SelfMeasures, Verdict, verdict};
 
 use crate::outcome::{Outcome, ThreadUse};
+use crate::plan::{Arrivals, Load};
 use crate::record::ErrorKind;
 
 impl Outcome {
@@ -11,23 +12,31 @@ impl Outcome {
     /// the run is held to, in microseconds: where there is one, the send lag has to be small beside it.
     pub fn self_measures(&self, p99_us_max: Option<u64>) -> SelfMeasures {
         let (record, generator) = (&self.record, &self.generator);
-        let busiest = |of: fn(&ThreadUse) -> f64| generator.threads.iter().map(of).reduce(f64::max);
+        let rate = self.rate();
+        let busiest = generator.threads.iter().max_by(|left, right| work(left).total_cmp(&work(right)));
+        let share_of_opened = |count: u64| count as f64 / record.opened.max(1) as f64;
+        let gaps = match self.plan.load {
+            Load::Open { arrivals: Arrivals::Poisson, .. } => exponentiality(&record.gaps.sample()),
+            _ => None,
+        };
         SelfMeasures {
             send_lag_p99_us: (!record.lag.is_empty()).then(|| record.lag.value_at_quantile(0.99) / 1_000),
             slo_p99_us: p99_us_max,
             unsent: record.unsent,
-            cpu_share: busiest(|thread| thread.cpu),
+            cpu_share: busiest.map(work),
             steal_share: Some(generator.stolen),
-            switches_per_s: busiest(|thread| thread.involuntary_switches as f64)
-                .map(|switches| switches / self.seconds),
+            switches_per_s: busiest.map(|thread| thread.involuntary_switches as f64 / self.seconds),
             ports_exhausted: record.errors_of(ErrorKind::Ports),
             descriptors_exhausted: record.errors_of(ErrorKind::Descriptors),
-            little: Some(Little {
+            syn_retransmit_share: (record.opened > 0).then(|| share_of_opened(generator.syns_resent)),
+            little: (rate > 0.0).then(|| Little {
                 in_flight: generator.little.under_way,
-                rate_per_s: record.answered as f64 / self.seconds,
-                time_s: record.service.mean() / 1e9,
+                rate_per_s: rate,
+                time_s: generator.little.rate_times_time / rate,
             }),
-            ..SelfMeasures::default()
+            gaps,
+            null_server_factor: self.ceiling.filter(|_| rate > 0.0).map(|ceiling| ceiling / rate),
+            fewer_clients: None,
         }
     }
 
@@ -35,4 +44,14 @@ impl Outcome {
     pub fn verdict(&self) -> Verdict {
         verdict(&self.self_measures(None))
     }
+
+    /// Whether its figures may be believed: it is not void, and the generator was in control.
+    pub fn is_result(&self) -> bool {
+        self.voids.is_empty() && self.verdict().colour != Colour::Red
+    }
+}
+
+/// What a thread did with its core, beside waiting on it for what was due.
+fn work(thread: &ThreadUse) -> f64 {
+    thread.cpu - thread.spun
 }

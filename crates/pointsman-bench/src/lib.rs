@@ -12,10 +12,12 @@
 //!   of itself ([`Outcome::verdict`]); none is left out in silence.
 
 mod arrivals;
+mod ceiling;
 pub mod clock;
 mod connection;
 mod fault;
 mod follow;
+mod gaps;
 mod http1;
 mod json;
 mod judge;
@@ -40,10 +42,12 @@ mod transport;
 mod url;
 mod worker;
 
+pub use ceiling::ceiling;
 pub use fault::Fault;
+pub use gaps::Gaps;
 pub use machine::Machine;
 pub use negotiated::{Kind, Negotiated};
-pub use null::{Manner, NullServer, NullTls};
+pub use null::{Manner, NullServer, NullTls, Service};
 pub use outcome::{Generator, Little, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target, Think};
 pub use pointsman_tls::Offer;

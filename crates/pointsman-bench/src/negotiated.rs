@@ -83,7 +83,7 @@ impl Agreements {
         self.add(negotiated, 1);
     }
 
-    fn add(&mut self, negotiated: Negotiated, count: u64) {
+    pub(crate) fn add(&mut self, negotiated: Negotiated, count: u64) {
         match self.0.iter_mut().find(|(known, _)| *known == negotiated) {
             Some((_, known)) => *known += count,
             None => self.0.push((negotiated, count)),

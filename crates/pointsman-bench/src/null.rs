@@ -15,6 +15,7 @@ use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
 use crate::Fault;
+use crate::arrivals::exponential;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::poller::{Poller, Ready};
 
@@ -30,14 +31,28 @@ const LISTENER: usize = u32::MAX as usize - 1;
 pub struct Manner {
     /// Bytes of each answer's body.
     pub body_bytes: usize,
-    /// At most so many answers a second, one after the other at even distances; `None`: as many as it can.
+    /// At most so many answers a second; `None`: as many as it can.
     pub capacity: Option<f64>,
+    /// How it takes its time where it has a capacity.
+    pub service: Service,
     /// Once behind so many requests it does nothing at all for so long.
     pub stall: Option<(u64, Duration)>,
     /// It ends each connection behind its answer.
     pub closes: bool,
     /// It speaks TLS.
     pub tls: Option<NullTls>,
+}
+
+/// How a server with a capacity takes its time; requests are served one after the other as they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// Each the same: under Poisson arrivals M/D/1.
+    #[default]
+    Constant,
+    /// Exponential times: M/M/1.
+    Exponential,
+    /// No time at all, and 503 for what comes above the capacity: a bucket of tokens that holds a tenth of a second of it.
+    Limiter,
 }
 
 /// TLS of a null server.
@@ -81,9 +96,12 @@ impl NullServer {
             poller: Poller::new().map_err(cannot)?,
             listener,
             tls,
-            answer: answer(manner),
+            answer: answer(manner, "200 OK", manner.body_bytes),
+            refusal: answer(manner, "503 Service Unavailable", 0),
+            random: fastrand::Rng::with_seed(1),
             gap_ns: manner.capacity.map_or(0, |rate| (SECOND_NS as f64 / rate) as u64),
             free_ns: 0,
+            tokens: 0.0,
             manner: manner.clone(),
             connections: Slab::new(),
             due: VecDeque::new(),
@@ -145,11 +163,10 @@ impl NullTls {
     }
 }
 
-fn answer(manner: &Manner) -> Vec<u8> {
+fn answer(manner: &Manner, status: &str, body_bytes: usize) -> Vec<u8> {
     let end = if manner.closes { "Connection: close\r\n" } else { "" };
-    let mut answer =
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{end}\r\n", manner.body_bytes).into_bytes();
-    answer.resize(answer.len() + manner.body_bytes, b'x');
+    let mut answer = format!("HTTP/1.1 {status}\r\nContent-Length: {body_bytes}\r\n{end}\r\n").into_bytes();
+    answer.resize(answer.len() + body_bytes, b'x');
     answer
 }
 
@@ -159,9 +176,13 @@ struct Server {
     manner: Manner,
     tls: Option<Arc<ServerConfig>>,
     answer: Vec<u8>,
-    /// Between two answers, and when the next may be given.
+    /// What a limiter says to what is too much.
+    refusal: Vec<u8>,
+    random: fastrand::Rng,
+    /// Of an answer in the mean, and when the next one may begin; of a limiter when its tokens were counted.
     gap_ns: u64,
     free_ns: u64,
+    tokens: f64,
     connections: Slab<Peer>,
     /// Whom an answer is owed, by when. Whoever has its place by then is not confused with who had it: a place is
     /// given away again only when nothing is owed there.
@@ -195,7 +216,7 @@ impl Server {
             let now = now_ns();
             while self.due.front().is_some_and(|(due_ns, _)| *due_ns <= now) {
                 if let Some((_, number)) = self.due.pop_front() {
-                    self.give(number);
+                    self.give(number, true);
                 }
             }
             let next_ns = self.due.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
@@ -254,18 +275,35 @@ impl Server {
         // An answer before it may have been the last.
         let Some(peer) = self.connections.get_mut(number) else { return };
         peer.owed += 1;
-        if self.gap_ns == 0 {
-            self.give(number);
-            return;
-        }
-        self.free_ns = self.free_ns.max(now_ns()) + self.gap_ns;
+        let now = now_ns();
+        let time_ns = match self.manner.service {
+            _ if self.gap_ns == 0 => return self.give(number, true),
+            Service::Constant => self.gap_ns,
+            Service::Exponential => exponential(&mut self.random, self.gap_ns as f64) as u64,
+            Service::Limiter => {
+                let has_token = self.takes_token(now);
+                return self.give(number, has_token);
+            }
+        };
+        self.free_ns = self.free_ns.max(now) + time_ns;
         self.due.push_back((self.free_ns, number));
     }
 
-    fn give(&mut self, number: usize) {
+    fn takes_token(&mut self, now: u64) -> bool {
+        let most = (SECOND_NS / 10) as f64 / self.gap_ns as f64;
+        let come = now.saturating_sub(self.free_ns) as f64 / self.gap_ns as f64;
+        self.tokens = (self.tokens + come).min(most.max(1.0));
+        self.free_ns = now;
+        let has_token = self.tokens >= 1.0;
+        self.tokens -= f64::from(u8::from(has_token));
+        has_token
+    }
+
+    fn give(&mut self, number: usize, is_served: bool) {
         let Some(peer) = self.connections.get_mut(number) else { return };
         peer.owed -= 1;
-        let goes = !peer.is_gone && peer.send(&self.answer).is_ok();
+        let answer = if is_served { &self.answer } else { &self.refusal };
+        let goes = !peer.is_gone && peer.send(answer).is_ok();
         if !goes || self.manner.closes {
             self.let_go(number);
         }

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub server: Option<ServerUse>,
     /// Why it is no result, if it is none.
     pub voids: Vec<Void>,
+    /// What the same generator reaches before servers that do nothing, in requests a second, where that was measured.
+    pub ceiling: Option<f64>,
 }
 
 /// What the generator and its machine spent in the measured time: whether it was in control.
@@ -41,6 +43,8 @@ pub struct Generator {
     pub stolen: f64,
     /// Segments that TCP sent again, of the whole machine.
     pub segments_resent: u64,
+    /// Those of them that were to open a connection.
+    pub syns_resent: u64,
     /// Descriptors that the process may open.
     pub descriptors_max: u64,
     /// Ports that connections of one source address to one place can have.
@@ -58,6 +62,8 @@ pub struct ThreadUse {
     pub waited: f64,
     /// How often it was interrupted for somebody else.
     pub involuntary_switches: u64,
+    /// The share of it that it ran only to be there in time, and could have used.
+    pub spun: f64,
 }
 
 /// Little's law: what is under way is what comes a second times how long it stays.
@@ -65,7 +71,7 @@ pub struct ThreadUse {
 pub struct Little {
     /// Requests under way in the mean, as they were counted.
     pub under_way: f64,
-    /// Answers a second times their mean time since they were begun.
+    /// Requests a second times the mean of their own times: of each as much as lies in the measured time.
     pub rate_times_time: f64,
 }
 

@@ -117,6 +117,16 @@ pub enum Arrivals {
     Uniform,
 }
 
+impl Arrivals {
+    /// A word for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Uniform => "uniform",
+        }
+    }
+}
+
 /// What is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {

@@ -130,6 +130,11 @@ fn data(number: usize, turn: u32) -> epoll::EventData {
     epoll::EventData::new_u64(u64::from(turn) << 32 | number as u64)
 }
 
+/// Whether a wait that began now would be spun away: nothing is due yet, and something soon.
+pub(crate) fn spins(now_ns: u64, due_ns: u64) -> bool {
+    (now_ns + 1..=now_ns + SPIN_NS).contains(&due_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

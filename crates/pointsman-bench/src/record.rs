@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 
 use crate::clock::SECOND_NS;
+use crate::gaps::Gaps;
 use crate::negotiated::{Agreements, Kind, Negotiated};
 
 /// Batches are so long: fine enough to see where a run was not yet steady.
@@ -135,6 +136,13 @@ pub struct Record {
     pub closed_idle: u64,
     /// Requests under way, times how long, in the measured time.
     pub occupancy_ns: u64,
+    /// The same from each request's own times, begun and ended, as far as they lie in the measured time.
+    pub under_way_ns: u64,
+    /// Between one request's beginning and the next one's, of the same thread.
+    pub gaps: Gaps,
+    /// How long it was waited for what was due within microseconds, on the core rather than asleep, in the measured
+    /// time: what the generator could have used.
+    pub spun_ns: u64,
     /// What was agreed on, in the whole run.
     pub(crate) agreements: Agreements,
     /// The first few words of the library about handshakes that failed.
@@ -171,6 +179,9 @@ impl Record {
             handshakes: [0; Kind::ALL.len()],
             closed_idle: 0,
             occupancy_ns: 0,
+            under_way_ns: 0,
+            gaps: Gaps::default(),
+            spun_ns: 0,
             agreements: Agreements::default(),
             tls_fault: None,
         }
@@ -203,6 +214,8 @@ impl Record {
             (&mut self.opened, other.opened),
             (&mut self.closed_idle, other.closed_idle),
             (&mut self.occupancy_ns, other.occupancy_ns),
+            (&mut self.under_way_ns, other.under_way_ns),
+            (&mut self.spun_ns, other.spun_ns),
         ];
         for (ours, theirs) in counts {
             *ours += theirs;
@@ -216,6 +229,7 @@ impl Record {
             ours.failed += theirs.failed;
             ours.bytes += theirs.bytes;
         }
+        self.gaps.merge(other.gaps);
         self.agreements.merge(other.agreements);
         self.tls_fault = self.tls_fault.take().or(other.tls_fault);
     }

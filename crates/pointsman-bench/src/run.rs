@@ -68,14 +68,18 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     let timeline = Timeline { begin_ns, from_ns, to_ns: from_ns + measured_ns };
     let crew = Crew::start(&plan, &requests, setups, timeline)?;
     let watched = crew.watch(&plan, timeline, observe)?;
-    let mut record = crew.join(measured_ns)?;
+    let (mut record, spun_ns) = crew.join(measured_ns)?;
     let seconds = measured_ns as f64 / SECOND_NS as f64;
     let negotiated = std::mem::take(&mut record.agreements).into_sorted();
     let voids = voids(&plan, &record, &negotiated);
     let little = Little {
         under_way: record.occupancy_ns as f64 / measured_ns as f64,
-        rate_times_time: record.answered as f64 / seconds * record.service.mean() / SECOND_NS as f64,
+        rate_times_time: record.under_way_ns as f64 / measured_ns as f64,
     };
+    let mut threads = watched.after.threads_since(&watched.before, seconds);
+    for (thread, spun_ns) in threads.iter_mut().zip(spun_ns) {
+        thread.spun = (spun_ns as f64 / measured_ns as f64).min(thread.cpu);
+    }
     Ok(Outcome {
         addresses: requests.origins.iter().map(|origin| origin.address).collect(),
         machine: Machine::look(),
@@ -83,9 +87,10 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
         seconds,
         server: watched.server(&record),
         generator: Generator {
-            threads: watched.after.threads_since(&watched.before, seconds),
+            threads,
             stolen: watched.after.stolen_since(&watched.before),
             segments_resent: watched.after.resent_since(&watched.before),
+            syns_resent: watched.after.syns_resent_since(&watched.before),
             descriptors_max,
             ports: ports(),
             little,
@@ -93,6 +98,7 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
         record,
         negotiated,
         voids,
+        ceiling: None,
         plan: Arc::unwrap_or_clone(plan),
     })
 }
@@ -261,14 +267,18 @@ impl Crew {
         progress
     }
 
-    fn join(self, measured_ns: u64) -> Result<Record, Fault> {
+    /// What all wrote down, and how long each of them spun.
+    fn join(self, measured_ns: u64) -> Result<(Record, Vec<u64>), Fault> {
         drop(self.leashes);
         let mut all = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
+        let mut spun_ns = Vec::with_capacity(self.threads.len());
         for thread in self.threads {
             let ended = thread.join().map_err(|_| Fault::new("a thread of the generator broke off"))?;
-            all.merge(ended.map_err(|error| Fault::io("a thread of the generator gave up", &error))?);
+            let record = ended.map_err(|error| Fault::io("a thread of the generator gave up", &error))?;
+            spun_ns.push(record.spun_ns);
+            all.merge(record);
         }
-        Ok(all)
+        Ok((all, spun_ns))
     }
 }
 

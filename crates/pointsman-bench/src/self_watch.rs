@@ -11,8 +11,9 @@ pub(crate) struct Look {
     /// Ticks that a hypervisor gave to others while we wanted them, and all ticks of all cores.
     stolen: u64,
     ticks: u64,
-    /// Segments that TCP sent again, of the whole machine.
+    /// Segments that TCP sent again, of the whole machine, and those of them that open a connection.
     resent: u64,
+    syns_resent: u64,
 }
 
 /// One thread's account.
@@ -29,7 +30,14 @@ impl Look {
         let (stolen, ticks) = stolen(&fs::read_to_string("/proc/stat").unwrap_or_default());
         let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
         let threads = threads.iter().map(|thread| Account::of(*thread)).collect();
-        Look { threads, stolen, ticks, resent: resent(&snmp) }
+        let netstat = fs::read_to_string("/proc/net/netstat").unwrap_or_default();
+        Look {
+            threads,
+            stolen,
+            ticks,
+            resent: counter(&snmp, "Tcp:", "RetransSegs"),
+            syns_resent: counter(&netstat, "TcpExt:", "TCPSynRetrans"),
+        }
     }
 
     /// What each thread spent since an earlier look, of `seconds`.
@@ -39,6 +47,7 @@ impl Look {
             cpu: now.ran_ns.saturating_sub(then.ran_ns) as f64 / 1e9 / seconds,
             waited: now.waited_ns.saturating_sub(then.waited_ns) as f64 / 1e9 / seconds,
             involuntary_switches: now.switched.saturating_sub(then.switched),
+            spun: 0.0,
         });
         spent.collect()
     }
@@ -51,6 +60,10 @@ impl Look {
 
     pub(crate) fn resent_since(&self, earlier: &Look) -> u64 {
         self.resent.saturating_sub(earlier.resent)
+    }
+
+    pub(crate) fn syns_resent_since(&self, earlier: &Look) -> u64 {
+        self.syns_resent.saturating_sub(earlier.syns_resent)
     }
 }
 
@@ -77,11 +90,11 @@ fn stolen(text: &str) -> (u64, u64) {
     (numbers.get(7).copied().unwrap_or_default(), numbers.iter().take(8).sum())
 }
 
-/// `RetransSegs` of `/proc/net/snmp`: a line of names and a line of numbers.
-fn resent(text: &str) -> u64 {
-    let mut lines = text.lines().filter(|line| line.starts_with("Tcp:"));
+/// A count of `/proc/net/snmp` or `netstat`: a line of names and a line of numbers, both behind the same word.
+fn counter(text: &str, group: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return 0 };
-    let place = names.split_ascii_whitespace().position(|name| name == "RetransSegs");
+    let place = names.split_ascii_whitespace().position(|word| word == name);
     let number = place.and_then(|place| numbers.split_ascii_whitespace().nth(place));
     number.and_then(|number| number.parse().ok()).unwrap_or_default()
 }
@@ -93,8 +106,9 @@ mod tests {
     #[test]
     fn the_kernels_accounts_are_read() {
         assert_eq!(stolen("cpu  10 0 20 60 0 0 5 5 7 0\ncpu0 1\n"), (5, 100));
-        assert_eq!(resent("Ip: A\nIp: 1\nTcp: InSegs RetransSegs OutRsts\nTcp: 9 8 7\n"), 8);
-        assert_eq!((stolen(""), resent("")), ((0, 0), 0));
+        let snmp = "Ip: A\nIp: 1\nTcp: InSegs RetransSegs OutRsts\nTcp: 9 8 7\n";
+        assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), 8);
+        assert_eq!((stolen(""), counter("", "Tcp:", "RetransSegs")), ((0, 0), 0));
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let before = Look::now(&[own]);
         while crate::clock::thread_cpu_ns() < 20_000_000 {}

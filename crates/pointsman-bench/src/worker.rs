@@ -16,7 +16,7 @@ use crate::arrivals::Schedule;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::connection::{Connection, End, Job, Parts, Turn};
 use crate::plan::Load;
-use crate::poller::{Poller, Ready};
+use crate::poller::{Poller, Ready, spins};
 use crate::record::{BATCH_NS, ErrorKind, Record};
 use crate::request::Requests;
 use crate::sessions::Sessions;
@@ -187,6 +187,9 @@ impl Worker {
             }
             let due_ns = self.next_due_ns().min(sweep_ns);
             self.poller.wait(now, due_ns, &mut ready)?;
+            if ready.is_empty() && spins(now, due_ns) && self.given.timeline.measures(now) {
+                self.record.spun_ns += now_ns().saturating_sub(now);
+            }
             for ready in ready.drain(..) {
                 let now = now_ns();
                 self.on_ready(ready, now);
@@ -270,6 +273,7 @@ impl Worker {
         if job.is_counted {
             self.record.begun += u64::from(job.pipeline);
             self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
+            self.record.gaps.saw(now);
         }
         let mut jobs = std::mem::take(&mut self.beginning);
         self.line_up(job, origin, &mut jobs);

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use pointsman_bench::{
-    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Shares,
-    Target, Think, Url, run,
+    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Service,
+    Shares, Target, Think, Url, ceiling, run,
 };
 use pointsman_e2e::Authority;
 
@@ -86,6 +86,77 @@ fn a_closed_loop_is_as_fast_as_its_server() {
     assert!((380.0..=420.0).contains(&outcome.rate()), "{}", outcome.rate());
     let little = outcome.generator.little;
     assert!((little.under_way - 8.0).abs() < 0.5 && little.gap() < 0.05, "{little:?}");
+}
+
+#[test]
+fn a_limiter_refuses_what_is_above_it() {
+    let service = Service::Limiter;
+    let server = started(&Manner { capacity: Some(200.0), service, ..Manner::default() });
+    let outcome = outcome(&plan("http", &server, open(400.0)));
+    let record = &outcome.record;
+    assert_eq!((record.answered, record.unsent), (record.due, 0));
+    let refused = record.errors_of(ErrorKind::Status);
+    assert_eq!(record.statuses[503], refused);
+    // At most what its bucket holds beside 200 a second; a client that is held up asks less at times.
+    assert!((record.answered - refused) <= 225 && refused >= record.due / 3, "{refused} of {}", record.due);
+}
+
+#[test]
+fn exponential_service_takes_its_time_in_the_mean() {
+    let service = Service::Exponential;
+    let server = started(&Manner { capacity: Some(400.0), service, ..Manner::default() });
+    let rate = outcome(&plan("http", &server, Load::Closed { clients: 8 })).rate();
+    // 400 draws in the mean: their sum is known to a twentieth.
+    assert!((320.0..=480.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn little_s_law_holds_where_a_queue_grows() {
+    let server = started(&Manner { capacity: Some(200.0), ..Manner::default() });
+    let outcome = outcome(&plan("http", &server, open(400.0)));
+    let little = outcome.generator.little;
+    assert!(little.under_way > 50.0 && little.gap() < 0.01, "{little:?}");
+    let measured = outcome.self_measures(None).little.expect("there were answers");
+    assert!(measured.holds(), "{measured:?}");
+}
+
+#[test]
+fn a_run_that_is_void_is_no_result() {
+    let server = started(&tls(false));
+    let void = outcome(&of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Resumed(1.0)));
+    assert!(!void.is_result(), "{:?}", void.voids);
+}
+
+#[test]
+fn gaps_and_time_spun_are_written_down() {
+    let server = started(&Manner::default());
+    let poisson = Load::Open { rate: 2_000.0, arrivals: Arrivals::Poisson };
+    let mut plan = plan("http", &server, poisson);
+    plan.threads = 2;
+    let found = outcome(&plan);
+    let gaps = found.record.gaps.sample();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    // A thousand a second of each thread: 1 ms in the mean, known to a twentieth, and a machine that is held up.
+    assert!(gaps.len() > 400 && (0.8e6..1.25e6).contains(&mean), "{} {mean}", gaps.len());
+    assert!(found.self_measures(None).gaps.is_some());
+    for thread in &found.generator.threads {
+        assert!(thread.spun > 0.0 && thread.spun <= thread.cpu, "{thread:?}");
+    }
+    assert_eq!(outcome(&self::plan("http", &server, open(300.0))).self_measures(None).gaps, None);
+}
+
+#[test]
+fn the_ceiling_is_far_above_a_slow_server() {
+    let server = started(&Manner { capacity: Some(100.0), ..Manner::default() });
+    let mut slow = outcome(&plan("http", &server, Load::Closed { clients: 2 }));
+    let Some(tls) = tls(true).tls else { unreachable!("it speaks TLS") };
+    let reached = ceiling(&slow.plan, &tls).expect("null servers");
+    assert!(reached > 3.0 * slow.rate(), "{reached} and {}", slow.rate());
+    slow.ceiling = Some(reached);
+    assert!(slow.self_measures(None).null_server_factor.is_some_and(|factor| factor > 3.0));
+    let server = started(&self::tls(true));
+    let full = of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Full);
+    assert!(ceiling(&full, &tls).expect("null servers") > 10.0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pointsman_bench::{Arrivals, Body, Load, Manner, NullServer, Plan, Target, Url, run};
+use pointsman_measure::verdict::{Colour, Measure};
 
 #[test]
 fn a_starved_generator_is_seen() {
@@ -34,4 +35,10 @@ fn a_starved_generator_is_seen() {
     assert!(thread.involuntary_switches > 0, "{thread:?}");
     let record = &outcome.record;
     assert!(record.unsent > record.due / 10, "{} of {} unsent", record.unsent, record.due);
+    let verdict = outcome.verdict();
+    assert_eq!(verdict.colour, Colour::Red, "{verdict:?}");
+    assert_eq!(verdict.reasons[0].colour, Colour::Red, "the worst comes first: {verdict:?}");
+    assert!(!outcome.is_result() && outcome.voids.is_empty(), "{:?}", outcome.voids);
+    let measures: Vec<Measure> = verdict.reasons.iter().map(|reason| reason.measure).collect();
+    assert!(measures.contains(&Measure::Unsent), "{measures:?}");
 }

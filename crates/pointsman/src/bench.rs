@@ -2,6 +2,8 @@
 
 mod crypto;
 mod crypto_table;
+mod identity;
+mod judged;
 mod load;
 mod null;
 mod output;

@@ -44,6 +44,7 @@ impl Worker {
     pub(super) fn finish(&mut self, job: Job, status: u16, now: u64) {
         self.level(now);
         self.under_way -= 1;
+        self.count_time(&job, now);
         self.answered += 1;
         let response_ns = now.saturating_sub(job.due_ns);
         if self.given.timeline.measures(now) {
@@ -82,6 +83,7 @@ impl Worker {
     pub(super) fn fail(&mut self, job: Job, kind: ErrorKind, now: u64) {
         self.level(now);
         self.under_way -= 1;
+        self.count_time(&job, now);
         self.count_failure(&job, kind, now);
         if kind == ErrorKind::Timeout && job.is_counted {
             self.record.response.saturating_record(now.saturating_sub(job.due_ns));
@@ -98,6 +100,12 @@ impl Worker {
             Think::Exponential(mean) => exponential(&mut self.random, mean.as_nanos() as f64) as u64,
         };
         self.resting.push(Reverse((now + think_ns.max(at_least_ns), client)));
+    }
+
+    /// How long a request was under way, which [`level`](Self::level) counts in another way.
+    fn count_time(&mut self, job: &Job, now: u64) {
+        let Timeline { from_ns, to_ns, .. } = self.given.timeline;
+        self.record.under_way_ns += now.min(to_ns).saturating_sub(job.begun_ns.max(from_ns));
     }
 
     /// How many are under way changes now.

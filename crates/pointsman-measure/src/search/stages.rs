@@ -116,6 +116,12 @@ impl Search {
         }
     }
 
+    /// No trial more: it ends with what is known by now, which may be no result.
+    pub fn end(&mut self) {
+        self.pending = None;
+        self.goal.trials_max = self.records.len() as u32;
+    }
+
     /// All trials so far, the red ones too.
     pub fn records(&self) -> &[Record] {
         &self.records

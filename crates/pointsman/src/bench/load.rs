@@ -8,6 +8,7 @@ use lexopt::Arg;
 use pointsman_bench::{Fault, Outcome, Plan};
 use pointsman_measure::report::Document;
 
+use super::identity::identity;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
@@ -18,16 +19,19 @@ use crate::{say, wrong_use};
 
 const HELP: &str = "\
 pointsman bench load URL... (--rate N | --clients N) [OPTION...]
+
+    --ceiling                what the generator reaches before null servers is measured as well (some 3 s)
 ";
 
 const EXIT: &str = "
-exit status: 0 measured, 1 measured and void: not a result, 2 not measured
+exit status: 0 measured; 1 measured, and not a result: void, or the generator was not in control (red); 2 not measured
 ";
 
 /// The command line.
 #[derive(Debug)]
 struct Options {
     plan: Plan,
+    ceiling: bool,
     output: Output,
 }
 
@@ -35,10 +39,11 @@ impl Options {
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
         let mut plan = PlanOptions::default();
-        let mut output = Output::default();
+        let (mut ceiling, mut output) = (false, Output::default());
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
+                Arg::Long("ceiling") => ceiling = true,
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Long(name) => {
                     let name = name.to_owned();
@@ -50,7 +55,7 @@ impl Options {
                 Arg::Short(_) => return Err(argument.unexpected()),
             }
         }
-        Ok(Some(Options { plan: plan.plan()?, output }))
+        Ok(Some(Options { plan: plan.plan()?, ceiling, output }))
     }
 }
 
@@ -67,7 +72,13 @@ pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
     let mut line = ProgressLine::new();
     let outcome = pointsman_bench::run(&options.plan, &mut |progress| line.tell(progress));
     line.end();
-    match outcome {
+    let with_ceiling = |mut outcome: Outcome| -> Result<Outcome, Fault> {
+        if options.ceiling {
+            outcome.ceiling = Some(pointsman_bench::ceiling(&options.plan, &identity()?)?);
+        }
+        Ok(outcome)
+    };
+    match outcome.and_then(with_ceiling) {
         Ok(outcome) => show(&options, &outcome),
         Err(fault) => refuse(&fault),
     }
@@ -78,10 +89,11 @@ fn show(options: &Options, outcome: &Outcome) -> ExitCode {
     let run = outcome.report(options.output.name(&url));
     let runs = vec![output::began(run, outcome.began_unix_s)];
     let document = Document { title: format!("Load on {url}"), runs };
-    options.output.give(&document, &summary(outcome), u8::from(!outcome.voids.is_empty()))
+    options.output.give(&document, &summary(outcome), u8::from(!outcome.is_result()))
 }
 
-fn refuse(fault: &Fault) -> ExitCode {
+/// Says why there is no run.
+pub(super) fn refuse(fault: &Fault) -> ExitCode {
     refuse_words(&fault.to_string(), fault.advice())
 }
 

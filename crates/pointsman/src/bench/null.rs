@@ -6,8 +6,10 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use lexopt::{Arg, ValueExt};
-use pointsman_bench::{Manner, NullServer, NullTls};
+use pointsman_bench::{Manner, NullServer, NullTls, Service};
 
+use super::identity::identity;
+use super::plan_options::one_of;
 use crate::{WRONG_USE, say, wrong_use};
 
 const HELP: &str = "\
@@ -15,7 +17,9 @@ pointsman bench null [OPTION...]
 
     --listen ADDRESS     127.0.0.1:8480
     --body-bytes N       of each answer; 0
-    --capacity N         at most so many answers a second, at even distances
+    --capacity N         at most so many answers a second
+    --service KIND       how it takes its time where it has a capacity: `constant` (the default: one after the other,
+                         each the same), `exponential`, or `limiter`: none, and 503 for what is above
     --tls                with a certificate for `localhost` and 127.0.0.1 that nobody knows
     --no-resumption      TLS sessions are not resumed
     --close              each connection ends behind its answer
@@ -26,15 +30,19 @@ It runs until it is ended.
 /// The largest body: it is kept in memory once.
 const BODY_BYTES_MAX: usize = 1 << 30;
 
+const SERVICES: [(&str, Service); 3] =
+    [("constant", Service::Constant), ("exponential", Service::Exponential), ("limiter", Service::Limiter)];
+
 fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt::Error> {
     let mut address = SocketAddr::from(([127, 0, 0, 1], 8480));
     let mut manner = Manner::default();
-    let (mut tls, mut resumes) = (false, true);
+    let (mut tls, mut resumes, mut service) = (false, true, None);
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("listen") => address = parser.value()?.parse()?,
             Arg::Long("body-bytes") => manner.body_bytes = parser.value()?.parse()?,
+            Arg::Long("service") => service = Some(one_of(&parser.value()?.string()?, &SERVICES)?),
             Arg::Long("capacity") => manner.capacity = Some(parser.value()?.parse()?),
             Arg::Long("tls") => tls = true,
             Arg::Long("no-resumption") => resumes = false,
@@ -49,14 +57,15 @@ fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt
     if manner.capacity.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
         return Err("`--capacity` is a number of answers a second".into());
     }
+    if service.is_some() && manner.capacity.is_none() {
+        return Err("`--service` is for `--capacity`".into());
+    }
+    manner.service = service.unwrap_or_default();
     if !resumes && !tls {
         return Err("`--no-resumption` is for `--tls`".into());
     }
     if tls {
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let pair = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
-        let (certificate, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
-        manner.tls = Some(NullTls { certificate, key, resumes });
+        manner.tls = Some(NullTls { resumes, ..identity().map_err(|fault| fault.to_string())? });
     }
     Ok(Some((address, manner)))
 }
@@ -81,7 +90,7 @@ pub(super) fn null(arguments: Vec<OsString>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{Service, read};
 
     #[test]
     fn options_are_read() {
@@ -91,7 +100,17 @@ mod tests {
             .expect("no help");
         assert_eq!((address.port(), manner.body_bytes, manner.capacity), (0, 10, Some(500.0)));
         assert!(manner.closes && manner.tls.is_some_and(|tls| tls.resumes));
-        for bad in ["--capacity 0", "--capacity x", "--no-resumption", "--body-bytes 99999999999", "x"] {
+        let (_, manner) = read("--capacity 5 --service limiter").expect("good").expect("no help");
+        assert_eq!(manner.service, Service::Limiter);
+        for bad in [
+            "--service limiter",
+            "--capacity 1 --service x",
+            "--capacity 0",
+            "--capacity x",
+            "--no-resumption",
+            "--body-bytes 99999999999",
+            "x",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

@@ -50,8 +50,12 @@ TLS
     --pid PID                the server's process on this machine: its CPU time a request and a handshake
 ";
 
+/// How requests of an open loop are spread.
+pub(super) const ARRIVALS: [(&str, Arrivals); 2] =
+    [("poisson", Arrivals::Poisson), ("uniform", Arrivals::Uniform)];
+
 /// What was read of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PlanOptions {
     urls: Vec<Url>,
     weights: Vec<u32>,
@@ -104,10 +108,7 @@ impl PlanOptions {
         match name {
             "rate" => self.rate = Some(rate(&text(parser)?)?),
             "arrivals" => {
-                self.arrivals = Some(one_of(
-                    &text(parser)?,
-                    &[("poisson", Arrivals::Poisson), ("uniform", Arrivals::Uniform)],
-                )?);
+                self.arrivals = Some(one_of(&text(parser)?, &ARRIVALS)?);
             }
             "clients" => self.clients = Some(parser.value()?.parse()?),
             "think" => {
@@ -200,6 +201,12 @@ impl PlanOptions {
 
     /// What it all says together.
     pub(super) fn plan(self) -> Result<Plan, String> {
+        let load = self.load()?;
+        self.plan_of(load)
+    }
+
+    /// The same of a command that says itself how much is asked.
+    pub(super) fn plan_of(self, load: Load) -> Result<Plan, String> {
         if self.urls.is_empty() {
             return Err("a URL is needed, such as `http://127.0.0.1:8080/`".to_owned());
         }
@@ -213,7 +220,6 @@ impl PlanOptions {
             }
             (None, Some(_)) => return Err("`--key` is the key of `--cert`".to_owned()),
         };
-        let load = self.load()?;
         let threads = self.threads.unwrap_or_else(|| usual_threads(&self.urls));
         let usual_method = if self.body == Body::None { "GET" } else { "POST" };
         let method = self.method.unwrap_or_else(|| usual_method.to_owned());
@@ -274,7 +280,7 @@ pub(super) fn names(words: &str) -> Vec<String> {
 }
 
 /// `1500`, `1.5k`, `2M`.
-fn rate(word: &str) -> Result<f64, String> {
+pub(super) fn rate(word: &str) -> Result<f64, String> {
     let (digits, factor) = match word.as_bytes().last() {
         Some(b'k') => (&word[..word.len() - 1], 1e3),
         Some(b'M') => (&word[..word.len() - 1], 1e6),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use pointsman_bench::{ErrorKind, Kind, Load, Outcome};
 
+use super::judged::judged;
 use crate::units;
 
 /// One time after another, with the same percentiles.
@@ -63,6 +64,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     }
     writeln!(text)?;
     generator(text, outcome)?;
+    text.push_str(&judged(&outcome.verdict()));
     for void in &outcome.voids {
         writeln!(text, "  VOID, not a result: {}", void.sentence)?;
     }
@@ -119,8 +121,9 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         .iter()
         .map(|thread| {
             format!(
-                "{:.0} % (waited for a core {:.1} %, {} switches)",
-                thread.cpu * 100.0,
+                "{:.0} % (and {:.0} % spun, waited for a core {:.1} %, {} switches)",
+                (thread.cpu - thread.spun) * 100.0,
+                thread.spun * 100.0,
                 thread.waited * 100.0,
                 thread.involuntary_switches
             )
@@ -134,6 +137,9 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         generator.little.rate_times_time,
         generator.little.gap() * 100.0,
     )?;
+    if let Some(ceiling) = outcome.ceiling {
+        writeln!(text, "  before null servers it reaches {} requests/s", units::rate(ceiling))?;
+    }
     let Some(server) = &outcome.server else { return Ok(()) };
     let us = |value: Option<f64>| value.map_or("-".to_owned(), |us| format!("{us:.1} us"));
     writeln!(
