@@ -212,7 +212,8 @@ impl Connection {
             Err(Trouble::Tls(error)) => {
                 // The server is told why, where it still listens.
                 let (Ok(()) | Err(_)) = self.transport.flush();
-                End::Failed(ErrorKind::Tls, Some(error.to_string()))
+                let kind = if is_unasked(&error) { ErrorKind::Unasked } else { ErrorKind::Tls };
+                End::Failed(kind, Some(error.to_string()))
             }
             Err(Trouble::Malformed) => End::Failed(ErrorKind::Malformed, None),
         }
@@ -329,6 +330,19 @@ impl Connection {
         self.transport.close(how);
         Parts { speech: self.speech }
     }
+}
+
+/// Whether the server went on with something that it was not offered. With TLS 1.2 it leaves its certificate out and says
+/// that its keys are in use, as for a session that is resumed; with 1.3 it names a key, or an extension, that we did not.
+fn is_unasked(error: &rustls::Error) -> bool {
+    use rustls::{ContentType, Error, PeerMisbehaved};
+    matches!(
+        error,
+        Error::InappropriateMessage { got_type: ContentType::ChangeCipherSpec, .. }
+            | Error::PeerMisbehaved(
+                PeerMisbehaved::SelectedUnofferedPsk | PeerMisbehaved::UnsolicitedServerHelloExtension
+            )
+    )
 }
 
 enum Trouble {

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::negotiated::{Kind, Negotiated};
 use crate::plan::{Handshakes, Plan};
 use crate::process::Spent;
-use crate::record::Record;
+use crate::record::{ErrorKind, Record};
 use crate::shares::ShareOutcome;
 
 /// What came of a run.
@@ -139,6 +139,16 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
     };
     let all = count(&|_| true);
     let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
+    let unasked = record.errors_of(ErrorKind::Unasked);
+    if unasked > 0 {
+        let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
+        void(
+            "resumed",
+            format!(
+                "in {unasked} handshakes the server went on with a session or an extension that it was not offered{words}"
+            ),
+        );
+    }
     match plan.handshakes {
         Handshakes::Full if resumed > 0 => {
             void("resumed", format!("{resumed} of {all} handshakes were resumed, and all were to be full"));

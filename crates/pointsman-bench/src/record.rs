@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Descriptors,
     /// The handshake failed.
     Tls,
+    /// The handshake failed, because the server went on with a session or an extension that it was not offered.
+    Unasked,
     /// The answer did not come in time.
     Timeout,
     /// The connection was reset.
@@ -41,11 +43,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All of them, in this order.
-    pub const ALL: [ErrorKind; 9] = [
+    pub const ALL: [ErrorKind; 10] = [
         ErrorKind::Connect,
         ErrorKind::Ports,
         ErrorKind::Descriptors,
         ErrorKind::Tls,
+        ErrorKind::Unasked,
         ErrorKind::Timeout,
         ErrorKind::Reset,
         ErrorKind::Closed,
@@ -60,6 +63,7 @@ impl ErrorKind {
             ErrorKind::Ports => "ports",
             ErrorKind::Descriptors => "descriptors",
             ErrorKind::Tls => "tls",
+            ErrorKind::Unasked => "unasked",
             ErrorKind::Timeout => "timeout",
             ErrorKind::Reset => "reset",
             ErrorKind::Closed => "closed",

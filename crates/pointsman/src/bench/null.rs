@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use lexopt::{Arg, ValueExt};
 use pointsman_bench::{Manner, NullServer, NullTls, Service};
 
 use super::identity::identity;
-use super::plan_options::one_of;
+use super::plan_options::{one_of, text, time};
 use crate::{WRONG_USE, say, wrong_use};
 
 const HELP: &str = "\
@@ -20,6 +21,7 @@ pointsman bench null [OPTION...]
     --capacity N         at most so many answers a second
     --service KIND       how it takes its time where it has a capacity: `constant` (the default: one after the other,
                          each the same), `exponential`, or `limiter`: none, and 503 for what is above
+    --stall N,TIME       once, behind N requests, it does nothing for so long
     --tls                with a certificate for `localhost` and 127.0.0.1 that nobody knows
     --no-resumption      TLS sessions are not resumed
     --close              each connection ends behind its answer
@@ -42,7 +44,8 @@ fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt
         match argument {
             Arg::Long("listen") => address = parser.value()?.parse()?,
             Arg::Long("body-bytes") => manner.body_bytes = parser.value()?.parse()?,
-            Arg::Long("service") => service = Some(one_of(&parser.value()?.string()?, &SERVICES)?),
+            Arg::Long("service") => service = Some(one_of(&text(&mut parser)?, &SERVICES)?),
+            Arg::Long("stall") => manner.stall = Some(stall(&text(&mut parser)?)?),
             Arg::Long("capacity") => manner.capacity = Some(parser.value()?.parse()?),
             Arg::Long("tls") => tls = true,
             Arg::Long("no-resumption") => resumes = false,
@@ -68,6 +71,15 @@ fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt
         manner.tls = Some(NullTls { resumes, ..identity().map_err(|fault| fault.to_string())? });
     }
     Ok(Some((address, manner)))
+}
+
+/// `400,1s`
+fn stall(word: &str) -> Result<(u64, Duration), String> {
+    let read =
+        word.split_once(',').and_then(|(after, lasts)| Some((after.trim().parse().ok()?, lasts.trim())));
+    let (after, lasts) =
+        read.ok_or_else(|| format!("`--stall` takes requests and a time, such as `400,1s`, not `{word}`"))?;
+    Ok((after, time(lasts)?))
 }
 
 /// Answers until the process is ended.
