@@ -14,13 +14,16 @@
 mod arrivals;
 mod ceiling;
 pub mod clock;
+mod compare;
 mod connection;
 mod fault;
+mod find;
 mod follow;
 mod gaps;
 mod http1;
 mod json;
 mod judge;
+mod ladder;
 mod machine;
 mod negotiated;
 mod null;
@@ -43,8 +46,11 @@ mod url;
 mod worker;
 
 pub use ceiling::ceiling;
+pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};
 pub use fault::Fault;
+pub use find::{Counted, Ending, Find, Found, Sight, Tried, find};
 pub use gaps::Gaps;
+pub use ladder::{Climbed, Ladder, Rung, Top, climb};
 pub use machine::Machine;
 pub use negotiated::{Kind, Negotiated};
 pub use null::{Manner, NullServer, NullTls, Service};

@@ -1,7 +1,9 @@
 //! `pointsman bench`: load on a web server, and whether its figures can be believed.
 
+mod compare;
 mod crypto;
 mod crypto_table;
+mod find;
 mod identity;
 mod judged;
 mod load;
@@ -12,6 +14,7 @@ mod progress;
 mod report;
 mod share_options;
 mod summary;
+mod told;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -23,6 +26,8 @@ pointsman bench COMMAND
 
     crypto         what the primitives of TLS cost, by library, program and token; whether an accelerator works
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
+    find URL...    the rates that a server sustains and reaches, by trials of many loads
+    compare A B    which of two is faster, and whether this machine can tell
     report FILE... results that were kept, drawn side by side
     null           a server that does nothing but answer: what the generator itself can do
     COMMAND --help more of a command
@@ -34,12 +39,14 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     match command.to_str() {
         Some("crypto") => crypto::run(arguments),
         Some("load") => load::load(arguments),
+        Some("find") => find::find(arguments),
+        Some("compare") => compare::compare(arguments),
         Some("report") => report::report(arguments),
         Some("null") => null::null(arguments),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `crypto`, `load`, `report` and `null`",
+            "`bench` has no command `{}`; there are `crypto`, `load`, `find`, `compare`, `report` and `null`",
             command.to_string_lossy()
         )),
     }

@@ -88,13 +88,14 @@ fn threads(outcome: &Outcome) -> Table {
         vec![
             ((at + 1) as f64).into(),
             percent(thread.cpu),
+            percent(thread.spun),
             percent(thread.waited),
             (thread.involuntary_switches as f64).into(),
         ]
     });
     table(
         "Threads of the generator",
-        &["thread", "CPU, %", "waited for a core, %", "interruptions"],
+        &["thread", "CPU, %", "of it spun, %", "waited for a core, %", "interruptions"],
         rows.collect(),
     )
 }

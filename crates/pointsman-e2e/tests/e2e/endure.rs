@@ -7,6 +7,7 @@ mod dying_servers;
 mod framed;
 mod http2_floods;
 mod http2_holds;
+mod known_servers;
 mod large_bodies;
 mod limits;
 mod memory;

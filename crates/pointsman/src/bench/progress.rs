@@ -25,6 +25,13 @@ impl ProgressLine {
         }
     }
 
+    /// The same of a command that has a line of its own, which is made only where somebody sees it.
+    pub(super) fn say(&mut self, line: impl FnOnce() -> String) {
+        if self.is_watched {
+            self.write(&format!("\r\x1b[K{}", line()));
+        }
+    }
+
     /// What stood there last goes away.
     pub(super) fn end(&mut self) {
         if self.is_watched {
@@ -49,19 +56,13 @@ impl StepLine {
     /// How far it is, from 0 to 1, and what is done now.
     pub(super) fn tell(&mut self, share: f64, what: &str) {
         if self.0.is_watched {
-            self.0.write(&format!("\r\x1b[K[{}] {:.0} %  {what}", bar(share), share * 100.0));
+            self.0.write(&format!("\r\x1b[K{} {:.0} %  {what}", bar(share), share * 100.0));
         }
     }
 
     pub(super) fn end(&mut self) {
         self.0.end();
     }
-}
-
-/// So much of it is done, from 0 to 1.
-fn bar(share: f64) -> String {
-    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
-    format!("{}{}", "#".repeat(full), ".".repeat(BAR - full))
 }
 
 fn line(progress: &Progress) -> String {
@@ -71,7 +72,7 @@ fn line(progress: &Progress) -> String {
         rate => format!(", {} failed/s", units::rate(rate)),
     };
     format!(
-        "[{}] {:.0}/{:.0} s{}  {}/s{failed}  {}  {} under way  {} connections  lag {}",
+        "{} {:.0}/{:.0} s{}  {}/s{failed}  {}  {} under way  {} connections  lag {}",
         bar(share),
         progress.at_seconds,
         progress.of_seconds,
@@ -82,6 +83,12 @@ fn line(progress: &Progress) -> String {
         progress.connections,
         units::duration(Some(progress.lag_ns as f64 / 1e9)),
     )
+}
+
+/// How much of it is done, from 0 to 1.
+pub(super) fn bar(share: f64) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("[{}{}]", "#".repeat(full), ".".repeat(BAR - full))
 }
 
 #[cfg(test)]

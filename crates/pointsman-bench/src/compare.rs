@@ -1,0 +1,290 @@
+//! Which of two servers is faster, by blocks of trials that take turns.
+
+mod report;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use pointsman_measure::Random;
+use pointsman_measure::compare::{BLOCKS_MAX, BLOCKS_MIN, Comparison, Measured, Side, Turn, compare, turns};
+use pointsman_measure::verdict::{Colour, Verdict};
+
+use crate::find::reasons;
+use crate::outcome::{Outcome, Void};
+use crate::plan::{Handshakes, Load, Plan};
+use crate::{Fault, Machine, Progress, run};
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Compare {
+    /// How the first is asked. Its seed is where the order and the seeds of all trials come from.
+    pub a: Plan,
+    /// How the second is asked.
+    pub b: Plan,
+    /// Blocks of A against B, beside which there are as many of A against itself.
+    pub blocks: u32,
+    /// What the generator reaches before null servers, where that was measured.
+    pub ceiling: Option<f64>,
+}
+
+/// What is compared of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Answers a second, in a closed loop.
+    Rate,
+    /// Median of the response time.
+    P50,
+    /// Its 99th percentile.
+    P99,
+    /// CPU time of the server for an answer.
+    CpuPerRequest,
+    /// CPU time of the server for a handshake.
+    CpuPerHandshake,
+}
+
+/// What is seen on the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Bout<'a> {
+    /// A trial runs, the first of which is 0, of so many; this is the state once a second.
+    Running(usize, usize, Side, &'a Progress),
+    /// It has ended.
+    Ended(&'a Fought),
+}
+
+/// A trial that was run.
+#[derive(Clone, Debug)]
+pub struct Fought {
+    /// Whose turn it was.
+    pub turn: Turn,
+    /// The figures, by [`Quantity::ALL`]; `None` where there is none.
+    pub figures: [Option<f64>; Quantity::ALL.len()],
+    /// Whether the generator was in control.
+    pub verdict: Verdict,
+    /// Why it does not count.
+    pub voids: Vec<Void>,
+}
+
+/// What a quantity came to.
+#[derive(Clone, Debug)]
+pub struct Weighed {
+    /// Which.
+    pub quantity: Quantity,
+    /// Its geometric mean for A and for B, over the trials that count.
+    pub means: [f64; 2],
+    /// B by A.
+    pub comparison: Comparison,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// What was asked for.
+    pub asked: Compare,
+    /// All trials in their order.
+    pub trials: Vec<Fought>,
+    /// What could be compared; nothing where too few blocks are whole.
+    pub weighed: Vec<Weighed>,
+    /// Where it was asked from.
+    pub machine: Machine,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+impl Quantity {
+    /// All of them, in this order.
+    pub const ALL: [Quantity; 5] =
+        [Quantity::Rate, Quantity::P50, Quantity::P99, Quantity::CpuPerRequest, Quantity::CpuPerHandshake];
+
+    /// A name for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Rate => "answered",
+            Quantity::P50 => "response p50",
+            Quantity::P99 => "response p99",
+            Quantity::CpuPerRequest => "server's CPU a request",
+            Quantity::CpuPerHandshake => "server's CPU a handshake",
+        }
+    }
+
+    /// In what it is counted.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Quantity::Rate => "1/s",
+            Quantity::P50 | Quantity::P99 => "ms",
+            Quantity::CpuPerRequest | Quantity::CpuPerHandshake => "µs",
+        }
+    }
+
+    /// Of a run, if it has it.
+    fn of(self, outcome: &Outcome) -> Option<f64> {
+        let response = &outcome.record.response;
+        let ms = |quantile| (!response.is_empty()).then(|| response.value_at_quantile(quantile) as f64 / 1e6);
+        let server = outcome.server.as_ref();
+        let found = match self {
+            // An open loop's rate is what was asked for.
+            Quantity::Rate => matches!(outcome.plan.load, Load::Closed { .. }).then(|| outcome.rate()),
+            Quantity::P50 => ms(0.5),
+            Quantity::P99 => ms(0.99),
+            Quantity::CpuPerRequest => server.and_then(|server| server.us_per_request),
+            Quantity::CpuPerHandshake if outcome.plan.handshakes == Handshakes::Keep => None,
+            Quantity::CpuPerHandshake => server.and_then(|server| server.us_per_handshake),
+        };
+        found.filter(|figure| *figure > 0.0)
+    }
+}
+
+impl Fought {
+    /// Whether it is a result.
+    pub fn counts(&self) -> bool {
+        self.voids.is_empty() && self.verdict.colour != Colour::Red
+    }
+}
+
+impl Compared {
+    /// Red where nothing could be compared, else the worst of the trials that count.
+    pub fn colour(&self) -> Colour {
+        let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
+        if self.weighed.is_empty() { Colour::Red } else { counted.max().unwrap_or(Colour::Red) }
+    }
+
+    /// Why it is not green.
+    pub fn reasons(&self) -> Vec<String> {
+        let nothing = self.weighed.is_empty().then(|| {
+            format!("fewer than {BLOCKS_MIN} blocks of either kind are whole: there is nothing to compare")
+        });
+        let void: Vec<&Fought> = self.trials.iter().filter(|trial| !trial.voids.is_empty()).collect();
+        let voids = void.first().map(|first| {
+            let sentence = &first.voids[0].sentence;
+            format!("{} of {} trials void, such as: {sentence}", void.len(), self.trials.len())
+        });
+        nothing
+            .into_iter()
+            .chain(voids)
+            .chain(reasons(self.trials.iter().map(|trial| &trial.verdict)))
+            .collect()
+    }
+}
+
+/// Compares, and calls `observe` once a second and behind each trial.
+///
+/// # Errors
+/// When a plan contradicts itself, or a server does not answer.
+pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compared, Fault> {
+    if !(BLOCKS_MIN..=BLOCKS_MAX).contains(&asked.blocks) {
+        return Err(Fault::new(format!("a comparison has {BLOCKS_MIN} to {BLOCKS_MAX} blocks")));
+    }
+    let mut random = Random::new(asked.a.seed);
+    let turns = turns(asked.blocks, &mut random);
+    let began = Instant::now();
+    let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let mut trials = Vec::with_capacity(turns.len());
+    let mut machine = None;
+    for (at, turn) in turns.iter().enumerate() {
+        let plan = if turn.side == Side::B { &asked.b } else { &asked.a };
+        let plan = Plan { seed: turn.seed, ..plan.clone() };
+        let running = &mut |progress: &Progress| observe(Bout::Running(at, turns.len(), turn.side, progress));
+        let mut outcome = run(&plan, running)?;
+        outcome.ceiling = asked.ceiling;
+        trials.push(fought(*turn, &outcome));
+        machine = Some(outcome.machine);
+        observe(Bout::Ended(&trials[trials.len() - 1]));
+    }
+    let weighed = Quantity::ALL.into_iter().filter_map(|quantity| weigh(quantity, &trials, &mut random));
+    Ok(Compared {
+        asked: asked.clone(),
+        weighed: weighed.collect(),
+        trials,
+        machine: machine.unwrap_or_else(Machine::look),
+        began_unix_s,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+fn fought(turn: Turn, outcome: &Outcome) -> Fought {
+    Fought {
+        turn,
+        figures: Quantity::ALL.map(|quantity| quantity.of(outcome)),
+        verdict: outcome.verdict(),
+        voids: outcome.voids.clone(),
+    }
+}
+
+fn weigh(quantity: Quantity, trials: &[Fought], random: &mut Random) -> Option<Weighed> {
+    let figure = |trial: &Fought| trial.figures[quantity as usize].filter(|_| trial.counts());
+    let measured: Vec<Measured> =
+        trials.iter().map(|trial| Measured { turn: trial.turn, figure: figure(trial) }).collect();
+    let comparison = compare(&measured, random)?;
+    let mean = |is_b: bool| {
+        let of_side = trials.iter().filter(|trial| (trial.turn.side == Side::B) == is_b);
+        let logs: Vec<f64> = of_side.filter_map(figure).map(f64::ln).collect();
+        (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp()
+    };
+    Some(Weighed { quantity, means: [mean(false), mean(true)], comparison })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pointsman_measure::compare::Difference;
+    use pointsman_measure::verdict::{SelfMeasures, verdict};
+
+    /// Blocks in which B takes a tenth more CPU, and the trials of some turns are red or void.
+    fn trials(is_red: impl Fn(usize) -> bool, is_void: impl Fn(usize) -> bool) -> Vec<Fought> {
+        let mut random = Random::new(3);
+        let turns = turns(8, &mut random);
+        let fought = turns.into_iter().enumerate().map(|(at, turn)| {
+            let noise = (0.002 * random.normal()).exp();
+            let us = if turn.side == Side::B { 110.0 } else { 100.0 } * noise;
+            let unsent = u64::from(is_red(at));
+            let void = Void { code: "resumed", sentence: "it resumed".to_owned() };
+            Fought {
+                turn,
+                figures: [None, Some(1.0), None, Some(us), None],
+                verdict: verdict(&SelfMeasures { unsent, ..SelfMeasures::default() }),
+                voids: if is_void(at) { vec![void] } else { Vec::new() },
+            }
+        });
+        fought.collect()
+    }
+
+    fn compared(trials: Vec<Fought>) -> Compared {
+        let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let mut random = Random::new(1);
+        let weighed = Quantity::ALL.into_iter().filter_map(|quantity| weigh(quantity, &trials, &mut random));
+        Compared {
+            asked: Compare { a: plan.clone(), b: plan, blocks: 8, ceiling: None },
+            weighed: weighed.collect(),
+            trials,
+            machine: Machine::look(),
+            began_unix_s: 0,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn each_quantity_that_was_measured_is_compared() {
+        let found = compared(trials(|_| false, |_| false));
+        let quantities: Vec<Quantity> = found.weighed.iter().map(|weighed| weighed.quantity).collect();
+        assert_eq!(quantities, [Quantity::P50, Quantity::CpuPerRequest]);
+        let cpu = &found.weighed[1];
+        assert!(cpu.comparison.ratio.covers(1.1) && !cpu.comparison.ratio.covers(1.05), "{cpu:?}");
+        assert_eq!(cpu.comparison.difference, Difference::More);
+        assert!((cpu.means[0] - 100.0).abs() < 0.5 && (cpu.means[1] - 110.0).abs() < 0.5, "{cpu:?}");
+        assert_eq!((found.colour(), found.reasons().len()), (Colour::Green, 0));
+        assert_eq!(found.weighed[0].comparison.difference, Difference::NotShown);
+    }
+
+    #[test]
+    fn red_and_void_trials_take_their_blocks_along() {
+        let found = compared(trials(|at| at == 0, |at| at == 20));
+        assert!(found.weighed.iter().all(|weighed| weighed.comparison.blocks >= 6), "{:?}", found.weighed);
+        assert_eq!(found.colour(), Colour::Green, "of those that count");
+        let said = found.reasons();
+        assert_eq!(said[0], "1 of 64 trials void, such as: it resumed");
+        assert!(said[1].starts_with("1 of 64 trials red: unsent arrivals"), "{said:?}");
+        let none = compared(trials(|at| at % 4 == 0, |_| false));
+        assert!(none.weighed.is_empty() && none.colour() == Colour::Red);
+        assert!(none.reasons()[0].contains("nothing to compare"), "{:?}", none.reasons());
+    }
+}

@@ -1,0 +1,305 @@
+//! The saturation point of a real server: trials of the generator, as the search asks for them.
+
+mod report;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use pointsman_measure::search::{Findings, Goal, NoResult, Record as Judged, Search, Seen, Step, Trial};
+use pointsman_measure::verdict::{Colour, Verdict, verdict};
+
+use crate::outcome::Void;
+use crate::plan::{Arrivals, Handshakes, Load, Plan};
+use crate::record::ErrorKind;
+use crate::{Fault, Machine, Negotiated, Outcome, Progress, run};
+
+/// How often a trial is begun whose first request is not answered: a server that was overloaded may need a moment.
+const BEGINNINGS_MAX: u32 = 3;
+/// Such a moment.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// What is searched, and for what.
+#[derive(Clone, Debug)]
+pub struct Find {
+    /// How requests are made. Its load, times and seed are those of each trial.
+    pub plan: Plan,
+    /// How requests of a trial are spread.
+    pub arrivals: Arrivals,
+    /// What a rate has to meet.
+    pub goal: Goal,
+    /// No trial begins later than so long after the first; then it ends with what is known. `None`: no bound but the
+    /// goal's number of trials.
+    pub within: Option<Duration>,
+    /// What the generator reaches before null servers, where that was measured.
+    pub ceiling: Option<f64>,
+}
+
+/// What rates count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Requests.
+    Requests,
+    /// Handshakes: each connection is new.
+    Handshakes,
+}
+
+/// What is seen on the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Sight<'a> {
+    /// A trial runs, of which this is the state once a second.
+    Running(&'a Trial, &'a Progress),
+    /// A trial has ended.
+    Ended(&'a Tried),
+}
+
+/// A trial that was run.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// What was asked for and seen.
+    pub judged: Judged,
+    /// Whether the generator was in control.
+    pub verdict: Verdict,
+    /// CPU time of the server for each of what is counted, in microseconds, where its process is known.
+    pub server_us: Option<f64>,
+}
+
+/// What came of a search.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What was asked for.
+    pub asked: Find,
+    /// What the rates count.
+    pub counted: Counted,
+    /// How it ended.
+    pub ending: Ending,
+    /// All trials in their order, the red ones too.
+    pub trials: Vec<Tried>,
+    /// What handshakes of all trials agreed on, the most frequent first.
+    pub negotiated: Vec<(Negotiated, u64)>,
+    /// The addresses that were measured.
+    pub addresses: Vec<std::net::SocketAddr>,
+    /// Where it was asked from.
+    pub machine: Machine,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Whether the time was up before the search was at its end.
+    pub was_cut_short: bool,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// With rates.
+    Found(Box<Findings>),
+    /// Without.
+    None(NoResult),
+    /// A trial was void, so that none counts.
+    Void {
+        /// Its rate.
+        rate_per_s: f64,
+        /// Why.
+        voids: Vec<Void>,
+    },
+}
+
+impl Found {
+    /// The rates, if there are any.
+    pub fn findings(&self) -> Option<&Findings> {
+        match &self.ending {
+            Ending::Found(findings) => Some(findings),
+            Ending::None(_) | Ending::Void { .. } => None,
+        }
+    }
+
+    /// Whether the generator was in control: red where nothing was found, amber where a trial that counts was.
+    pub fn colour(&self) -> Colour {
+        let counted =
+            self.trials.iter().map(|tried| tried.verdict.colour).filter(|colour| *colour != Colour::Red);
+        match self.ending {
+            Ending::Found(_) => counted.max().unwrap_or(Colour::Red),
+            Ending::None(_) | Ending::Void { .. } => Colour::Red,
+        }
+    }
+
+    /// Why it is not green, a sentence each: of trials how many had which reason, and the first of them in full.
+    pub fn reasons(&self) -> Vec<String> {
+        match &self.ending {
+            Ending::None(NoResult::OutOfTrials) if self.was_cut_short => {
+                vec!["the time was up before a boundary was found".to_owned()]
+            }
+            Ending::None(why) => vec![why.to_string()],
+            Ending::Void { rate_per_s, voids } => {
+                voids.iter().map(|void| format!("void at {rate_per_s:.1}/s: {}", void.sentence)).collect()
+            }
+            Ending::Found(_) => Vec::new(),
+        }
+        .into_iter()
+        .chain(reasons(self.trials.iter().map(|tried| &tried.verdict)))
+        .collect()
+    }
+}
+
+/// The reasons of many verdicts, the most frequent measure first: how often, and the first of its sentences.
+pub(crate) fn reasons<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Vec<String> {
+    let mut seen: Vec<(Colour, String, String, usize)> = Vec::new();
+    let mut trials = 0;
+    for verdict in verdicts {
+        trials += 1;
+        for reason in &verdict.reasons {
+            let measure = reason.measure.to_string();
+            match seen.iter_mut().find(|known| known.0 == reason.colour && known.1 == measure) {
+                Some(known) => known.3 += 1,
+                None => seen.push((reason.colour, measure, reason.text.clone(), 1)),
+            }
+        }
+    }
+    seen.sort_by_key(|known| std::cmp::Reverse((known.0, known.3)));
+    let said = seen.into_iter().map(|(colour, measure, text, count)| {
+        format!("{count} of {trials} trials {colour}: {measure}, such as: {text}")
+    });
+    said.collect()
+}
+
+/// Searches, and calls `observe` once a second and behind each trial.
+///
+/// # Errors
+/// When the goal cannot be, the plan contradicts itself, or the server does not answer.
+pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault> {
+    let mut search =
+        Search::new(asked.goal.clone(), asked.plan.seed).map_err(|bad| Fault::new(bad.to_string()))?;
+    let (counted, of_each) = counted(&asked.plan);
+    let began = Instant::now();
+    let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let mut was_cut_short = false;
+    let mut trials = Vec::new();
+    let mut agreed = crate::negotiated::Agreements::default();
+    let (mut machine, mut addresses) = (None, Vec::new());
+    let ending = loop {
+        if !was_cut_short && asked.within.is_some_and(|within| began.elapsed() >= within) {
+            was_cut_short = true;
+            search.end();
+        }
+        let trial = match search.step() {
+            Step::Run(trial) => trial,
+            Step::Found(findings) => break Ending::Found(Box::new(findings.clone())),
+            Step::None(why) => break Ending::None(why),
+        };
+        let mut outcome = tried(asked, &trial, of_each, observe)?;
+        outcome.ceiling = asked.ceiling;
+        for (negotiated, count) in &outcome.negotiated {
+            agreed.add(*negotiated, *count);
+        }
+        let voids: Vec<Void> = outcome.voids.iter().filter(|void| !is_of_load(void)).cloned().collect();
+        if !voids.is_empty() {
+            break Ending::Void { rate_per_s: trial.rate_per_s, voids };
+        }
+        let verdict = verdict_of_trial(&outcome, &asked.goal);
+        search.saw(seen(&outcome, of_each, verdict.colour));
+        (machine, addresses) = (Some(outcome.machine), outcome.addresses);
+        let server_us = outcome.server.and_then(|server| match counted {
+            Counted::Requests => server.us_per_request,
+            Counted::Handshakes => server.us_per_handshake,
+        });
+        let judged = *search.records().last().expect("one was seen just now");
+        trials.push(Tried { judged, verdict, server_us });
+        observe(Sight::Ended(&trials[trials.len() - 1]));
+    };
+    Ok(Found {
+        asked: asked.clone(),
+        counted,
+        ending,
+        trials,
+        negotiated: agreed.into_sorted(),
+        addresses,
+        machine: machine.unwrap_or_else(Machine::look),
+        began_unix_s,
+        seconds: began.elapsed().as_secs_f64(),
+        was_cut_short,
+    })
+}
+
+/// What is counted, and how many requests each of it is.
+fn counted(plan: &Plan) -> (Counted, f64) {
+    match plan.handshakes {
+        Handshakes::Keep => (Counted::Requests, 1.0),
+        Handshakes::Full | Handshakes::Resumed(_) => {
+            (Counted::Handshakes, f64::from(plan.requests_a_connection()))
+        }
+    }
+}
+
+fn tried(
+    asked: &Find,
+    trial: &Trial,
+    of_each: f64,
+    observe: &mut dyn FnMut(Sight),
+) -> Result<Outcome, Fault> {
+    let plan = Plan {
+        load: Load::Open { rate: trial.rate_per_s * of_each, arrivals: asked.arrivals },
+        warm_up: Duration::from_millis(trial.warm_up_ms),
+        time: Duration::from_millis(trial.measured_ms),
+        seed: trial.seed,
+        ..asked.plan.clone()
+    };
+    let mut beginnings = 1;
+    loop {
+        match run(&plan, &mut |progress| observe(Sight::Running(trial, progress))) {
+            Err(_) if beginnings < BEGINNINGS_MAX && trial.number > 0 => {
+                beginnings += 1;
+                std::thread::sleep(MOMENT);
+            }
+            Err(fault) if trial.number > 0 => {
+                let rate = trial.rate_per_s;
+                return Err(Fault::new(format!("{fault} (in trial {}, at {rate:.1}/s)", trial.number + 1)));
+            }
+            ran => return ran,
+        }
+    }
+}
+
+/// That nothing was answered is how a trial fails, not how a search does.
+fn is_of_load(void: &Void) -> bool {
+    void.code == "no answers"
+}
+
+/// The verdict on a trial. Where load is above what a server can do, all connections that there may be wait for it, and
+/// what comes beside them is never sent: that is what the server's end looks like, and the trial fails its goal
+/// by it. Only where the generator itself is late too, or has no core, it shows in the other measures.
+fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
+    let mut measures = outcome.self_measures(Some(goal.p99_us_max));
+    measures.unsent = 0;
+    if outcome.record.held_back * 200 > outcome.record.due {
+        // They were sent when a connection was free, and no sooner.
+        measures.gaps = None;
+        measures.send_lag_p99_us = None;
+    }
+    verdict(&measures)
+}
+
+fn seen(outcome: &Outcome, of_each: f64, control: Colour) -> Seen {
+    let record = &outcome.record;
+    let right = record.completed_in_time().saturating_sub(record.errors_of(ErrorKind::Status));
+    let us = |quantile: f64| response_ns(outcome, quantile) / 1_000;
+    Seen {
+        offered_per_s: outcome.demanded() / of_each,
+        achieved_per_s: right as f64 / outcome.seconds / of_each,
+        errors_share: record.failed() as f64 / record.due.max(1) as f64,
+        p50_us: us(0.5),
+        p90_us: us(0.9),
+        p99_us: us(0.99),
+        control,
+    }
+}
+
+/// A percentile of the response time in which what was never sent waited for as long as the longest, and no less than the
+/// timeout.
+fn response_ns(outcome: &Outcome, quantile: f64) -> u64 {
+    let record = &outcome.record;
+    let answered = record.response.len();
+    let rank = (quantile * (answered + record.unsent) as f64).ceil();
+    if rank > answered as f64 {
+        return record.response.max().max(outcome.plan.timeout.as_nanos() as u64);
+    }
+    record.response.value_at_quantile(rank / (answered.max(1)) as f64)
+}

@@ -1,0 +1,345 @@
+//! A search as a report shows it.
+
+use std::collections::BTreeMap;
+
+use pointsman_measure::chart::{Axis, Chart, Content, Line};
+use pointsman_measure::report::{Figure, Run};
+use pointsman_measure::search::{CurvePoint, Findings, Goal, Limit, Phase, Rate};
+use pointsman_measure::statistics::Interval;
+use pointsman_measure::table::{Cell, Table};
+use serde_json::{Value, json};
+
+use super::{Counted, Ending, Found, Tried};
+use crate::provenance::provenance;
+
+impl Counted {
+    /// What is counted, in the plural.
+    pub fn name(self) -> &'static str {
+        match self {
+            Counted::Requests => "requests",
+            Counted::Handshakes => "handshakes",
+        }
+    }
+}
+
+impl Found {
+    /// The run as a report shows it, under this name.
+    pub fn report(&self, name: &str) -> Run {
+        let mut run = provenance(name, &self.machine);
+        run.settings = self.settings();
+        run.colour = self.colour();
+        run.reasons = self.reasons();
+        run.answer = self.answer();
+        run.outcome = Some(self.json());
+        let Some(findings) = self.findings() else {
+            run.tables = vec![self.trials_table()];
+            return run;
+        };
+        run.figures = self.figures(findings);
+        run.charts = vec![self.achieved(findings), self.latency(findings)];
+        run.tables = vec![self.curve_table(findings), self.trials_table()];
+        run
+    }
+
+    /// What was found, in a sentence or two.
+    pub fn answer(&self) -> String {
+        let Some(findings) = self.findings() else { return "Nothing was found.".to_owned() };
+        let what = self.counted.name();
+        let of = |rate: &Rate| {
+            let at_least = if rate.limit == Limit::Server { "" } else { "at least " };
+            format!("{at_least}{} {what} a second{}", said(&rate.answered_per_s), end(rate.limit))
+        };
+        let peak = findings.peak.as_ref().map(|peak| format!("At the most {} are answered. ", of(peak)));
+        let knee = findings.knee.as_ref().map(|(_, interval)| {
+            format!(" Latency rises out of proportion from {} a second on.", said(interval))
+        });
+        let goal = &self.asked.goal;
+        format!(
+            "{}Within the goal (99th percentile up to {} ms) {} are sustained.{}",
+            peak.unwrap_or_default(),
+            goal.p99_us_max as f64 / 1e3,
+            of(&findings.sustained),
+            knee.unwrap_or_default(),
+        )
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        let Goal { p99_us_max, errors_share_max, achieved_share_min, warm_up_ms, coarse_ms, fine_ms, .. } =
+            self.asked.goal;
+        let mut settings = self.asked.plan.settings();
+        // Of trials: the plan's own are those of no trial.
+        settings.retain(|name, _| !name.starts_with("load.") && name != "time_s" && name != "warm_up_s");
+        let of_search = [
+            ("goal.p99_ms_max", p99_us_max as f64 / 1e3),
+            ("goal.failed_percent_max", errors_share_max * 100.0),
+            ("goal.answered_percent_min", achieved_share_min * 100.0),
+            ("goal.rate_min", self.asked.goal.rate_min),
+            ("goal.rate_max", self.asked.goal.rate_max),
+            ("goal.width_percent", self.asked.goal.width * 100.0),
+            ("trial.warm_up_s", warm_up_ms as f64 / 1e3),
+            ("trial.coarse_s", coarse_ms as f64 / 1e3),
+            ("trial.fine_s", fine_ms as f64 / 1e3),
+        ];
+        settings.extend(of_search.map(|(name, value)| (name.to_owned(), value.to_string())));
+        settings.insert("load.loop".to_owned(), "open".to_owned());
+        settings.insert("load.arrivals".to_owned(), self.asked.arrivals.name().to_owned());
+        settings
+    }
+
+    fn figures(&self, findings: &Findings) -> Vec<Figure> {
+        let unit = format!("{}/s", self.counted.name());
+        let rate = |name: &str, interval: &Interval| Figure {
+            name: name.to_owned(),
+            unit: unit.clone(),
+            value: Some(interval.estimate),
+            interval: Some((interval.low, interval.high)),
+        };
+        let plain = |name: &str, unit: &str, value: f64| Figure {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value: Some(value),
+            interval: None,
+        };
+        let missing = |name: &str| Figure { name: name.to_owned(), unit: unit.clone(), ..Figure::default() };
+        let peak = findings.peak.as_ref().map(|peak| rate("peak", &peak.answered_per_s));
+        let knee = findings.knee.as_ref().map(|(_, interval)| rate("knee", interval));
+        let mut figures = vec![
+            rate("sustained", &findings.sustained.answered_per_s),
+            knee.unwrap_or_else(|| missing("knee")),
+            peak.unwrap_or_else(|| missing("peak")),
+        ];
+        if let Some(us) = self.server_us_at_peak() {
+            figures.push(plain("server's CPU at the peak", &format!("µs/{}", self.counted.one()), us));
+        }
+        figures.push(plain("hysteresis", "%", findings.hysteresis_share * 100.0));
+        if let Some(ceiling) = self.asked.ceiling {
+            figures.push(plain("generator before null servers", "requests/s", ceiling));
+        }
+        figures
+    }
+
+    /// The mean over the trials at the peak.
+    fn server_us_at_peak(&self) -> Option<f64> {
+        let at_peak = self.trials.iter().filter(|tried| tried.judged.trial.phase == Phase::Peak);
+        let costs: Vec<f64> =
+            at_peak.filter(|tried| tried.judged.counts()).filter_map(|tried| tried.server_us).collect();
+        (!costs.is_empty()).then(|| costs.iter().sum::<f64>() / costs.len() as f64)
+    }
+
+    fn achieved(&self, findings: &Findings) -> Chart {
+        let points = |of: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
+            findings.curve.iter().map(|point| (point.offered_per_s, of(point))).collect()
+        };
+        let band = findings
+            .curve
+            .iter()
+            .map(|point| (point.offered_per_s, point.achieved_per_s.low.max(0.0), point.achieved_per_s.high));
+        let all = points(|point| point.offered_per_s);
+        let ends = all.iter().take(1).chain(all.last()).copied().collect();
+        let lines = vec![
+            Line {
+                name: "answered".to_owned(),
+                points: points(|point| point.achieved_per_s.estimate),
+                band: band.collect(),
+                ..Line::default()
+            },
+            Line { name: "all that is demanded".to_owned(), points: ends, ..Line::default() },
+            self.red_trials(),
+        ];
+        let what = self.counted.name();
+        Chart {
+            id: "achieved".to_owned(),
+            title: "Demanded against answered".to_owned(),
+            x: Axis { label: format!("demanded, {what}/s"), is_log: false },
+            y: Axis { label: format!("answered, {what}/s"), is_log: false },
+            content: Content::Lines(lines.into_iter().filter(|line| !line.points.is_empty()).collect()),
+        }
+    }
+
+    /// What was seen and is no result.
+    fn red_trials(&self) -> Line {
+        let red = self.trials.iter().filter(|tried| !tried.judged.counts()).map(|tried| tried.judged.seen);
+        let mut points: Vec<(f64, f64)> = red.map(|seen| (seen.offered_per_s, seen.achieved_per_s)).collect();
+        points.sort_by(|left, right| left.0.total_cmp(&right.0));
+        Line { name: "red: no result".to_owned(), points, is_scattered: true, ..Line::default() }
+    }
+
+    fn latency(&self, findings: &Findings) -> Chart {
+        let line = |name: &str, of: fn(&CurvePoint) -> u64| Line {
+            name: name.to_owned(),
+            points: findings
+                .curve
+                .iter()
+                .map(|point| (point.offered_per_s, of(point) as f64 / 1e3))
+                .collect(),
+            ..Line::default()
+        };
+        Chart {
+            id: "latency-by-load".to_owned(),
+            title: "Response time by load".to_owned(),
+            x: Axis { label: format!("demanded, {}/s", self.counted.name()), is_log: false },
+            y: Axis { label: "response time, ms".to_owned(), is_log: true },
+            content: Content::Lines(vec![
+                line("median", |point| point.p50_us),
+                line("90th percentile", |point| point.p90_us),
+                line("99th percentile", |point| point.p99_us),
+            ]),
+        }
+    }
+
+    /// The curve as rows, in ascending order of load.
+    pub fn curve_table(&self, findings: &Findings) -> Table {
+        let columns = [
+            "demanded/s",
+            "answered/s",
+            "from",
+            "to",
+            "p50, ms",
+            "p90, ms",
+            "p99, ms",
+            "failed, %",
+            "trials",
+        ];
+        let rows = findings.curve.iter().map(|point| {
+            let answered = point.achieved_per_s;
+            let cells = [
+                point.offered_per_s,
+                answered.estimate,
+                answered.low,
+                answered.high,
+                point.p50_us as f64 / 1e3,
+                point.p90_us as f64 / 1e3,
+                point.p99_us as f64 / 1e3,
+                point.errors_share * 100.0,
+                f64::from(point.trials),
+            ];
+            cells.map(|value| Cell::Number(short(value))).to_vec()
+        });
+        Table {
+            title: "Demanded against answered".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    fn trials_table(&self) -> Table {
+        let columns = [
+            "trial",
+            "phase",
+            "demanded/s",
+            "answered/s",
+            "p99, ms",
+            "failed, %",
+            "client",
+            "goal",
+            "server's CPU, µs",
+        ];
+        Table {
+            title: "All trials in their order".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: self.trials.iter().map(row).collect(),
+        }
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        let trials: Vec<Value> = self.trials.iter().map(trial).collect();
+        let (ending, findings) = match &self.ending {
+            Ending::Found(findings) => ("found", found(findings)),
+            Ending::None(why) => ("none", json!({"why": why.to_string()})),
+            Ending::Void { rate_per_s, voids } => {
+                let words: Vec<&str> = voids.iter().map(|void| void.sentence.as_str()).collect();
+                ("void", json!({"rate": rate_per_s, "why": words}))
+            }
+        };
+        json!({
+            "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
+            "seconds": self.seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling,
+            "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "trials": trials,
+        })
+    }
+}
+
+impl Counted {
+    fn one(self) -> &'static str {
+        match self {
+            Counted::Requests => "request",
+            Counted::Handshakes => "handshake",
+        }
+    }
+}
+
+/// A figure and where it lies.
+fn said(interval: &Interval) -> String {
+    let digits = usize::from(interval.estimate < 100.0);
+    let Interval { estimate, low, high } = interval;
+    format!("{estimate:.digits$} ({low:.digits$} to {high:.digits$})")
+}
+
+fn end(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Server => "",
+        Limit::Client => ", for above that the generator was not in control,",
+        Limit::RateMax => ", for more was not tried,",
+    }
+}
+
+/// As many digits as tell something.
+fn short(value: f64) -> f64 {
+    if value.abs() >= 1_000.0 { value.round() } else { (value * 100.0).round() / 100.0 }
+}
+
+fn row(tried: &Tried) -> Vec<Cell> {
+    let (trial, seen) = (&tried.judged.trial, &tried.judged.seen);
+    let number = |value: f64| Cell::Number(short(value));
+    let goal = match tried.judged.shortfall {
+        None => "met".to_owned(),
+        Some(shortfall) => format!("missed: {shortfall:?}").to_lowercase(),
+    };
+    vec![
+        number(f64::from(trial.number) + 1.0),
+        trial.phase.to_string().as_str().into(),
+        number(seen.offered_per_s),
+        number(seen.achieved_per_s),
+        number(seen.p99_us as f64 / 1e3),
+        number(seen.errors_share * 100.0),
+        tried.verdict.colour.to_string().as_str().into(),
+        goal.as_str().into(),
+        tried.server_us.map_or(Cell::Empty, number),
+    ]
+}
+
+fn trial(tried: &Tried) -> Value {
+    let (trial, seen) = (&tried.judged.trial, &tried.judged.seen);
+    let reasons: Vec<&str> = tried.verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    json!({
+        "number": trial.number, "phase": trial.phase.to_string(), "rate": trial.rate_per_s,
+        "seconds": trial.measured_ms as f64 / 1e3, "seed": trial.seed,
+        "offered": seen.offered_per_s, "achieved": seen.achieved_per_s, "failed_share": seen.errors_share,
+        "p50_us": seen.p50_us, "p90_us": seen.p90_us, "p99_us": seen.p99_us,
+        "colour": tried.verdict.colour.to_string(), "reasons": reasons,
+        "shortfall": tried.judged.shortfall.map(|shortfall| format!("{shortfall:?}").to_lowercase()),
+        "server_us": tried.server_us,
+    })
+}
+
+fn found(findings: &Findings) -> Value {
+    let interval = |interval: &Interval| json!({"estimate": interval.estimate, "low": interval.low, "high": interval.high});
+    let rate = |rate: &Rate| {
+        json!({
+            "answered": interval(&rate.answered_per_s), "demanded": rate.demanded_per_s,
+            "limit": match rate.limit {
+                Limit::Server => "server",
+                Limit::Client => "client",
+                Limit::RateMax => "rate_max",
+            },
+        })
+    };
+    json!({
+        "sustained": rate(&findings.sustained),
+        "knee": findings.knee.as_ref().map(|(_, knee)| interval(knee)),
+        "peak": findings.peak.as_ref().map(rate),
+        "hysteresis_share": findings.hysteresis_share,
+    })
+}

@@ -1,0 +1,304 @@
+//! The most that a server answers in a closed loop, and how many clients that takes: for servers that are used so, and
+//! SURFnet's third method.
+
+mod report;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use pointsman_measure::Random;
+use pointsman_measure::statistics::{Interval, Scalability, mean_interval, scalability};
+use pointsman_measure::verdict::{Colour, FewerClients, SelfMeasures, SmallestNumber, Verdict, verdict};
+
+use crate::find::reasons;
+use crate::outcome::{Outcome, Void};
+use crate::plan::{Load, Plan};
+use crate::record::ErrorKind;
+use crate::{Fault, Machine, Progress, run};
+
+/// Trials of each number of clients that is compared with another.
+const COMPARED: usize = 6;
+/// How often a trial is run again whose generator was not in control.
+const RED_TRIES: usize = 3;
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    /// How requests are made. Its load and its seed are those of each trial.
+    pub plan: Plan,
+    /// The greatest number of clients that is tried.
+    pub clients_max: u32,
+    /// No trial begins later than so long after the first.
+    pub within: Option<Duration>,
+    /// What the generator reaches before null servers, where that was measured.
+    pub ceiling: Option<f64>,
+}
+
+/// What is seen on the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Rung<'a> {
+    /// A trial of so many clients runs, of which this is the state once a second.
+    Running(u32, &'a Progress),
+    /// It has ended.
+    Ended(&'a Climbed),
+}
+
+/// A trial that was run.
+#[derive(Clone, Debug)]
+pub struct Climbed {
+    /// How many clients.
+    pub clients: u32,
+    /// Right answers a second.
+    pub rate: f64,
+    /// Percentiles of the response time, in microseconds.
+    pub p50_us: u64,
+    /// The same.
+    pub p99_us: u64,
+    /// Whether the generator was in control.
+    pub verdict: Verdict,
+    /// CPU time of the server for a request, in microseconds, where its process is known.
+    pub server_us: Option<f64>,
+}
+
+impl Climbed {
+    /// Whether it is a result at all.
+    pub fn counts(&self) -> bool {
+        self.verdict.colour != Colour::Red
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Top {
+    /// What was asked for.
+    pub asked: Ladder,
+    /// All trials in their order, the red ones too.
+    pub trials: Vec<Climbed>,
+    /// The number of clients with the most answers, and how many: fresh trials there.
+    pub peak: Option<(u32, Interval)>,
+    /// What one client less than those reaches.
+    pub fewer: Option<FewerClients>,
+    /// The smallest number of clients that reaches the same.
+    pub smallest: Option<u32>,
+    /// How throughput grows with clients.
+    pub law: Option<Scalability>,
+    /// Why none of it counts.
+    pub voids: Vec<Void>,
+    /// Where it was asked from.
+    pub machine: Machine,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Whether the time was up before it was at its end.
+    pub was_cut_short: bool,
+}
+
+impl Top {
+    /// Red where nothing was found or more clients may reach more, else the worst of the trials that count.
+    pub fn colour(&self) -> Colour {
+        if self.peak.is_none() || !self.voids.is_empty() {
+            return Colour::Red;
+        }
+        let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
+        counted.chain([self.of_clients().colour]).max().unwrap_or(Colour::Red)
+    }
+
+    /// Why it is not green.
+    pub fn reasons(&self) -> Vec<String> {
+        let voids = self.voids.iter().map(|void| format!("void: {}", void.sentence));
+        let nothing = (self.peak.is_none() && self.voids.is_empty()).then(|| {
+            let why =
+                if self.was_cut_short { "the time was up" } else { "the generator was never in control" };
+            why.to_owned()
+        });
+        let of_clients = self.of_clients();
+        let of_clients = of_clients.reasons.iter().map(|reason| reason.text.clone());
+        voids
+            .chain(nothing)
+            .chain(of_clients)
+            .chain(reasons(self.trials.iter().map(|trial| &trial.verdict)))
+            .collect()
+    }
+
+    /// Whether all clients were enough, where the most there may be were needed for the peak.
+    fn of_clients(&self) -> Verdict {
+        let is_all = self.peak.is_some_and(|(clients, _)| clients == self.asked.clients_max);
+        verdict(&SelfMeasures { fewer_clients: self.fewer.filter(|_| is_all), ..SelfMeasures::default() })
+    }
+}
+
+/// Climbs, and calls `observe` once a second and behind each trial.
+///
+/// # Errors
+/// When the plan contradicts itself, or the server does not answer.
+pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault> {
+    let mut climber = Climber {
+        asked,
+        observe,
+        random: Random::new(asked.plan.seed),
+        began: Instant::now(),
+        trials: Vec::new(),
+        machine: None,
+    };
+    let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let mut top = Top {
+        asked: asked.clone(),
+        trials: Vec::new(),
+        peak: None,
+        fewer: None,
+        smallest: None,
+        law: None,
+        voids: Vec::new(),
+        machine: Machine::look(),
+        began_unix_s,
+        seconds: 0.0,
+        was_cut_short: false,
+    };
+    match climber.climb(&mut top) {
+        Ok(()) => {}
+        Err(Stop::TimeIsUp) => top.was_cut_short = true,
+        Err(Stop::Void(voids)) => top.voids = voids,
+        Err(Stop::Fault(fault)) => return Err(fault),
+    }
+    top.law = scalability(&climber.means());
+    top.seconds = climber.began.elapsed().as_secs_f64();
+    top.trials = climber.trials;
+    top.machine = climber.machine.unwrap_or(top.machine);
+    Ok(top)
+}
+
+/// Why there are no more trials.
+enum Stop {
+    TimeIsUp,
+    Void(Vec<Void>),
+    Fault(Fault),
+}
+
+struct Climber<'c> {
+    asked: &'c Ladder,
+    observe: &'c mut dyn FnMut(Rung),
+    random: Random,
+    began: Instant,
+    trials: Vec<Climbed>,
+    machine: Option<Machine>,
+}
+
+impl Climber<'_> {
+    fn climb(&mut self, top: &mut Top) -> Result<(), Stop> {
+        let mut rungs = rungs(self.asked.clients_max);
+        for (at, clients) in rungs.clone().into_iter().enumerate() {
+            if self.trial(clients)?.is_none() {
+                // More clients make the generator no better.
+                rungs.truncate(at);
+                break;
+            }
+        }
+        for clients in rungs.into_iter().rev() {
+            self.trial(clients)?;
+        }
+        let most = self.means().into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
+        let Some((clients, _)) = most else { return Ok(()) };
+        let all = clients as u32;
+        let with_all = self.compared(all)?;
+        top.peak = mean_interval(&with_all).map(|interval| (all, interval));
+        let mut smallest = SmallestNumber::new(all, with_all);
+        while let Some(clients) = smallest.next() {
+            let rates = self.compared(clients)?;
+            let compared = smallest.saw(&rates, &mut self.random);
+            if clients + 1 == all {
+                top.fewer = compared;
+            }
+        }
+        top.smallest = top.peak.map(|_| smallest.smallest());
+        Ok(())
+    }
+
+    /// Rates of several trials that count; fewer where the generator was not in control.
+    fn compared(&mut self, clients: u32) -> Result<Vec<f64>, Stop> {
+        let mut rates = Vec::with_capacity(COMPARED);
+        for _ in 0..COMPARED {
+            match self.trial(clients)? {
+                Some(rate) => rates.push(rate),
+                None => break,
+            }
+        }
+        Ok(rates)
+    }
+
+    /// The rate of a trial that counts; none where the generator was not in control, however often it was tried.
+    fn trial(&mut self, clients: u32) -> Result<Option<f64>, Stop> {
+        for _ in 0..RED_TRIES {
+            if self.asked.within.is_some_and(|within| self.began.elapsed() >= within) {
+                return Err(Stop::TimeIsUp);
+            }
+            let plan =
+                Plan { load: Load::Closed { clients }, seed: self.random.bits(), ..self.asked.plan.clone() };
+            let mut outcome = run(&plan, &mut |progress| (self.observe)(Rung::Running(clients, progress)))
+                .map_err(Stop::Fault)?;
+            if !outcome.voids.is_empty() {
+                return Err(Stop::Void(outcome.voids));
+            }
+            outcome.ceiling = self.asked.ceiling;
+            let climbed = climbed(clients, &outcome);
+            self.machine = Some(outcome.machine);
+            let rate = climbed.counts().then_some(climbed.rate);
+            self.trials.push(climbed);
+            (self.observe)(Rung::Ended(&self.trials[self.trials.len() - 1]));
+            if rate.is_some() {
+                return Ok(rate);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Clients and mean rate of each number that was tried, in ascending order.
+    fn means(&self) -> Vec<(f64, f64)> {
+        means(&self.trials)
+    }
+}
+
+fn means(trials: &[Climbed]) -> Vec<(f64, f64)> {
+    by_clients(trials)
+        .into_iter()
+        .map(|(clients, rates)| (f64::from(clients), rates.iter().sum::<f64>() / rates.len() as f64))
+        .collect()
+}
+
+/// The rates of the trials that count, by number of clients in ascending order.
+fn by_clients(trials: &[Climbed]) -> Vec<(u32, Vec<f64>)> {
+    let mut counted: Vec<&Climbed> = trials.iter().filter(|trial| trial.counts()).collect();
+    counted.sort_by_key(|trial| trial.clients);
+    let groups = counted.chunk_by(|left, right| left.clients == right.clients);
+    groups.map(|group| (group[0].clients, group.iter().map(|trial| trial.rate).collect())).collect()
+}
+
+/// 1, 2, 4, 8 and so on, and the greatest.
+fn rungs(clients_max: u32) -> Vec<u32> {
+    let doubled = std::iter::successors(Some(1_u32), |clients| clients.checked_mul(2));
+    doubled.take_while(|clients| *clients < clients_max).chain([clients_max]).collect()
+}
+
+fn climbed(clients: u32, outcome: &Outcome) -> Climbed {
+    let record = &outcome.record;
+    let right = record.completed_in_time().saturating_sub(record.errors_of(ErrorKind::Status));
+    let us = |quantile: f64| record.response.value_at_quantile(quantile) / 1_000;
+    Climbed {
+        clients,
+        rate: right as f64 / outcome.seconds,
+        p50_us: us(0.5),
+        p99_us: us(0.99),
+        verdict: outcome.verdict(),
+        server_us: outcome.server.and_then(|server| server.us_per_request),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rungs_double_up_to_the_greatest() {
+        assert_eq!(rungs(1), [1]);
+        assert_eq!(rungs(8), [1, 2, 4, 8]);
+        assert_eq!(rungs(11), [1, 2, 4, 8, 11]);
+    }
+}

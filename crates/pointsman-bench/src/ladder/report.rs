@@ -1,0 +1,165 @@
+//! A ladder of clients as a report shows it.
+
+use pointsman_measure::chart::{Axis, Chart, Content, Line};
+use pointsman_measure::report::{Figure, Run};
+use pointsman_measure::statistics::mean_interval;
+use pointsman_measure::table::{Cell, Table};
+use serde_json::{Value, json};
+
+use super::{Climbed, Top, by_clients};
+use crate::provenance::provenance;
+
+impl Top {
+    /// The run as a report shows it, under this name.
+    pub fn report(&self, name: &str) -> Run {
+        let mut run = provenance(name, &self.machine);
+        run.settings = self.asked.plan.settings();
+        run.settings.insert("load.clients".to_owned(), format!("1 to {}", self.asked.clients_max));
+        run.colour = self.colour();
+        run.reasons = self.reasons();
+        run.answer = self.answer();
+        run.figures = self.figures();
+        run.charts = vec![self.throughput(), self.latency()];
+        run.tables = vec![self.table()];
+        run.outcome = Some(self.json());
+        run
+    }
+
+    /// What was found, in a sentence or two.
+    pub fn answer(&self) -> String {
+        let Some((clients, peak)) = self.peak else { return "Nothing was found.".to_owned() };
+        let most = format!(
+            "At the most {:.0} ({:.0} to {:.0}) requests a second are answered, with {clients} clients.",
+            peak.estimate, peak.low, peak.high
+        );
+        let smallest = self.smallest.filter(|smallest| *smallest < clients);
+        match smallest {
+            Some(smallest) => format!("{most} {smallest} clients are enough for that."),
+            None if clients == self.asked.clients_max => format!("{most} More clients may reach more."),
+            None => most,
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let plain = |name: &str, unit: &str, value: Option<f64>| Figure {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            interval: None,
+        };
+        let peak = self.peak.map(|(_, peak)| peak);
+        let mut figures = vec![
+            Figure {
+                interval: peak.map(|peak| (peak.low, peak.high)),
+                ..plain("peak", "requests/s", peak.map(|peak| peak.estimate))
+            },
+            plain("smallest number for it", "clients", self.smallest.map(f64::from)),
+        ];
+        if let Some(law) = &self.law {
+            figures.push(plain("one client (γ)", "requests/s", Some(law.unit)));
+            figures.push(plain("contention (α)", "%", Some(law.contention * 100.0)));
+            figures.push(plain("crosstalk (β)", "%", Some(law.crosstalk * 100.0)));
+            figures.push(plain("clients at the law's peak", "clients", law.clients_at_peak()));
+        }
+        if let Some(ceiling) = self.asked.ceiling {
+            figures.push(plain("generator before null servers", "requests/s", Some(ceiling)));
+        }
+        figures
+    }
+
+    fn throughput(&self) -> Chart {
+        let mut answered = Line { name: "answered".to_owned(), ..Line::default() };
+        for (clients, rates) in by_clients(&self.trials) {
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            answered.points.push((f64::from(clients), mean));
+            if let Some(interval) = mean_interval(&rates) {
+                answered.band.push((f64::from(clients), interval.low.max(0.0), interval.high));
+            }
+        }
+        let of_law = self.law.iter().map(|law| Line {
+            name: "universal scalability law".to_owned(),
+            points: answered.points.iter().map(|(clients, _)| (*clients, law.throughput(*clients))).collect(),
+            ..Line::default()
+        });
+        let lines = of_law.collect::<Vec<_>>();
+        Chart {
+            id: "throughput-by-clients".to_owned(),
+            title: "Throughput by number of clients".to_owned(),
+            x: Axis { label: "clients".to_owned(), is_log: false },
+            y: Axis { label: "answered, requests/s".to_owned(), is_log: false },
+            content: Content::Lines([vec![answered], lines].concat()),
+        }
+    }
+
+    fn latency(&self) -> Chart {
+        let line = |name: &str, of: fn(&Climbed) -> u64| {
+            let mut counted: Vec<&Climbed> = self.trials.iter().filter(|trial| trial.counts()).collect();
+            counted.sort_by_key(|trial| (trial.clients, of(trial)));
+            let groups = counted.chunk_by(|left, right| left.clients == right.clients);
+            let middle = |group: &[&Climbed]| of(group[(group.len() - 1) / 2]) as f64 / 1e3;
+            Line {
+                name: name.to_owned(),
+                points: groups.map(|group| (f64::from(group[0].clients), middle(group))).collect(),
+                ..Line::default()
+            }
+        };
+        Chart {
+            id: "latency-by-clients".to_owned(),
+            title: "Response time by number of clients".to_owned(),
+            x: Axis { label: "clients".to_owned(), is_log: false },
+            y: Axis { label: "response time, ms".to_owned(), is_log: true },
+            content: Content::Lines(vec![
+                line("median", |trial| trial.p50_us),
+                line("99th percentile", |trial| trial.p99_us),
+            ]),
+        }
+    }
+
+    /// Each number of clients that was tried, in ascending order.
+    pub fn table(&self) -> Table {
+        let columns = ["clients", "answered/s", "from", "to", "trials"];
+        let rows = by_clients(&self.trials).into_iter().map(|(clients, rates)| {
+            let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+            let (low, high) =
+                mean_interval(&rates).map_or((mean, mean), |interval| (interval.low, interval.high));
+            let cells = [f64::from(clients), mean, low, high, rates.len() as f64];
+            cells.map(|value| Cell::Number((value * 100.0).round() / 100.0)).to_vec()
+        });
+        Table {
+            title: "Throughput by number of clients".to_owned(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        let trials: Vec<Value> = self.trials.iter().map(trial).collect();
+        json!({
+            "version": 1, "kind": "find-clients", "seconds": self.seconds, "cut_short": self.was_cut_short,
+            "ceiling_per_second": self.asked.ceiling,
+            "peak": self.peak.map(|(clients, peak)| {
+                json!({"clients": clients, "estimate": peak.estimate, "low": peak.low, "high": peak.high})
+            }),
+            "smallest_clients": self.smallest,
+            "one_client_less": self.fewer.map(|fewer| {
+                json!({"ratio": fewer.ratio.estimate, "low": fewer.ratio.low, "high": fewer.ratio.high})
+            }),
+            "scalability": self.law.map(|law| {
+                json!({
+                    "unit": law.unit, "contention": law.contention, "crosstalk": law.crosstalk,
+                    "r_squared": law.r_squared,
+                })
+            }),
+            "trials": trials,
+        })
+    }
+}
+
+fn trial(trial: &Climbed) -> Value {
+    let reasons: Vec<&str> = trial.verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    json!({
+        "clients": trial.clients, "rate": trial.rate, "p50_us": trial.p50_us, "p99_us": trial.p99_us,
+        "colour": trial.verdict.colour.to_string(), "reasons": reasons, "server_us": trial.server_us,
+    })
+}

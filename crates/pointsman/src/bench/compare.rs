@@ -1,0 +1,182 @@
+//! `pointsman bench compare`: which of two is faster, and whether this machine can tell.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use lexopt::{Arg, Parser, ValueExt};
+use pointsman_bench::{Bout, Compare, Fault, Plan};
+use pointsman_measure::compare::{BLOCKS, Side};
+use pointsman_measure::report::{Document, Run};
+use pointsman_measure::verdict::Colour;
+
+use super::identity::identity;
+use super::load::refuse;
+use super::output::{self, Output};
+use super::plan_options::{self, PlanOptions, text, time};
+use super::progress::{ProgressLine, bar};
+use super::told::told;
+use crate::{say, units, wrong_use};
+
+const HELP: &str = "\
+pointsman bench compare URL-A URL-B (--rate N | --clients N) [OPTION...]
+
+    Trials of both take turns, A B B A, and others of A with itself say what this machine makes of no difference: see
+    docs/guide/bench.md. Compared are the rate (in a closed loop), the median and the 99th percentile of the response
+    time, and with `--pid` the CPU time of a request and of a handshake.
+
+comparison
+    --blocks N               blocks of A against B, and as many of A against itself, four trials each; 8
+    --trial TIME             how long a trial is measured; 2s
+    --warm-up TIME           load before that, which does not count; 500ms
+    --pid PID,PID            the processes of both servers on this machine
+    --ceiling                what the generator reaches before null servers is measured first (some 3 s)
+";
+
+const EXIT: &str = "
+exit status: 0 compared, whatever came of it; 1 no result: void, or the generator was not in control; 2 not measured
+";
+
+/// The times of a trial, if nobody says.
+const TRIAL: Duration = Duration::from_secs(2);
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// The command line.
+#[derive(Debug)]
+struct Options {
+    a: Plan,
+    b: Plan,
+    blocks: u32,
+    ceiling: bool,
+    output: Output,
+}
+
+impl Options {
+    /// Nothing where help is wanted.
+    fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
+        let (mut plan, mut output) = (PlanOptions::default(), Output::default());
+        let (mut urls, mut processes) = (Vec::new(), None);
+        let (mut trial, mut warm_up, mut blocks, mut ceiling) = (TRIAL, WARM_UP, BLOCKS, false);
+        let mut parser = Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("help") | Arg::Short('h') => return Ok(None),
+                Arg::Long("blocks") => blocks = parser.value()?.parse()?,
+                Arg::Long("trial") => trial = time(&text(&mut parser)?)?,
+                Arg::Long("warm-up") => warm_up = time(&text(&mut parser)?)?,
+                Arg::Long("ceiling") => ceiling = true,
+                Arg::Long("pid") => processes = Some(both(&text(&mut parser)?)?),
+                Arg::Long("time") => return Err("`--trial` is the time of a trial".into()),
+                Arg::Long(name) => {
+                    let name = name.to_owned();
+                    if !plan.take(&name, &mut parser)? && !output.take(&name, &mut parser)? {
+                        return Err(lexopt::Error::UnexpectedOption(format!("--{name}")));
+                    }
+                }
+                Arg::Value(url) => urls.push(url),
+                Arg::Short(_) => return Err(argument.unexpected()),
+            }
+        }
+        let [a, b]: [OsString; 2] =
+            urls.try_into().map_err(|_| "two URLs are needed: what is compared with what".to_owned())?;
+        let of = |url: OsString, process: Option<u32>| -> Result<Plan, lexopt::Error> {
+            let mut options = plan.clone();
+            options.url(url)?;
+            Ok(Plan { time: trial, warm_up, server_process: process, ..options.plan()? })
+        };
+        let (a, b) = (of(a, processes.map(|[a, _]| a))?, of(b, processes.map(|[_, b]| b))?);
+        Ok(Some(Options { a, b, blocks, ceiling, output }))
+    }
+}
+
+/// `123,456`
+fn both(word: &str) -> Result<[u32; 2], String> {
+    let numbers: Result<Vec<u32>, _> = word.split(',').map(|number| number.trim().parse()).collect();
+    let both = numbers.ok().and_then(|numbers| <[u32; 2]>::try_from(numbers).ok());
+    both.ok_or_else(|| {
+        format!("`--pid` takes the processes of both servers, such as `123,456`, not `{word}`")
+    })
+}
+
+/// Compares, and says what came of it.
+pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
+    let options = match Options::read(arguments) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            let help = [HELP, plan_options::HELP, output::HELP, EXIT];
+            return say(&mut io::stdout(), &help.concat(), 0);
+        }
+        Err(error) => return wrong_use(&error.to_string()),
+    };
+    match compared(&options) {
+        Ok(run) => {
+            let status = u8::from(run.colour == Colour::Red);
+            let (text, title) = (told(&run), run.name.clone());
+            options.output.give(&Document { title, runs: vec![run] }, &text, status)
+        }
+        Err(fault) => refuse(&fault),
+    }
+}
+
+fn compared(options: &Options) -> Result<Run, Fault> {
+    let (a, b) = (options.a.clone(), options.b.clone());
+    let usual = format!("A {} against B {}", a.targets[0].url, b.targets[0].url);
+    let ceiling = if options.ceiling { Some(pointsman_bench::ceiling(&a, &identity()?)?) } else { None };
+    let mut line = ProgressLine::new();
+    let asked = Compare { a, b, blocks: options.blocks, ceiling };
+    let found = pointsman_bench::contest(&asked, &mut |bout| line.say(|| of_bout(bout)));
+    line.end();
+    let found = found?;
+    Ok(output::began(found.report(options.output.name(&usual)), found.began_unix_s))
+}
+
+fn of_bout(bout: Bout) -> String {
+    let name = |side: Side| if side == Side::B { "B" } else { "A" };
+    match bout {
+        Bout::Running(at, of, side, progress) => format!(
+            "{} trial {} of {of}: {}  {:.0}/{:.0} s  {}/s",
+            bar(at as f64 / of as f64),
+            at + 1,
+            name(side),
+            progress.at_seconds,
+            progress.of_seconds,
+            units::rate(progress.rate),
+        ),
+        Bout::Ended(fought) => {
+            let void = if fought.voids.is_empty() { "" } else { ", void" };
+            format!("{}: {}{void}", name(fought.turn.side), fought.verdict.colour)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &str) -> Result<Option<Options>, lexopt::Error> {
+        Options::read(words.split_ascii_whitespace().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn options_are_read() {
+        let words =
+            "http://127.0.0.1:81/ http://127.0.0.1:82/ --clients 4 --pid 12,34 --blocks 5 --trial 1s --json";
+        let options = read(words).expect("good").expect("no help");
+        assert_eq!((options.a.server_process, options.b.server_process), (Some(12), Some(34)));
+        assert_eq!((options.blocks, options.a.time, options.b.warm_up), (5, Duration::from_secs(1), WARM_UP));
+        assert_eq!(options.b.targets[0].url.to_string(), "http://127.0.0.1:82/");
+        assert!(read("--help").expect("good").is_none());
+        for bad in [
+            "",
+            "http://a/ --clients 1",
+            "http://a/ http://b/",
+            "http://a/ http://b/ http://c/ --clients 1",
+            "http://a/ http://b/ --clients 1 --pid 5",
+            "http://a/ http://b/ --clients 1 --time 5s",
+            "http://a/ http://b/ --clients 1 -x",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A run as text: what was found, its figures, the first of its tables, and the verdict with its reasons.
+
+use std::fmt::Write as _;
+
+use pointsman_measure::report::{Figure, Run};
+use pointsman_measure::table::{Cell, Table};
+use pointsman_measure::verdict::Colour;
+
+/// What a terminal shows of it.
+pub(super) fn told(run: &Run) -> String {
+    let mut text = format!("{}\n  {}\n\n", run.name, run.answer);
+    let figures: Vec<[String; 2]> = run.figures.iter().map(figure).collect();
+    let width = figures.iter().map(|[name, _]| name.chars().count()).max().unwrap_or_default();
+    for [name, value] in &figures {
+        line(&mut text, &format!("  {name:<width$}  {value}"));
+    }
+    if let Some(first) = run.tables.first().filter(|first| !first.rows.is_empty()) {
+        line(&mut text, &format!("\n  {}", first.title));
+        text.push_str(&table(first));
+    }
+    line(&mut text, "");
+    line(
+        &mut text,
+        match run.colour {
+            Colour::Green => "  green: the generator was in control",
+            Colour::Amber => "  amber: it counts, and it should be known that",
+            Colour::Red => "  RED: not a result",
+        },
+    );
+    for reason in &run.reasons {
+        line(&mut text, &format!("    {reason}"));
+    }
+    text
+}
+
+fn line(text: &mut String, words: &str) {
+    let (Ok(()) | Err(_)) = writeln!(text, "{}", words.trim_end());
+}
+
+fn figure(figure: &Figure) -> [String; 2] {
+    let Some(value) = figure.value else { return [figure.name.clone(), "not found".to_owned()] };
+    let range = figure.interval.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
+    let value = format!("{}{} {}", number(value), range.unwrap_or_default(), figure.unit);
+    [figure.name.clone(), value.trim_end().to_owned()]
+}
+
+/// As many digits as tell something.
+fn number(value: f64) -> String {
+    match value.abs() {
+        none if none < 1e-9 => "0".to_owned(),
+        small if small < 0.1 => format!("{value:.4}"),
+        small if small < 10.0 => format!("{value:.3}"),
+        small if small < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Its columns below each other, numbers to the right.
+fn table(table: &Table) -> String {
+    let cell = |cell: Option<&Cell>| match cell {
+        Some(Cell::Text(words)) => (words.clone(), false),
+        Some(Cell::Number(value)) if value.is_finite() => (number(*value), true),
+        Some(Cell::Number(_) | Cell::Empty) | None => (String::new(), false),
+    };
+    let rows: Vec<Vec<(String, bool)>> = table
+        .rows
+        .iter()
+        .map(|row| (0..table.columns.len()).map(|column| cell(row.get(column))).collect())
+        .collect();
+    let widths: Vec<usize> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(column, head)| {
+            let cells = rows.iter().map(|row| row[column].0.chars().count());
+            cells.chain([head.chars().count()]).max().unwrap_or_default()
+        })
+        .collect();
+    let is_number: Vec<bool> = (0..widths.len()).map(|column| rows.iter().any(|row| row[column].1)).collect();
+    let padded = |words: &str, column: usize| {
+        let width = widths[column];
+        if is_number[column] { format!("{words:>width$}") } else { format!("{words:<width$}") }
+    };
+    let heads: Vec<String> =
+        table.columns.iter().enumerate().map(|(column, head)| padded(head, column)).collect();
+    let mut text = format!("  {}\n", heads.join("  ").trim_end());
+    for row in &rows {
+        let cells: Vec<String> =
+            row.iter().enumerate().map(|(column, (words, _))| padded(words, column)).collect();
+        line(&mut text, &format!("  {}", cells.join("  ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_in_lines() {
+        let mut run = Run::named("http://a/");
+        run.answer = "At the most 500 (495 to 506) requests a second are answered.".to_owned();
+        run.figures = vec![
+            Figure {
+                name: "peak".to_owned(),
+                unit: "requests/s".to_owned(),
+                value: Some(500.2),
+                interval: Some((495.0, 506.0)),
+            },
+            Figure { name: "knee".to_owned(), ..Figure::default() },
+        ];
+        run.tables = vec![Table {
+            title: "Demanded against answered".to_owned(),
+            columns: vec!["demanded/s".to_owned(), "phase".to_owned()],
+            rows: vec![vec![Cell::Number(99.5), "ramp".into()], vec![Cell::Number(5.0)]],
+        }];
+        run.colour = Colour::Amber;
+        run.reasons = vec!["3 of 9 trials amber".to_owned()];
+        let expected = "\
+http://a/
+  At the most 500 (495 to 506) requests a second are answered.
+
+  peak  500 (495 to 506) requests/s
+  knee  not found
+
+  Demanded against answered
+  demanded/s  phase
+        99.5  ramp
+       5.000
+
+  amber: it counts, and it should be known that
+    3 of 9 trials amber
+";
+        assert_eq!(told(&run), expected);
+    }
+}
