@@ -284,12 +284,20 @@ fn seen(outcome: &Outcome, of_each: f64, control: Colour) -> Seen {
     Seen {
         offered_per_s: outcome.demanded() / of_each,
         achieved_per_s: right as f64 / outcome.seconds / of_each,
+        edge_per_s: edge(outcome) / outcome.seconds / of_each,
         errors_share: record.failed() as f64 / record.due.max(1) as f64,
         p50_us: us(0.5),
         p90_us: us(0.9),
         p99_us: us(0.99),
         control,
     }
+}
+
+/// By how many requests the answers of a trial may fall short of what was due in it, by chance: one, and two standard
+/// deviations of how many are on their way at a moment, where each stays for the median of the response time.
+fn edge(outcome: &Outcome) -> f64 {
+    let on_their_way = outcome.demanded() * response_ns(outcome, 0.5) as f64 / 1e9;
+    1.0 + 2.0 * on_their_way.min(outcome.generator.little.under_way).sqrt()
 }
 
 /// A percentile of the response time in which what was never sent waited for as long as the longest, and no less than the

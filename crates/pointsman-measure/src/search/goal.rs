@@ -104,7 +104,7 @@ impl Goal {
 
     /// What a trial misses of the goal, if anything. What is no number misses it.
     pub fn shortfall(&self, seen: &Seen) -> Option<Shortfall> {
-        let answered = seen.achieved_per_s / seen.offered_per_s;
+        let answered = (seen.achieved_per_s + seen.edge_per_s) / seen.offered_per_s;
         if answered.is_nan() || answered < self.achieved_share_min {
             Some(Shortfall::Achieved)
         } else if seen.errors_share.is_nan() || seen.errors_share > self.errors_share_max {
@@ -143,6 +143,7 @@ mod tests {
         let good = Seen {
             offered_per_s: 100.0,
             achieved_per_s: 99.5,
+            edge_per_s: 0.0,
             errors_share: 0.0,
             p50_us: 500,
             p90_us: 900,
@@ -152,6 +153,7 @@ mod tests {
         let goal = Goal::default();
         assert_eq!(goal.shortfall(&good), None);
         assert_eq!(goal.shortfall(&Seen { achieved_per_s: 98.0, ..good }), Some(Shortfall::Achieved));
+        assert_eq!(goal.shortfall(&Seen { achieved_per_s: 98.0, edge_per_s: 1.0, ..good }), None);
         assert_eq!(goal.shortfall(&Seen { achieved_per_s: f64::NAN, ..good }), Some(Shortfall::Achieved));
         assert_eq!(goal.shortfall(&Seen { errors_share: 0.01, ..good }), Some(Shortfall::Errors));
         assert_eq!(goal.shortfall(&Seen { p99_us: 100_001, ..good }), Some(Shortfall::Latency));

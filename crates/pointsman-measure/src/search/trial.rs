@@ -58,6 +58,9 @@ pub struct Seen {
     pub offered_per_s: f64,
     /// Answers that were right, per second, also of requests that had been sent in the warm-up.
     pub achieved_per_s: f64,
+    /// What the two may differ by, per second, without the server being behind: of the requests on their way at the
+    /// trial's ends, by chance, more at the one than at the other. In a short trial of a low rate that is one of few.
+    pub edge_per_s: f64,
     /// Requests that failed by requests offered.
     pub errors_share: f64,
     /// Median of the response time from the intended send time, in µs, as the two below.

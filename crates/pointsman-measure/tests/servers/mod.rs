@@ -103,6 +103,7 @@ fn observe(answers: &[Answer], warm_up: f64, end: f64) -> Seen {
         p50_us: at(0.5),
         p90_us: at(0.9),
         p99_us: at(0.99),
+        edge_per_s: 0.0,
         control: Colour::Green,
     }
 }
