@@ -13,7 +13,7 @@ shares, from 0 to 1 or with `%`; drawn for each request, counted, and held again
 ";
 
 /// What was read of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ShareOptions {
     shares: Shares,
     tls_port: Option<u16>,
