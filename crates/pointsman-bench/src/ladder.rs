@@ -74,6 +74,8 @@ pub struct Top {
     pub trials: Vec<Climbed>,
     /// The number of clients with the most answers, and how many: fresh trials there.
     pub peak: Option<(u32, Interval)>,
+    /// The least number of clients with which the generator was not in control: the peak is a lower bound then.
+    pub not_in_control: Option<u32>,
     /// What one client less than those reaches.
     pub fewer: Option<FewerClients>,
     /// The smallest number of clients that reaches the same.
@@ -99,7 +101,8 @@ impl Top {
             return Colour::Red;
         }
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
-        counted.chain([self.of_clients().colour]).max().unwrap_or(Colour::Red)
+        let bounded = self.not_in_control.map(|_| Colour::Amber);
+        counted.chain([self.of_clients().colour]).chain(bounded).max().unwrap_or(Colour::Red)
     }
 
     /// Why it is not green.
@@ -110,10 +113,14 @@ impl Top {
                 if self.was_cut_short { "the time was up" } else { "the generator was never in control" };
             why.to_owned()
         });
+        let bound = self.not_in_control.map(|clients| {
+            format!("with {clients} clients the generator was not in control: more may reach more")
+        });
         let of_clients = self.of_clients();
         let of_clients = of_clients.reasons.iter().map(|reason| reason.text.clone());
         voids
             .chain(nothing)
+            .chain(bound)
             .chain(of_clients)
             .chain(reasons(self.trials.iter().map(|trial| &trial.verdict)))
             .collect()
@@ -144,6 +151,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         asked: asked.clone(),
         trials: Vec::new(),
         peak: None,
+        not_in_control: None,
         fewer: None,
         smallest: None,
         law: None,
@@ -189,6 +197,7 @@ impl Climber<'_> {
             if self.trial(clients)?.is_none() {
                 // More clients make the generator no better.
                 rungs.truncate(at);
+                top.not_in_control = Some(clients);
                 break;
             }
         }

@@ -29,8 +29,11 @@ impl Top {
     pub fn answer(&self) -> String {
         let Some((clients, peak)) = self.peak else { return "Nothing was found.".to_owned() };
         let most = format!(
-            "At the most {:.0} ({:.0} to {:.0}) requests a second are answered, with {clients} clients.",
-            peak.estimate, peak.low, peak.high
+            "At {} {:.0} ({:.0} to {:.0}) requests a second are answered, with {clients} clients.",
+            if self.not_in_control.is_some() { "least" } else { "the most" },
+            peak.estimate,
+            peak.low,
+            peak.high
         );
         let smallest = self.smallest.filter(|smallest| *smallest < clients);
         match smallest {
@@ -141,7 +144,7 @@ impl Top {
             "peak": self.peak.map(|(clients, peak)| {
                 json!({"clients": clients, "estimate": peak.estimate, "low": peak.low, "high": peak.high})
             }),
-            "smallest_clients": self.smallest,
+            "smallest_clients": self.smallest, "not_in_control": self.not_in_control,
             "one_client_less": self.fewer.map(|fewer| {
                 json!({"ratio": fewer.ratio.estimate, "low": fewer.ratio.low, "high": fewer.ratio.high})
             }),

@@ -92,7 +92,7 @@ fn number(value: &Value) -> f64 {
 /// without a result; with one it is never more than the server can.
 fn a_capacity_is_found(service: &str) {
     let times = scale(
-        "--trial 100ms --warm-up 50ms --from 150 --to 800 --within 40s",
+        "--trial 100ms --warm-up 50ms --from 150 --to 800 --within 20s",
         "--trial 1s --from 100 --within 15m",
     );
     let found = many(scale(1, RUNS), |seed| {
@@ -226,14 +226,16 @@ fn full_handshakes_are_full_and_refused_sessions_void_a_run() {
 /// The most that a few clients reach, and how many of them it takes.
 #[test]
 fn the_smallest_number_of_clients_is_found() {
-    let server = Null::capacity(400, "constant");
-    // A client asks a hundred times a second at most: four of them are enough for 400.
-    let words = "--clients 8 --think 10ms --trial 300ms --warm-up 100ms --within 60s";
+    let server = Null::capacity(200, "constant");
+    // A client asks less than a hundred times a second: two of them are too few for 200.
+    let words = "--clients 4 --think 10ms --trial 200ms --warm-up 100ms --within 30s";
     let ended = bench(&format!("find {} {words}", server.url("http")));
-    if is_result(&ended) {
-        let found = &ended.1["outcome"];
-        assert!(number(&found["peak"]["estimate"]) < 420.0, "{}", found["peak"]);
-        assert!(number(&found["smallest_clients"]) >= 4.0, "{}", found["smallest_clients"]);
+    let found = &ended.1["outcome"];
+    // A busy machine may end it before.
+    if is_result(&ended) && found["not_in_control"].is_null() && found["smallest_clients"].is_number() {
+        let (peak, smallest) = (number(&found["peak"]["estimate"]), number(&found["smallest_clients"]));
+        assert!(peak < 220.0, "{peak}");
+        assert!(smallest >= scale(2.0, 3.0), "{smallest}");
         assert!(found["one_client_less"]["ratio"].is_number(), "{}", found["one_client_less"]);
     }
 }
