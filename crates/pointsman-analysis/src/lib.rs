@@ -14,8 +14,8 @@ mod witness;
 pub use effort::Effort;
 pub use logic::{
     Barred, Broken, Change, Code, Decider, Difference, Differences, Doubt, Doubted, Finding, Holds, InDoubt,
-    Miss, Missed, Proof, Reach, RuleSide, Sample, Samples, Undecided, Why, differences, findings,
-    findings_about, misses, prove, rule_names, rules_in, samples,
+    Miss, Missed, Missing, Proof, Reach, RuleSide, Sample, Samples, Undecided, Unshown, Why, differences,
+    findings, findings_about, misses, prove, rule_names, rules_in, samples,
 };
 pub use space::is_server_name;
 pub use witness::{

@@ -31,4 +31,4 @@ pub use doubt::{Doubt, Doubted, InDoubt};
 pub use findings::{Code, Finding, findings, rule_names};
 pub use misses::{Change, Miss, Missed, misses};
 pub use proofs::{Barred, Broken, Proof, prove, rules_in};
-pub use samples::{Reach, Sample, Samples, Why, samples};
+pub use samples::{Missing, Reach, Sample, Samples, Unshown, Why, samples};

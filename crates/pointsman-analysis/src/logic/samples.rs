@@ -46,6 +46,38 @@ pub struct Sample {
     pub rest: Option<Cause>,
     /// The same of the further fields.
     pub others_rest: Option<Cause>,
+    /// All that its head and its connection are, whether rules name it or not.
+    pub whole: Vec<(Field, Vec<OwnedValue>)>,
+}
+
+/// What would be shown, and no request was made for.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// The rule that it would have come to.
+    pub rule: RuleIndex,
+    /// What it would have shown there.
+    pub why: Why,
+    /// The values of the field beside whose border it would have been.
+    pub values: Vec<OwnedValue>,
+    /// Why there is none.
+    pub unshown: Unshown,
+}
+
+/// Why there is no request that shows something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unshown {
+    /// It is proved that there is none: these rules leave none, or what is asked for itself where there are none.
+    Never(Vec<RuleIndex>),
+    /// It is not known whether there is one.
+    Unknown(Doubt),
+    /// Every request that comes here has other values of the field.
+    OtherHere,
+    /// This rule takes those that were made.
+    Stopped(RuleIndex),
+    /// Requests with the values were made, and none that came to the rule.
+    NotThere,
+    /// None was found that has the values.
+    NoRequest,
 }
 
 /// What a sample shows.
@@ -105,6 +137,9 @@ pub struct Samples {
     pub samples: Vec<Sample>,
     /// Of every rule, the final `else:` among them.
     pub reach: Vec<Reach>,
+    /// Rule by rule, what no request was made for, but for conditions that cannot be true with a rule's own. Up to so many
+    /// as there may be samples.
+    pub missing: Vec<Missing>,
     /// Whether the steps were used up, or room for samples was, so that there may be more to show.
     pub is_cut: bool,
 }
@@ -142,6 +177,7 @@ struct Sampler<'p> {
 impl<'p> Sampler<'p> {
     fn look_at(&mut self, index: u32, rule: &'p Rule) {
         let (answer, sketch) = self.ask(index, States::TRUE, &[]);
+        let is_true = matches!(answer, Answer::Yes(_));
         let reach = match answer {
             Answer::Yes(witness) => {
                 self.add(index, Why::True, &sketch, &witness);
@@ -155,42 +191,80 @@ impl<'p> Sampler<'p> {
         if matches!(rule.condition, Condition::Always) {
             return;
         }
-        for (states, why) in [(States::FALSE, Why::False), (States::UNKNOWN, Why::Unknown)] {
-            if let (Answer::Yes(witness), sketch) = self.ask(index, states, &[]) {
-                self.add(index, why, &sketch, &witness);
-            }
-        }
+        let mut sides = Sides { is_true: is_true.then_some(sketch), is_false: None };
+        let (answer, sketch) = self.ask(index, States::FALSE, &[]);
+        sides.is_false = matches!(answer, Answer::Yes(_)).then(|| sketch.clone());
+        self.keep(index, Why::False, answer, &sketch);
+        let (answer, sketch) = self.ask(index, States::UNKNOWN, &[]);
+        self.keep_unless_never(index, Why::Unknown, answer, &sketch);
         if let Some(next) = self.program.rules.get(index as usize + 1) {
             let also = [(&next.condition, States::TRUE)];
-            if let (Answer::Yes(witness), sketch) = self.ask(index, States::TRUE, &also) {
-                self.add(index, Why::TrueForNext, &sketch, &witness);
-            }
+            let (answer, sketch) = self.ask(index, States::TRUE, &also);
+            self.keep_unless_never(index, Why::TrueForNext, answer, &sketch);
         }
         let mut pivots = Vec::new();
-        collect(&rule.condition, &mut Vec::new(), &mut pivots);
+        collect(&rule.condition, States::TRUE, &mut Vec::new(), &mut pivots);
         for pivot in pivots {
-            self.look_beside(index, &pivot);
+            self.look_beside(index, &pivot, &sides);
         }
     }
 
     /// Both outcomes of a test that decides its condition, and the values beside its borders.
-    fn look_beside(&mut self, index: u32, pivot: &Pivot<'p>) {
-        let mut base = None;
+    fn look_beside(&mut self, index: u32, pivot: &Pivot<'p>, sides: &Sides<'p>) {
+        let mut bases = Vec::new();
         for states in [States::TRUE, States::FALSE] {
             let also: Vec<_> = pivot.siblings.iter().copied().chain([(pivot.condition, states)]).collect();
-            let (Answer::Yes(witness), sketch) = self.ask(index, States::ALL, &also) else { continue };
+            let (answer, sketch) = self.ask(index, States::ALL, &also);
             let test = Box::new(pivot.test.clone());
             let why = if states == States::TRUE { Why::Holds(test) } else { Why::Fails(test) };
-            self.add(index, why, &sketch, &witness);
-            base = base.or(Some(sketch));
-        }
-        let Some(base) = base else { return };
-        for known in beside(pivot.test) {
-            let changed = self.analyst.with_values(&base, &pivot.test.field, known, index);
-            if let Some((changed, witness)) = changed {
-                self.add(index, Why::Beside(Box::new(pivot.test.clone())), &changed, &witness);
+            let side = if states == pivot.makes_true { &sides.is_true } else { &sides.is_false };
+            if matches!(answer, Answer::Yes(_)) {
+                bases.push(sketch.clone());
+            }
+            // What a side that is never taken leaves out is told with it.
+            match side {
+                Some(_) => self.keep(index, why, answer, &sketch),
+                None => self.keep_unless_never(index, why, answer, &sketch),
             }
         }
+        bases.extend([&sides.is_true, &sides.is_false].into_iter().flatten().cloned());
+        if bases.is_empty() {
+            return;
+        }
+        for known in beside(pivot.test) {
+            let why = Why::Beside(Box::new(pivot.test.clone()));
+            match self.analyst.with_values(&bases, &pivot.test.field, known.clone(), index) {
+                Ok((changed, witness)) => self.add(index, why, &changed, &witness),
+                Err(unshown) => self.miss(index, why, known, unshown),
+            }
+        }
+    }
+
+    /// What came of a question about a rule.
+    fn keep(&mut self, rule: u32, why: Why, answer: Answer, sketch: &Sketch<'p>) {
+        match answer {
+            Answer::Yes(witness) => self.add(rule, why, sketch, &witness),
+            Answer::No(others) => {
+                let others = others.into_iter().map(RuleIndex).collect();
+                self.miss(rule, why, Vec::new(), Unshown::Never(others));
+            }
+            Answer::Unknown(doubt) => self.miss(rule, why, Vec::new(), Unshown::Unknown(doubt)),
+        }
+    }
+
+    /// The same where nobody expects that there is such a request.
+    fn keep_unless_never(&mut self, rule: u32, why: Why, answer: Answer, sketch: &Sketch<'p>) {
+        if !matches!(answer, Answer::No(_)) {
+            self.keep(rule, why, answer, sketch);
+        }
+    }
+
+    fn miss(&mut self, rule: u32, why: Why, values: Vec<OwnedValue>, unshown: Unshown) {
+        if self.samples.missing.len() >= SAMPLES_MAX {
+            self.samples.is_cut = true;
+            return;
+        }
+        self.samples.missing.push(Missing { rule: RuleIndex(rule), why, values, unshown });
     }
 
     fn ask(&mut self, rule: u32, states: States, also: &[(&'p Condition, States)]) -> (Answer, Sketch<'p>) {
@@ -227,7 +301,9 @@ impl<'p> Sampler<'p> {
         let is_told = |field: &Field| *field == Field::SrcIp || self.fields.contains(&field);
         let some = seen.iter().filter(|(field, values)| !values.known.is_empty() && is_told(field));
         let others = some.map(|(field, values)| ((*field).clone(), values.known.clone())).collect();
-        let sample = Sample { rule, why, values, others, absent, arrival, shown, decided, rest, others_rest };
+        let whole = self.analyst.whole(witness);
+        let sample =
+            Sample { rule, why, values, others, absent, arrival, shown, decided, rest, others_rest, whole };
         self.samples.samples.push(sample);
     }
 }
@@ -258,11 +334,20 @@ struct Pivot<'p> {
     condition: &'p Condition,
     test: &'p Test,
     siblings: Vec<(&'p Condition, States)>,
+    /// What it comes to where the whole is true.
+    makes_true: States,
+}
+
+/// Requests that make a rule's condition true and false, where there are some.
+struct Sides<'p> {
+    is_true: Option<Sketch<'p>>,
+    is_false: Option<Sketch<'p>>,
 }
 
 /// The tests of a condition, whose depth the parser bounds.
 fn collect<'p>(
     condition: &'p Condition,
+    makes_true: States,
     siblings: &mut Vec<(&'p Condition, States)>,
     pivots: &mut Vec<Pivot<'p>>,
 ) {
@@ -271,9 +356,9 @@ fn collect<'p>(
     }
     let (parts, neutral) = match condition {
         Condition::Always => return,
-        Condition::Not(inner) => return collect(inner, siblings, pivots),
+        Condition::Not(inner) => return collect(inner, makes_true.negated(), siblings, pivots),
         Condition::Test(test) => {
-            pivots.push(Pivot { condition, test, siblings: siblings.clone() });
+            pivots.push(Pivot { condition, test, siblings: siblings.clone(), makes_true });
             return;
         }
         Condition::And(parts) => (parts, States::TRUE),
@@ -283,7 +368,7 @@ fn collect<'p>(
     for (place, part) in parts.iter().enumerate() {
         let others = parts.iter().enumerate().filter(|(other, _)| *other != place);
         siblings.extend(others.map(|(_, other)| (other, neutral)));
-        collect(part, siblings, pivots);
+        collect(part, makes_true, siblings, pivots);
         siblings.truncate(outer);
     }
 }

@@ -189,14 +189,12 @@ fn counts(test: &Test) -> Vec<Vec<OwnedValue>> {
     known.into_iter().map(values).collect()
 }
 
-/// A text with another last character.
+/// A text with another last character: all of its bytes, where it is UTF-8.
 fn missed(text: &[u8]) -> Vec<u8> {
-    let mut text = text.to_vec();
-    match text.last_mut() {
-        Some(last) => *last = if *last == b'x' { b'y' } else { b'x' },
-        None => text.push(b'x'),
-    }
-    text
+    let last = std::str::from_utf8(text).ok().and_then(|text| text.chars().next_back());
+    let last_bytes = last.map_or(1, char::len_utf8);
+    let kept = text.get(..text.len().saturating_sub(last_bytes)).unwrap_or_default();
+    [kept, if text.last() == Some(&b'x') { b"y" } else { b"x" }].concat()
 }
 
 /// The number, and those one unit of its last digit below and above, of which it has so many behind the point at least.
@@ -277,6 +275,7 @@ mod tests {
             (r#"path under "/a""#, &["/a", "/a/x", "/ax", "/x"]),
             (r#"path endsWith ".gif""#, &["/x.gif", "/x.gix"]),
             (r#"host like "*.x""#, &[".x", ".y", "x.x", "x.y"]),
+            (r#"header["a"] contains "é""#, &["xéx", "xxx"]),
             (r#"host in ["a", "b"]"#, &["a", "x", "b"]),
             (r#"count(header["a"]) > 1"#, &["", "a", "a,a"]),
             (r#"path matches "^/a""#, &[]),

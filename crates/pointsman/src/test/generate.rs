@@ -1,24 +1,22 @@
 //! `pointsman test --generate`: tests made of the rules themselves, which state what the engine does now.
 
+mod notes;
 mod writing;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
 
-use pointsman_analysis::{Effort, Reach, Sample, Samples, Why, samples};
-use pointsman_rules::{Cause, Expectation, Field, Given, OwnedValue, Program, RuleIndex, Span, TestCase};
+use pointsman_analysis::{Effort, Sample, Samples, Why, samples};
+use pointsman_rules::{Cause, Expectation, Field, Given, OwnedValue, Program, Span, TestCase};
+
+use self::notes::{Shown, Untold};
 
 use super::coverage::Coverage;
 use super::suite::Suite;
 use super::trial::{self, Decided, Verdict, setting};
-use crate::check::{doubt, plural};
-use crate::explain::spelling;
+use crate::check::plural;
 
 /// Steps of the analyst for one rule set; it takes seconds to use them up.
 const STEPS: u64 = 400_000_000;
-
-/// So many rules that are never reached are named.
-const NAMED_MAX: usize = 1000;
 
 /// Tests that were made of a rule set.
 pub(super) struct Generated {
@@ -33,12 +31,10 @@ pub(super) struct Generated {
 
 /// A test that is to be written.
 struct Draft {
-    /// What it is called, if no other is.
-    name: String,
+    /// What it shows; it is called after the first.
+    shows: Vec<Shown>,
     case: TestCase,
     rank: Rank,
-    /// The rules whose conditions it is to show to be true.
-    makes_true: Vec<RuleIndex>,
 }
 
 /// What is kept where there are too many.
@@ -53,6 +49,7 @@ impl Generated {
     pub(super) fn of(suite: &Suite, tests_max: usize) -> Generated {
         let samples = samples(&suite.program, &setting(&suite.place), Effort::new(STEPS));
         let (mut drafts, mut untold) = drafts(suite, &samples);
+        untold.extend(samples.missing.iter().map(|missing| Untold::of_missing(&suite.program, missing)));
         let left_out = drafts.len().saturating_sub(tests_max);
         let branches = drafts.iter().filter(|draft| draft.rank == Rank::Branch).count();
         let (mut branches, mut borders) = (branches.min(tests_max), tests_max.saturating_sub(branches));
@@ -64,16 +61,17 @@ impl Generated {
         });
         let mut names = HashSet::new();
         let written = drafts.iter().map(|draft| {
-            let name = unused(&draft.name, &mut names);
+            let name = draft.shows.first().map(|shown| &*shown.name).unwrap_or_default();
+            let name = unused(name, &mut names);
             (draft, writing::test(&name, &draft.case, &suite.program))
         });
         let (written, lost) = passing(suite, written.collect());
-        untold.extend(lost.iter().flat_map(|draft| &draft.makes_true));
+        untold.extend(lost.into_iter().flat_map(|(draft, why)| draft.untold(why)));
         let tests = written.len();
         let mut text = head(suite, tests);
         text.push_str(&written.concat());
         text.push('\n');
-        text.push_str(&notes(&suite.program, &samples.reach, &untold));
+        text.push_str(&notes::notes(&suite.program, &samples.reach, untold));
         if left_out > 0 {
             text.push_str(&format!("# {left_out} more tests could be made: --tests-max\n"));
         }
@@ -100,31 +98,39 @@ impl Generated {
     }
 }
 
-/// The tests that can be made of samples, each with what is decided, no request twice; and the rules of which no test can say
-/// the request that makes them true.
-fn drafts(suite: &Suite, samples: &Samples) -> (Vec<Draft>, HashSet<RuleIndex>) {
-    let (mut known, mut untold) = (HashMap::new(), HashSet::new());
+/// The tests that can be made of samples, each with what is decided, no request twice; and what no test can say.
+fn drafts(suite: &Suite, samples: &Samples) -> (Vec<Draft>, Vec<Untold>) {
+    let (mut known, mut untold) = (HashMap::new(), Vec::new());
     let mut drafts: Vec<Draft> = Vec::new();
     for sample in &samples.samples {
-        let makes_true = matches!(sample.why, Why::True).then_some(sample.rule);
-        let Some(case) = judged(suite, sample) else {
-            untold.extend(makes_true);
-            continue;
+        let shown = Shown::of_sample(&suite.program, sample);
+        let case = match judged(suite, sample) {
+            Ok(case) => case,
+            Err(why) => {
+                untold.push(shown.untold(format!("no test can say such a request: {why}")));
+                continue;
+            }
         };
         let said = format!("{:?} {:?} {:?}", values_of(&case), case.absent, case.rest);
         let place = *known.entry(said).or_insert(drafts.len());
         if let Some(same) = drafts.get_mut(place) {
-            same.makes_true.extend(makes_true);
+            same.shows.push(shown);
             continue;
         }
         let rank = match sample.why {
             Why::True | Why::False => Rank::Branch,
             _ => Rank::Border,
         };
-        let makes_true = makes_true.into_iter().collect();
-        drafts.push(Draft { name: name(&suite.program, sample), case, rank, makes_true });
+        drafts.push(Draft { shows: vec![shown], case, rank });
     }
     (drafts, untold)
+}
+
+impl Draft {
+    /// All that it would have shown.
+    fn untold(&self, why: String) -> impl Iterator<Item = Untold> {
+        self.shows.iter().map(move |shown| shown.clone().untold(why.clone()))
+    }
 }
 
 fn values_of(case: &TestCase) -> Vec<(&Field, &OwnedValue)> {
@@ -132,23 +138,96 @@ fn values_of(case: &TestCase) -> Vec<(&Field, &OwnedValue)> {
 }
 
 /// The test with what is decided. What a test does not say is as tests have it; where that leads elsewhere than the sample
-/// says, more is said. Nothing where no test can say enough.
-fn judged(suite: &Suite, sample: &Sample) -> Option<TestCase> {
-    let judged = |fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest: Option<Cause>| {
-        let case = unjudged(fields, absent, rest)?;
+/// says, more is said: all that rules name, and then all there is, as far as it matters. The error says why no test can say
+/// enough.
+fn judged(suite: &Suite, sample: &Sample) -> Result<TestCase, String> {
+    let Sample { values, others, absent, rest, others_rest, whole, .. } = sample;
+    let judge = |fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest| {
+        judged_as(suite, sample, fields, absent, rest)
+    };
+    let all_rest = rest.or(*others_rest);
+    if let Ok(case) = judge(values, &[], *rest).or_else(|_| judge(values, absent, *rest)) {
+        return Ok(case);
+    }
+    let mut all = [&values[..], others].concat();
+    if let Ok(case) = judge(&all, absent, all_rest) {
+        return Ok(case);
+    }
+    let mut absent = absent.clone();
+    for (field, values) in
+        whole.iter().filter(|(field, _)| sample.values.iter().chain(others).all(|(said, _)| said != field))
+    {
+        match values.as_slice() {
+            [] if absent.contains(field) => {}
+            [] => absent.push(field.clone()),
+            values => all.push((field.clone(), values.to_vec())),
+        }
+    }
+    let mut case = judge(&all, &absent, all_rest)?;
+    for place in (values.len()..all.len()).rev() {
+        let fewer: Vec<_> = all.iter().take(place).chain(all.iter().skip(place + 1)).cloned().collect();
+        if let Ok(fewer_said) = judge(&fewer, &absent, all_rest) {
+            (all, case) = (fewer, fewer_said);
+        }
+    }
+    for place in (0..absent.len()).rev() {
+        let fewer: Vec<_> = absent.iter().take(place).chain(absent.iter().skip(place + 1)).cloned().collect();
+        if let Ok(fewer_said) = judge(&all, &fewer, all_rest) {
+            (absent, case) = (fewer, fewer_said);
+        }
+    }
+    Ok(case)
+}
+
+/// The same of a test that says these fields.
+fn judged_as(
+    suite: &Suite,
+    sample: &Sample,
+    fields: &[(Field, Vec<OwnedValue>)],
+    absent: &[Field],
+    rest: Option<Cause>,
+) -> Result<TestCase, String> {
+    let judged = |case: TestCase| {
         let Decided { is_as_meant, expectation, effects } =
             trial::decided(&case, sample, &suite.place, &suite.program)?;
         // Where no rule has any, nobody wants to read of each request that there is none.
         let effects = effects.filter(|_| has_effects(&suite.program));
-        is_as_meant.then_some(TestCase { expected: expectation, effects, ..case })
+        match is_as_meant {
+            true => Ok(TestCase { expected: expectation, effects, ..case }),
+            false => Err("as a test makes it, it comes out otherwise".to_owned()),
+        }
     };
-    let Sample { values, others, absent, rest, others_rest, .. } = sample;
-    let with_others = || judged(&[&values[..], others].concat(), absent, rest.or(*others_rest));
-    judged(values, &[], *rest).or_else(|| judged(values, absent, *rest)).or_else(with_others)
+    let case = judged(unjudged(fields, absent, rest)?);
+    let Some((field, _)) = fields.iter().find(|(_, values)| values.iter().any(is_too_long)) else {
+        return case;
+    };
+    // Another value in front of what is not known may do as well.
+    case.or_else(|_| {
+        let known = fields.iter().map(|(field, values)| {
+            let shown = |value: &OwnedValue| {
+                if is_too_long(value) { OwnedValue::Text(STAND_IN.into()) } else { value.clone() }
+            };
+            (field.clone(), values.iter().map(shown).collect())
+        });
+        let known: Vec<_> = known.collect();
+        judged(unjudged(&known, absent, rest.or(Some(Cause::Limit)))?)
+    })
+    .map_err(|_| format!("its `{field}` is longer than a value may be"))
 }
 
-/// A test without what it expects; nothing where a value cannot be said.
-fn unjudged(fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest: Option<Cause>) -> Option<TestCase> {
+/// In the place of a value that is too long.
+const STAND_IN: &[u8] = b"a";
+
+fn is_too_long(value: &OwnedValue) -> bool {
+    *value == OwnedValue::Unknown(Cause::Limit)
+}
+
+/// A test without what it expects; the error says which value cannot be said.
+fn unjudged(
+    fields: &[(Field, Vec<OwnedValue>)],
+    absent: &[Field],
+    rest: Option<Cause>,
+) -> Result<TestCase, String> {
     let (mut given, mut rest) = (Vec::new(), rest);
     let content_type = Field::Header("content-type".into());
     let has_line = fields.iter().any(|(field, _)| *field == content_type);
@@ -166,14 +245,16 @@ fn unjudged(fields: &[(Field, Vec<OwnedValue>)], absent: &[Field], rest: Option<
                     rest = rest.or(Some(*cause));
                     continue;
                 }
-                OwnedValue::Unknown(_) => return None,
+                OwnedValue::Unknown(cause) => {
+                    return Err(format!("`{field}` has a value that is unknown: {cause}"));
+                }
                 known => known.clone(),
             };
             given.push(Given { span: Span::default(), field: field.clone(), value });
         }
     }
     let expected = Expectation::Nothing;
-    Some(TestCase {
+    Ok(TestCase {
         name: "".into(),
         span: Span::default(),
         given,
@@ -189,36 +270,6 @@ fn has_effects(program: &Program) -> bool {
     rules.any(|rule| [&rule.then, &rule.otherwise].iter().any(|block| !block.effects.is_empty()))
 }
 
-/// What a test shows, in words.
-fn name(program: &Program, sample: &Sample) -> String {
-    let label = label(program, sample.rule);
-    let next = || self::label(program, RuleIndex(sample.rule.0.saturating_add(1)));
-    match &sample.why {
-        Why::True => label,
-        Why::False => format!("not {label}"),
-        Why::Unknown => format!("{label} ends unknown"),
-        Why::TrueForNext => format!("{label} before {}", next()),
-        Why::Holds(test) => format!("{label} with {}", spelling::test(test)),
-        Why::Fails(test) => format!("{label} without {}", spelling::test(test)),
-        Why::Beside(test) => {
-            let mut values = sample.values.iter().filter(|(field, _)| *field == test.field);
-            let values = values.next().map(|(_, values)| values.as_slice()).unwrap_or_default();
-            let shown = match values {
-                [value] => writing::shown(value),
-                values => plural(values.len(), "value"),
-            };
-            format!("{label} where {} is {shown}", test.field)
-        }
-    }
-}
-
-fn label(program: &Program, rule: RuleIndex) -> String {
-    match program.rule(rule) {
-        Some(rule) => rule.label.to_string(),
-        None => "no rule".to_owned(),
-    }
-}
-
 /// The name, or with a number behind it where it was used before.
 fn unused(name: &str, names: &mut HashSet<String>) -> String {
     let name = writing::name(name);
@@ -231,8 +282,11 @@ fn unused(name: &str, names: &mut HashSet<String>) -> String {
     candidate
 }
 
-/// Those that say what was meant, as they are read, and pass; and those that cannot be written or do not.
-fn passing<'d>(suite: &Suite, written: Vec<(&'d Draft, Option<String>)>) -> (Vec<String>, Vec<&'d Draft>) {
+/// Those that say what was meant, as they are read, and pass; and those that cannot be written or do not, with why.
+fn passing<'d>(
+    suite: &Suite,
+    written: Vec<(&'d Draft, Result<String, String>)>,
+) -> (Vec<String>, Vec<(&'d Draft, String)>) {
     let passes = |source: &str| {
         let read = suite.beside.further(source, &suite.program, &suite.targets);
         let cases = read.map(|(further, _)| further.cases).unwrap_or_default();
@@ -241,13 +295,16 @@ fn passing<'d>(suite: &Suite, written: Vec<(&'d Draft, Option<String>)>) -> (Vec
             cases.iter().map(|case| trial::run(case, &suite.place, &suite.program, &mut coverage));
         !cases.is_empty() && verdicts.all(|verdict| verdict == Verdict::Passed)
     };
-    let all: String = written.iter().filter_map(|(_, text)| text.as_deref()).collect();
+    let all: String = written.iter().filter_map(|(_, text)| text.as_deref().ok()).collect();
     let all_pass = passes(&all);
     let (mut texts, mut lost) = (Vec::new(), Vec::new());
     for (draft, text) in written {
-        match text.filter(|text| all_pass || passes(text)) {
-            Some(text) => texts.push(text),
-            None => lost.push(draft),
+        match text {
+            Ok(text) if all_pass || passes(&text) => texts.push(text),
+            Ok(_) => {
+                lost.push((draft, "what a test says of such a request is read as something else".to_owned()))
+            }
+            Err(why) => lost.push((draft, why)),
         }
     }
     (texts, lost)
@@ -257,42 +314,6 @@ fn head(suite: &Suite, tests: usize) -> String {
     let tests = plural(tests, "test");
     let name = suite.name.replace(char::is_control, "?");
     format!("# {tests} made of {name} by `pointsman test --generate`: what its rules do now.\n\n")
-}
-
-/// What no test could be made for, as comments.
-fn notes(program: &Program, reach: &[Reach], untold: &HashSet<RuleIndex>) -> String {
-    let mut notes = String::new();
-    let mut named = 0;
-    for (index, reach) in (0..).map(RuleIndex).zip(reach) {
-        let why = match reach {
-            Reach::Reached if label(program, index).starts_with('#') => {
-                "it has no label, and no test can expect it".to_owned()
-            }
-            Reach::Reached if untold.contains(&index) => {
-                "no test can say a request that makes it true".to_owned()
-            }
-            Reach::Reached => continue,
-            Reach::Unknown(doubt) => {
-                format!("it is unknown whether it is ever true: {}", doubt::sentence(doubt))
-            }
-            Reach::Never(others) if others.is_empty() => "its condition is never true".to_owned(),
-            Reach::Never(others) => {
-                let others: Vec<_> =
-                    others.iter().take(NAMED_MAX).map(|other| label(program, *other)).collect();
-                format!("no request makes it true, because of {}", others.join(", "))
-            }
-        };
-        named += 1;
-        if named > NAMED_MAX {
-            continue;
-        }
-        // Memory takes it.
-        writeln!(notes, "# {}: {why}", label(program, index)).unwrap_or_default();
-    }
-    if let Some(more @ 1..) = named.checked_sub(NAMED_MAX) {
-        notes.push_str(&format!("# and {}\n", plural(more, "more rule")));
-    }
-    notes
 }
 
 #[cfg(test)]

@@ -42,6 +42,17 @@ pub(super) enum Verdict {
     Never(Box<Diagnostic>),
 }
 
+impl Verdict {
+    /// Why there is no such request.
+    pub(super) fn impossible(&self) -> Option<&str> {
+        match self {
+            Verdict::Passed | Verdict::Failed { .. } => None,
+            Verdict::Impossible(sentence) => Some(sentence),
+            Verdict::Never(error) => Some(&error.message),
+        }
+    }
+}
+
 /// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests, but
 /// that a test may say that its client stands behind a proxy that is believed; of rules by themselves, and of connections,
 /// nothing is known but how paths are read.
@@ -109,23 +120,24 @@ pub(super) struct Decided {
     pub(super) effects: Option<Vec<Committed>>,
 }
 
-/// What the engine says of a test's request, which is to be like a sample. Nothing where there is no such request.
+/// What the engine says of a test's request, which is to be like a sample. The error says why there is no such request, or
+/// why no test can expect what becomes of it.
 pub(super) fn decided(
     test: &TestCase,
     sample: &Sample,
     place: &Place,
     program: &Arc<Program>,
-) -> Option<Decided> {
+) -> Result<Decided, String> {
     let evidence = body(test, program, SHOWN_VALUES_MAX);
     let decide = |said: Said<'_>, subject: &Asked<'_>| {
-        if differing(said, subject).is_some() {
-            return None;
+        if let Some(impossible) = differing(said, subject) {
+            return Err(impossible);
         }
         let decision = program.decide(subject, &mut Truths::default());
         let expectation = match (decision.by, ExpectedOutcome::seen(&decision.outcome)) {
             (DecidedBy::Rule { index, .. }, Some(outcome)) => Expectation::Decides(index, outcome),
             (DecidedBy::Nothing, None) => Expectation::Nothing,
-            _ => return None,
+            _ => return Err(Verdict::Impossible("no test can expect what becomes of it".to_owned())),
         };
         let effects = decision.committed(subject).ok();
         let decided_by = match expectation {
@@ -135,9 +147,10 @@ pub(super) fn decided(
         let is_as_meant = arrival(program, expectation, sample.rule, subject) == Some(sample.arrival)
             && sample.decided.is_none_or(|decided| decided == decided_by)
             && sample.why.shown(program, sample.rule, subject) == sample.shown;
-        Some(Decided { is_as_meant, expectation, effects })
+        Ok(Decided { is_as_meant, expectation, effects })
     };
-    asked(test, place, evidence, decide).ok().flatten()
+    let decided = asked(test, place, evidence, decide).flatten();
+    decided.map_err(|verdict| verdict.impossible().unwrap_or_default().to_owned())
 }
 
 /// What stands behind the last rule, the final `else:` among them.

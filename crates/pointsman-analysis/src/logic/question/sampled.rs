@@ -1,11 +1,14 @@
 //! Requests as the fields and values that they were made for.
 
-use pointsman_rules::{Condition, DecidedBy, Field, Outcome, OwnedValue, RuleIndex, Truth};
+use pointsman_rules::{
+    Condition, DecidedBy, Field, NameKind, Outcome, OwnedValue, RuleIndex, Subject, Truth,
+};
 use pointsman_view::RequestView;
 
 use super::{Analyst, Answer, Question, Trial};
+use crate::logic::doubt::Doubt;
 use crate::logic::misses::values;
-use crate::logic::samples::Why;
+use crate::logic::samples::{Unshown, Why};
 use crate::logic::states::States;
 use crate::logic::walk::Passage;
 use crate::wanted::{Sketch, Values};
@@ -23,6 +26,31 @@ pub(crate) struct Seen<'p> {
     /// Some fields with all their values.
     pub(crate) values: Vec<(&'p Field, Values)>,
 }
+
+/// Times that fields which no request has beside another one are left out.
+const LEFT_OUT_MAX: usize = 3;
+
+/// What there is of requests besides header lines.
+const WHOLE: [Field; 18] = [
+    Field::Url,
+    Field::Method,
+    Field::Version,
+    Field::Scheme,
+    Field::TlsVersion,
+    Field::TlsCipher,
+    Field::TlsAlpn,
+    Field::TlsSni,
+    Field::TlsResumed,
+    Field::TlsClientSubject,
+    Field::TlsClientSan,
+    Field::TlsClientFingerprint,
+    Field::SrcIp,
+    Field::SrcPort,
+    Field::DstIp,
+    Field::DstPort,
+    Field::ClientIp,
+    Field::Upgrade,
+];
 
 /// A request takes so many steps, as one that answers a question does.
 const REQUEST_STEPS: u64 = super::REQUEST_STEPS;
@@ -42,37 +70,106 @@ impl<'p> Analyst<'p> {
         sampled
     }
 
-    /// The sketch with other values of one field, where a request with them still comes to the rule.
+    /// One of some sketches with other values of one field, where a request with them still comes to the rule.
     pub(crate) fn with_values(
         &mut self,
-        sketch: &Sketch<'p>,
+        sketches: &[Sketch<'p>],
         field: &'p Field,
         known: Vec<OwnedValue>,
         rule: u32,
-    ) -> Option<(Sketch<'p>, Witness)> {
-        if !self.effort.take(REQUEST_STEPS) {
-            return None;
-        }
-        let asked = self.same(field);
+    ) -> Result<(Sketch<'p>, Witness), Unshown> {
         let values = Values { known, rest: None };
         if self.setting.fixed(field).is_some_and(|fixed| fixed != values) {
-            return None;
+            return Err(Unshown::OtherHere);
         }
+        let alone = Sketch { fields: vec![(field, values.clone())] };
+        let mut unshown = Unshown::NoRequest;
+        for sketch in sketches {
+            match self.with_values_of_one(sketch, field, &values, rule) {
+                Err(Unshown::NoRequest) => {}
+                Err(why) => unshown = why,
+                found => return found,
+            }
+        }
+        if !self.effort.take(REQUEST_STEPS) {
+            return Err(Unshown::Unknown(Doubt::Steps));
+        }
+        let is_there_one = unshown == Unshown::NoRequest && realise(&alone, self.setting).is_ok();
+        Err(if is_there_one { Unshown::NotThere } else { unshown })
+    }
+
+    fn with_values_of_one(
+        &mut self,
+        sketch: &Sketch<'p>,
+        field: &'p Field,
+        values: &Values,
+        rule: u32,
+    ) -> Result<(Sketch<'p>, Witness), Unshown> {
+        let asked = self.same(field);
         let mut changed = sketch.clone();
         for (other, old) in &mut changed.fields {
             if self.same(other) == asked {
-                old.clone_from(&values);
+                old.clone_from(values);
             }
         }
         if !changed.fields.iter().any(|(other, _)| *other == field) {
-            changed.fields.push((field, values));
+            changed.fields.push((field, values.clone()));
         }
-        let witness = realise(&changed, self.setting).ok()?;
-        let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
-        let arrives = with_subject(program, &self.paths, &witness, self.setting, |subject| {
-            walk.follow(program, subject, rule, None, truths)
+        for _ in 0..LEFT_OUT_MAX {
+            if !self.effort.take(REQUEST_STEPS) {
+                return Err(Unshown::Unknown(Doubt::Steps));
+            }
+            let why = match realise(&changed, self.setting) {
+                Ok(witness) => {
+                    let (program, walk, truths) = (self.program, &self.walk, &mut self.truths);
+                    let passage = with_subject(program, &self.paths, &witness, self.setting, |subject| {
+                        walk.follow(program, subject, rule, None, truths)
+                    });
+                    return match passage.flatten() {
+                        Some(Passage::Arrived(_)) => Ok((changed, witness)),
+                        Some(Passage::Stopped { by, .. }) => Err(Unshown::Stopped(RuleIndex(by))),
+                        None => Err(Unshown::NoRequest),
+                    };
+                }
+                Err(why) => why,
+            };
+            // What other fields are may follow from this one.
+            let before = changed.fields.len();
+            changed.fields.retain(|(other, _)| self.same(other) == asked || !why.fields.contains(other));
+            if changed.fields.len() == before {
+                break;
+            }
+        }
+        Err(Unshown::NoRequest)
+    }
+
+    /// All that a test can say of a request but its body, whether rules name it or not: fields with their values, without
+    /// one where it is usual that there is one.
+    pub(crate) fn whole(&mut self, witness: &Witness) -> Vec<(Field, Vec<OwnedValue>)> {
+        self.effort.take(REQUEST_STEPS);
+        let seen = with_all_values(self.program, &self.paths, witness, self.setting, |subject| {
+            let mut fields = WHOLE.to_vec();
+            fields.push(Field::Header("host".into()));
+            subject.each_name(NameKind::Header, &mut |name| {
+                let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+                let line = Field::Header(name.into());
+                if !fields.contains(&line) {
+                    fields.push(line);
+                }
+            });
+            let all = fields.into_iter().map(|field| {
+                let known = values(subject, &field).known;
+                (field, known)
+            });
+            let is_tls = witness.connection().tls.is_some();
+            let may_be_none = |field: &Field| match field {
+                Field::TlsSni | Field::TlsAlpn => is_tls,
+                Field::Header(_) => true,
+                _ => false,
+            };
+            all.filter(|(field, values)| !values.is_empty() || may_be_none(field)).collect()
         });
-        matches!(arrives, Some(Some(Passage::Arrived(_)))).then_some((changed, witness))
+        seen.unwrap_or_default()
     }
 
     /// What the rules see of some fields of a request that came to a rule, and of what it shows there.

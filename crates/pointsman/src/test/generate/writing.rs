@@ -16,11 +16,16 @@ const DIGITS_MAX: usize = 18;
 /// Words that mean something else where a target may stand.
 const OUTCOMES: &[&str] = &["reject", "discard", "redirect", "respond", "split", "unknown"];
 
-/// `test "R1" { request path "/a" expect R1 -> fast }`; nothing where some of it cannot be written.
-pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Option<String> {
-    let mut text = format!("test {} {{\n    request", text(name)?);
+/// `test "R1" { request path "/a" expect R1 -> fast }`; the error says what of it cannot be written.
+pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Result<String, String> {
+    let unwritten = |what: &str| format!("no test can say such a request: {what}");
+    let field =
+        |field: &Field| self::field(field).ok_or_else(|| unwritten("the name of a field has no text"));
+    let name = text(name).ok_or_else(|| unwritten("its name has no text"))?;
+    let mut text = format!("test {name} {{\n    request");
     for given in &case.given {
-        let value = value(&given.field, &given.value)?;
+        let value = value(&given.field, &given.value);
+        let value = value.ok_or_else(|| unwritten(&format!("its `{}` cannot be written", given.field)))?;
         text.push_str(&format!(" {} {value}", field(&given.field)?));
     }
     for absent in &case.absent {
@@ -32,13 +37,17 @@ pub(super) fn test(name: &str, case: &TestCase, program: &Program) -> Option<Str
     let expected = match case.expected {
         Expectation::Nothing => "default".to_owned(),
         Expectation::Decides(rule, outcome) => {
-            format!("{} -> {}", label(program, rule)?, self::outcome(program, outcome))
+            let label = label(program, rule).ok_or_else(|| {
+                let name = program.rule(rule).map(|rule| &*rule.label).unwrap_or_default();
+                format!("{name} decides it, has no label, and no test can expect it")
+            })?;
+            format!("{label} -> {}", self::outcome(program, outcome))
         }
     };
     // What cannot be written is not expected.
     let effects = case.effects.as_deref().and_then(effects).unwrap_or_default();
     text.push_str(&format!("\n    expect {expected}{effects}\n}}\n"));
-    Some(text)
+    Ok(text)
 }
 
 /// ` with tag(gold)`; nothing where a value cannot be written.
