@@ -19,6 +19,7 @@ const TOOLS: &[Tool] = &[
     // No program, but a file that nginx loads.
     Tool { program: "/usr/lib/nginx/modules/ngx_stream_module.so", package: "libnginx-mod-stream" },
     Tool { program: "haproxy", package: "haproxy" },
+    Tool { program: "chromium", package: "chromium" },
     Tool { program: "dpkg-shlibdeps", package: "dpkg-dev" },
     Tool { program: "strip", package: "binutils" },
 ];

@@ -22,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) sent_ns: u64,
     /// When the first byte of its answer came; 0 before.
     pub(crate) first_byte_ns: u64,
+    /// Bytes of its answer, head and all; 0 before it is whole.
+    pub(crate) answer_bytes: u64,
     /// Which client of a closed loop waits for it.
     pub(crate) client: Option<u32>,
     /// Which request it is.

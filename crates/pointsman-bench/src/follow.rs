@@ -13,6 +13,8 @@ pub(crate) struct Follow {
     body: Option<BodyReader>,
     /// A head that is not whole.
     rest: Vec<u8>,
+    /// Of the answer so far.
+    bytes: u64,
 }
 
 /// An answer that has come to its end.
@@ -21,6 +23,8 @@ pub(crate) struct Answered {
     pub(crate) status: u16,
     /// Whether another request may follow it.
     pub(crate) keeps_alive: bool,
+    /// Its bytes as they came, head and all.
+    pub(crate) bytes: u64,
 }
 
 /// It is no answer.
@@ -32,6 +36,7 @@ impl Follow {
     pub(crate) fn reset(&mut self) {
         self.body = None;
         self.rest.clear();
+        self.bytes = 0;
     }
 
     /// Takes bytes up to the end of the answer, and says how many those are.
@@ -44,6 +49,7 @@ impl Follow {
         if self.body.is_none() {
             loop {
                 let Some(head_bytes) = self.read_head(&bytes[used..], to)? else {
+                    self.bytes += bytes.len() as u64;
                     return Ok((bytes.len(), None));
                 };
                 used += head_bytes;
@@ -59,8 +65,11 @@ impl Follow {
         if !body.is_done() {
             used += body.feed(&bytes[used..]).map_err(|_| Malformed)?.used;
         }
+        self.bytes += used as u64;
         if body.is_done() {
-            let answered = Answered { status: self.head.status(), keeps_alive: self.head.keeps_alive() };
+            let bytes = std::mem::take(&mut self.bytes);
+            let answered =
+                Answered { status: self.head.status(), keeps_alive: self.head.keeps_alive(), bytes };
             return Ok((used, Some(answered)));
         }
         self.body = Some(body);
@@ -71,7 +80,8 @@ impl Follow {
     pub(crate) fn end(&mut self) -> Option<Answered> {
         let body = self.body.take()?;
         let status = self.head.status();
-        body.ends_at_close().then_some(Answered { status, keeps_alive: false })
+        let bytes = std::mem::take(&mut self.bytes);
+        body.ends_at_close().then_some(Answered { status, keeps_alive: false, bytes })
     }
 
     /// Reads a head that is whole, and says how many of these bytes are its own.
@@ -113,6 +123,10 @@ mod tests {
             if ends {
                 answers.extend(follow.end());
             }
+            let bytes: u64 = answers.iter().map(|answered| answered.bytes).sum();
+            let whole =
+                if answers.len() == expected.len() && expected.len() > 1 { text.len() as u64 } else { bytes };
+            assert_eq!(bytes, whole, "each byte belongs to an answer");
             let answers: Vec<_> = answers.iter().map(|a| (a.status, a.keeps_alive)).collect();
             assert_eq!(answers, expected, "{size}");
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use pointsman_http::AnswerTo;
 
 use crate::connection::{Job, Turn};
-use crate::follow::{Follow, Malformed};
+use crate::follow::{Answered, Follow, Malformed};
 
 /// What is under way on a connection. It is used again for the next one.
 #[derive(Debug, Default)]
@@ -56,6 +56,7 @@ impl Http1 {
                 self.ends |= !answered.keeps_alive;
                 self.has_had_last = self.ends;
                 job.is_kept &= answered.keeps_alive;
+                job.answer_bytes = answered.bytes;
                 turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
                 if self.ends {
                     return Ok(());
@@ -69,8 +70,9 @@ impl Http1 {
     pub(crate) fn end(&mut self, turn: &mut Turn) {
         self.ends = true;
         if let Some(answered) = self.follow.end() {
-            let ended = self.jobs.pop_front().map(|job| Job { is_kept: false, ..job });
-            turn.done.extend(ended.map(|job| (job, answered.status)));
+            let Answered { status, bytes: answer_bytes, .. } = answered;
+            let ended = self.jobs.pop_front().map(|job| Job { is_kept: false, answer_bytes, ..job });
+            turn.done.extend(ended.map(|job| (job, status)));
         }
     }
 

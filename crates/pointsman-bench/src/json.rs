@@ -46,6 +46,7 @@ impl Outcome {
             "shares": shares(self),
             "times_ns": times(record),
             "batches": batches(record),
+            "classes": classes(self),
             "generator": generator(self),
             "server": server(self),
             "voids": voids,
@@ -104,6 +105,18 @@ fn histogram(times: &Histogram<u64>) -> Value {
         "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p99_9": at(0.999), "p99_99": at(0.9999),
         "buckets": buckets,
     })
+}
+
+fn classes(outcome: &Outcome) -> Vec<Value> {
+    let both = outcome.plan.classes.iter().zip(&outcome.record.classes);
+    both.map(|(class, record)| {
+        json!({
+            "name": class.name, "right_status": class.right_status, "answered_in_time": record.completed,
+            "bytes_received": record.bytes, "failed": record.failed,
+            "response_ns": histogram(&record.response),
+        })
+    })
+    .collect()
 }
 
 /// Columns rather than rows: there are many.
@@ -188,7 +201,7 @@ pub(crate) fn settings(plan: &Plan) -> Value {
     };
     json!({
         "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
-        "load": load, "think": think,
+        "load": load, "think": think, "delay_s": plan.delay.map(|delay| delay.as_secs_f64()),
         "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
         "threads": plan.threads, "protocol": plan.protocol.alpn(), "handshakes": handshakes,
         "requests_per_connection": plan.requests_per_connection,

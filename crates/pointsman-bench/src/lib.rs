@@ -13,6 +13,7 @@
 
 mod arrivals;
 mod ceiling;
+mod classes;
 pub mod clock;
 mod compare;
 mod connection;
@@ -44,8 +45,10 @@ mod source;
 mod transport;
 mod url;
 mod worker;
+mod workload;
 
 pub use ceiling::ceiling;
+pub use classes::{Class, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};
 pub use fault::Fault;
 pub use find::{Counted, Ending, Find, Found, Sight, Tried, find};
@@ -60,6 +63,7 @@ pub use pointsman_tls::Offer;
 pub use process::{Spent, Time, ticks_per_second};
 pub use provenance::{provenance, texts};
 pub use record::{Batch, ErrorKind, Record};
+pub use report::{OrderOutcome, ladder, ladder_csv, orders};
 pub use run::{Progress, run};
 pub use shares::{ShareOutcome, Shares};
 pub use source::Sources;

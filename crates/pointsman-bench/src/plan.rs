@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pointsman_tls::{CertificateFiles, Offer};
 
-use crate::{Fault, Shares, Sources, Url};
+use crate::{Class, Fault, Shares, Sources, Url};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -21,6 +21,8 @@ const SECONDS_MAX: u64 = 86_400;
 pub struct Plan {
     /// What is asked for, each as often as its weight says; at least one.
     pub targets: Vec<Target>,
+    /// Which of them are counted together, and which answers to them are right; empty: all are alike.
+    pub classes: Vec<Class>,
     /// How much.
     pub load: Load,
     /// How long it is measured.
@@ -57,6 +59,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// How long a client of a closed loop waits behind an answer.
     pub think: Think,
+    /// How much later each client of a closed loop begins than the one before; `None`: all within a tenth of a second.
+    pub delay: Option<Duration>,
     /// A process whose CPU time is looked at: the server, with its threads and children.
     pub server_process: Option<u32>,
     /// What random draws begin with: the same seed, the same arrivals.
@@ -183,6 +187,7 @@ impl Plan {
     pub fn new(targets: Vec<Target>, load: Load) -> Plan {
         Plan {
             targets,
+            classes: Vec::new(),
             load,
             time: Duration::from_secs(10),
             warm_up: Duration::from_secs(2),
@@ -201,6 +206,7 @@ impl Plan {
             sources: Sources::default(),
             timeout: Duration::from_secs(10),
             think: Think::default(),
+            delay: None,
             server_process: None,
             seed: 1,
         }
@@ -232,8 +238,8 @@ impl Plan {
             Load::Open { rate, .. } if !(rate > 0.0 && rate <= RATE_MAX) => {
                 return Err(Fault::new(format!("a rate is more than 0 and at most {RATE_MAX} a second")));
             }
-            Load::Open { .. } if self.think != Think::None => {
-                return Err(Fault::new("an open loop has no clients that could think")
+            Load::Open { .. } if self.think != Think::None || self.delay.is_some() => {
+                return Err(Fault::new("an open loop has no clients that could think or begin late")
                     .help("say `--clients N` for a closed loop"));
             }
             Load::Closed { clients } if clients == 0 || clients as usize > CONNECTIONS_MAX => {
@@ -247,6 +253,7 @@ impl Plan {
             return Err(Fault::new("the share of resumed handshakes is between 0 and 1"));
         }
         self.shares.check(self)?;
+        crate::classes::check(self)?;
         self.check_bounds()
     }
 

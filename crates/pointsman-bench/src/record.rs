@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 
+use crate::classes::{self, ClassRecord};
 use crate::clock::SECOND_NS;
 use crate::gaps::Gaps;
 use crate::negotiated::{Agreements, Kind, Negotiated};
@@ -10,9 +11,9 @@ use crate::negotiated::{Agreements, Kind, Negotiated};
 pub(crate) const BATCH_NS: u64 = SECOND_NS / 10;
 
 /// Times are told apart from here on.
-const TIME_NS_MIN: u64 = 64;
+pub(crate) const TIME_NS_MIN: u64 = 64;
 /// Longer ones count as this: an hour.
-const TIME_NS_MAX: u64 = 3600 * SECOND_NS;
+pub(crate) const TIME_NS_MAX: u64 = 3600 * SECOND_NS;
 /// Decimal digits that a time is known to.
 const DIGITS: u8 = 3;
 
@@ -147,6 +148,8 @@ pub struct Record {
     /// How long it was waited for what was due within microseconds, on the core rather than asleep, in the measured
     /// time: what the generator could have used.
     pub spun_ns: u64,
+    /// Of each class of the plan, in its order.
+    pub classes: Vec<ClassRecord>,
     /// What was agreed on, in the whole run.
     pub(crate) agreements: Agreements,
     /// The first few words of the library about handshakes that failed.
@@ -186,6 +189,7 @@ impl Record {
             under_way_ns: 0,
             gaps: Gaps::default(),
             spun_ns: 0,
+            classes: Vec::new(),
             agreements: Agreements::default(),
             tls_fault: None,
         }
@@ -234,6 +238,7 @@ impl Record {
             ours.bytes += theirs.bytes;
         }
         self.gaps.merge(other.gaps);
+        classes::merge(&mut self.classes, other.classes);
         self.agreements.merge(other.agreements);
         self.tls_fault = self.tls_fault.take().or(other.tls_fault);
     }

@@ -1,9 +1,13 @@
 //! An outcome as a report shows it: figures with their intervals, charts and tables.
 
 mod charts;
+mod ladder;
+mod orders;
 mod tables;
 
 use hdrhistogram::Histogram;
+pub use ladder::{ladder, ladder_csv};
+pub use orders::{OrderOutcome, orders};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::{Interval, batch_means, quantile_ranks};
 use pointsman_measure::verdict::Colour;

@@ -45,6 +45,8 @@ pub(crate) struct Request {
     pub(crate) origin: usize,
     /// Whether it is a HEAD, whose answers have no body.
     pub(crate) is_head: bool,
+    /// Which of the plan's classes it belongs to.
+    pub(crate) class: Option<u16>,
     head: Text,
     body: Text,
     /// Whether the length of the body has to be told in each.
@@ -91,6 +93,9 @@ impl Requests {
         }
         if all.all.requests.is_empty() {
             return Err(Fault::new("all URLs have the weight 0"));
+        }
+        for (class, place) in plan.classes.iter().zip(0..) {
+            class.targets.iter().for_each(|target| all.requests[*target].class = Some(place));
         }
         Ok(all)
     }
@@ -187,6 +192,7 @@ impl Request {
         Ok(Request {
             origin,
             is_head: target.method == "HEAD",
+            class: None,
             head: Text::template(&head)?,
             body,
             has_length,

@@ -13,6 +13,7 @@ use rustls::ClientConfig;
 use slab::Slab;
 
 use crate::arrivals::Schedule;
+use crate::classes::ClassRecord;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::connection::{Connection, End, Job, Parts, Turn};
 use crate::plan::Load;
@@ -134,13 +135,20 @@ impl Worker {
             }
             Load::Closed { clients } => (None, share(clients as usize)),
         };
-        // Clients come one after another, within the first tenth of a second.
+        // Clients come one after another, within the first tenth of a second where nothing is said.
         for client in 0..clients {
-            let at_ns = given.timeline.begin_ns + SECOND_NS / 10 * client as u64 / clients as u64;
+            let after_ns = match plan.delay {
+                // Threads have them in turns.
+                Some(delay) => delay.as_nanos() as u64 * (client * threads + given.index) as u64,
+                None => SECOND_NS / 10 * client as u64 / clients as u64,
+            };
+            let at_ns = given.timeline.begin_ns + after_ns;
             resting.push(Reverse((at_ns, client as u32)));
         }
         let connections_max = share(plan.connections_max).max(1);
         let capacity = connections_max.min(clients.max(1024));
+        let mut record = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
+        record.classes = plan.classes.iter().map(|_| ClassRecord::new()).collect();
         Ok(Worker {
             poller: Poller::new()?,
             connections: Slab::with_capacity(capacity),
@@ -155,7 +163,7 @@ impl Worker {
             schedule,
             mix,
             resting,
-            record: Record::new(measured_ns.div_ceil(BATCH_NS) as usize),
+            record,
             turn: Turn::new(given.requests.clone(), random.fork()),
             random,
             begun: 0,
@@ -235,6 +243,7 @@ impl Worker {
             begun_ns,
             sent_ns,
             first_byte_ns,
+            answer_bytes: 0,
             client,
             request: self.given.requests.draw(&mut self.random, drawn.tls) as u32,
             number,

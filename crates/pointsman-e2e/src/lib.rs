@@ -7,6 +7,7 @@
 //! itself; nothing sleeps; every wait has the deadline [`PATIENCE`].
 
 mod binary;
+mod browser;
 mod certificates;
 mod client;
 pub mod dialogue;
@@ -41,6 +42,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 pub use binary::{Finished, ends, folder, installed, pointsman, program, skipped, tool, workspace};
+pub use browser::Browser;
 pub use certificates::{Authority, Pair, sha256_hex};
 pub use client::{Client, Response, is_closed};
 pub use figures::{Bound, Unit, figure, scale};

@@ -4,6 +4,7 @@
 //! that nothing panics: readings agree with slow ones that are written here from the RFCs, pieces agree with
 //! wholes, and what is forwarded is read as what was received.
 
+pub mod bench_files;
 pub mod body;
 pub mod config;
 pub mod dns_answer;
@@ -87,4 +88,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "view", check: view::check, seeds: seeds::forwarded_requests, tokens: view::TOKENS },
     Target { name: "rules", check: rules::check, seeds: seeds::rules, tokens: rules::TOKENS },
     Target { name: "config", check: config::check, seeds: seeds::configurations, tokens: config::TOKENS },
+    Target {
+        name: "bench_files",
+        check: bench_files::check,
+        seeds: seeds::bench_files,
+        tokens: bench_files::TOKENS,
+    },
 ];

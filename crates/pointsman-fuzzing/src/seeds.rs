@@ -211,6 +211,14 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
     there.into_iter().chain(sound).collect()
 }
 
+/// Workloads and documents of reports, short ones.
+pub(crate) fn bench_files() -> Vec<Vec<u8>> {
+    let there = files("wl").into_iter().chain(files("json"));
+    let of_bench =
+        there.filter(|(path, text)| path.to_string_lossy().contains("bench") && text.len() < 4_096);
+    of_bench.map(|(_, text)| text.into_bytes()).collect()
+}
+
 /// The files with an extension below `testdata` and `examples`, in order.
 fn files(extension: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -108,7 +108,7 @@ macro_rules! targets {
 }
 
 targets! {
-    http_request http_response http_body body path proxy_header tls_hello dns_answer frames h2_request h2_answer fields view rules config
+    http_request http_response http_body body path proxy_header tls_hello dns_answer frames h2_request h2_answer fields view rules config bench_files
 }
 
 /// A target that cargo-fuzz does not know is run by nobody there.

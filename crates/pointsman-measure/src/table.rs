@@ -39,6 +39,26 @@ impl From<&str> for Cell {
     }
 }
 
+/// The table for a terminal: columns as wide as they need, numbers to the right.
+pub fn text(table: &Table) -> String {
+    let shown = |cell: &Cell| match cell {
+        Cell::Text(text) => text.clone(),
+        Cell::Number(number) => crate::chart::number(*number),
+        Cell::Empty => String::new(),
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain(table.columns.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}"));
+        format!("{}\n", padded.collect::<String>().trim_end())
+    };
+    std::iter::once(&table.columns).chain(&rows).map(|cells| line(cells)).collect()
+}
+
 /// The table as CSV (RFC 4180, with a header line). A text that a spreadsheet would take for a formula gets an apostrophe
 /// before it.
 pub fn csv(table: &Table) -> String {
@@ -129,6 +149,14 @@ mod tests {
                 vec![8.0.into()],
             ],
         }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_they_need() {
+        let table =
+            Table { rows: vec![vec![1.0.into(), 1234.5.into(), "ok".into()], vec![4.0.into()]], ..ladder() };
+        let expected = "  clients  requests/s, mean  note\n        1           1,234.5    ok\n        4\n";
+        assert_eq!(text(&table), expected);
     }
 
     #[test]

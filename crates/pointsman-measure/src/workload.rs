@@ -1,4 +1,4 @@
-//! WebBench's workloads: classes of requests with percentages, and mixes of clients.
+//! WebBench's workloads: classes of requests with percentages, and the numbers of clients that ask; orders in XML that grow.
 //!
 //! ```text
 //! # lines that begin with a number sign, and what follows one after a space, are comments
@@ -20,16 +20,20 @@
 //! Of a class each request is as likely as the others. A class called `CLASS_404` is one whose requests are to be
 //! answered with 404: there that is right, and anything else an error.
 
-mod mix;
+mod orders;
 mod parse;
 
-pub use mix::{CLIENTS, Mix, Think, ladder};
-pub use parse::{WORKLOAD_BYTES_MAX, parse};
+pub use orders::{ITEMS, ITEMS_MAX, order};
+pub use parse::{CLASSES_MAX, WORKLOAD_BYTES_MAX, parse};
 
-use crate::Random;
+/// The ladder of the papers: 1, 4, 8 … 60 clients.
+pub const CLIENTS: [u32; 16] = [1, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60];
 
 /// The class whose requests are answered with 404.
 pub const NOT_FOUND_CLASS: &str = "CLASS_404";
+
+/// Rounded, such a weight is off by less than a thousandth.
+const WEIGHT_MIN: u32 = 1_000;
 
 /// What clients ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,16 +97,15 @@ impl Workload {
         &self.classes
     }
 
-    /// A request by the shares of the classes, and the class that it is of.
-    pub fn draw(&self, random: &mut Random) -> (&Class, &Request) {
-        let mut at = random.below(parse::WHOLE as usize) as u32;
-        let drawn = self.classes.iter().find(|class| {
-            let is_this = at < class.share_e4;
-            at = at.saturating_sub(class.share_e4);
-            is_this
-        });
-        // The shares sum to the whole, so one is found; the last would be as good.
-        let class = drawn.unwrap_or(&self.classes[self.classes.len() - 1]);
-        (class, &class.requests[random.below(class.requests.len())])
+    /// How often each request is asked for beside the others: of each class its weights, one for each of its requests.
+    ///
+    /// None where a class has so many requests that its share cannot be told from the others' any more.
+    pub fn weights(&self) -> Option<Vec<u32>> {
+        let of_one = |class: &Class| f64::from(class.share_e4) / class.requests.len() as f64;
+        let most = self.classes.iter().map(of_one).fold(0.0, f64::max);
+        // As great as they may be, so that what is rounded away is small.
+        let scale = f64::from(u32::MAX) / most;
+        let weights: Vec<u32> = self.classes.iter().map(|class| (of_one(class) * scale) as u32).collect();
+        weights.iter().all(|weight| *weight >= WEIGHT_MIN).then_some(weights)
     }
 }

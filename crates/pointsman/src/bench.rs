@@ -15,6 +15,7 @@ mod report;
 mod share_options;
 mod summary;
 mod told;
+mod workload;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ pointsman bench COMMAND
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
     find URL...    the rates that a server sustains and reaches, by trials of many loads
     compare A B    which of two is faster, and whether this machine can tell
+    workload FILE URL
+                   a WebBench workload with ever more clients; orders in XML that grow
     report FILE... results that were kept, drawn side by side
     null           a server that does nothing but answer: what the generator itself can do
     COMMAND --help more of a command
@@ -41,12 +44,14 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
         Some("load") => load::load(arguments),
         Some("find") => find::find(arguments),
         Some("compare") => compare::compare(arguments),
+        Some("workload") => workload::workload(arguments),
         Some("report") => report::report(arguments),
         Some("null") => null::null(arguments),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `crypto`, `load`, `find`, `compare`, `report` and `null`",
+            "`bench` has no command `{}`; there are `crypto`, `load`, `find`, `compare`, `workload`, `report` and \
+             `null`",
             command.to_string_lossy()
         )),
     }

@@ -16,22 +16,25 @@ const POINTS_A_DECADE: u32 = 10;
 
 pub(super) fn charts(outcome: &Outcome) -> Vec<Chart> {
     let mut charts = vec![latency(outcome), throughput(outcome), over_time(outcome)];
-    if outcome.record.handshakes.iter().any(|count| *count > 0) {
+    let kinds_seen = outcome.record.handshakes.iter().filter(|count| **count > 0).count();
+    if kinds_seen > 0 {
         charts.push(connections(outcome));
+    }
+    if kinds_seen > 1 {
         charts.push(kinds(outcome));
     }
     charts
 }
 
-fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
+pub(super) fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
     Chart { id: id.to_owned(), title: title.to_owned(), x, y, content: Content::Lines(lines) }
 }
 
-fn axis(label: &str) -> Axis {
+pub(super) fn axis(label: &str) -> Axis {
     Axis { label: label.to_owned(), is_log: false }
 }
 
-fn logarithmic(label: &str) -> Axis {
+pub(super) fn logarithmic(label: &str) -> Axis {
     Axis { label: label.to_owned(), is_log: true }
 }
 
@@ -113,7 +116,7 @@ fn throughput(outcome: &Outcome) -> Chart {
     if outcome.record.failed() > 0 {
         lines.push(line("failed", |batch| batch.failed));
     }
-    chart("throughput", "Throughput over time", axis("s"), axis("requests a second"), lines)
+    chart("throughput", "Throughput over time", axis("seconds"), axis("requests a second"), lines)
 }
 
 fn over_time(outcome: &Outcome) -> Chart {
@@ -122,7 +125,7 @@ fn over_time(outcome: &Outcome) -> Chart {
         batches.iter().map(|batch| ms(batch.response_ns as f64 / batch.completed.max(1) as f64)).collect();
     let points = smoothed(&means);
     let lines = vec![Line { name: "mean response time".to_owned(), points, ..Line::default() }];
-    chart("response", "Response time over time", axis("s"), axis("ms"), lines)
+    chart("response", "Response time over time", axis("seconds"), axis("ms"), lines)
 }
 
 fn kinds(outcome: &Outcome) -> Chart {

@@ -47,10 +47,16 @@ impl Worker {
         self.count_time(&job, now);
         self.answered += 1;
         let response_ns = now.saturating_sub(job.due_ns);
+        let class = self.given.requests.get(job.request as usize).class.map(usize::from);
         if self.given.timeline.measures(now) {
             let batch = self.batch(now);
             batch.completed += 1;
             batch.response_ns += response_ns;
+            if let Some(class) = class {
+                let class = &mut self.record.classes[class];
+                class.completed += 1;
+                class.bytes += job.answer_bytes;
+            }
         }
         if job.is_counted {
             let record = &mut self.record;
@@ -62,8 +68,15 @@ impl Worker {
             record.service.saturating_record(now - job.begun_ns);
             record.first_byte.saturating_record(job.first_byte_ns.saturating_sub(job.sent_ns));
             record.statuses[usize::from(status).min(599)] += 1;
+            if let Some(class) = class {
+                record.classes[class].response.saturating_record(response_ns);
+            }
         }
-        if status >= 400 {
+        let is_right = match class {
+            Some(class) => self.given.plan.classes[class].takes(status),
+            None => status < 400,
+        };
+        if !is_right {
             self.count_failure(&job, ErrorKind::Status, now);
         }
         self.rest(&job, now, 0);
@@ -73,6 +86,9 @@ impl Worker {
         self.failed += 1;
         if job.is_counted {
             self.record.errors[kind as usize] += 1;
+            if let Some(class) = self.given.requests.get(job.request as usize).class {
+                self.record.classes[usize::from(class)].failed += 1;
+            }
         }
         if self.given.timeline.measures(now) {
             self.batch(now).failed += 1;

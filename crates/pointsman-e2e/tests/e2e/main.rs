@@ -5,6 +5,8 @@ mod assertions;
 mod balance;
 mod bandwidth;
 mod bench_crypto;
+mod bench_report;
+mod bench_workload;
 mod bodies;
 mod broken_answers;
 mod broken_bodies;

@@ -134,7 +134,10 @@ fn row_of_charts(runs: &[&Run], row: usize, id: &str) -> String {
     });
     let figure = |(column, (run, chart)): (usize, &(&str, &Chart))| {
         let figure = svg(chart, &format!("chart-{row}-{column}"), spans);
-        format!("<figure>{figure}<figcaption>{}</figcaption></figure>\n", escape(run))
+        // Alone it needs no name.
+        let name =
+            if runs.len() > 1 { format!("<figcaption>{}</figcaption>", escape(run)) } else { String::new() };
+        format!("<figure>{figure}{name}</figure>\n")
     };
     drawn.iter().enumerate().map(figure).collect()
 }
@@ -149,8 +152,12 @@ fn tables(runs: &[Run]) -> String {
 }
 
 fn table(table: &Table, run: &str) -> String {
-    let head: String =
-        table.columns.iter().map(|column| format!("<th scope=\"col\">{}</th>", escape(column))).collect();
+    let head = |(at, column): (usize, &String)| {
+        let is_number = table.rows.first().is_some_and(|row| matches!(row.get(at), Some(Cell::Number(_))));
+        let class = if is_number { " class=\"number\"" } else { "" };
+        format!("<th scope=\"col\"{class}>{}</th>", escape(column))
+    };
+    let head: String = table.columns.iter().enumerate().map(head).collect();
     let cell = |cell: &Cell| match cell {
         Cell::Text(text) => format!("<td>{}</td>", escape(text)),
         Cell::Number(number) => format!("<td class=\"number\">{}</td>", crate::chart::number(*number)),

@@ -7,7 +7,9 @@ use super::{Class, Method, Request, Workload};
 /// A longer text is refused.
 pub const WORKLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// All requests, in hundredths of a per cent.
-pub(super) const WHOLE: u32 = 10_000;
+const WHOLE: u32 = 10_000;
+/// More classes are refused: each is measured by itself.
+pub const CLASSES_MAX: usize = 256;
 /// After so many errors no more are looked for.
 const ERRORS_MAX: usize = 50;
 
@@ -119,6 +121,11 @@ impl Parser {
             self.errors
                 .push(Diagnostic::error(name.span(), format!("the class `{}` is defined twice", name.text)));
         } else if let Some(share_e4) = hundredths(percent.text) {
+            if self.classes.len() == CLASSES_MAX {
+                let error = Diagnostic::error(name.span(), format!("a class more than {CLASSES_MAX}"));
+                self.errors.push(error.help("put requests that are alike into one class"));
+                return;
+            }
             let class = Class { name: name.text.to_owned(), share_e4, requests: Vec::new() };
             self.classes.push((class, name.span()));
         } else {
@@ -234,7 +241,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Random;
 
     const STATIC: &str = "\
 # The classes of a static workload.
@@ -274,11 +280,16 @@ DEFINE_REQUESTS
     }
 
     #[test]
-    fn classes_are_drawn_by_their_percentages() {
-        let workload = parse(STATIC).expect("no errors");
-        let mut random = Random::new(4);
-        let drawn = (0..100_000).filter(|_| workload.draw(&mut random).0.name == "CLASS_223.gif").count();
-        assert!((20_000..21_000).contains(&drawn), "{drawn}");
+    fn weights_give_classes_their_percentages() {
+        let weights = parse(STATIC).expect("no errors").weights().expect("few requests");
+        // Two requests of 20.5 %, one of 77.5 %, one of 2 %.
+        let all = f64::from(weights[0]) * 2.0 + f64::from(weights[1]) + f64::from(weights[2]);
+        for (weight, share) in weights.iter().zip([0.1025, 0.775, 0.02]) {
+            assert!((f64::from(*weight) / all / share - 1.0).abs() < 1e-6, "{weights:?}");
+        }
+        let crowd = "        GET /a\n".repeat(500_000);
+        let text = format!("DEFINE_CLASSES\nA: 99.99\nB: 0.01\nDEFINE_REQUESTS\nA:\nGET /b\nB:\n{crowd}");
+        assert_eq!(parse(&text).expect("no errors").weights(), None);
     }
 
     #[test]
@@ -316,6 +327,9 @@ DEFINE_REQUESTS
     fn errors_and_length_have_a_bound() {
         let many = format!("DEFINE_CLASSES\n{}", "x\n".repeat(10_000));
         assert_eq!(parse(&many).expect_err("errors").len(), ERRORS_MAX);
+        let classes: String = (0..300).map(|at| format!("C{at}: 0.01\n")).collect();
+        let found = parse(&format!("DEFINE_CLASSES\n{classes}")).expect_err("too many classes");
+        assert!(found[0].message.contains("a class more than 256"), "{found:?}");
         assert_eq!(parse(&" ".repeat(WORKLOAD_BYTES_MAX + 1)).expect_err("too long").len(), 1);
     }
 

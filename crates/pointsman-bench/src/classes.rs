@@ -1,0 +1,145 @@
+//! Requests that are counted together, and which answers to them are right.
+
+use hdrhistogram::Histogram;
+
+use crate::record::{TIME_NS_MAX, TIME_NS_MIN};
+use crate::{Fault, Plan};
+
+/// Each has a histogram in each thread.
+pub(crate) const CLASSES_MAX: usize = 256;
+
+/// Decimal digits that a time of a class is known to.
+const DIGITS: u8 = 2;
+
+/// Some of a plan's targets, which are counted together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// What it is called in results.
+    pub name: String,
+    /// Which targets, by their places in the plan.
+    pub targets: Vec<usize>,
+    /// The status that is right; `None`: all below 400.
+    pub right_status: Option<u16>,
+}
+
+impl Class {
+    /// Whether it is as was wanted.
+    pub(crate) fn takes(&self, status: u16) -> bool {
+        self.right_status.map_or(status < 400, |right| right == status)
+    }
+}
+
+/// What is written down of a class beside what is written down of all requests.
+#[derive(Clone, Debug)]
+pub struct ClassRecord {
+    /// Answers that came in the measured time.
+    pub completed: u64,
+    /// Their bytes, heads and all.
+    pub bytes: u64,
+    /// Requests that were due in the measured time, and failed.
+    pub failed: u64,
+    /// Response times of those that were due in it.
+    pub response: Histogram<u64>,
+}
+
+impl ClassRecord {
+    pub(crate) fn new() -> ClassRecord {
+        let response = Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS);
+        ClassRecord {
+            completed: 0,
+            bytes: 0,
+            failed: 0,
+            response: response.expect("these are bounds that it takes"),
+        }
+    }
+
+    fn merge(&mut self, other: &ClassRecord) {
+        self.completed += other.completed;
+        self.bytes += other.bytes;
+        self.failed += other.failed;
+        self.response.add(&other.response).expect("all have the same bounds");
+    }
+}
+
+/// Adds those of another thread.
+pub(crate) fn merge(ours: &mut Vec<ClassRecord>, theirs: Vec<ClassRecord>) {
+    if ours.is_empty() {
+        *ours = theirs;
+    } else {
+        ours.iter_mut().zip(&theirs).for_each(|(ours, theirs)| ours.merge(theirs));
+    }
+}
+
+/// Too many, or one of targets that are not there or that another has.
+pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
+    let classes = &plan.classes;
+    if classes.len() > CLASSES_MAX {
+        return Err(Fault::new(format!(
+            "{} classes are too many: {CLASSES_MAX} are the most",
+            classes.len()
+        )));
+    }
+    let mut taken = vec![false; plan.targets.len()];
+    for target in classes.iter().flat_map(|class| &class.targets) {
+        match taken.get_mut(*target) {
+            Some(taken) if !*taken => *taken = true,
+            _ => {
+                return Err(Fault::new(
+                    "a target belongs to one class, and each class to targets of the plan",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Load;
+
+    fn class(targets: &[usize], right_status: Option<u16>) -> Class {
+        Class { name: "a".to_owned(), targets: targets.to_vec(), right_status }
+    }
+
+    #[test]
+    fn not_found_is_right_where_it_is_wanted() {
+        let taken = |right: Option<u16>| [200, 304, 404, 500].map(|status| class(&[0], right).takes(status));
+        assert_eq!(taken(None), [true, true, false, false]);
+        assert_eq!(taken(Some(404)), [false, false, true, false]);
+    }
+
+    #[test]
+    fn classes_do_not_overlap() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        assert_eq!(check(&plan), Ok(()));
+        plan.classes = vec![class(&[0], None)];
+        assert!(check(&plan).is_err(), "there is no such target");
+        plan.classes = vec![class(&[], None); CLASSES_MAX + 1];
+        assert!(check(&plan).is_err());
+        let url = crate::Url::parse("http://127.0.0.1/").expect("a URL");
+        let target = crate::Target {
+            url,
+            weight: 1,
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: Default::default(),
+        };
+        plan.targets = vec![target; 3];
+        plan.classes = vec![class(&[0, 2], None), class(&[1], None)];
+        assert_eq!(check(&plan), Ok(()));
+        plan.classes[1].targets.push(2);
+        assert!(check(&plan).is_err());
+    }
+
+    #[test]
+    fn threads_are_added_up() {
+        let mut one = ClassRecord::new();
+        (one.completed, one.bytes, one.failed) = (1, 10, 2);
+        one.response.record(1_000_000).expect("in the bounds");
+        let mut all = Vec::new();
+        merge(&mut all, vec![one.clone()]);
+        merge(&mut all, vec![one]);
+        assert_eq!((all[0].completed, all[0].bytes, all[0].failed, all[0].response.len()), (2, 20, 4, 2));
+    }
+}

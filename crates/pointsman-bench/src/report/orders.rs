@@ -1,0 +1,159 @@
+//! Orders of growing size as a report shows them: how long each took.
+
+use pointsman_measure::chart::Line;
+use pointsman_measure::report::{Figure, Run};
+use pointsman_measure::statistics::mean_interval;
+use pointsman_measure::table::Cell;
+use pointsman_measure::verdict::Colour;
+use serde_json::json;
+
+use super::charts::{chart, logarithmic};
+use super::ms;
+use super::tables::table;
+use crate::outcome::Outcome;
+use crate::provenance::provenance;
+
+/// What one size came to.
+#[derive(Clone, Debug)]
+pub struct OrderOutcome {
+    /// Items of the order.
+    pub items: u32,
+    /// Bytes of it.
+    pub bytes: usize,
+    /// What came of sending it.
+    pub outcome: Outcome,
+}
+
+impl OrderOutcome {
+    fn is_red(&self) -> bool {
+        !self.outcome.voids.is_empty() || self.outcome.verdict().colour == Colour::Red
+    }
+
+    /// The times of all that were answered, in ms, to three digits.
+    fn times_ms(&self) -> Vec<f64> {
+        let steps = self.outcome.record.service.iter_recorded();
+        steps
+            .flat_map(|step| {
+                std::iter::repeat_n(ms(step.value_iterated_to() as f64), step.count_at_value() as usize)
+            })
+            .collect()
+    }
+
+    fn mean_ms(&self) -> f64 {
+        ms(self.outcome.record.service.mean())
+    }
+}
+
+/// The time of an order by its size, under this name, in the order of running.
+pub fn orders(name: &str, steps: &[OrderOutcome]) -> Run {
+    let Some(first) = steps.first() else { return Run::named(name) };
+    let mut run = provenance(name, &first.outcome.machine);
+    run.settings = first.outcome.plan.settings();
+    let items: Vec<String> = steps.iter().map(|step| step.items.to_string()).collect();
+    run.settings.insert("orders.items".to_owned(), items.join(", "));
+    run.settings.remove("targets.body_bytes");
+    let counting: Vec<&OrderOutcome> = steps.iter().filter(|step| !step.is_red()).collect();
+    for step in steps {
+        let verdict = step.outcome.verdict();
+        let voids = step.outcome.voids.iter().map(|void| &void.sentence);
+        let reasons = voids.chain(verdict.reasons.iter().map(|reason| &reason.text));
+        let what = if step.is_red() { ", not a result" } else { "" };
+        run.reasons.extend(reasons.map(|reason| format!("{} items{what}: {reason}", step.items)));
+    }
+    run.colour = match (counting.is_empty(), run.reasons.is_empty()) {
+        (true, _) => Colour::Red,
+        (false, false) => Colour::Amber,
+        (false, true) => Colour::Green,
+    };
+    run.figures = figures(&counting);
+    run.answer = answer(&counting);
+    let mut lines = vec![Line { name: "mean".to_owned(), ..Line::default() }];
+    for step in &counting {
+        lines[0].points.push((step.bytes as f64, step.mean_ms()));
+        if let Some(mean) = mean_interval(&step.times_ms()) {
+            lines[0].band.push((step.bytes as f64, mean.low.max(0.0), mean.high));
+        }
+    }
+    let red: Vec<_> = steps.iter().filter(|step| step.is_red() && step.outcome.record.answered > 0).collect();
+    if !red.is_empty() {
+        let points = red.iter().map(|step| (step.bytes as f64, step.mean_ms())).collect();
+        lines.push(Line { name: "not a result".to_owned(), points, is_scattered: true, ..Line::default() });
+    }
+    run.charts =
+        vec![chart("orders", "Time of an order by its size", logarithmic("bytes"), logarithmic("ms"), lines)];
+    run.tables = vec![by_size(steps)];
+    let outcomes: Vec<_> = steps
+        .iter()
+        .map(|step| json!({"items": step.items, "bytes": step.bytes, "outcome": step.outcome.json()}))
+        .collect();
+    run.outcome = Some(json!({"kind": "orders", "steps": outcomes}));
+    run
+}
+
+fn answer(counting: &[&OrderOutcome]) -> String {
+    let (Some(first), Some(last)) = (counting.first(), counting.last()) else { return String::new() };
+    let failed: u64 = counting.iter().map(|step| step.outcome.record.failed()).sum();
+    let failed = if failed == 0 { "none failed".to_owned() } else { format!("{failed} failed") };
+    let time = |step: &OrderOutcome| super::time(step.outcome.record.service.mean() as u64);
+    format!(
+        "An order of {} bytes takes {}, one of {} bytes {}; {failed}.",
+        first.bytes,
+        time(first),
+        last.bytes,
+        time(last)
+    )
+}
+
+fn figures(counting: &[&OrderOutcome]) -> Vec<Figure> {
+    let (Some(first), Some(last)) = (counting.first(), counting.last()) else { return Vec::new() };
+    let figure = |name: String, unit: &str, value: f64, interval| Figure {
+        name,
+        unit: unit.to_owned(),
+        value: Some(value).filter(|value| value.is_finite()),
+        interval,
+    };
+    let mean = |step: &OrderOutcome| {
+        let interval = mean_interval(&step.times_ms()).map(|mean| (mean.low.max(0.0), mean.high));
+        figure(format!("{} items", step.items), "ms", step.mean_ms(), interval)
+    };
+    let further_kb = (last.bytes - first.bytes.min(last.bytes)) as f64 / 1e3;
+    let slope = (last.mean_ms() - first.mean_ms()) * 1e3 / further_kb;
+    let failed: u64 = counting.iter().map(|step| step.outcome.record.failed()).sum();
+    let mut figures = vec![mean(first), mean(last)];
+    figures.push(figure("a kilobyte more".to_owned(), "µs", slope, None));
+    figures.push(figure("failed".to_owned(), "orders", failed as f64, None));
+    figures
+}
+
+fn by_size(steps: &[OrderOutcome]) -> pointsman_measure::table::Table {
+    let number = |value: f64| Cell::Number((value * 1e4).round() / 1e4);
+    let row = |step: &OrderOutcome| {
+        let record = &step.outcome.record;
+        let mut cells = vec![
+            f64::from(step.items).into(),
+            (step.bytes as f64).into(),
+            (record.answered as f64).into(),
+            (record.failed() as f64).into(),
+            if step.is_red() {
+                "red, not a result".into()
+            } else {
+                step.outcome.verdict().colour.to_string().as_str().into()
+            },
+        ];
+        if !record.service.is_empty() {
+            let interval = mean_interval(&step.times_ms());
+            let bound = |of: fn(&pointsman_measure::Interval) -> f64| {
+                interval.as_ref().map_or(Cell::Empty, |interval| number(of(interval).max(0.0)))
+            };
+            cells.extend([number(step.mean_ms()), bound(|mean| mean.low), bound(|mean| mean.high)]);
+            let at = |quantile| number(ms(record.service.value_at_quantile(quantile) as f64));
+            cells.extend([at(0.0), at(0.5), at(1.0)]);
+        }
+        cells
+    };
+    table(
+        "Time by size, in ms",
+        &["items", "bytes", "answered", "failed", "verdict", "mean", "from", "to", "least", "p50", "most"],
+        steps.iter().map(row).collect(),
+    )
+}

@@ -1,0 +1,162 @@
+//! `pointsman bench workload`: a WebBench workload with ever more clients, and orders in XML that grow.
+
+mod options;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pointsman_bench::{Arrivals, Load, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run};
+use pointsman_measure::report::{Document, Run};
+use pointsman_measure::table::{self, csv, xlsx};
+use pointsman_measure::verdict::Colour;
+use pointsman_measure::workload::{WORKLOAD_BYTES_MAX, Workload, parse};
+use pointsman_rules::draw;
+
+use self::options::{Options, What};
+use super::load::refuse;
+use super::output::{began, write};
+use super::progress::ProgressLine;
+use super::refuse_words;
+use crate::check::terminal;
+use crate::{WRONG_USE, say, wrong_use};
+
+pub(super) fn workload(arguments: Vec<OsString>) -> ExitCode {
+    let options = match Options::read(arguments) {
+        Ok(Some(options)) => options,
+        Ok(None) => return say(&mut io::stdout(), &options::help(), 0),
+        Err(error) => return wrong_use(&error.to_string()),
+    };
+    let measured = match &options.what {
+        What::Ladder { file, clients } => climb(&options, file, clients),
+        What::Orders { items, every_ms, repeat } => send_orders(&options, items, (*every_ms, *repeat)),
+    };
+    match measured {
+        Ok(run) => give(&options, run),
+        Err(status) => status,
+    }
+}
+
+/// The workload with each number of clients.
+fn climb(options: &Options, file: &Path, clients: &[u32]) -> Result<Run, ExitCode> {
+    let workload = read(file).map_err(|words| say(&mut io::stderr(), &words, WRONG_USE))?;
+    let plan = options.plan.clone().of_workload(&workload).map_err(|fault| refuse(&fault))?;
+    let mut steps: Vec<Outcome> = Vec::new();
+    for clients in clients {
+        let begun = plan.delay.unwrap_or_default() * *clients;
+        let plan = Plan {
+            load: Load::Closed { clients: *clients },
+            warm_up: plan.warm_up + begun,
+            threads: plan.threads.min(*clients as usize),
+            ..plan.clone()
+        };
+        steps.push(step(&plan, &format!("{clients} clients"))?);
+    }
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let began_unix_s = steps.first().map_or(0, |step| step.began_unix_s);
+    let mut run = began(ladder(options.output.name(&name), &steps), began_unix_s);
+    // Hundreds of requests are no settings that anybody reads; the file is.
+    run.settings.retain(|name, _| !name.starts_with("targets"));
+    run.settings.insert("workload".to_owned(), file.display().to_string());
+    run.settings.insert("url".to_owned(), urls(options));
+    Ok(run)
+}
+
+/// Orders of each size, one after the other.
+fn send_orders(options: &Options, items: &[u32], (every_ms, repeat): (u64, u32)) -> Result<Run, ExitCode> {
+    let mut steps: Vec<OrderOutcome> = Vec::new();
+    for items in items {
+        let (plan, bytes) = options.plan.clone().of_order(*items);
+        let gap = std::time::Duration::from_millis(every_ms);
+        let plan = Plan {
+            load: Load::Open { rate: 1e3 / every_ms as f64, arrivals: Arrivals::Uniform },
+            // The measured time begins and ends between two orders.
+            warm_up: gap * 3 + gap / 2,
+            time: gap * repeat,
+            ..plan
+        };
+        let outcome = step(&plan, &format!("{items} items, {bytes} bytes"))?;
+        steps.push(OrderOutcome { items: *items, bytes, outcome });
+    }
+    let began_unix_s = steps.first().map_or(0, |step| step.outcome.began_unix_s);
+    Ok(began(orders(options.output.name("orders"), &steps), began_unix_s))
+}
+
+/// One step, with its line of progress and what came of it.
+fn step(plan: &Plan, what: &str) -> Result<Outcome, ExitCode> {
+    let mut line = ProgressLine::new();
+    let outcome = run(plan, &mut |progress| line.tell(progress));
+    line.end();
+    outcome.map_err(|fault| refuse_words(&format!("{fault}, with {what}"), fault.advice()))
+}
+
+fn read(file: &Path) -> Result<Workload, String> {
+    let shown = file.display();
+    let unreadable = |error: &io::Error| format!("error: cannot read `{shown}`: {error}\n");
+    let size = std::fs::metadata(file).map_err(|error| unreadable(&error))?.len();
+    if size > WORKLOAD_BYTES_MAX as u64 {
+        return Err(format!("error: `{shown}` is too long: {WORKLOAD_BYTES_MAX} bytes are the most\n"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(&error))?;
+    parse(&text).map_err(|errors| draw(&errors, &shown.to_string(), &text, terminal::colour(&io::stderr())))
+}
+
+fn urls(options: &Options) -> String {
+    let urls: Vec<String> = options.plan.targets.iter().map(|target| target.url.to_string()).collect();
+    urls.join(", ")
+}
+
+/// Everything to where it is to go.
+fn give(options: &Options, run: Run) -> ExitCode {
+    let text = summary(&run);
+    let table = match options.what {
+        What::Ladder { .. } => ladder_csv(&run),
+        What::Orders { .. } => run.tables.iter().map(csv).collect(),
+    };
+    let sheets = options.xlsx.as_ref().map(|path| {
+        xlsx(&run.tables)
+            .map_err(|error| format!("cannot make a workbook: {error}"))
+            .and_then(|bytes| write(path, &bytes))
+    });
+    let written =
+        options.csv.iter().try_for_each(|path| write(path, table.as_bytes())).and(sheets.unwrap_or(Ok(())));
+    if let Err(words) = written {
+        return say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE);
+    }
+    let status = u8::from(run.colour == Colour::Red);
+    let what = match &options.what {
+        What::Ladder { .. } => "Workload",
+        What::Orders { .. } => "Orders",
+    };
+    let document = Document { title: format!("{what} on {}", urls(options)), runs: vec![run] };
+    options.output.give(&document, &text, status)
+}
+
+/// The answer, what speaks against it, and the first table.
+fn summary(run: &Run) -> String {
+    let mut text =
+        format!("{}: {}\n", run.colour, if run.answer.is_empty() { "not a result" } else { &run.answer });
+    if let Some(table) = run.tables.first() {
+        text += &table::text(table);
+    }
+    for reason in &run.reasons {
+        text += &format!("  {reason}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_that_is_wrong_is_shown_where() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("w.wl");
+        std::fs::write(&path, "DEFINE_CLASSES\nA: 90\nDEFINE_REQUESTS\nA:\nGET /a\n").expect("writable");
+        let words = read(&path).expect_err("ten per cent are missing");
+        assert!(words.contains("the percentages sum to 90") && words.contains("w.wl:2:1"), "{words}");
+        assert!(read(Path::new("/nowhere/at/all")).expect_err("nothing").contains("cannot read"));
+    }
+}
