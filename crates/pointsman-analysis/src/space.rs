@@ -23,7 +23,7 @@ mod texts;
 use pointsman_rules::Field;
 
 pub(crate) use self::automata::Automata;
-pub(crate) use self::beside::beside;
+pub(crate) use self::beside::{beside, has_more_borders};
 use self::claim::Claim;
 pub use self::domain::is_server_name;
 use self::domain::{Absence, Domain};

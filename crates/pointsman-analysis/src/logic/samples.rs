@@ -9,7 +9,7 @@ use super::doubt::Doubt;
 use super::question::{Analyst, Answer, Question, Seen, Way};
 use super::states::States;
 use crate::Effort;
-use crate::space::beside;
+use crate::space::{beside, has_more_borders};
 use crate::wanted::{Sketch, Values};
 use crate::witness::{Setting, Witness, as_shown};
 
@@ -140,6 +140,8 @@ pub struct Samples {
     /// Rule by rule, what no request was made for, but for conditions that cannot be true with a rule's own. Up to so many
     /// as there may be samples.
     pub missing: Vec<Missing>,
+    /// Rules that have more tests, or more borders, than are looked at.
+    pub partly: Vec<RuleIndex>,
     /// Whether the steps were used up, or room for samples was, so that there may be more to show.
     pub is_cut: bool,
 }
@@ -204,6 +206,14 @@ impl<'p> Sampler<'p> {
         }
         let mut pivots = Vec::new();
         collect(&rule.condition, States::TRUE, &mut Vec::new(), &mut pivots);
+        let (mut tests, mut has_more) = (0_usize, false);
+        rule.condition.each_test(&mut |test| {
+            tests += 1;
+            has_more |= has_more_borders(test);
+        });
+        if has_more || tests > pivots.len() {
+            self.samples.partly.push(RuleIndex(index));
+        }
         for pivot in pivots {
             self.look_beside(index, &pivot, &sides);
         }

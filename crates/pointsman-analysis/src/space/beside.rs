@@ -17,6 +17,19 @@ const DIGITS_MAX: usize = 30;
 /// Money has cents.
 const CENT_PLACES: usize = 2;
 
+/// Whether a test has more borders than [`beside`] looks at.
+pub(crate) fn has_more_borders(test: &Test) -> bool {
+    let Op::In(entries) = &test.op else { return false };
+    let is_long = |entry: &Entry| match entry {
+        Entry::List(list) => match &list.members {
+            Members::Networks(networks) => networks.ranges().nth(ENTRIES_MAX).is_some(),
+            Members::Texts(texts) => texts.iter().nth(ENTRIES_MAX).is_some(),
+        },
+        _ => false,
+    };
+    entries.len() > ENTRIES_MAX || entries.iter().any(is_long)
+}
+
 /// All values of the test's field, once for each side of each of its borders: what is compared with, and what is just
 /// beyond it. A request with them need not be possible. None where a border has no value, as that of a regex.
 pub(crate) fn beside(test: &Test) -> Vec<Vec<OwnedValue>> {

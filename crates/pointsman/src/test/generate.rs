@@ -71,7 +71,7 @@ impl Generated {
         let mut text = head(suite, tests);
         text.push_str(&written.concat());
         text.push('\n');
-        text.push_str(&notes::notes(&suite.program, &samples.reach, untold));
+        text.push_str(&notes::notes(&suite.program, &samples, untold));
         if left_out > 0 {
             text.push_str(&format!("# {left_out} more tests could be made: --tests-max\n"));
         }

@@ -1,6 +1,6 @@
 //! What no test is made for, as comments with the reasons.
 
-use pointsman_analysis::{Missing, Reach, Sample, Unshown, Why};
+use pointsman_analysis::{Missing, Reach, Sample, Samples, Unshown, Why};
 use pointsman_rules::{Field, OwnedValue, Program, RuleIndex};
 
 use super::writing;
@@ -103,12 +103,12 @@ impl Untold {
 }
 
 /// What no test could be made for, as comments, rule by rule.
-pub(super) fn notes(program: &Program, reach: &[Reach], untold: Vec<Untold>) -> String {
+pub(super) fn notes(program: &Program, samples: &Samples, untold: Vec<Untold>) -> String {
     let mut of_rules: Vec<(RuleIndex, String)> = Vec::new();
     let mut untold = untold;
     untold.sort_by_key(|untold| untold.shown.rule);
     let mut untold = untold.into_iter().peekable();
-    for (index, reach) in (0..).map(RuleIndex).zip(reach) {
+    for (index, reach) in (0..).map(RuleIndex).zip(&samples.reach) {
         let label = label(program, index);
         let has_label = !label.starts_with('#');
         if let Some(why) = of_reach(program, reach, has_label) {
@@ -122,6 +122,9 @@ pub(super) fn notes(program: &Program, reach: &[Reach], untold: Vec<Untold>) -> 
             }
         }
         of_rules.extend(lines(own).into_iter().map(|line| (index, line)));
+        if samples.partly.binary_search(&index).is_ok() {
+            of_rules.push((index, format!("{label}: it has more borders than are looked at")));
+        }
     }
     of_rules.extend(lines(untold.collect()).into_iter().map(|line| (RuleIndex(u32::MAX), line)));
     let more = of_rules.len().saturating_sub(NOTES_MAX);

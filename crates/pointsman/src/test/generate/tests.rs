@@ -212,6 +212,24 @@ fn what_is_written() {
     }
 }
 
+#[test]
+fn that_not_all_borders_are_looked_at_is_said() {
+    let rules = |count: usize| {
+        let hosts: Vec<_> = (0..count).map(|host| format!("\"h{host}\"")).collect();
+        let tests: Vec<_> = hosts.iter().take(count / 4 + 1).map(|host| format!("host == {host}")).collect();
+        let list = hosts.join(", ");
+        format!(
+            "R1: if (host in [{list}]) {{ routeTo(a); }}\nR2: if ({}) {{ tag(t); }}\n",
+            tests.join(" || ")
+        )
+    };
+    for (count, expected) in [(8, 0), (257, 2)] {
+        let generated = Generated::of(&suite(&rules(count), Vec::new()), 10_000);
+        let comments = generated.text.matches(": it has more borders than are looked at\n").count();
+        assert_eq!(comments, expected, "{}", generated.text);
+    }
+}
+
 /// Where a listener has one port, every request has it.
 #[test]
 fn what_never_comes_to_a_listener_is_said() {
