@@ -35,6 +35,8 @@ pub struct Manner {
     pub capacity: Option<f64>,
     /// How it takes its time where it has a capacity.
     pub service: Service,
+    /// What draws of exponential times begin with.
+    pub seed: u64,
     /// Once behind so many requests it does nothing at all for so long.
     pub stall: Option<(u64, Duration)>,
     /// It ends each connection behind its answer.
@@ -98,7 +100,7 @@ impl NullServer {
             tls,
             answer: answer(manner, "200 OK", manner.body_bytes),
             refusal: answer(manner, "503 Service Unavailable", 0),
-            random: fastrand::Rng::with_seed(1),
+            random: fastrand::Rng::with_seed(manner.seed),
             gap_ns: manner.capacity.map_or(0, |rate| (SECOND_NS as f64 / rate) as u64),
             free_ns: 0,
             tokens: 0.0,

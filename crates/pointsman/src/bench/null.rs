@@ -21,6 +21,7 @@ pointsman bench null [OPTION...]
     --capacity N         at most so many answers a second
     --service KIND       how it takes its time where it has a capacity: `constant` (the default: one after the other,
                          each the same), `exponential`, or `limiter`: none, and 503 for what is above
+    --seed N             what draws of exponential times begin with; 0
     --stall N,TIME       once, behind N requests, it does nothing for so long
     --tls                with a certificate for `localhost` and 127.0.0.1 that nobody knows
     --no-resumption      TLS sessions are not resumed
@@ -45,6 +46,7 @@ fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt
             Arg::Long("listen") => address = parser.value()?.parse()?,
             Arg::Long("body-bytes") => manner.body_bytes = parser.value()?.parse()?,
             Arg::Long("service") => service = Some(one_of(&text(&mut parser)?, &SERVICES)?),
+            Arg::Long("seed") => manner.seed = parser.value()?.parse()?,
             Arg::Long("stall") => manner.stall = Some(stall(&text(&mut parser)?)?),
             Arg::Long("capacity") => manner.capacity = Some(parser.value()?.parse()?),
             Arg::Long("tls") => tls = true,
@@ -112,8 +114,8 @@ mod tests {
             .expect("no help");
         assert_eq!((address.port(), manner.body_bytes, manner.capacity), (0, 10, Some(500.0)));
         assert!(manner.closes && manner.tls.is_some_and(|tls| tls.resumes));
-        let (_, manner) = read("--capacity 5 --service limiter").expect("good").expect("no help");
-        assert_eq!(manner.service, Service::Limiter);
+        let (_, manner) = read("--capacity 5 --service limiter --seed 7").expect("good").expect("no help");
+        assert_eq!((manner.service, manner.seed), (Service::Limiter, 7));
         for bad in [
             "--service limiter",
             "--capacity 1 --service x",

@@ -39,8 +39,9 @@ impl Null {
         Self { child, address }
     }
 
-    fn capacity(capacity: u32, service: &str) -> Self {
-        Self::start(&format!("--capacity {capacity} --service {service}"))
+    /// With times of its own for each seed, so that runs have not their noise in common.
+    fn capacity(capacity: u32, service: &str, seed: usize) -> Self {
+        Self::start(&format!("--capacity {capacity} --service {service} --seed {seed}"))
     }
 
     fn url(&self, scheme: &str) -> String {
@@ -96,7 +97,7 @@ fn a_capacity_is_found(service: &str) {
         "--trial 1s --from 100 --within 15m",
     );
     let found = many(scale(1, RUNS), |seed| {
-        let server = Null::capacity(500, service);
+        let server = Null::capacity(500, service, seed);
         let ended = bench(&format!("find {} --seed {} {times}", server.url("http"), seed + 1));
         let trials = ended.1["outcome"]["trials"].as_array().map_or(0, Vec::len);
         assert!(trials > 2, "{}", ended.1["outcome"]);
@@ -175,7 +176,7 @@ fn a_starved_generator_is_red() {
 fn the_same_is_seldom_called_different() {
     let times = scale("--blocks 4 --trial 100ms --warm-up 50ms", "--trial 500ms --warm-up 100ms");
     let compared = many(scale(1, RUNS), |seed| {
-        let server = Null::capacity(500, "exponential");
+        let server = Null::capacity(500, "exponential", seed);
         let url = server.url("http");
         let ended = bench(&format!("compare {url} {url} --clients 4 --seed {} {times}", seed + 1));
         (is_result(&ended), ended.1)
@@ -198,7 +199,7 @@ fn the_same_is_seldom_called_different() {
 /// Half as fast is seen in the fewest blocks there may be.
 #[test]
 fn a_slower_server_is_called_slower() {
-    let (a, b) = (Null::capacity(500, "constant"), Null::capacity(250, "constant"));
+    let (a, b) = (Null::capacity(500, "constant", 1), Null::capacity(250, "constant", 1));
     let times = "--blocks 4 --trial 200ms --warm-up 50ms";
     let words = format!("compare {} {} --clients 4 {times}", a.url("http"), b.url("http"));
     let ended = bench(&words);
@@ -226,7 +227,7 @@ fn full_handshakes_are_full_and_refused_sessions_void_a_run() {
 /// The most that a few clients reach, and how many of them it takes.
 #[test]
 fn the_smallest_number_of_clients_is_found() {
-    let server = Null::capacity(200, "constant");
+    let server = Null::capacity(200, "constant", 1);
     // A client asks less than a hundred times a second: two of them are too few for 200.
     let words = "--clients 4 --think 10ms --trial 200ms --warm-up 100ms --within 30s";
     let ended = bench(&format!("find {} {words}", server.url("http")));
