@@ -29,6 +29,7 @@ pub use self::handshake::{
     Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion, NeverAgreed, Odds,
 };
 pub(crate) use self::handshake::{Narrowed, Says, is_of_handshake};
+pub(crate) use self::lines::cookie_line;
 use self::reading::Reading;
 pub use self::setting::{OddFields, ProxyHeader, Setting};
 pub use self::shown::ExplainOptions;

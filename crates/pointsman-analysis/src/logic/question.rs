@@ -4,11 +4,14 @@ pub(super) mod across;
 mod around;
 mod came;
 mod giving_up;
+mod hops;
+mod joined;
 mod near;
 mod of_field;
 mod related;
 mod sampled;
 mod solving;
+mod spelled;
 mod well_formed;
 
 use std::collections::{BTreeMap, HashMap};
@@ -220,6 +223,8 @@ struct Trial<'a, 'p> {
     doubts: Vec<(Doubt, Lit)>,
     /// What the request does not fit.
     patterns: &'a [Pattern],
+    /// Texts that are looked for one because of another: so many now.
+    depth: u8,
 }
 
 /// What became of a choice of the solver.
@@ -248,6 +253,7 @@ impl<'a, 'p> Trial<'a, 'p> {
             visits: BTreeMap::new(),
             doubts: Vec::new(),
             patterns,
+            depth: 0,
         };
         if let Some(given) = &trial.analyst.given {
             let literal = trial.world.require(given.condition, States::TRUE);

@@ -1,6 +1,7 @@
 //! Texts that tests take, as automata that can be walked side by side.
 
 mod comparisons;
+mod lazy;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use pointsman_rules::Op;
 
 use self::comparisons::{of_op, of_regex};
+use self::lazy::Lazy;
 use crate::Effort;
 
 /// States of one automaton.
@@ -22,6 +24,9 @@ const CELLS_OF_TOO_LARGE: usize = 1 << 17;
 
 /// So many cells are built in the time of a step.
 const CELLS_OF_A_STEP: u64 = 4;
+
+/// Looks at a table that take as long as one step here: many are made of states that are there already.
+const LAZY_COST: u64 = 4;
 
 /// Bytes that all taken texts begin with.
 const BEGINNING_BYTES_MAX: usize = 256;
@@ -199,12 +204,14 @@ impl Words {
 pub(super) enum Machine {
     Table(Arc<Table>),
     Words(Arc<Words>),
+    /// What has too many states for a table.
+    Lazy(Arc<Lazy>),
 }
 
 impl Machine {
     pub(super) fn start(&self) -> u32 {
         match self {
-            Machine::Table(_) => Table::START,
+            Machine::Table(_) | Machine::Lazy(_) => Table::START,
             Machine::Words(words) => {
                 if words.ends.is_empty() {
                     OFF
@@ -219,14 +226,27 @@ impl Machine {
         match self {
             Machine::Table(table) => table.step(state, byte),
             Machine::Words(words) => words.next.get(&(state, byte)).copied().unwrap_or(OFF),
+            Machine::Lazy(lazy) => lazy.step(state, byte),
         }
     }
 
-    pub(super) fn takes(&self, state: u32) -> bool {
+    /// Nothing where it is not known: there was no room for what would say it.
+    pub(super) fn takes(&self, state: u32) -> Option<bool> {
         match self {
-            Machine::Table(table) => table.state(state).takes,
-            Machine::Words(words) => words.ends(state),
+            Machine::Table(table) => Some(table.state(state).takes),
+            Machine::Words(words) => Some(words.ends(state)),
+            Machine::Lazy(lazy) => lazy.takes(state),
         }
+    }
+
+    /// Whether it is not known any more where a text has led.
+    pub(super) fn is_lost(&self, state: u32) -> bool {
+        matches!(self, Machine::Lazy(_)) && state == lazy::LOST
+    }
+
+    /// What one byte costs, in looks at a table.
+    pub(super) fn cost(&self) -> u64 {
+        if matches!(self, Machine::Lazy(_)) { LAZY_COST } else { 1 }
     }
 
     /// Whether a text that has led here can still be taken, or refused.
@@ -235,6 +255,7 @@ impl Machine {
             Machine::Table(table) if taken => table.state(state).may_take,
             Machine::Table(table) => table.state(state).may_refuse,
             Machine::Words(_) => !taken || state != OFF,
+            Machine::Lazy(lazy) => lazy.may_come_to(state, taken),
         }
     }
 
@@ -244,6 +265,7 @@ impl Machine {
             Machine::Table(table) => u16::from(table.classes[usize::from(byte)]),
             Machine::Words(words) if words.any_byte.contains(&byte) => u16::from(byte),
             Machine::Words(_) => 256,
+            Machine::Lazy(lazy) => u16::from(lazy.class(byte)),
         }
     }
 
@@ -263,8 +285,9 @@ impl Machine {
         let next = |states: &Vec<u32>, byte: u8| {
             Some(machines.iter().zip(states).map(|(machine, state)| machine.step(*state, byte)).collect())
         };
-        let takes =
-            |states: &Vec<u32>| machines.iter().zip(states).any(|(machine, state)| machine.takes(*state));
+        let takes = |states: &Vec<u32>| {
+            machines.iter().zip(states).any(|(machine, state)| machine.takes(*state) == Some(true))
+        };
         Table::explored(classes, first, next, takes).map(|table| Machine::Table(Arc::new(table)))
     }
 }
@@ -306,6 +329,7 @@ impl Automata {
         let cells = match &built {
             Some(Machine::Table(table)) => table.next.len(),
             Some(Machine::Words(words)) => words.ends.len(),
+            Some(Machine::Lazy(_)) => lazy::CELLS,
             None if matches!(op, Op::Matches(_) | Op::Like(_)) => CELLS_OF_TOO_LARGE,
             None => 1,
         };
@@ -319,7 +343,7 @@ impl Automata {
     pub(crate) fn beginning(&mut self, op: &Op, effort: &mut Effort) -> Vec<u8> {
         match self.of(op, effort) {
             Some(Machine::Table(table)) => table.beginning(),
-            Some(Machine::Words(_)) | None => Vec::new(),
+            Some(Machine::Words(_) | Machine::Lazy(_)) | None => Vec::new(),
         }
     }
 }

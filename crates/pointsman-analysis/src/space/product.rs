@@ -32,22 +32,27 @@ pub(super) enum Found {
 /// The shortest text on which all come to what is wanted of them; of several, one that can be read.
 pub(super) fn shortest(members: &[Member], effort: &mut Effort) -> Found {
     let first: Box<[u32]> = members.iter().map(|member| member.machine.start()).collect();
-    if is_wanted(members, &first) {
-        return Found::Word(Vec::new());
+    match is_wanted(members, &first) {
+        Some(true) => return Found::Word(Vec::new()),
+        Some(false) => {}
+        None => return Found::Unknown,
     }
     let bytes = samples(members);
+    let cost: u64 = members.iter().map(|member| member.machine.cost()).sum();
     let mut known = HashSet::from([first.clone()]);
     // Each place with the one that it was reached from, and by which byte.
     let mut places: Vec<(Box<[u32]>, usize, u8)> = vec![(first, 0, 0)];
     let mut at = 0;
     while let Some((states, ..)) = places.get(at).cloned() {
-        if !effort.take((bytes.len() * members.len()) as u64) {
+        if !effort.take(bytes.len() as u64 * cost) {
             return Found::Unknown;
         }
         for byte in &bytes {
             let Some(next) = step(members, &states, *byte) else { continue };
-            if is_wanted(members, &next) {
-                return Found::Word(word(&places, at, *byte));
+            match is_wanted(members, &next) {
+                Some(true) => return Found::Word(word(&places, at, *byte)),
+                Some(false) => {}
+                None => return Found::Unknown,
             }
             if known.insert(next.clone()) {
                 places.push((next, at, *byte));
@@ -70,8 +75,16 @@ fn step(members: &[Member], states: &[u32], byte: u8) -> Option<Box<[u32]>> {
     members.iter().zip(states).map(step).collect()
 }
 
-fn is_wanted(members: &[Member], states: &[u32]) -> bool {
-    members.iter().zip(states).all(|(member, state)| member.machine.takes(*state) == member.taken)
+/// Nothing where it is not known, or not known any more where the text has led.
+fn is_wanted(members: &[Member], states: &[u32]) -> Option<bool> {
+    let mut all = true;
+    for (member, state) in members.iter().zip(states) {
+        if member.machine.is_lost(*state) {
+            return None;
+        }
+        all &= member.machine.takes(*state)? == member.taken;
+    }
+    Some(all)
 }
 
 /// The way to a place, and one byte more.

@@ -1,5 +1,7 @@
 //! A request that may show what is sought: it is parsed again to see whether it does.
 
+use std::net::IpAddr;
+
 use pointsman_rules::{Field, OwnedValue};
 
 use super::body::Body;
@@ -32,7 +34,7 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
     lines.add_upgrade(sought)?;
     body.add_lines(&mut lines);
     if let Some(client) = sender.forwarded_for {
-        lines.add("x-forwarded-for", client.to_string().as_bytes());
+        add_hop(client, sought, &mut lines);
     }
     let method = method(sought, &target, &body)?;
     let first_line: [&[u8]; 5] = [&method, b" ", &target.bytes, b" HTTP/", version];
@@ -49,6 +51,15 @@ pub(super) fn request(sought: &Sought<'_>, setting: &Setting) -> Option<Witness>
         connection: connection::connection(sought, setting, &sender, &authority, agreed)?,
         proxy: sender.proxy,
     })
+}
+
+/// Names the client of a proxy, by Forwarded (RFC 7239 section 4) where there is to be no X-Forwarded-For.
+fn add_hop(client: IpAddr, sought: &Sought<'_>, lines: &mut Lines) {
+    match (sought.header("x-forwarded-for"), client) {
+        (None, _) => lines.add("x-forwarded-for", client.to_string().as_bytes()),
+        (Some(_), IpAddr::V4(_)) => lines.add("forwarded", format!("for={client}").as_bytes()),
+        (Some(_), IpAddr::V6(_)) => lines.add("forwarded", format!("for=\"[{client}]\"").as_bytes()),
+    }
 }
 
 /// The value of the Host line; the inner nothing is no line.

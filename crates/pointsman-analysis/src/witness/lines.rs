@@ -3,6 +3,7 @@
 use pointsman_rules::{Field, OwnedValue};
 
 use super::sought::{Sought, text};
+use crate::wanted::Values;
 
 /// Lines, one behind another.
 #[derive(Debug, Default)]
@@ -55,17 +56,8 @@ impl Lines {
         if sought.header("cookie").is_some() {
             return Some(());
         }
-        let mut line = Vec::new();
-        for wish in sought.wishes() {
-            let Field::Cookie(name) = wish.field else { continue };
-            for value in &wish.values.known {
-                let separator: &[u8] = if line.is_empty() { b"" } else { b"; " };
-                line.extend_from_slice(separator);
-                line.extend_from_slice(name.as_bytes());
-                line.push(b'=');
-                line.extend_from_slice(text(value)?);
-            }
-        }
+        let cookies = sought.wishes().map(|wish| (wish.field, &wish.values));
+        let line = cookie_line(cookies)?;
         if !line.is_empty() {
             self.add_value("cookie", &OwnedValue::Text(line.into()))?;
         }
@@ -93,4 +85,20 @@ impl Lines {
         }
         Some(())
     }
+}
+
+/// The cookies among some fields, as they stand in one line; it is empty where there are none.
+pub(crate) fn cookie_line<'w>(fields: impl IntoIterator<Item = (&'w Field, &'w Values)>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    for (field, values) in fields {
+        let Field::Cookie(name) = field else { continue };
+        for value in &values.known {
+            let separator: &[u8] = if line.is_empty() { b"" } else { b"; " };
+            line.extend_from_slice(separator);
+            line.extend_from_slice(name.as_bytes());
+            line.push(b'=');
+            line.extend_from_slice(text(value)?);
+        }
+    }
+    Some(line)
 }

@@ -4,7 +4,8 @@
 use pointsman_rules::{Entry, Field, Op, Over, OwnedValue, Place, Program, Targets, Test, compile};
 use pointsman_view::Reads;
 
-use super::of_field::needs_value;
+use super::joined::Case;
+use super::of_field::{fails_without_value, needs_value};
 use super::{REQUEST_STEPS, Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
@@ -47,10 +48,13 @@ impl<'p> Trial<'_, 'p> {
         {
             return Some(tried);
         }
-        if let Some(lemma) = of_nowhere(matters, &why.fields) {
+        if let Some(lemma) = of_nowhere(matters, &why.fields).or_else(|| of_settled_size(matters)) {
             self.world.forbid(&lemma, None);
             self.analyst.lemmas.add(lemma);
             return Some(Try::Again);
+        }
+        if let Some(tried) = self.join(&Case { sketch, matters, why }, effort) {
+            return Some(tried);
         }
         for one in &why.fields {
             for other in why.fields.iter().filter(|other| *other != one) {
@@ -170,9 +174,6 @@ impl<'p> Trial<'_, 'p> {
             (Field::Header(name), Field::Host) if is_host_line(name) => {
                 vec![self.said_by_pinned(tests, others, effort)]
             }
-            (Field::Host, Field::Header(name)) if is_host_line(name) => {
-                vec![self.host_line(tests, others, effort)]
-            }
             (Field::Header(name), made) if is_made_of_lines(made, name) => {
                 vec![self.said_by_one_line(tests, others, effort)]
             }
@@ -290,62 +291,45 @@ impl<'p> Trial<'_, 'p> {
         found
     }
 
-    /// The host is its line in lower case, without a port and dots at the end (`normal_host` of view).
-    fn host_line(
-        &mut self,
-        tests: &[Mattering<'p>],
-        lines: &[Mattering<'p>],
-        effort: &mut Effort,
-    ) -> Option<Related<'p>> {
-        let spelled: Vec<_> = tests.iter().filter_map(spelled_in_line).collect();
-        let conditions: Vec<&str> = spelled.iter().map(|(_, _, condition)| condition.as_str()).collect();
-        let further = made_up(&conditions)?;
-        let known = spelled.iter().map(|(_, wanted, _)| *wanted);
-        let mut all: Vec<_> = asked(lines).collect();
-        for (rule, wanted) in further.rules.iter().zip(known) {
-            rule.condition.each_test(&mut |test| all.push(Asked { test, wanted }));
-        }
-        let field = &lines.first()?.0.field;
-        match solve_present(field, &all, &mut self.analyst.automata, effort) {
-            Solved::Values(values) => Some(Related::Perhaps(vec![(field, values)])),
-            Solved::Nothing { because } => {
-                // Without the line the target may name the host.
-                let line = lines.iter().find(|(test, states)| needs_value(test, *states))?;
-                let of_hosts = spelled.iter().map(|(tested, ..)| *tested);
-                let because = because.into_iter().filter_map(|place| lines.get(place));
-                let lemma =
-                    because.chain([line]).chain(of_hosts).map(|(test, states)| (test.number(), *states));
-                Some(Related::Never(sorted(lemma.collect())))
-            }
-            Solved::Unknown => None,
-        }
-    }
-
-    /// What is announced of a body is its size, where there is one.
+    /// What is announced of a body is its size; where that is 0, there is none.
     fn same_number(
         &mut self,
         tests: &[Mattering<'p>],
         others: &[Mattering<'p>],
         effort: &mut Effort,
     ) -> Option<Related<'p>> {
+        let announced = *tests.iter().find(|(test, states)| needs_value(test, *states))?;
         let both: Vec<_> = tests.iter().chain(others).copied().collect();
-        let all: Vec<_> = asked(&both).collect();
-        match solve(&Field::ContentLength, &all, &mut self.analyst.automata, effort) {
-            Solved::Values(values) => {
-                let fields = [tests.first()?, others.first()?].map(|(test, _)| (&test.field, values.clone()));
-                Some(Related::Perhaps(fields.into()))
+        let mut lemma = vec![announced];
+        // With a byte, and with none.
+        for (condition, sizes) in [("content_length > 0", &both[..]), ("content_length == 0", tests)] {
+            let program = made_up(&[condition])?;
+            let mut all: Vec<_> = asked(sizes).collect();
+            program.rules.iter().for_each(|rule| {
+                rule.condition.each_test(&mut |test| all.push(Asked { test, wanted: Wanted::True }));
+            });
+            let is_some = sizes.len() > tests.len();
+            let absent = others.iter().find(|(test, states)| fails_without_value(test, *states));
+            match (solve(&Field::ContentLength, &all, &mut self.analyst.automata, effort), absent) {
+                (Solved::Values(values), _) if is_some => {
+                    let fields =
+                        [tests.first()?, others.first()?].map(|(test, _)| (&test.field, values.clone()));
+                    return Some(Related::Perhaps(fields.into()));
+                }
+                (Solved::Nothing { because }, _) => {
+                    lemma.extend(because.into_iter().filter_map(|place| sizes.get(place).copied()));
+                }
+                (Solved::Values(_), Some(absent)) => lemma.push(*absent),
+                (Solved::Values(values), None) => {
+                    let of = [(tests.first()?, values), (others.first()?, Values::default())];
+                    let fields = of.map(|((test, _), values)| (&test.field, values));
+                    return Some(Related::Perhaps(fields.into()));
+                }
+                (Solved::Unknown, _) => return None,
             }
-            Solved::Nothing { because } => {
-                let has_value = |of: &[Mattering<'p>]| {
-                    of.iter().find(|(test, states)| needs_value(test, *states)).copied()
-                };
-                let with_values = [has_value(tests)?, has_value(others)?];
-                let because = because.into_iter().filter_map(|place| both.get(place).copied());
-                let lemma = because.chain(with_values).map(|(test, states)| (test.number(), states));
-                Some(Related::Never(sorted(lemma.collect())))
-            }
-            Solved::Unknown => None,
         }
+        let lemma = lemma.into_iter().map(|(test, states)| (test.number(), states)).collect();
+        Some(Related::Never(sorted(lemma)))
     }
 }
 
@@ -369,25 +353,6 @@ fn pinned<'p>(tests: &[Mattering<'p>]) -> Option<(&'p Test, Vec<&'p [u8]>)> {
     })
 }
 
-/// What a test of the host comes to, as a condition of its line and what that is to come to. Nothing of one with other than
-/// plain names.
-fn spelled_in_line<'a, 'p>(tested: &'a Mattering<'p>) -> Option<(&'a Mattering<'p>, Wanted, String)> {
-    let (test, states) = tested;
-    let wanted = match *states {
-        States::TRUE => Wanted::True,
-        States::FALSE | States::NOT_TRUE => Wanted::False,
-        _ => return None,
-    };
-    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(byte);
-    let (_, texts) = pinned(&[(*test, States::TRUE)])?;
-    let names = texts.into_iter().map(|text| {
-        let text = std::str::from_utf8(text).ok().filter(|text| text.as_bytes().iter().all(is_plain))?;
-        Some(text.replace('.', "[.]"))
-    });
-    let names = names.collect::<Option<Vec<_>>>()?.join("|");
-    Some((tested, wanted, format!("header[\"host\"] matches \"(?i)^({names})[.]*(:[0-9]{{1,5}})?$\"")))
-}
-
 /// A test that needs a value where no body has one.
 fn of_nowhere(matters: &Matters<'_>, fields: &[Field]) -> Option<Lemma> {
     let is_nowhere = |field: &Field| matches!(field, Field::Payload(payload) if payload.place.is_nowhere());
@@ -395,6 +360,17 @@ fn of_nowhere(matters: &Matters<'_>, fields: &[Field]) -> Option<Lemma> {
         matters.each().filter(|(test, _)| fields.contains(&test.field) && is_nowhere(&test.field));
     let (test, states) = tests.find(|(test, states)| needs_value(test, *states))?;
     Some(vec![(test.number(), states)])
+}
+
+/// A size that is not known, where the head says it.
+fn of_settled_size(matters: &Matters<'_>) -> Option<Lemma> {
+    let is_size = |field: &Field| matches!(field, Field::Payload(of) if of.place == Place::Size);
+    let (size, unknown) =
+        matters.each().find(|(test, states)| is_size(&test.field) && *states == States::UNKNOWN)?;
+    let is_announced =
+        |(test, states): &(&Test, States)| test.field == Field::ContentLength && needs_value(test, *states);
+    let (length, states) = matters.each().find(is_announced)?;
+    Some(sorted(vec![(size.number(), unknown), (length.number(), states)]))
 }
 
 /// Whether values of a field are made of the lines of a name, each of one line.

@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 use super::super::{Barred, Proof, prove};
 use super::{MadeUp, Sockets, TESTS, conditions, sources, subjects};
-use crate::{Effort, Setting};
+use crate::{Effort, ProxyHeader, Setting};
 
 fn compiled(source: &str) -> (Arc<Program>, Assertions) {
     let compiled = compile(source, &Targets::Any).unwrap_or_else(|wrong| panic!("{source}{wrong:?}"));
@@ -108,9 +108,19 @@ fn clients_that_stay_break_what_rules_hold() {
         "never (path == \"/x\") -> a",
         "R6: `R6` sends this request to `d`, but its client stays with `a`, where `R1` has sent it; GET /x HTTP/1.1 behind GET /a HTTP/1.1",
     );
-    check("always (path == \"/d\" && srcip == 10.0.0.2) -> d", "unknown: R1 R2 R3");
-    // A header that the other request lacks, and a cookie that the switch would give.
-    check("never (path == \"/x\" && srcip == 10.0.0.2) -> b", "unknown: R2");
+    // The first request comes from where the second does, and says of its client what that one does.
+    check(
+        "always (path == \"/d\" && srcip == 10.0.0.2) -> d",
+        "R6: `R6` sends this request to `d`, but its client stays with `a`, where `R1` has sent it; GET /d HTTP/1.1 behind GET /a HTTP/1.1",
+    );
+    check(
+        "never (path == \"/x\" && srcip == 10.0.0.2) -> b",
+        "R6: `R6` sends this request to `d`, but its client stays with `b`, where `R2` has sent it; GET /x HTTP/1.1 behind GET / HTTP/1.1",
+    );
+    // A client that comes from one address alone, and a cookie that the switch would give.
+    let of_network = "R1: if (srcip in [10.0.0.0/8]) { routeTo(a, STICKY_ON_IP); }\nR2: { routeTo(d); }";
+    let strict = Setting { may_trust_others: false, proxy_header: ProxyHeader::Off, ..scoped(true) };
+    assert_eq!(said_in(of_network, "never (srcip in [192.0.2.0/24]) -> a", &strict), "unknown: R1");
     check("never (path == \"/x\") -> c", "unknown: R3");
     // A rule that nobody comes to, requests that nobody routes, and what is no target.
     check("never (path == \"/x\") -> e", "holds: R4");

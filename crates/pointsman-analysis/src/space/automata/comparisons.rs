@@ -10,6 +10,7 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
+use super::lazy::Lazy;
 use super::{Machine, STATES_MAX, Table, Words};
 
 /// Bytes of one automaton while it is built.
@@ -52,7 +53,8 @@ pub(super) fn of_op(op: &Op) -> Option<Machine> {
         | Op::IpNotIn(_)
         | Op::IpOrder(..) => return None,
     };
-    of_regex(&regex).map(|table| Machine::Table(Arc::new(table)))
+    let table = of_regex(&regex).map(|table| Machine::Table(Arc::new(table)));
+    table.or_else(|| Lazy::new(&regex, BUILT_BYTES_MAX).map(|lazy| Machine::Lazy(Arc::new(lazy))))
 }
 
 fn words(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Machine {
@@ -233,7 +235,8 @@ mod tests {
     use super::*;
 
     fn takes(machine: &Machine, text: &[u8]) -> bool {
-        machine.takes(text.iter().fold(machine.start(), |state, byte| machine.step(state, *byte)))
+        let state = text.iter().fold(machine.start(), |state, byte| machine.step(state, *byte));
+        machine.takes(state) == Some(true)
     }
 
     #[test]
@@ -289,6 +292,7 @@ mod tests {
             ["", "a", "a$", "^a", "(?m)^a$", r"\bab\b", "(a|ab)(c|)", "[^a]", "(?i)AB", "a.b", r"a\z"]
         {
             let table = of_regex(pattern).expect("it is small");
+            let lazy = Machine::Lazy(Arc::new(Lazy::new(pattern, BUILT_BYTES_MAX).expect("it is small")));
             let matcher = pointsman_rules::compile(
                 &format!("if (host matches \"{pattern}\") {{ reject(); }}"),
                 &pointsman_rules::Targets::Any,
@@ -303,6 +307,7 @@ mod tests {
                 ["", "a", "b", "ab", "ba", "a\n", "b\na", "b\na\nb", "xab y", "aab", "a\nb", "AB", "abc"]
             {
                 let expected = test.holds(pointsman_rules::Value::Text(text.as_bytes()));
+                assert_eq!(takes(&lazy, text.as_bytes()), table.takes(text.as_bytes()), "{pattern} {text:?}");
                 assert_eq!(
                     pointsman_rules::Truth::from(table.takes(text.as_bytes())),
                     expected,
