@@ -11,12 +11,18 @@ use std::time::{Duration, Instant};
 use pointsman_analysis::{Effort, RuleSide, Setting, differences, findings, findings_about};
 use pointsman_rules::{Program, RuleIndex, Targets, compile};
 
+#[path = "../tests/sets/hard.rs"]
+mod hard;
+
 /// What somebody changes in one of 5,000 rules.
 const EDITS: [(&str, &str); 3] = [
     ("/p4001", "/p4001/more"),
     ("json.amount > 4009", "json.amount > 4010"),
     ("startsWith \"/service4007/\"", "startsWith \"/service40\""),
 ];
+
+/// So many steps `check` takes at most.
+const STEPS: u64 = 400_000_000;
 
 /// Each is done so often; the median counts.
 const TURNS: usize = 5;
@@ -57,6 +63,13 @@ fn main() -> ExitCode {
         let edited = text.replacen(from, to, 1);
         let (took, told) = timed(TURNS, || groups(&text, &edited));
         say(&format!("{from} -> {to}"), took, Duration::from_millis(400), told);
+    }
+    for (name, rule) in hard::MANNERS {
+        for count in [1_000, 20_000] {
+            let program = hard::program(rule, count);
+            let (took, told) = timed(1, || findings(&program, &Setting::default(), Effort::new(STEPS)).len());
+            say(&format!("{count}: {name}"), took, Duration::from_secs(60), told);
+        }
     }
     if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

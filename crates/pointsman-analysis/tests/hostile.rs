@@ -1,12 +1,14 @@
 //! Rule sets that are made to be hard: whatever they ask for, an analysis ends with the steps that it has, and what it did
 //! not come to is said to be unknown.
 
-use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pointsman_analysis::{Code, Effort, RuleSide, Setting, differences, findings, samples};
-use pointsman_rules::{Program, Targets, compile};
+
+use self::hard::{MANNERS, program};
+
+#[path = "sets/hard.rs"]
+mod hard;
 
 /// Far too few for any of the sets.
 const STEPS: u64 = 100_000;
@@ -15,61 +17,6 @@ const RULES: usize = 600;
 
 /// Beyond this something is not counted among the steps.
 const TIME_MAX: Duration = Duration::from_secs(120);
-
-/// The name of a set, and its rule of a number among so many.
-type Manner = (&'static str, fn(&mut String, usize, usize));
-
-const MANNERS: [Manner; 9] = [
-    ("all overlap, each by a field of its own", |text, at, _| {
-        writeln!(text, "R{at}: if (header[\"h{at}\"] exists) {{ routeTo(p{}); }}", at % 50).expect("memory");
-    }),
-    ("all overlap, in one field", |text, at, _| {
-        writeln!(text, "R{at}: if (path contains \"x{at}y\") {{ routeTo(p{}); }}", at % 50).expect("memory");
-    }),
-    ("a pattern each", |text, at, _| {
-        let pattern = format!("a{at}.*b[0-9]+(c|d{at})+x?");
-        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
-            .expect("memory");
-    }),
-    ("patterns with many states", |text, at, _| {
-        let pattern = format!("(a|b){{1,{}}}[^/]{{3,{}}}c{at}", 20 + at % 30, 10 + at % 20);
-        writeln!(text, "R{at}: if (path matches \"{pattern}\") {{ routeTo(p{}); }}", at % 50)
-            .expect("memory");
-    }),
-    ("jumps from everywhere", |text, at, rules| {
-        let field = format!("header[\"h{}\"] == \"v{at}\"", at % 40);
-        let to = at + 2 + at % 5;
-        match to < rules {
-            true => writeln!(text, "R{at}: if ({field}) {{ goto R{to}; }} else {{ goto R{}; }}", at + 1),
-            false => writeln!(text, "R{at}: if ({field}) {{ tag(t{}); }}", at % 9),
-        }
-        .expect("memory");
-    }),
-    ("all go on, and leave something", |text, at, _| {
-        let block = format!("tag(t{at}); setHeader(\"x-{}\", \"{at}\");", at % 30);
-        writeln!(text, "R{at}: if (cookie[\"c{at}\"] == \"{at}\") {{ {block} }}").expect("memory");
-    }),
-    ("many ways to be true", |text, at, _| {
-        let parts: Vec<_> =
-            (1..12).map(|part| format!("header[\"a{}\"] > {}", (at * part) % 97, at + part)).collect();
-        writeln!(text, "R{at}: if ({}) {{ routeTo(p{}); }}", parts.join(" || "), at % 50).expect("memory");
-    }),
-    ("any of many values in a body", |text, at, _| {
-        let condition = format!("json.a[*] > {at} && !(json.b{} == \"x{at}\")", at % 100);
-        writeln!(text, "R{at}: if ({condition}) {{ routeTo(p{}); }}", at % 50).expect("memory");
-    }),
-    ("wild cards", |text, at, _| {
-        writeln!(text, "R{at}: if (path like \"*{at}*a*b{at}*?c*\") {{ routeTo(p{}); }}", at % 50)
-            .expect("memory");
-    }),
-];
-
-fn program(rule: fn(&mut String, usize, usize), rules: usize) -> Arc<Program> {
-    let mut text = String::new();
-    (0..rules).for_each(|at| rule(&mut text, at, rules));
-    text.push_str("else: routeTo(z);\n");
-    Arc::new(compile(&text, &Targets::Any).unwrap_or_else(|wrong| panic!("{text}\n{wrong:?}")).program)
-}
 
 /// The steps are far from enough, which is said, and nothing takes long that is not counted among them.
 #[test]

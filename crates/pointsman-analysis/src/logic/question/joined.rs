@@ -4,9 +4,10 @@
 use pointsman_rules::{Field, OwnedValue, Place};
 use pointsman_view::BodyKind;
 
+use super::kinds::Kind;
 use super::of_field::needs_value;
 use super::related::{Mattering, asked, made_up, sorted};
-use super::spelled::{Cover, Kind, Line, Spelled};
+use super::spelled::{Cover, Line, Spelled};
 use super::{Trial, Try};
 use crate::Effort;
 use crate::logic::lemmas::Lemma;
