@@ -184,7 +184,8 @@ fn known<'p>(made: &Made<'p>, field: &'p Field, analyst: &mut Analyst<'p>) -> Op
     let is_said = matches!(field, Field::Header(_) | Field::Cookie(_) | Field::QueryParam(_));
     let client = OwnedValue::Text(b"1"[..].into());
     let known = is_said.then(|| vec![client.clone()])?;
-    let (sketch, witness) = analyst.with_values(&made.sketch, field, known, made.rule)?;
+    let (sketch, witness) =
+        analyst.with_values(std::slice::from_ref(&made.sketch), field, known, made.rule).ok()?;
     Some((Made { rule: made.rule, witness, sketch }, client))
 }
 
@@ -195,7 +196,9 @@ fn of_client<'p>(
     client: &OwnedValue,
     analyst: &mut Analyst<'p>,
 ) -> Option<Witness> {
-    let (_, witness) = analyst.with_values(&made.sketch, field, vec![client.clone()], made.rule)?;
+    let (_, witness) = analyst
+        .with_values(std::slice::from_ref(&made.sketch), field, vec![client.clone()], made.rule)
+        .ok()?;
     (self::client(&witness, field, analyst).as_ref() == Some(client)).then_some(witness)
 }
 
