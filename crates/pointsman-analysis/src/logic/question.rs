@@ -223,6 +223,8 @@ struct Trial<'a, 'p> {
     patterns: &'a [Pattern],
     /// Texts that are looked for one because of another: so many now.
     depth: u8,
+    /// Whether the values themselves are to make the request what it is, and not what is wrong with its head.
+    is_of_values: bool,
 }
 
 /// What became of a choice of the solver.
@@ -252,6 +254,7 @@ impl<'a, 'p> Trial<'a, 'p> {
             doubts: Vec::new(),
             patterns,
             depth: 0,
+            is_of_values: false,
         };
         if let Some(given) = &trial.analyst.given {
             let literal = trial.world.require(given.condition, States::TRUE);

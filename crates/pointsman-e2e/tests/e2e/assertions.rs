@@ -76,7 +76,7 @@ fn check_proves_assertions_of_each_listener() {
 
 #[test]
 fn questions_are_answered() {
-    let unsettled = "R1: if (cookie[\"c\"] == \"1\") { routeTo(a); }\nelse: routeTo(b);\n";
+    let unsettled = "R1: if (count(cookie[\"c\"]) > 1) { routeTo(a); }\nelse: routeTo(b);\n";
     let toml = format!("{}{POOLS}", listener("one", "fast"));
     let folder = folder(&[
         ("shop.rules", SHOP),
@@ -96,8 +96,8 @@ fn questions_are_answered() {
         1,
         &["no request makes the condition true"],
     );
-    let question = "can header[\"cookie\"] == \"d=1\" reach a?";
-    let why = "what is asked of `cookie[\"c\"] == \"1\"` and `header[\"cookie\"] == \"d=1\"`";
+    let question = "can all(header[\"cookie\"]) == \"d=1\" reach a?";
+    let why = "what is asked of `count(cookie[\"c\"]) > 1` and `all(header[\"cookie\"]) == \"d=1\"`";
     ask(&["a.rules", question], 3, &["unknown: ", "`R1`", why]);
     let json = ask(&["--json", "a.rules", question], 3, &[]);
     let json: Value = serde_json::from_str(&json.stdout).expect("JSON");

@@ -185,7 +185,8 @@ impl<'p> Trial<'_, 'p> {
             tests_of(case.matters, field).iter().all(|(_, states)| states.covers(States::UNKNOWN))
         };
         let has = |is_it: fn(&Field) -> bool| case.sketch.fields.iter().any(|(field, _)| is_it(field));
-        if of_content.is_empty()
+        if self.is_of_values
+            || of_content.is_empty()
             || !of_content.iter().all(may_be_unknown)
             || has(|field| Line::ContentType.is(field))
         {

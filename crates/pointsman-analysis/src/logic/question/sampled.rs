@@ -65,7 +65,8 @@ impl<'p> Analyst<'p> {
     ) -> (Answer, Sketch<'p>) {
         let mut effort = self.effort.part(super::QUESTION_STEPS);
         effort.take(also.len() as u64);
-        let sampled = Trial::of(self, question, also, &[]).run(&mut effort);
+        let trial = Trial { is_of_values: true, ..Trial::of(self, question, also, &[]) };
+        let sampled = trial.run(&mut effort);
         self.effort.give_back(effort);
         sampled
     }
