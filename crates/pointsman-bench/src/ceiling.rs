@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::plan::Think;
+use crate::Think;
 use crate::{Fault, Handshakes, Load, Manner, NullServer, NullTls, Plan, Scheme, Target, Url, run};
 
 /// How long it is measured, and warmed up.

@@ -10,6 +10,7 @@ use crate::poller::Ready;
 use crate::record::ErrorKind;
 use crate::request::Requests;
 use crate::transport::Transport;
+use crate::users::Users;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +81,8 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) requests: Arc<Requests>,
+    /// Who asks, where each has something to remember.
+    pub(crate) users: Option<Users>,
     /// What places of requests are filled with.
     pub(crate) random: fastrand::Rng,
     scratch: Vec<u8>,
@@ -120,6 +123,7 @@ impl Turn {
         const SCRATCH_BYTES: usize = 64 * 1024;
         Turn {
             requests,
+            users: None,
             random,
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::new(),

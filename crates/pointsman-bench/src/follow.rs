@@ -15,6 +15,10 @@ pub(crate) struct Follow {
     rest: Vec<u8>,
     /// Of the answer so far.
     bytes: u64,
+    /// Whether cookies are looked for.
+    pub(crate) keeps_cookies: bool,
+    /// The Set-Cookie fields of this answer.
+    pub(crate) cookies: Vec<Vec<u8>>,
 }
 
 /// An answer that has come to its end.
@@ -37,6 +41,7 @@ impl Follow {
         self.body = None;
         self.rest.clear();
         self.bytes = 0;
+        self.cookies.clear();
     }
 
     /// Takes bytes up to the end of the answer, and says how many those are.
@@ -88,6 +93,9 @@ impl Follow {
     fn read_head(&mut self, bytes: &[u8], to: AnswerTo) -> Result<Option<usize>, Malformed> {
         if self.rest.is_empty() {
             if self.head.parse(bytes, to, &LIMITS).map_err(|_| Malformed)? {
+                if self.keeps_cookies {
+                    keep_cookies(&self.head, bytes, &mut self.cookies);
+                }
                 return Ok(Some(self.head.head_bytes()));
             }
             self.rest.extend_from_slice(bytes);
@@ -98,8 +106,22 @@ impl Follow {
         if !self.head.parse(&self.rest, to, &LIMITS).map_err(|_| Malformed)? {
             return Ok(None);
         }
+        if self.keeps_cookies {
+            keep_cookies(&self.head, &self.rest, &mut self.cookies);
+        }
         self.rest.clear();
         Ok(Some(self.head.head_bytes() - before))
+    }
+}
+
+/// Fields of one answer that are kept.
+const COOKIES_MAX: usize = 64;
+
+fn keep_cookies(head: &ResponseHead, buffer: &[u8], cookies: &mut Vec<Vec<u8>>) {
+    for line in head.lines() {
+        if line.name(buffer).eq_ignore_ascii_case(b"set-cookie") && cookies.len() < COOKIES_MAX {
+            cookies.push(line.value(buffer).to_vec());
+        }
     }
 }
 

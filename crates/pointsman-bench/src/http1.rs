@@ -37,12 +37,19 @@ impl Http1 {
         for (place, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.sent_ns == 0) {
             job.sent_ns = now_ns;
             job.is_pipelined |= place > 0;
-            turn.requests.get(job.request as usize).write(&mut turn.out, job.number, &mut turn.random);
+            match &mut turn.users {
+                Some(users) => users.write(job, &turn.requests, &mut turn.out, &mut turn.random),
+                None => {
+                    let request = turn.requests.get(job.request as usize);
+                    request.write(&mut turn.out, job.number, &mut turn.random);
+                }
+            }
         }
     }
 
     /// Takes what has come; answers that are whole are in the turn.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], now_ns: u64, turn: &mut Turn) -> Result<(), Malformed> {
+        self.follow.keeps_cookies = turn.users.is_some();
         while !bytes.is_empty() {
             let Some(job) = self.jobs.front_mut() else { return Err(Malformed) };
             if job.first_byte_ns == 0 {
@@ -57,6 +64,9 @@ impl Http1 {
                 self.has_had_last = self.ends;
                 job.is_kept &= answered.keeps_alive;
                 job.answer_bytes = answered.bytes;
+                if let Some(users) = &mut turn.users {
+                    users.hear(job, &turn.requests, self.follow.cookies.drain(..));
+                }
                 turn.done.extend(self.jobs.pop_front().map(|job| (job, answered.status)));
                 if self.ends {
                     return Ok(());

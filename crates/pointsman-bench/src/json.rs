@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::negotiated::Kind;
 use crate::outcome::Outcome;
-use crate::plan::{Body, Close, Handshakes, Load, Plan, Think};
+use crate::plan::{Body, Close, Handshakes, Load, Plan};
 use crate::record::{ErrorKind, Record};
+use crate::think::Think;
 
 impl Outcome {
     /// All of it. Times are in nanoseconds; histograms are lists of a time and how many requests took no longer than
@@ -44,6 +45,7 @@ impl Outcome {
                 "negotiated": negotiated,
             },
             "shares": shares(self),
+            "sessions": sessions(self),
             "times_ns": times(record),
             "batches": batches(record),
             "classes": classes(self),
@@ -83,6 +85,37 @@ fn shares(outcome: &Outcome) -> Value {
         )
     };
     Value::Object(outcome.shares().into_iter().map(share).collect())
+}
+
+fn sessions(outcome: &Outcome) -> Value {
+    let (Some(record), Some(script)) = (&outcome.record.sessions, &outcome.plan.session) else {
+        return Value::Null;
+    };
+    let steps: Vec<Value> = script
+        .steps
+        .iter()
+        .zip(&record.steps)
+        .map(|(step, came)| {
+            json!({
+                "name": step.name, "answered": came.answered, "failed": came.failed,
+                "think": step.think.map(think), "expects": step.expects,
+                "response_ns": histogram(&came.response),
+            })
+        })
+        .collect();
+    json!({
+        "due": record.due, "unsent": record.unsent, "ended": record.ended, "failed": record.failed,
+        "cut": record.cut(), "ended_per_second": record.ended as f64 / outcome.seconds,
+        "whole_ns": histogram(&record.whole), "waited_ns": histogram(&record.waited), "steps": steps,
+    })
+}
+
+fn think(think: Think) -> Value {
+    match think {
+        Think::None => Value::Null,
+        Think::Constant(time) => json!({"constant_s": time.as_secs_f64()}),
+        Think::Exponential(mean) => json!({"exponential_s": mean.as_secs_f64()}),
+    }
 }
 
 fn times(record: &Record) -> Value {
@@ -185,11 +218,6 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         }
         Load::Closed { clients } => json!({"loop": "closed", "clients": clients}),
     };
-    let think = match plan.think {
-        Think::None => Value::Null,
-        Think::Constant(time) => json!({"constant_s": time.as_secs_f64()}),
-        Think::Exponential(mean) => json!({"exponential_s": mean.as_secs_f64()}),
-    };
     let handshakes = match plan.handshakes {
         Handshakes::Keep => json!("keep"),
         Handshakes::Full => json!("full"),
@@ -200,8 +228,9 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         Close::Reset => "reset",
     };
     json!({
+        "session": plan.session.as_ref().map(script),
         "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
-        "load": load, "think": think, "delay_s": plan.delay.map(|delay| delay.as_secs_f64()),
+        "load": load, "think": think(plan.think), "delay_s": plan.delay.map(|delay| delay.as_secs_f64()),
         "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
         "threads": plan.threads, "protocol": plan.protocol.alpn(), "handshakes": handshakes,
         "requests_per_connection": plan.requests_per_connection,
@@ -218,6 +247,12 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         "close": close, "sources": plan.sources.count(), "timeout_s": plan.timeout.as_secs_f64(),
         "server_process": plan.server_process, "seed": plan.seed,
     })
+}
+
+/// What stands beside the targets, step by step.
+fn script(script: &crate::Script) -> Value {
+    let step = |step: &crate::Step| json!({"name": step.name, "think": step.think.map(think), "expects": step.expects});
+    script.steps.iter().map(step).collect()
 }
 
 fn target(target: &crate::Target) -> Value {

@@ -189,6 +189,15 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         let came = share.came_out * 100.0;
         void("share", format!("{asked:.1} % of the requests were to be {name}, and {came:.1} % were"));
     }
+    if let Some(sessions) = &record.sessions
+        && sessions.ended == 0
+        && sessions.failed > 0
+    {
+        void(
+            "no sessions",
+            format!("none of {} sessions came to its end, and {} failed", sessions.due, sessions.failed),
+        );
+    }
     if record.answered == 0 && record.due > 0 {
         let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
         void("no answers", format!("none of {} requests was answered{words}", record.due));

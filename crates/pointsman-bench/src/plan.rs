@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pointsman_tls::{CertificateFiles, Offer};
 
-use crate::{Class, Fault, Shares, Sources, Url};
+use crate::{Class, Fault, Script, Shares, Sources, Think, Url};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -19,10 +19,13 @@ const SECONDS_MAX: u64 = 86_400;
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is asked for, each as often as its weight says; at least one.
+    /// What is asked for, each as often as its weight says; at least one. Where there are sessions, those of their steps.
     pub targets: Vec<Target>,
     /// Which of them are counted together, and which answers to them are right; empty: all are alike.
     pub classes: Vec<Class>,
+    /// What each user does, one step after the other. The load is then one of sessions: so many begin a second, or so many
+    /// users begin another behind each. [`Plan::of_sessions`] makes such a plan.
+    pub session: Option<Script>,
     /// How much.
     pub load: Load,
     /// How long it is measured.
@@ -170,24 +173,13 @@ pub enum Close {
     Reset,
 }
 
-/// How long a client waits behind an answer before it asks again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Think {
-    /// Not at all.
-    #[default]
-    None,
-    /// Always so long.
-    Constant(Duration),
-    /// So long in the mean; exponential.
-    Exponential(Duration),
-}
-
 impl Plan {
     /// The usual plan for these targets and this load: ten seconds behind two of warm-up.
     pub fn new(targets: Vec<Target>, load: Load) -> Plan {
         Plan {
             targets,
             classes: Vec::new(),
+            session: None,
             load,
             time: Duration::from_secs(10),
             warm_up: Duration::from_secs(2),
@@ -210,6 +202,19 @@ impl Plan {
             server_process: None,
             seed: 1,
         }
+    }
+
+    /// The usual plan for sessions that go like this: the load's rate is that of their beginnings, its clients are users.
+    pub fn of_sessions(script: Script, load: Load) -> Plan {
+        let targets = script.steps.iter().map(|step| step.target.clone()).collect();
+        Plan { session: Some(script), ..Plan::new(targets, load) }
+    }
+
+    /// Whether an answer with this status is a failure.
+    #[inline]
+    pub(crate) fn is_failure(&self, request: u32, status: u16) -> bool {
+        let expects = self.session.as_ref().and_then(|script| script.steps[request as usize].expects);
+        expects.map_or(status >= 400, |expected| status != expected)
     }
 
     /// Requests on a connection, all told.
@@ -238,7 +243,9 @@ impl Plan {
             Load::Open { rate, .. } if !(rate > 0.0 && rate <= RATE_MAX) => {
                 return Err(Fault::new(format!("a rate is more than 0 and at most {RATE_MAX} a second")));
             }
-            Load::Open { .. } if self.think != Think::None || self.delay.is_some() => {
+            Load::Open { .. }
+                if self.think != Think::None && self.session.is_none() || self.delay.is_some() =>
+            {
                 return Err(Fault::new("an open loop has no clients that could think or begin late")
                     .help("say `--clients N` for a closed loop"));
             }
@@ -252,9 +259,22 @@ impl Plan {
         {
             return Err(Fault::new("the share of resumed handshakes is between 0 and 1"));
         }
+        self.check_sessions()?;
         self.shares.check(self)?;
         crate::classes::check(self)?;
         self.check_bounds()
+    }
+
+    fn check_sessions(&self) -> Result<(), Fault> {
+        let Some(script) = &self.session else { return Ok(()) };
+        if script.steps.len() != self.targets.len() {
+            return Err(Fault::new("a session's steps are the plan's targets, and there are others"));
+        }
+        if self.shares.pipelined.is_some() || self.shares.tls.is_some() {
+            return Err(Fault::new("a user asks for one thing after the other, where the step says")
+                .help("of the shares, sessions take `--persistent`"));
+        }
+        Ok(())
     }
 
     fn check_bounds(&self) -> Result<(), Fault> {

@@ -6,6 +6,7 @@ use crate::classes::{self, ClassRecord};
 use crate::clock::SECOND_NS;
 use crate::gaps::Gaps;
 use crate::negotiated::{Agreements, Kind, Negotiated};
+use crate::session_record::SessionRecord;
 
 /// Batches are so long: fine enough to see where a run was not yet steady.
 pub(crate) const BATCH_NS: u64 = SECOND_NS / 10;
@@ -152,16 +153,15 @@ pub struct Record {
     pub classes: Vec<ClassRecord>,
     /// What was agreed on, in the whole run.
     pub(crate) agreements: Agreements,
+    /// Of users' sessions, where the plan has some.
+    pub sessions: Option<Box<SessionRecord>>,
     /// The first few words of the library about handshakes that failed.
     pub tls_fault: Option<String>,
 }
 
 impl Record {
     pub(crate) fn new(batches: usize) -> Record {
-        let times = || {
-            Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS)
-                .expect("these are bounds that it takes")
-        };
+        let times = new_histogram;
         Record {
             response: times(),
             service: times(),
@@ -191,6 +191,7 @@ impl Record {
             spun_ns: 0,
             classes: Vec::new(),
             agreements: Agreements::default(),
+            sessions: None,
             tls_fault: None,
         }
     }
@@ -240,6 +241,10 @@ impl Record {
         self.gaps.merge(other.gaps);
         classes::merge(&mut self.classes, other.classes);
         self.agreements.merge(other.agreements);
+        match (&mut self.sessions, other.sessions) {
+            (Some(ours), Some(theirs)) => ours.merge(&theirs),
+            (ours, theirs) => *ours = ours.take().or(theirs),
+        }
         self.tls_fault = self.tls_fault.take().or(other.tls_fault);
     }
 
@@ -266,6 +271,14 @@ impl Record {
     pub fn bytes_in_time(&self) -> u64 {
         self.batches.iter().map(|batch| batch.bytes).sum()
     }
+}
+
+/// Times in nanoseconds, in a histogram of three digits.
+pub type Times = Histogram<u64>;
+
+/// All have the same bounds.
+pub(crate) fn new_histogram() -> Times {
+    Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS).expect("these are bounds that it takes")
 }
 
 fn add(ours: &mut [u64], theirs: &[u64]) {

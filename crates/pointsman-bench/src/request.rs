@@ -47,6 +47,9 @@ pub(crate) struct Request {
     pub(crate) is_head: bool,
     /// Which of the plan's classes it belongs to.
     pub(crate) class: Option<u16>,
+    /// As the URL has it.
+    pub(crate) host: String,
+    /// Without the end of the head, and the length where that differs.
     head: Text,
     body: Text,
     /// Whether the length of the body has to be told in each.
@@ -186,13 +189,11 @@ impl Request {
         if says_length && !has_length {
             head += &format!("Content-Length: {}\r\n", body.bytes.len());
         }
-        if !has_length {
-            head += "\r\n";
-        }
         Ok(Request {
             origin,
             is_head: target.method == "HEAD",
             class: None,
+            host: target.url.host.clone(),
             head: Text::template(&head)?,
             body,
             has_length,
@@ -201,8 +202,23 @@ impl Request {
 
     /// The whole request. Where nothing is to be filled in it is appended from memory as it is.
     pub(crate) fn write(&self, into: &mut Vec<u8>, number: u64, random: &mut fastrand::Rng) {
+        self.write_adding(into, number, random, |_, _| {});
+    }
+
+    /// The same, and `add` may append fields; it is told where the head begins.
+    #[inline]
+    pub(crate) fn write_adding(
+        &self,
+        into: &mut Vec<u8>,
+        number: u64,
+        random: &mut fastrand::Rng,
+        add: impl FnOnce(&mut Vec<u8>, usize),
+    ) {
+        let start = into.len();
         self.head.write(into, number, random);
+        add(into, start);
         if !self.has_length {
+            into.extend_from_slice(b"\r\n");
             self.body.write(into, number, random);
             return;
         }
@@ -223,6 +239,11 @@ impl Request {
             }
         }
     }
+}
+
+/// Whether the places of a text can be filled in.
+pub(crate) fn check_template(text: &str) -> Result<(), Fault> {
+    Text::template(text).map(|_| ())
 }
 
 impl Text {

@@ -20,6 +20,7 @@ use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
 use crate::self_watch::Look;
 use crate::sessions::Sessions;
+use crate::users::Setup;
 use crate::worker::{Assignment, Gauges, Timeline, Worker};
 use crate::{Fault, Machine, Plan};
 
@@ -106,9 +107,6 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
 /// How handshakes are done, before each thread has its own sessions.
 struct Client(Option<ClientConfig>);
 
-/// What each thread does handshakes with.
-type Setup = (Option<Arc<ClientConfig>>, Option<Arc<Sessions>>);
-
 impl Client {
     fn new(plan: &Plan, requests: &Requests) -> Result<Client, Fault> {
         if requests.origins.iter().all(|origin| origin.tls.is_none()) {
@@ -140,7 +138,9 @@ impl Client {
                 }
                 Arc::new(config)
             });
-            let asked = if index == 0 { 0..plan.targets.len() } else { 0..usize::from(resumes) };
+            // The steps of a session are not for whoever has not begun it.
+            let kinds = if plan.session.is_some() { 1 } else { plan.targets.len() };
+            let asked = if index == 0 { 0..kinds } else { 0..usize::from(resumes) };
             for target in asked {
                 probe(plan, requests, target, config.as_ref())?;
             }
@@ -168,11 +168,10 @@ impl Crew {
     ) -> Result<Crew, Fault> {
         let (say, said) = channel();
         let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new(), leashes: Vec::new() };
-        for (index, (tls, sessions)) in setups.into_iter().enumerate() {
+        for (index, setup) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
             let (plan, requests) = (plan.clone(), requests.clone());
-            let assignment =
-                Assignment { plan, requests, tls, sessions, timeline, gauges: gauges.clone(), index };
+            let assignment = Assignment { plan, requests, setup, timeline, gauges: gauges.clone(), index };
             let say = say.clone();
             let (leash, held) = channel();
             let name = format!("bench-{index}");

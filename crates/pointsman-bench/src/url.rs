@@ -61,6 +61,12 @@ impl Url {
         Ok(Url { scheme, host: host.to_owned(), port, target })
     }
 
+    /// Another path of the same server.
+    pub(crate) fn with_target(&self, target: &str) -> Result<Url, Fault> {
+        let authority = Url { target: String::new(), ..self.clone() };
+        Url::parse(&format!("{authority}{target}"))
+    }
+
     /// What the Host field says.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

@@ -2,6 +2,7 @@
 
 mod account;
 mod connections;
+mod visit;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,7 +10,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use rustls::ClientConfig;
 use slab::Slab;
 
 use crate::arrivals::Schedule;
@@ -20,8 +20,9 @@ use crate::plan::Load;
 use crate::poller::{Poller, Ready, spins};
 use crate::record::{BATCH_NS, ErrorKind, Record};
 use crate::request::Requests;
-use crate::sessions::Sessions;
+use crate::session_record::SessionRecord;
 use crate::shares::Mix;
+use crate::users::{Setup, Users};
 use crate::{Close, Plan};
 
 /// How often it is looked which requests have taken too long.
@@ -66,10 +67,8 @@ pub(crate) struct Gauges {
 pub(crate) struct Assignment {
     pub(crate) plan: Arc<Plan>,
     pub(crate) requests: Arc<Requests>,
-    /// How handshakes are done.
-    pub(crate) tls: Option<Arc<ClientConfig>>,
-    /// Where sessions are kept, if any are to be resumed.
-    pub(crate) sessions: Option<Arc<Sessions>>,
+    /// What handshakes are done with.
+    pub(crate) setup: Setup,
     pub(crate) timeline: Timeline,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) index: usize,
@@ -81,6 +80,8 @@ pub(crate) struct Worker {
     poller: Poller,
     connections: Slab<Connection>,
     connections_max: usize,
+    /// Users at a time, where a session begins whether others have ended or not.
+    users_max: usize,
     /// Open connections without a request, by origin; the one that was used last is used next.
     idle: Vec<Vec<usize>>,
     /// Of each client of a closed loop, by origin.
@@ -147,13 +148,24 @@ impl Worker {
         }
         let connections_max = share(plan.connections_max).max(1);
         let capacity = connections_max.min(clients.max(1024));
+        let mut turn = Turn::new(given.requests.clone(), random.fork());
         let mut record = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
         record.classes = plan.classes.iter().map(|_| ClassRecord::new()).collect();
+        let mut users = clients;
+        if let Some(script) = &plan.session {
+            let all = turn.users.insert(Users::new());
+            for _ in 0..clients {
+                all.add();
+            }
+            users = users.max(connections_max);
+            record.sessions = Some(Box::new(SessionRecord::new(script.steps.len())));
+        }
         Ok(Worker {
             poller: Poller::new()?,
             connections: Slab::with_capacity(capacity),
             // Each client may have one to each place, and one for a request that wants it to itself.
-            connections_max: connections_max.max(clients.saturating_mul(origins + 1)),
+            connections_max: connections_max.max(users.saturating_mul(origins + 1)),
+            users_max: connections_max,
             idle: vec![Vec::with_capacity(capacity); origins],
             own: vec![None; clients * origins],
             backlog: VecDeque::new(),
@@ -164,7 +176,7 @@ impl Worker {
             mix,
             resting,
             record,
-            turn: Turn::new(given.requests.clone(), random.fork()),
+            turn,
             random,
             begun: 0,
             opened: 0,
@@ -225,11 +237,11 @@ impl Worker {
                 return;
             }
             let client = match &mut self.schedule {
-                Some(schedule) => {
+                Some(schedule) if schedule.due_ns() == due_ns => {
                     schedule.advance();
                     None
                 }
-                None => self.resting.pop().map(|Reverse((_, client))| client),
+                _ => self.resting.pop().map(|Reverse((_, client))| client),
             };
             self.begin(due_ns, client);
         }
@@ -237,6 +249,13 @@ impl Worker {
 
     fn begin(&mut self, due_ns: u64, client: Option<u32>) {
         let drawn = self.mix.draw(&mut self.random);
+        let (client, request) = match &self.given.plan.session {
+            None => (client, self.given.requests.draw(&mut self.random, drawn.tls) as u32),
+            Some(_) => match self.visit(due_ns, client) {
+                Some((user, step)) => (Some(user), step),
+                None => return,
+            },
+        };
         let (begun_ns, sent_ns, first_byte_ns, number) = (0, 0, 0, 0);
         let job = Job {
             due_ns,
@@ -245,7 +264,7 @@ impl Worker {
             first_byte_ns,
             answer_bytes: 0,
             client,
-            request: self.given.requests.draw(&mut self.random, drawn.tls) as u32,
+            request,
             number,
             pipeline: drawn.requests,
             is_counted: self.given.timeline.measures(due_ns),
@@ -261,6 +280,7 @@ impl Worker {
                 self.backlog.push_back(job);
             } else {
                 self.record.unsent += counted;
+                self.step_ended(&job, false, due_ns, 0);
             }
         }
     }

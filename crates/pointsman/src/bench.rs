@@ -12,6 +12,7 @@ mod output;
 mod plan_options;
 mod progress;
 mod report;
+mod session_options;
 mod share_options;
 mod summary;
 mod told;

@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use super::{Timeline, Worker};
-use crate::arrivals::exponential;
 use crate::clock::SECOND_NS;
 use crate::connection::Job;
-use crate::plan::Think;
 use crate::record::{BATCH_NS, ErrorKind};
 
 /// How long a client waits behind a failure before it asks again, so that a server that refuses is not stormed.
@@ -72,14 +70,24 @@ impl Worker {
                 record.classes[class].response.saturating_record(response_ns);
             }
         }
-        let is_right = match class {
-            Some(class) => self.given.plan.classes[class].takes(status),
-            None => status < 400,
+        let is_failure = match class {
+            Some(class) => !self.given.plan.classes[class].takes(status),
+            None => self.given.plan.is_failure(job.request, status),
         };
-        if !is_right {
+        if is_failure {
             self.count_failure(&job, ErrorKind::Status, now);
         }
-        self.rest(&job, now, 0);
+        if let Some(sessions) = self.record.sessions.as_deref_mut().filter(|_| job.is_counted) {
+            let step = &mut sessions.steps[job.request as usize];
+            step.answered += 1;
+            step.response.saturating_record(response_ns);
+        }
+        self.rest(
+            &job,
+            !is_failure,
+            now,
+            if is_failure && self.turn.users.is_some() { BACK_OFF_NS } else { 0 },
+        );
     }
 
     fn count_failure(&mut self, job: &Job, kind: ErrorKind, now: u64) {
@@ -104,17 +112,16 @@ impl Worker {
         if kind == ErrorKind::Timeout && job.is_counted {
             self.record.response.saturating_record(now.saturating_sub(job.due_ns));
         }
-        self.rest(&job, now, BACK_OFF_NS);
+        self.rest(&job, false, now, BACK_OFF_NS);
     }
 
     /// A client of a closed loop asks again in a while, once it has all that it asked for.
-    fn rest(&mut self, job: &Job, now: u64, at_least_ns: u64) {
+    fn rest(&mut self, job: &Job, is_good: bool, now: u64, at_least_ns: u64) {
+        if self.turn.users.is_some() {
+            return self.step_ended(job, is_good, now, at_least_ns);
+        }
         let Some(client) = job.client.filter(|_| job.is_last) else { return };
-        let think_ns = match self.given.plan.think {
-            Think::None => 0,
-            Think::Constant(time) => time.as_nanos() as u64,
-            Think::Exponential(mean) => exponential(&mut self.random, mean.as_nanos() as f64) as u64,
-        };
+        let think_ns = self.given.plan.think.draw_ns(&mut self.random);
         self.resting.push(Reverse((now + think_ns.max(at_least_ns), client)));
     }
 

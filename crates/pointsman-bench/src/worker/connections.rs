@@ -51,8 +51,8 @@ impl Worker {
 
     /// Opens a connection for these, of which there is at least one.
     pub(super) fn open(&mut self, origin: usize, jobs: &[Job], now: u64) {
-        let (client, is_kept) = (jobs[0].client.filter(|_| jobs[0].is_kept), jobs[0].is_kept);
-        match self.opened(origin, is_kept, now) {
+        let client = jobs[0].client.filter(|_| jobs[0].is_kept);
+        match self.opened(origin, &jobs[0], now) {
             Ok(mut connection) => {
                 connection.owner = client;
                 let entry = self.connections.vacant_entry();
@@ -80,20 +80,20 @@ impl Worker {
         }
     }
 
-    pub(super) fn opened(&mut self, origin: usize, is_kept: bool, now: u64) -> io::Result<Connection> {
+    pub(super) fn opened(&mut self, origin: usize, job: &Job, now: u64) -> io::Result<Connection> {
         let place = &self.given.requests.origins[origin];
         let (mut tls, mut offered) = (None, false);
-        if let (Some(config), Some(name)) = (&self.given.tls, &place.tls) {
-            if let (Some(sessions), Handshakes::Resumed(share)) =
-                (&self.given.sessions, self.given.plan.handshakes)
-            {
+        let user = self.turn.users.as_mut().zip(job.client).map(|(users, user)| users.get(user));
+        let (config, sessions) = user.and_then(|user| user.setup()).unwrap_or(&self.given.setup);
+        if let (Some(config), Some(name)) = (config, &place.tls) {
+            if let (Some(sessions), Handshakes::Resumed(share)) = (sessions, self.given.plan.handshakes) {
                 sessions.offer(self.random.f64() < share);
             }
             let mut connection =
                 ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
             // What is sent is ours, and as long as it is.
             connection.set_buffer_limit(None);
-            offered = self.given.sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
+            offered = sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
             tls = Some(Box::new(connection));
         }
         let from = self
@@ -104,7 +104,7 @@ impl Worker {
         self.opened += 1;
         let transport = Transport::open(place.address, from, tls)?;
         let parts = self.spare.pop().unwrap_or_default();
-        let left = if is_kept { self.given.plan.requests_a_connection() } else { 1 };
+        let left = if job.is_kept { self.given.plan.requests_a_connection() } else { 1 };
         Ok(Connection::new(transport, parts, (origin, left), now, offered))
     }
 

@@ -7,6 +7,7 @@ mod bandwidth;
 mod bench_crypto;
 mod bench_report;
 mod bench_workload;
+mod bench_users;
 mod bodies;
 mod broken_answers;
 mod broken_bodies;

@@ -13,8 +13,8 @@ use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
 use super::refuse_words;
-use super::share_options;
 use super::summary::summary;
+use super::{session_options, share_options};
 use crate::{say, wrong_use};
 
 const HELP: &str = "\
@@ -64,7 +64,9 @@ pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => {
-            let text = [HELP, plan_options::HELP, share_options::HELP, output::HELP, EXIT].concat();
+            let text =
+                [HELP, plan_options::HELP, share_options::HELP, session_options::HELP, output::HELP, EXIT]
+                    .concat();
             return say(&mut io::stdout(), &text, 0);
         }
         Err(error) => return wrong_use(&error.to_string()),

@@ -1,13 +1,15 @@
 //! The options that say what is measured and how: every command of the bench that makes load has them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lexopt::{Parser, ValueExt};
+pub(super) use pointsman_bench::read_time as time;
 use pointsman_bench::{Arrivals, Body, Close, Handshakes, Load, Offer, Plan, Sources, Target, Think, Url};
 use pointsman_tls::{CertificateFiles, OneVersion};
 
+use super::session_options;
 use super::share_options::ShareOptions;
 
 pub(super) const HELP: &str = "
@@ -83,6 +85,7 @@ pub(super) struct PlanOptions {
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     process: Option<u32>,
+    session: Option<PathBuf>,
     shares: ShareOptions,
 }
 
@@ -111,13 +114,7 @@ impl PlanOptions {
                 self.arrivals = Some(one_of(&text(parser)?, &ARRIVALS)?);
             }
             "clients" => self.clients = Some(parser.value()?.parse()?),
-            "think" => {
-                let word = text(parser)?;
-                self.think = match word.strip_prefix("exp:") {
-                    Some(mean) => Think::Exponential(time(mean)?),
-                    None => Think::Constant(time(&word)?),
-                };
-            }
+            "think" => self.think = text(parser)?.parse()?,
             "time" => self.time = Some(time(&text(parser)?)?),
             "warm-up" => self.warm_up = Some(time(&text(parser)?)?),
             "threads" => self.threads = Some(parser.value()?.parse()?),
@@ -157,6 +154,7 @@ impl PlanOptions {
                 );
             }
             "timeout" => self.timeout = Some(time(&text(parser)?)?),
+            "session" => self.session = Some(parser.value()?.into()),
             _ => return Ok(false),
         }
         Ok(true)
@@ -199,6 +197,43 @@ impl PlanOptions {
         }
     }
 
+    /// So much of what was said.
+    fn asked(&self, load: Load) -> Result<Plan, String> {
+        if let Some(path) = &self.session {
+            return self.sessions(path, load);
+        }
+        if self.urls.is_empty() {
+            return Err("a URL is needed, such as `http://127.0.0.1:8080/`".to_owned());
+        }
+        if !self.weights.is_empty() && self.weights.len() != self.urls.len() {
+            return Err(format!("{} weights for {} URLs", self.weights.len(), self.urls.len()));
+        }
+        let usual_method = if self.body == Body::None { "GET" } else { "POST" };
+        let method = self.method.as_deref().unwrap_or(usual_method);
+        let weights = self.weights.iter().copied().chain(std::iter::repeat(1));
+        let target = |(url, weight): (&Url, u32)| Target {
+            url: url.clone(),
+            weight,
+            method: method.to_owned(),
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+        };
+        let targets = self.shares.targets(self.urls.iter().zip(weights).map(target).collect())?;
+        Ok(Plan::new(targets, load))
+    }
+
+    fn sessions(&self, path: &Path, load: Load) -> Result<Plan, String> {
+        if self.urls.len() > 1 || !self.weights.is_empty() || self.method.is_some() || self.body != Body::None
+        {
+            return Err(
+                "with `--session` the steps say what is asked; one URL may say which server".to_owned()
+            );
+        }
+        let mut script = session_options::script(path, self.urls.first())?;
+        script.steps.iter_mut().for_each(|step| step.target.headers.extend(self.headers.iter().cloned()));
+        Ok(Plan::of_sessions(script, load))
+    }
+
     /// What it all says together.
     pub(super) fn plan(self) -> Result<Plan, String> {
         let load = self.load()?;
@@ -207,12 +242,7 @@ impl PlanOptions {
 
     /// The same of a command that says itself how much is asked.
     pub(super) fn plan_of(self, load: Load) -> Result<Plan, String> {
-        if self.urls.is_empty() {
-            return Err("a URL is needed, such as `http://127.0.0.1:8080/`".to_owned());
-        }
-        if !self.weights.is_empty() && self.weights.len() != self.urls.len() {
-            return Err(format!("{} weights for {} URLs", self.weights.len(), self.urls.len()));
-        }
+        let plan = self.asked(load)?;
         let certificate = match (self.certificate.clone(), self.key.clone()) {
             (None, None) => None,
             (Some(certificate), key) => {
@@ -220,19 +250,7 @@ impl PlanOptions {
             }
             (None, Some(_)) => return Err("`--key` is the key of `--cert`".to_owned()),
         };
-        let threads = self.threads.unwrap_or_else(|| usual_threads(&self.urls));
-        let usual_method = if self.body == Body::None { "GET" } else { "POST" };
-        let method = self.method.unwrap_or_else(|| usual_method.to_owned());
-        let weights = self.weights.into_iter().chain(std::iter::repeat(1));
-        let target = |(url, weight)| Target {
-            url,
-            weight,
-            method: method.clone(),
-            headers: self.headers.clone(),
-            body: self.body.clone(),
-        };
-        let targets = self.shares.targets(self.urls.into_iter().zip(weights).map(target).collect())?;
-        let plan = Plan::new(targets, load);
+        let threads = self.threads.unwrap_or_else(|| usual_threads(&plan.targets));
         Ok(Plan {
             time: self.time.unwrap_or(plan.time),
             warm_up: self.warm_up.unwrap_or(plan.warm_up),
@@ -258,11 +276,11 @@ impl PlanOptions {
 }
 
 /// A server on this machine wants cores, too.
-fn usual_threads(urls: &[Url]) -> usize {
+fn usual_threads(targets: &[Target]) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let is_here =
         |url: &Url| url.host == "localhost" || url.address().is_ok_and(|address| address.ip().is_loopback());
-    if urls.iter().any(is_here) { (cores / 2).max(1) } else { cores }
+    if targets.iter().any(|target| is_here(&target.url)) { (cores / 2).max(1) } else { cores }
 }
 
 pub(super) fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
@@ -290,16 +308,6 @@ pub(super) fn rate(word: &str) -> Result<f64, String> {
     number
         .map(|number| number * factor)
         .ok_or_else(|| format!("a rate is a number such as `1.5k`, not `{word}`"))
-}
-
-/// `500ms`, `10s`, `2m`, `10`.
-pub(super) fn time(word: &str) -> Result<Duration, String> {
-    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
-    let read = |(unit, seconds): (&str, f64)| Some(word.strip_suffix(unit)?.parse::<f64>().ok()? * seconds);
-    let seconds = units.into_iter().find_map(read);
-    seconds
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("a time is a number with a unit such as `10s` or `500ms`, not `{word}`"))
 }
 
 fn handshakes(word: &str) -> Result<Handshakes, String> {

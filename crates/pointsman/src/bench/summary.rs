@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pointsman_bench::{ErrorKind, Kind, Load, Outcome};
+use pointsman_bench::{ErrorKind, Kind, Load, Outcome, Times};
 
 use super::judged::judged;
 use crate::units;
@@ -21,7 +21,11 @@ pub(super) fn summary(outcome: &Outcome) -> String {
 fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let record = &outcome.record;
     let demand = match outcome.plan.load {
+        Load::Open { rate, .. } if outcome.plan.session.is_some() => {
+            format!("{} sessions/s demanded", units::rate(rate))
+        }
         Load::Open { rate, .. } => format!("{} requests/s demanded", units::rate(rate)),
+        Load::Closed { clients } if outcome.plan.session.is_some() => format!("{clients} users"),
         Load::Closed { clients } => format!("{clients} clients"),
     };
     writeln!(text, "{}: {demand}, {:.1} s", outcome.plan.targets[0].url, outcome.seconds)?;
@@ -62,11 +66,48 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
             QUANTILES.map(|(_, quantile)| format!("{:>10}", time(times.value_at_quantile(quantile) as f64)));
         writeln!(text, "  {name:<12}{:>10}{}", time(times.mean()), cells.concat())?;
     }
+    sessions(text, outcome)?;
     writeln!(text)?;
     generator(text, outcome)?;
     text.push_str(&judged(&outcome.verdict()));
     for void in &outcome.voids {
         writeln!(text, "  VOID, not a result: {}", void.sentence)?;
+    }
+    Ok(())
+}
+
+/// What became of users, and of each step.
+fn sessions(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let (Some(record), Some(script)) = (&outcome.record.sessions, &outcome.plan.session) else {
+        return Ok(());
+    };
+    writeln!(
+        text,
+        "\n  {} sessions/s ended; {} due, {} ended, {} failed, {} unsent, {} under way at the end",
+        units::rate(record.ended as f64 / outcome.seconds),
+        record.due,
+        record.ended,
+        record.failed,
+        record.unsent,
+        record.cut(),
+    )?;
+    let names = QUANTILES.map(|(name, _)| format!("{name:>10}")).concat();
+    writeln!(text, "  {:<24}{:>10}{names}", "", "mean")?;
+    let time = |ns: f64| units::duration(Some(ns / 1e9));
+    let mut row = |name: &str, times: &Times, end: &str| {
+        let cells = match times.is_empty() {
+            true => String::new(),
+            false => QUANTILES
+                .map(|(_, quantile)| format!("{:>10}", time(times.value_at_quantile(quantile) as f64)))
+                .concat(),
+        };
+        writeln!(text, "  {name:<24}{:>10}{cells}{end}", time(times.mean()))
+    };
+    row("whole session", &record.whole, "")?;
+    row("of it waiting", &record.waited, "")?;
+    for (number, (step, came)) in script.steps.iter().zip(&record.steps).enumerate() {
+        let name: String = format!("{} {}", number + 1, step.name).chars().take(23).collect();
+        row(&name, &came.response, &format!("   {} answered, {} failed", came.answered, came.failed))?;
     }
     Ok(())
 }

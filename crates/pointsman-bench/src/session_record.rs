@@ -1,0 +1,70 @@
+//! What is written down of users' sessions and their steps.
+
+use crate::record::{Times, new_histogram};
+
+/// Sessions of the measured time, and the requests that were due in it, by step. Records of the same plan can be added up.
+#[derive(Clone, Debug)]
+pub struct SessionRecord {
+    /// Sessions that were due.
+    pub due: u64,
+    /// Those that found no room: there were as many users as there may be connections.
+    pub unsent: u64,
+    /// Those whose last step was answered as it should.
+    pub ended: u64,
+    /// Those that a step ended that failed.
+    pub failed: u64,
+    /// From when a session was due to its last answer, thinking and all; of those that ended.
+    pub whole: Times,
+    /// How long a session waited for answers, all steps together; of those that ended.
+    pub waited: Times,
+    /// By step.
+    pub steps: Vec<StepRecord>,
+}
+
+/// What became of one step, in all sessions.
+#[derive(Clone, Debug)]
+pub struct StepRecord {
+    /// Answers, whatever their status.
+    pub answered: u64,
+    /// Failures, and answers with another status than there should be.
+    pub failed: u64,
+    /// From when the request was due to the last byte of its answer.
+    pub response: Times,
+}
+
+impl SessionRecord {
+    pub(crate) fn new(steps: usize) -> SessionRecord {
+        let step = StepRecord { answered: 0, failed: 0, response: new_histogram() };
+        SessionRecord {
+            due: 0,
+            unsent: 0,
+            ended: 0,
+            failed: 0,
+            whole: new_histogram(),
+            waited: new_histogram(),
+            steps: vec![step; steps],
+        }
+    }
+
+    /// Sessions that were under way when the time was over.
+    pub fn cut(&self) -> u64 {
+        self.due.saturating_sub(self.unsent + self.ended + self.failed)
+    }
+
+    pub(crate) fn merge(&mut self, other: &SessionRecord) {
+        self.due += other.due;
+        self.unsent += other.unsent;
+        self.ended += other.ended;
+        self.failed += other.failed;
+        let pairs = [(&mut self.whole, &other.whole), (&mut self.waited, &other.waited)];
+        let steps = self.steps.iter_mut().zip(&other.steps);
+        let of_steps = steps.map(|(ours, theirs)| {
+            ours.answered += theirs.answered;
+            ours.failed += theirs.failed;
+            (&mut ours.response, &theirs.response)
+        });
+        for (ours, theirs) in pairs.into_iter().chain(of_steps) {
+            ours.add(theirs).expect("all have the same bounds");
+        }
+    }
+}
