@@ -85,6 +85,20 @@ const COMMANDS: &[Command] = &[
         more: "docs/guide/benchmarks.md says what is measured, and how.",
     },
     Command {
+        usage: "generators [--seconds N] [--rounds N] [--of NAME]… [--server NAME] [--binary FILE] [--strict] [--no-build]",
+        what: "CPU time of `pointsman bench load` beside wrk, h2load and openssl s_time",
+        arguments: &[
+            ("--seconds N", "how long each turn takes, from 1 to 600; without it 4"),
+            ("--rounds N", "how many turns each has, from 1 to 100; without it 5"),
+            ("--of NAME", "only these contests; an unknown one is answered with those there are"),
+            ("--server NAME", "nginx, or null for that of the bench; without it nginx"),
+            ("--binary FILE", "measured in place of the release build"),
+            ("--strict", "a missed bar is a failure"),
+            NO_BUILD,
+        ],
+        more: "docs/guide/benchmarks.md says what is measured, and how.",
+    },
+    Command {
         usage: "conformance [--of NAME] [--short] [--no-build]",
         what: "h2spec before the switch: cases passed, failed and skipped",
         arguments: &[

@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
-//! `bench-peers`, `conformance` and `package`.
+//! `bench-peers`, `generators`, `conformance` and `package`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
@@ -8,6 +8,7 @@ mod crowd;
 mod endure;
 mod failure;
 mod fuzz;
+mod generators;
 mod help;
 mod interop;
 mod origin;
@@ -64,6 +65,7 @@ fn run() -> Result<()> {
         Some("storm") => endure::run(&project, Group::Storm, arguments),
         Some("package") => package::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
+        Some("generators") => generators::run(&project, &generators::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),

@@ -26,10 +26,13 @@ use lexopt::{Arg, ValueExt};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
-use child::{Child, Place};
+pub(crate) use child::{Child, Place};
 use lineup::Lineup;
-use machine::Machine;
+pub(crate) use lineup::free_port;
+pub(crate) use load::Outcome as LoadOutcome;
+pub(crate) use machine::Machine;
 use scenario::{Measure, SCENARIOS, Scenario};
+pub(crate) use statistics::Spread;
 
 /// The proxy under test has this core to itself.
 const PROXY_CORE: usize = 0;
@@ -51,6 +54,10 @@ const TOOLS: &[Tool] = &[
     Tool { program: "openssl", package: "openssl" },
     Tool { program: "taskset", package: "util-linux" },
 ];
+
+/// Whose versions are told.
+const PROGRAMS: &[(&str, &str)] =
+    &[("nginx", "-v"), ("haproxy", "-v"), ("wrk", "-v"), ("openssl", "version")];
 
 /// What is measured, and for how long.
 pub(crate) struct Options {
@@ -115,7 +122,7 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     machine::cores()?;
     packages::ensure(TOOLS)?;
     let binaries = Binaries::ready(project, options.build)?;
-    let machine = Machine::look(project, binaries.switch.is_some())?;
+    let machine = Machine::look(project, binaries.switch.is_some(), PROGRAMS)?;
     machine.print();
     let folder = project.target().join("bench-peers");
     // What an earlier run left behind says nothing about this one.

@@ -13,14 +13,14 @@ const OPEN_FILES: u32 = 16_384;
 
 /// Where a process runs.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) cores: &'a [usize],
+pub(crate) struct Place<'a> {
+    pub(crate) cores: &'a [usize],
     /// Whether it waits for whoever is on the core to have had a turn, also when work has just come.
-    pub(super) waits: bool,
+    pub(crate) waits: bool,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn on(cores: &'a [usize]) -> Self {
+    pub(crate) fn on(cores: &'a [usize]) -> Self {
         Self { cores, waits: false }
     }
 
@@ -38,11 +38,11 @@ impl<'a> Place<'a> {
 }
 
 /// A running process; dropping it kills it.
-pub(super) struct Child(Process);
+pub(crate) struct Child(Process);
 
 impl Child {
     /// Starts `program`; all its output goes to `log`.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &str,
         place: Place<'_>,
         program: &Path,
@@ -52,26 +52,26 @@ impl Child {
         Process::start_through(&Start { name, program, arguments, log }, &place.through()).map(Self)
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 
     /// Waits until it listens on a port of the loopback.
-    pub(super) fn wait_for_port(&mut self, port: u16) -> Result<()> {
+    pub(crate) fn wait_for_port(&mut self, port: u16) -> Result<()> {
         self.0.wait_for_port(port)
     }
 
     /// Waits until its output says something.
-    pub(super) fn wait_for_log<T>(&mut self, said: impl Fn(&str) -> Option<T>) -> Result<T> {
+    pub(crate) fn wait_for_log<T>(&mut self, said: impl Fn(&str) -> Option<T>) -> Result<T> {
         self.0.wait_for(said)
     }
 
-    pub(super) fn expect_running(&mut self) -> Result<()> {
+    pub(crate) fn expect_running(&mut self) -> Result<()> {
         self.0.expect_running()
     }
 
     /// Gives each of its threads whose name begins so a core of its own.
-    pub(super) fn spread_threads(&self, prefix: &str, cores: &[usize]) -> Result<()> {
+    pub(crate) fn spread_threads(&self, prefix: &str, cores: &[usize]) -> Result<()> {
         let folder = Path::new("/proc").join(self.id().to_string()).join("task");
         let doing = || format!("cannot list the threads in `{}`", folder.display());
         let mut cores = cores.iter();

@@ -241,7 +241,7 @@ impl Certificate {
 }
 
 /// A port nobody listens on now. Peers cannot be asked which one they took, so they are told.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let taken = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     Ok(taken.because(|| "cannot find a free port".into())?.port())
 }

@@ -22,11 +22,11 @@ pub(super) struct Load<'a> {
 
 /// What wrk or h2load says about a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) requests: u64,
-    pub(super) seconds: f64,
+pub(crate) struct Outcome {
+    pub(crate) requests: u64,
+    pub(crate) seconds: f64,
     /// Socket errors, timeouts, streams that were reset and answers other than 2xx and 3xx.
-    pub(super) errors: u64,
+    pub(crate) errors: u64,
 }
 
 impl Load<'_> {
@@ -114,7 +114,7 @@ impl Outcome {
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let mut outcome = None;
         let mut errors = 0;
         for line in text.lines().map(str::trim) {
@@ -132,7 +132,7 @@ impl Outcome {
     }
 
     /// h2load counts what was done when its time was over; what was under way then is neither.
-    fn of_h2load(text: &str) -> Option<Self> {
+    pub(crate) fn of_h2load(text: &str) -> Option<Self> {
         let line = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
         let count = |line: &str, word: &str| {
             line.split(", ").find_map(|count| count.strip_suffix(word)?.trim().parse::<u64>().ok())

@@ -11,7 +11,7 @@ use crate::packages::located;
 use crate::project::{Project, written};
 
 /// The cores there are for us: enough of them, or there is nothing to measure.
-pub(super) fn cores() -> Result<usize> {
+pub(crate) fn cores() -> Result<usize> {
     let cores = std::thread::available_parallelism().because(|| "cannot count the cores".into())?;
     enough(cores.get())
 }
@@ -30,7 +30,7 @@ fn enough(cores: usize) -> Result<usize> {
 }
 
 /// The machine and the programs.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     cpu: String,
     cores: usize,
     kernel: String,
@@ -38,7 +38,11 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn look(project: &Project, has_switch: bool) -> Result<Self> {
+    pub(crate) fn look(
+        project: &Project,
+        has_switch: bool,
+        programs: &[(&'static str, &str)],
+    ) -> Result<Self> {
         let cores = cores()?;
         let cpuinfo =
             std::fs::read_to_string("/proc/cpuinfo").because(|| "cannot read `/proc/cpuinfo`".into())?;
@@ -50,12 +54,10 @@ impl Machine {
             let text = [output.stdout, output.stderr].concat();
             Ok::<_, Failure>(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned())
         };
-        let mut versions = vec![
-            ("nginx", first_line("nginx", "-v")?),
-            ("haproxy", first_line("haproxy", "-v")?),
-            ("wrk", first_line("wrk", "-v")?),
-            ("openssl", first_line("openssl", "version")?),
-        ];
+        let mut versions = Vec::new();
+        for (program, word) in programs {
+            versions.push((*program, first_line(program, word)?));
+        }
         if has_switch {
             let mut git = Command::new("git");
             git.args(["describe", "--always", "--dirty"]).current_dir(project.root());
@@ -67,14 +69,14 @@ impl Machine {
         Ok(Self { cpu, cores, kernel: written(Command::new("uname").arg("-r"))?.trim().to_owned(), versions })
     }
 
-    pub(super) fn print(&self) {
+    pub(crate) fn print(&self) {
         println!("{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel);
         for (name, version) in &self.versions {
             println!("{name}: {version}");
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let versions: serde_json::Map<_, _> =
             self.versions.iter().map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
         json!({"cpu": self.cpu, "cores": self.cores, "kernel": self.kernel, "versions": versions})

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 /// What a row of rounds comes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {
     /// Of no numbers there is no middle.
-    pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = numbers.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let middle = sorted.len() / 2;
@@ -22,7 +22,7 @@ impl Spread {
         Some(Self { median, min, max })
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({"median": self.median, "min": self.min, "max": self.max})
     }
 }

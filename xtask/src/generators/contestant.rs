@@ -1,0 +1,268 @@
+//! Who makes load, with which words, and what each says of it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pointsman_bench::ticks_per_second;
+use serde_json::Value;
+
+use super::LOAD_CORE;
+use super::server::Server;
+use crate::failure::{Because, Failure, Result};
+use crate::packages::located;
+use crate::peers::LoadOutcome;
+use crate::project::written;
+
+/// Ours, as tables call it.
+pub(super) const OURS: &str = "pointsman";
+
+/// Something that several generators do in the same way.
+#[derive(Debug)]
+pub(super) struct Contest {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    /// What the figures are of.
+    pub(super) unit: &'static str,
+    pub(super) is_over_tls: bool,
+    /// Connections at a time.
+    connections: u32,
+    /// Whether each request has a connection of its own.
+    is_fresh: bool,
+    pub(super) contestants: &'static [Contestant],
+    /// Whom ours is measured by, and the most that it may cost beside it.
+    pub(super) bar: (Contestant, f64),
+}
+
+/// A generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contestant {
+    Ours,
+    Wrk,
+    H2load,
+    STime,
+}
+
+use Contestant::{H2load, Ours, STime, Wrk};
+
+pub(super) const CONTESTS: &[Contest] = &[
+    Contest {
+        name: "keep",
+        what: "HTTP/1.1 on 64 kept connections",
+        unit: "request",
+        is_over_tls: false,
+        connections: 64,
+        is_fresh: false,
+        contestants: &[Ours, Wrk, H2load],
+        bar: (H2load, 1.0),
+    },
+    Contest {
+        name: "keep-tls",
+        what: "the same under TLS 1.3, AES-128-GCM",
+        unit: "request",
+        is_over_tls: true,
+        connections: 64,
+        is_fresh: false,
+        contestants: &[Ours, Wrk, H2load],
+        bar: (H2load, 1.0),
+    },
+    Contest {
+        name: "handshake",
+        what: "a full handshake for each request, one at a time; TLS 1.3, X25519, ECDSA P-256",
+        unit: "handshake",
+        is_over_tls: true,
+        connections: 1,
+        is_fresh: true,
+        contestants: &[Ours, STime, Wrk],
+        bar: (STime, 0.5),
+    },
+];
+
+impl Contest {
+    pub(super) fn named(name: &str) -> Result<&'static Contest> {
+        let names = || CONTESTS.iter().map(|contest| format!("`{}`", contest.name)).collect::<Vec<_>>();
+        let unknown = || Failure::usage(format!("no contest `{name}`: there are {}", names().join(", ")));
+        CONTESTS.iter().find(|contest| contest.name == name).ok_or_else(unknown)
+    }
+}
+
+/// What a generator did in its turn, and what that cost it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Round {
+    pub(super) contestant: Contestant,
+    pub(super) number: usize,
+    pub(super) requests: u64,
+    pub(super) seconds: f64,
+    pub(super) errors: u64,
+    /// User and system, in seconds.
+    pub(super) cpu: [f64; 2],
+}
+
+impl Round {
+    pub(super) fn rate(&self) -> f64 {
+        self.requests as f64 / self.seconds
+    }
+
+    /// CPU time of the generator, in microseconds.
+    pub(super) fn us_each(&self) -> f64 {
+        (self.cpu[0] + self.cpu[1]) * 1e6 / self.requests as f64
+    }
+
+    /// The share of its core that it used.
+    pub(super) fn busy(&self) -> f64 {
+        (self.cpu[0] + self.cpu[1]) / self.seconds
+    }
+
+    pub(super) fn counts(&self) -> bool {
+        self.errors == 0 && self.requests > 0
+    }
+}
+
+impl Contestant {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Ours => OURS,
+            Wrk => "wrk",
+            H2load => "h2load",
+            STime => "s_time",
+        }
+    }
+
+    pub(super) fn run(
+        self,
+        contest: &Contest,
+        server: &Server,
+        binary: &Path,
+        seconds: u32,
+        number: usize,
+    ) -> Result<Round> {
+        let mut command = Command::new("timeout");
+        // All end by themselves; a server that hangs must not hang us.
+        command.args(["--foreground", &(seconds + 30).to_string(), "taskset", "--cpu-list"]);
+        command.arg(LOAD_CORE.to_string());
+        self.words(&mut command, contest, server, binary, seconds)?;
+        command.env("OPENSSL_CONF", &server.openssl_conf).stdin(Stdio::null());
+        let before = children_cpu()?;
+        let text = written(&mut command)?;
+        let after = children_cpu()?;
+        let outcome = match self {
+            Ours => of_ours(&text),
+            Wrk => LoadOutcome::read(&text),
+            H2load => LoadOutcome::of_h2load(&text),
+            STime => of_s_time(&text, seconds),
+        };
+        let unread = || Failure::new(format!("cannot read what {} says:\n{text}", self.name()));
+        let LoadOutcome { requests, seconds, errors } = outcome.ok_or_else(unread)?;
+        let cpu = [after[0] - before[0], after[1] - before[1]];
+        Ok(Round { contestant: self, number, requests, seconds, errors, cpu })
+    }
+
+    fn words(
+        self,
+        command: &mut Command,
+        contest: &Contest,
+        server: &Server,
+        binary: &Path,
+        seconds: u32,
+    ) -> Result<()> {
+        let (scheme, port) =
+            if contest.is_over_tls { ("https", server.tls_port) } else { ("http", server.plain_port) };
+        let url = format!("{scheme}://127.0.0.1:{port}/");
+        let (connections, time) = (contest.connections.to_string(), format!("{seconds}s"));
+        // The server closes, as it does behind HTTP/1.0: our ports stay free.
+        let end = "Connection: close";
+        match self {
+            Ours => {
+                command.arg(binary).args(["bench", "load", &url, "--clients", &connections]);
+                command.args(["--threads", "1", "--time", &time, "--warm-up", "0s", "--json"]);
+                if contest.is_over_tls {
+                    command.args(["--insecure", "--groups", "X25519", "--tls-version", "1.3"]);
+                    command.args(["--suites", "TLS_AES_128_GCM_SHA256"]);
+                }
+                if contest.is_fresh {
+                    command.args(["--handshake", "full", "--header", end]);
+                }
+            }
+            Wrk => {
+                command.arg(located("wrk")?).args(["--threads", "1", "--timeout", "10s"]);
+                command.args(["--connections", &connections, "--duration", &time]);
+                if contest.is_fresh {
+                    command.args(["--header", end]);
+                }
+                command.arg(url);
+            }
+            H2load => {
+                command.arg(located("h2load")?).args(["--h1", "--threads", "1", "--clients", &connections]);
+                command.args(["--tls13-ciphers", "TLS_AES_128_GCM_SHA256", "--groups", "X25519"]);
+                command.args(["--duration", &seconds.to_string()]).arg(url);
+            }
+            STime => {
+                command.arg(located("openssl")?).args(["s_time", "-new", "-tls1_3", "-www", "/", "-time"]);
+                command.arg(seconds.to_string()).args(["-connect", &format!("127.0.0.1:{port}")]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of the bench's own JSON: a document with one run.
+fn of_ours(text: &str) -> Option<LoadOutcome> {
+    let document: Value = serde_json::from_str(text.trim()).ok()?;
+    let outcome = &document["runs"][0]["outcome"];
+    let requests = &outcome["requests"];
+    let errors = requests["failed"].as_u64()? + requests["unsent"].as_u64()?;
+    let voids = outcome["voids"].as_array()?.len() as u64;
+    Some(LoadOutcome {
+        requests: requests["answered"].as_u64()?,
+        seconds: outcome["seconds"].as_f64()?,
+        errors: errors + voids,
+    })
+}
+
+/// `1234 connections in 5 real seconds, 300 bytes read per connection`. It counts whole seconds, and what it says of them
+/// may be one more than it was told.
+fn of_s_time(text: &str, seconds: u32) -> Option<LoadOutcome> {
+    let line = text.lines().find(|line| line.contains("connections in") && line.contains("real seconds"))?;
+    let requests = line.split(' ').next()?.parse().ok()?;
+    Some(LoadOutcome { requests, seconds: f64::from(seconds), errors: 0 })
+}
+
+/// User and system time of all children that have ended, and of theirs, in seconds.
+fn children_cpu() -> Result<[f64; 2]> {
+    let text =
+        std::fs::read_to_string("/proc/self/stat").because(|| "cannot read `/proc/self/stat`".into())?;
+    let read = || -> Option<[f64; 2]> {
+        // The name may have spaces and brackets in it; what follows has none. The sixteenth and seventeenth fields of
+        // proc_pid_stat(5) are at 13 and 14 behind it.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
+        Some([ticks(13)? / ticks_per_second() as f64, ticks(14)? / ticks_per_second() as f64])
+    };
+    read().ok_or_else(|| Failure::new("`/proc/self/stat` has another form"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_generators_say_is_read() {
+        let text = "Collecting connection statistics for 4 seconds\n***\n\n\
+                    4000 connections in 3.21s; 1246.11 connections/user sec, bytes read 1160000\n\
+                    4000 connections in 5 real seconds, 290 bytes read per connection\n";
+        assert_eq!(of_s_time(text, 4), Some(LoadOutcome { requests: 4000, seconds: 4.0, errors: 0 }));
+        assert_eq!(of_s_time("connect: Connection refused", 4), None);
+        let text = r#"{"runs": [{"outcome": {"seconds": 2.0, "voids": [],
+                     "requests": {"answered": 10, "failed": 1, "unsent": 2}}}]}"#;
+        assert_eq!(of_ours(text), Some(LoadOutcome { requests: 10, seconds: 2.0, errors: 3 }));
+        assert_eq!(of_ours("{}"), None);
+    }
+
+    #[test]
+    fn what_children_cost_is_known() {
+        let before = children_cpu().expect("/proc");
+        let mut burn = Command::new("sh");
+        written(burn.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"])).expect("a shell");
+        let after = children_cpu().expect("/proc");
+        assert!(after[0] + after[1] > before[0] + before[1], "{before:?} {after:?}");
+    }
+}
