@@ -50,27 +50,67 @@ impl ListSpec {
     }
 }
 
-/// The lists of a configuration. What is wrong with its own entries goes to the findings, with files to the problems.
+/// A list, and what it was made of: where that is as it was, the list need not be made again.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadList {
+    pub(crate) list: Arc<List>,
+    kind: Kind,
+    entries: Vec<String>,
+    file: Option<WatchedFile>,
+}
+
+impl ReadList {
+    /// Whether it was written like this, whatever is in its file.
+    fn is_of(&self, spec: &ListSpec, path: Option<&Path>) -> bool {
+        *self.list.name == *spec.name.value
+            && self.kind == spec.kind
+            && self.entries.iter().eq(spec.entries.iter().map(|entry| &entry.value))
+            && self.file.as_ref().map(WatchedFile::path) == path
+    }
+}
+
+/// The lists of a configuration; those of a plan before are taken over where nothing about them has changed. What is wrong
+/// with its own entries goes to the findings, with files to the problems.
 pub(crate) fn read(
     specs: &[ListSpec],
+    before: &[ReadList],
     folder: &Path,
     outside: Outside<'_>,
     files: &mut Vec<WatchedFile>,
     findings: &Findings<'_>,
     problems: &mut Problems,
-) -> Vec<Arc<List>> {
+) -> Arc<[ReadList]> {
     let read = |spec: &ListSpec| {
-        let content = spec.file.as_ref().and_then(|file| content(file, folder, outside, files, findings));
-        let (path, content) = content.unwrap_or_default();
-        let members = match spec.kind {
-            Kind::Networks => {
-                networks(spec, &content, findings, &mut |wrong| problems.add(&path, wrong.0, wrong.1))
+        let path = spec.file.as_ref().map(|file| folder.join(&file.value));
+        let before = before.iter().find(|before| before.is_of(spec, path.as_deref()));
+        let (file, content) = match (&spec.file, &path) {
+            (Some(file), Some(path)) => {
+                let before = before.and_then(|before| before.file.as_ref());
+                content((file, path), before, outside, findings)
             }
-            Kind::Texts => texts(spec, &content, findings),
+            _ => (None, before.is_none().then(String::new)),
         };
-        Arc::new(List { name: spec.name.value.as_str().into(), members })
+        files.extend(file.clone());
+        match (content, before) {
+            (None, Some(before)) => ReadList { file, ..before.clone() },
+            (content, _) => {
+                let list = made(spec, &content.unwrap_or_default(), findings, &mut |wrong| {
+                    problems.add(path.as_deref().unwrap_or(folder), wrong.0, wrong.1);
+                });
+                let entries = spec.entries.iter().map(|entry| entry.value.clone()).collect();
+                ReadList { list: Arc::new(list), kind: spec.kind, entries, file }
+            }
+        }
     };
     specs.iter().map(read).collect()
+}
+
+fn made(spec: &ListSpec, content: &str, findings: &Findings<'_>, report: &mut impl FnMut(Wrong)) -> List {
+    let members = match spec.kind {
+        Kind::Networks => networks(spec, content, findings, report),
+        Kind::Texts => texts(spec, content, findings),
+    };
+    List { name: spec.name.value.as_str().into(), members }
 }
 
 /// Says which lists no rule names.
@@ -83,29 +123,31 @@ pub(crate) fn note_idle(specs: &[ListSpec], listeners: &[Listener], findings: &F
     }
 }
 
-/// Where a list's file is, and its text; nothing where that cannot be had, which is said.
+/// A list's file, as far as there is one, and its text; none where it is the same as `before`. What cannot be had is said, and
+/// empty.
 fn content(
-    file: &Spanned<String>,
-    folder: &Path,
+    (file, path): (&Spanned<String>, &Path),
+    before: Option<&WatchedFile>,
     outside: Outside<'_>,
-    files: &mut Vec<WatchedFile>,
     findings: &Findings<'_>,
-) -> Option<(std::path::PathBuf, String)> {
+) -> (Option<WatchedFile>, Option<String>) {
     if let Outside::Texts { .. } = outside {
         findings.error(file.span, "a list needs its file", "and there are none");
-        return None;
+        return (None, Some(String::new()));
     }
-    let path = folder.join(&file.value);
-    let (watched, content) = WatchedFile::read_within(&path, LIST_BYTES_MAX);
-    files.push(watched);
-    match content.and_then(text) {
-        Ok(content) => Some((path, content)),
-        Err(error) => {
-            let message = format!("cannot read `{}`: {}", path.display(), reason(&error));
-            findings.error(file.span, message, "paths are relative to the configuration file");
-            None
-        }
+    if let Some(before) = before.filter(|before| before.is_untouched()) {
+        return (Some(before.clone()), None);
     }
+    let (watched, content) = WatchedFile::read_within(path, LIST_BYTES_MAX);
+    if watched.digest().is_some() && watched.digest() == before.and_then(WatchedFile::digest) {
+        return (Some(watched), None);
+    }
+    let content = content.and_then(text).unwrap_or_else(|error| {
+        let message = format!("cannot read `{}`: {}", path.display(), reason(&error));
+        findings.error(file.span, message, "paths are relative to the configuration file");
+        String::new()
+    });
+    (Some(watched), Some(content))
 }
 
 /// A file's text with what is wrong with it.

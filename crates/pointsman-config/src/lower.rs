@@ -11,6 +11,7 @@ use pointsman_tls::SystemAuthorities;
 
 use crate::binds::{Bound, Ipv6};
 use crate::findings::{Findings, Spanned};
+use crate::lists::ReadList;
 use crate::notation::{BindAddress, ServerAddress};
 use crate::pool_tls::PoolTls;
 use crate::rules::{Compiled, RuleSet, RulesFiles};
@@ -53,6 +54,7 @@ pub(crate) struct Lowering<'a> {
     /// What is wrong with the configuration itself.
     pub(crate) findings: &'a Findings<'a>,
     rules: RulesFiles<'a>,
+    lists: Arc<[ReadList]>,
     pool_names: Vec<&'a str>,
     pools_by_name: HashMap<&'a str, PoolIndex>,
     authorities: SystemAuthorities,
@@ -83,14 +85,16 @@ impl<'a> Lowering<'a> {
     ) -> Self {
         let pool_names: Vec<_> = spec.pools.iter().map(|pool| pool.name.value.as_str()).collect();
         let (mut files, mut problems) = (Vec::new(), Problems::default());
-        let lists = lists::read(&spec.lists, folder, outside, &mut files, findings, &mut problems);
+        let before = previous.map_or(&[][..], |plan| &plan.lists);
+        let lists = lists::read(&spec.lists, before, folder, outside, &mut files, findings, &mut problems);
         Self {
             spec,
             folder,
             outside,
             previous,
             findings,
-            rules: RulesFiles::new(spec, lists, problems),
+            rules: RulesFiles::new(spec, &lists, problems),
+            lists,
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
             authorities: SystemAuthorities::default(),
@@ -150,6 +154,7 @@ impl<'a> Lowering<'a> {
             // They are read off the text, when it is known what its files hold.
             settings: Arc::default(),
             dns: spec.dns.clone(),
+            lists: self.lists,
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
         Lowered { plan, problems, rule_sets, targets, files: self.files, lookups: self.lookups }

@@ -10,6 +10,7 @@ use pointsman_balance::Level;
 use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
+use crate::lists::ReadList;
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, DnsSettings, HealthCheck, Host, ListenerLimits,
     LogLevel, PoolLimits, Protocol, RateLimit, RetryPolicy, Service, Settings, Traces,
@@ -77,6 +78,8 @@ pub struct Plan {
     pub dns: DnsSettings,
     /// What was set, to be held against what another plan sets.
     pub settings: Arc<Settings>,
+    /// What rules look into, for a plan after this one that has the same.
+    pub(crate) lists: Arc<[ReadList]>,
 }
 
 /// Where clients connect to, and what happens to their requests.

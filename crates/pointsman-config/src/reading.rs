@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 
 /// No configuration, rule set or request is larger.
 pub(crate) const FILE_BYTES_MAX: u64 = pointsman_rules::SOURCE_BYTES_MAX as u64;
@@ -42,11 +42,19 @@ pub fn text(content: Vec<u8>) -> io::Result<String> {
     })
 }
 
+/// What nobody can make two contents have: their SHA-256.
+pub(crate) type Digest = [u8; SHA256_OUTPUT_LEN];
+
+pub(crate) fn digest_of(content: &[u8]) -> Digest {
+    let mut bytes = [0; SHA256_OUTPUT_LEN];
+    bytes.copy_from_slice(digest(&SHA256, content).as_ref());
+    bytes
+}
+
 /// A word for a text, which no other text has: the beginning of its SHA-256.
 pub fn version(text: &str) -> String {
     const BYTES: usize = 16;
-    let digest = digest(&SHA256, text.as_bytes());
-    digest.as_ref().iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
+    digest_of(text.as_bytes()).iter().take(BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the system says, as the end of a sentence.

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pointsman_rules::{List, Program, Scope, TargetName, Targets, Tests};
+use pointsman_rules::{Program, Scope, TargetName, Targets, Tests};
 use pointsman_view::BodyPaths;
 
+use crate::lists::ReadList;
 use crate::lower::Outside;
 use crate::reading::{reason, text, version};
 use crate::spec::{PoolSpec, Spec};
@@ -58,7 +59,7 @@ pub(crate) struct RulesFiles<'a> {
 
 impl<'a> RulesFiles<'a> {
     /// For these pools, classes and lists; what is wrong with lists is among the problems.
-    pub(crate) fn new(spec: &'a Spec, lists: Vec<Arc<List>>, problems: Problems) -> Self {
+    pub(crate) fn new(spec: &'a Spec, lists: &[ReadList], problems: Problems) -> Self {
         let pools = &spec.pools;
         let names =
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
@@ -68,7 +69,7 @@ impl<'a> RulesFiles<'a> {
             names: Targets::known::<_, &str>(names)
                 .with_limits(spec.limits.iter().map(|limit| limit.name.value.as_str()))
                 .with_bandwidths(spec.bandwidth.iter().map(|class| class.name.value.as_str()))
-                .with_lists(lists),
+                .with_lists(lists.iter().map(|read| read.list.clone())),
             compiled: HashMap::new(),
             sets: Vec::new(),
             problems,

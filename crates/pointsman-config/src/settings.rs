@@ -15,7 +15,8 @@ use pointsman_rules::Program;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{Default, Key, Kind, ROOT, Table};
-use crate::watch::{WatchedFile, digest};
+use crate::reading::{Digest, digest_of};
+use crate::watch::WatchedFile;
 use crate::{Listener, Plan};
 
 /// Keys of the whole process that change nothing of what becomes of a request: how the process runs, ends and is looked
@@ -83,7 +84,7 @@ pub struct Settings {
 struct Set {
     shown: String,
     /// What is in the file that it names.
-    content: Option<u64>,
+    content: Option<Digest>,
     /// What holds without it.
     default: String,
 }
@@ -226,7 +227,7 @@ fn used_by(listener: &Listener, plan: &Plan) -> BTreeSet<Owner> {
 /// Tables on their way to settings.
 struct Reading<'f> {
     set: BTreeMap<String, Set>,
-    contents: BTreeMap<&'f Path, u64>,
+    contents: BTreeMap<&'f Path, Digest>,
     folder: &'f Path,
 }
 
@@ -277,7 +278,7 @@ impl Reading<'_> {
                     return;
                 }
                 let content = match (&key.kind, value) {
-                    _ if SECRET.contains(&key.name) => value.as_str().map(|text| digest(text.as_bytes())),
+                    _ if SECRET.contains(&key.name) => value.as_str().map(|text| digest_of(text.as_bytes())),
                     (Kind::Text("a path"), DeValue::String(path)) => self.content(path),
                     _ => None,
                 };
@@ -290,7 +291,7 @@ impl Reading<'_> {
         self.set.insert(name, Set { shown, content: None, default });
     }
 
-    fn content(&self, path: &str) -> Option<u64> {
+    fn content(&self, path: &str) -> Option<Digest> {
         let path: PathBuf = self.folder.join(path);
         self.contents.get(path.as_path()).copied()
     }

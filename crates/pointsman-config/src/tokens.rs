@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+
+use crate::reading::{Digest, digest_of};
 
 /// More than anybody keeps apart.
 const TOKENS_MAX: usize = 64;
@@ -23,7 +24,7 @@ pub struct Tokens(Vec<Token>);
 #[derive(PartialEq, Eq)]
 struct Token {
     name: String,
-    digest: [u8; SHA256_OUTPUT_LEN],
+    digest: Digest,
 }
 
 /// Not even a digest goes into logs.
@@ -115,13 +116,7 @@ fn check(name: Option<&str>, token: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn digest_of(token: &[u8]) -> [u8; SHA256_OUTPUT_LEN] {
-    let mut bytes = [0; SHA256_OUTPUT_LEN];
-    bytes.copy_from_slice(digest(&SHA256, token).as_ref());
-    bytes
-}
-
-fn fingerprint(digest: &[u8; SHA256_OUTPUT_LEN]) -> String {
+fn fingerprint(digest: &Digest) -> String {
     let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{digits}")
 }

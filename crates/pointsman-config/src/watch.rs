@@ -1,20 +1,19 @@
 //! The files behind a plan: read with a bound, and known again by their content.
 
 use std::fs::{self, File};
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::reading::{FILE_BYTES_MAX, within};
+use crate::reading::{Digest, FILE_BYTES_MAX, digest_of, within};
 
 /// A file as it was when a plan was made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedFile {
     path: PathBuf,
     /// Absent where it could not be read, or is no regular file.
-    digest: Option<u64>,
+    digest: Option<Digest>,
     /// More of it is not read.
     bytes_max: u64,
     /// Of a large file that was not being written when it was read.
@@ -60,7 +59,7 @@ impl WatchedFile {
     }
 
     /// What its content comes to; nothing where there is none.
-    pub(crate) fn digest(&self) -> Option<u64> {
+    pub(crate) fn digest(&self) -> Option<Digest> {
         self.digest
     }
 
@@ -74,13 +73,13 @@ impl WatchedFile {
         // What is written while it is read has another stamp afterwards.
         let stamp = Stamp::of(path).filter(Stamp::is_settled);
         let content = File::open(path).and_then(|file| within(file, bytes_max));
-        let digest = content.as_ref().ok().filter(|_| path.is_file()).map(|content| digest(content));
+        let digest = content.as_ref().ok().filter(|_| path.is_file()).map(|content| digest_of(content));
         (WatchedFile { path: path.to_owned(), digest, bytes_max, stamp }, content)
     }
 
     /// Remembers what a file is going to hold.
     pub(crate) fn holding(path: &Path, text: &str) -> WatchedFile {
-        let digest = Some(digest(text.as_bytes()));
+        let digest = Some(digest_of(text.as_bytes()));
         WatchedFile { path: path.to_owned(), digest, bytes_max: FILE_BYTES_MAX, stamp: None }
     }
 
@@ -103,7 +102,7 @@ impl WatchedFile {
     }
 
     /// Whether it need not be read to know that it is as it was.
-    fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.stamp.is_some() && Stamp::of(&self.path) == self.stamp
     }
 }
@@ -131,13 +130,6 @@ impl Stamp {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         now.checked_sub(changed).is_some_and(|age| age.as_millis() >= STAMP_SETTLES_MS)
     }
-}
-
-/// Tells changes apart from none; the operator's own files need no stronger hash.
-pub(crate) fn digest(content: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(content);
-    hasher.finish()
 }
 
 #[cfg(test)]

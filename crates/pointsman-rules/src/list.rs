@@ -1,9 +1,10 @@
 //! Lists that rules name: `clientip in @blocked`.
 //!
 //! A list is made once, where the configuration is read, and shared by every rule set that names it. A look-up does not
-//! grow with the list: of networks it is a few steps down a tree, of texts one place in a table.
+//! grow with the list: of networks it is a slot of a table and a row beside it, of texts one place in a table.
 
 mod networks;
+mod ranges;
 mod texts;
 
 use std::hash::{Hash, Hasher};
