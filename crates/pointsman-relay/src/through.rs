@@ -62,27 +62,27 @@ impl Session<Tcp> {
         let mut exchange = Exchange::of_connection(self.shard.clock.round_us());
         // Until bytes pass in order, an end is no orderly one: who waits for an answer must not take it for that.
         self.is_amid_answer = true;
-        let hello = match protocol {
+        let mut hello = match protocol {
             Protocol::Http | Protocol::Tcp => None,
             Protocol::TlsPassthrough => match self.hello(exchange.started_us).await {
                 Some(hello) => Some(hello),
                 None => return,
             },
         };
-        let after = self.whole_connection(hello.as_ref(), &mut exchange).await;
+        let after = self.whole_connection(&mut hello, &mut exchange).await;
         let booked = exchange.booked.take();
         drop(exchange);
         self.finish(after, booked).await;
     }
 
     /// A connection to its end, told to telemetry. A switch that stops ends it.
-    async fn whole_connection(&mut self, hello: Option<&HelloFacts>, exchange: &mut Exchange) -> After {
+    async fn whole_connection(&mut self, hello: &mut Option<HelloFacts>, exchange: &mut Exchange) -> After {
         let shard = self.shard.clone();
         let after = {
             let mut whole = pin!(async {
                 match self.pass_through(hello, exchange).await {
                     Ok(after) => after,
-                    Err(fault) => self.refuse_connection(fault, hello, exchange).await,
+                    Err(fault) => self.refuse_connection(fault, hello.is_some(), exchange).await,
                 }
             });
             poll_fn(|context| shard.poll_unless_stopping(whole.as_mut(), context)).await
@@ -95,10 +95,10 @@ impl Session<Tcp> {
     /// The way of a connection: decide, connect, carry.
     async fn pass_through(
         &mut self,
-        hello: Option<&HelloFacts>,
+        hello: &mut Option<HelloFacts>,
         exchange: &mut Exchange,
     ) -> Result<After, Fault> {
-        let Some(Through { choice, listening }) = self.decide_through(hello, exchange)? else {
+        let Some(Through { choice, listening }) = self.decide_through(hello.as_ref(), exchange)? else {
             self.is_amid_answer = false;
             return Ok(After::Leave);
         };
@@ -107,7 +107,9 @@ impl Session<Tcp> {
         if exchange.booked.is_none() {
             return Err(Fault::Memory);
         }
-        let mut server = self.reach_for_connection(choice, hello, exchange).await?;
+        let mut server = self.reach_for_connection(choice, hello.as_ref(), exchange).await?;
+        // A tunnel may go on for days, and nobody asks what it began with.
+        *hello = None;
         let carries = listening.map_or(Carries::Bytes, Carries::Tls);
         self.carry(&mut server, None, carries, exchange).await
     }
@@ -183,14 +185,9 @@ impl Session<Tcp> {
 
     /// Tells a client of TLS by an alert why nothing comes of its connection, where none of its server's bytes may
     /// have reached it. Any other hears it by a reset.
-    async fn refuse_connection(
-        &mut self,
-        fault: Fault,
-        hello: Option<&HelloFacts>,
-        exchange: &mut Exchange,
-    ) -> After {
+    async fn refuse_connection(&mut self, fault: Fault, speaks_tls: bool, exchange: &mut Exchange) -> After {
         exchange.fault = Some(fault);
-        if exchange.is_reached || hello.is_none() {
+        if exchange.is_reached || !speaks_tls {
             return After::Leave;
         }
         match fault {

@@ -3,6 +3,7 @@
 //!
 //! Invariant: nothing here needs keys, certificates or a library; what is read is public.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use crate::alert::fatal;
@@ -14,6 +15,12 @@ pub const HELLO_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes that a hello may take on the wire: records of one byte each are refused long before.
 pub const HELLO_WIRE_BYTES_MAX: usize = HELLO_BYTES_MAX + 256 * RECORD_HEAD_BYTES;
+
+/// Application protocols that a hello may offer: clients offer two or three, and what is kept of each takes memory.
+pub const HELLO_PROTOCOLS_MAX: usize = 32;
+
+/// Bytes of their list (RFC 7301 section 3.1).
+pub const HELLO_PROTOCOLS_BYTES_MAX: usize = 1024;
 
 /// A record holds at most this much (RFC 8446 section 5.1).
 pub(crate) const RECORD_BYTES_MAX: usize = 16 * 1024;
@@ -46,7 +53,8 @@ pub enum HelloFault {
     NotTls,
     /// It is broken, or could be read in two ways.
     Malformed,
-    /// It is longer than [`HELLO_BYTES_MAX`].
+    /// It is longer than [`HELLO_BYTES_MAX`], or offers more protocols than [`HELLO_PROTOCOLS_MAX`] or
+    /// [`HELLO_PROTOCOLS_BYTES_MAX`].
     TooLong,
 }
 
@@ -77,14 +85,19 @@ impl HelloFault {
 /// What has come begins no hello that is read, whatever follows.
 pub fn client_hello(received: &[u8]) -> Result<Option<ClientHello>, HelloFault> {
     let Some(message) = whole_message(received)? else { return Ok(None) };
-    read_message(&message).ok_or(HelloFault::Malformed).map(|(hello, _)| Some(hello))
+    let (hello, Shown { protocols, .. }) = read_message(&message).ok_or(HelloFault::Malformed)?;
+    // Not a part of them: a rule that refuses one would not see it behind so many others.
+    if protocols.len() > HELLO_PROTOCOLS_BYTES_MAX || names(protocols).count() > HELLO_PROTOCOLS_MAX {
+        return Err(HelloFault::TooLong);
+    }
+    Ok(Some(ClientHello { alpn: names(protocols).map(<[u8]>::to_vec).collect(), ..hello }))
 }
 
 /// The session that a client shows in the hello at the start of `received`; none where that is not whole or not sound.
 pub fn shown_session(received: &[u8]) -> ShownSession {
     let message = whole_message(received).ok().flatten();
     let read = message.as_deref().and_then(read_message);
-    read.map(|(_, Shown { id, ticket })| ShownSession::new(id, ticket)).unwrap_or_default()
+    read.map(|(_, Shown { id, ticket, .. })| ShownSession::new(id, ticket)).unwrap_or_default()
 }
 
 /// The body of the message, once all of it is there.
@@ -153,13 +166,14 @@ fn check_message_head(message: &[u8]) -> Result<Option<usize>, HelloFault> {
     if length > HELLO_BYTES_MAX { Err(HelloFault::TooLong) } else { Ok(Some(length)) }
 }
 
-/// What a hello shows of an earlier session.
+/// What a hello shows of an earlier session, and the protocols that it offers, as they stand in it.
 struct Shown<'b> {
     id: &'b [u8],
     ticket: &'b [u8],
+    protocols: &'b [u8],
 }
 
-/// Reads the body of a ClientHello (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2). Every length must fit.
+/// Reads the body of a ClientHello but for its protocols (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2). Every length must fit.
 fn read_message(body: &[u8]) -> Option<(ClientHello, Shown<'_>)> {
     let mut body = Reader(body);
     let legacy_version = body.u16()?;
@@ -175,32 +189,31 @@ fn read_message(body: &[u8]) -> Option<(ClientHello, Shown<'_>)> {
         return None;
     }
     let mut hello = ClientHello { version: version_name(legacy_version), ..ClientHello::default() };
-    let mut session = Shown { id: session_id, ticket: &[] };
+    let mut shown = Shown { id: session_id, ticket: &[], protocols: &[] };
     // Old clients end here.
     if body.is_empty() {
-        return Some((hello, session));
+        return Some((hello, shown));
     }
     let mut extensions = Reader(body.vector()?);
     if !body.is_empty() {
         return None;
     }
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     while !extensions.is_empty() {
         let (kind, value) = (extensions.u16()?, extensions.vector()?);
         // Each may stand once (RFC 8446 section 4.2): of two readers one would take the other.
-        if seen.contains(&kind) {
+        if !seen.insert(kind) {
             return None;
         }
-        seen.push(kind);
         match kind {
             SERVER_NAME => hello.sni = server_name(value)?,
-            ALPN => hello.alpn = protocols(value)?,
+            ALPN => shown.protocols = protocols(value)?,
             SUPPORTED_VERSIONS => hello.version = highest_version(value)?,
-            SESSION_TICKET => session.ticket = value,
+            SESSION_TICKET => shown.ticket = value,
             _ => {}
         }
     }
-    Some((hello, session))
+    Some((hello, shown))
 }
 
 /// The one name there may be (RFC 6066 section 3): a DNS name as it is looked up. That section allows neither an
@@ -237,18 +250,22 @@ pub fn is_dns_name(name: &[u8]) -> bool {
 }
 
 /// The list of RFC 7301 section 3.1: neither it nor a name in it is empty.
-fn protocols(value: &[u8]) -> Option<Vec<Vec<u8>>> {
+fn protocols(value: &[u8]) -> Option<&[u8]> {
     let mut value = Reader(value);
-    let mut names = Reader(value.vector()?);
-    let mut protocols = Vec::new();
-    while !names.is_empty() {
-        let name = names.short_vector()?;
-        if name.is_empty() {
+    let list = value.vector()?;
+    let mut rest = Reader(list);
+    while !rest.is_empty() {
+        if rest.short_vector()?.is_empty() {
             return None;
         }
-        protocols.push(name.to_vec());
     }
-    (value.is_empty() && !protocols.is_empty()).then_some(protocols)
+    (value.is_empty() && !list.is_empty()).then_some(list)
+}
+
+/// The names in such a list.
+fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Reader(list);
+    std::iter::from_fn(move || rest.short_vector())
 }
 
 /// The highest version of the list that has a name: values of GREASE (RFC 8701) and drafts have none.
@@ -412,6 +429,30 @@ mod tests {
             broken[at] ^= 33;
             assert_eq!(client_hello(&records(&broken, 4096)), Err(HelloFault::Malformed), "{at}");
         }
+    }
+
+    /// However many names a hello has room for, those of one that is read take few bytes.
+    #[test]
+    fn protocols_are_counted() {
+        let offer = |count: usize, bytes: usize| {
+            let name = [&[bytes as u8][..], &vec![b'a'; bytes]].concat();
+            read(&[extension(ALPN, &vector(&name.repeat(count)))])
+                .map(|hello| hello.map(|hello| hello.alpn.len()))
+        };
+        let most = |bytes: usize| HELLO_PROTOCOLS_BYTES_MAX / (bytes + 1);
+        for (what, count, bytes, expected) in [
+            ("as many as may be", HELLO_PROTOCOLS_MAX, 1, true),
+            ("one more", HELLO_PROTOCOLS_MAX + 1, 1, false),
+            ("as many as fit", 30_000, 1, false),
+            ("as long as may be", most(255), 255, true),
+            ("longer", most(255) + 1, 255, false),
+            ("as long as fit", 240, 255, false),
+        ] {
+            let expected = if expected { Ok(Some(count)) } else { Err(HelloFault::TooLong) };
+            assert_eq!(offer(count, bytes), expected, "{what}");
+        }
+        let many: Vec<_> = (0..15_000).map(|kind| extension(0x1000 + kind, b"")).collect();
+        assert_eq!(read(&many).map(|hello| hello.is_some()), Ok(true), "as many extensions as fit");
     }
 
     #[test]

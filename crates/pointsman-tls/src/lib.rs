@@ -47,8 +47,8 @@ pub use connector::{Connector, Connectors, SystemAuthorities};
 pub use error::{Problem, TlsError};
 pub use fault::HandshakeFault;
 pub use hello::{
-    ClientHello, HELLO_BYTES_MAX, HELLO_WIRE_BYTES_MAX, HelloFault, client_hello, hello_bytes_needed,
-    is_dns_name, shown_session, without_last_dot,
+    ClientHello, HELLO_BYTES_MAX, HELLO_PROTOCOLS_BYTES_MAX, HELLO_PROTOCOLS_MAX, HELLO_WIRE_BYTES_MAX,
+    HelloFault, client_hello, hello_bytes_needed, is_dns_name, shown_session, without_last_dot,
 };
 pub use identity::ClientIdentity;
 pub use offer::{Offer, OneVersion, group_name};

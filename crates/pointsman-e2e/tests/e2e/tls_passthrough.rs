@@ -162,6 +162,8 @@ fn broken_hellos(threads: usize) {
         wire[at] = byte;
         wire
     };
+    let names: Vec<_> = (0..33).map(|number| format!("p{number}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
     let behind = [&records(&good, 16_384)[..3], &[0, 0][..]].concat();
     let rows = [
         ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "not_tls", 10),
@@ -174,6 +176,7 @@ fn broken_hellos(threads: usize) {
         ("a long record", b"\x16\x03\x01\xff\xff".to_vec(), "malformed", 50),
         ("a long message", b"\x16\x03\x01\x00\x04\x01\xff\xff\xff".to_vec(), "malformed", 50),
         ("a long session", edited(43, 33), "malformed", 50),
+        ("33 protocols", hello("one.example", &names), "malformed", 50),
         ("a name with a zero byte", renamed("one.example", "one\0example"), "malformed", 50),
     ];
     for (lines, (what, wire, reason, alert)) in rows.iter().enumerate() {

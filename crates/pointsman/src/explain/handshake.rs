@@ -6,7 +6,7 @@ use lexopt::{Parser, ValueExt};
 use pointsman_analysis::{HttpVersion, NeverAgreed, Setting, is_fingerprint, is_server_name, usual_client};
 use pointsman_http::Version;
 use pointsman_rules::{Field, OwnedValue};
-use pointsman_tls::{is_dns_name, without_last_dot};
+use pointsman_tls::{HELLO_PROTOCOLS_BYTES_MAX, HELLO_PROTOCOLS_MAX, is_dns_name, without_last_dot};
 use pointsman_view::{HelloFacts, TlsClient, TlsFacts};
 
 use super::options::value;
@@ -91,6 +91,11 @@ impl Handshake {
     pub(super) fn check_hello(&self) -> Result<(), lexopt::Error> {
         if self.alpn.iter().any(Vec::is_empty) {
             return Err(format!("`--alpn` takes {ALPN_NAME}, not ``").into());
+        }
+        let list_bytes: usize = self.alpn.iter().map(|name| name.len() + 1).sum();
+        if self.alpn.len() > HELLO_PROTOCOLS_MAX || list_bytes > HELLO_PROTOCOLS_BYTES_MAX {
+            let most = format!("{HELLO_PROTOCOLS_MAX} protocols in {HELLO_PROTOCOLS_BYTES_MAX} bytes");
+            return Err(format!("a hello offers at most {most}, and `--alpn` says more").into());
         }
         self.check_sni(|name| is_dns_name(name.as_bytes()))
     }

@@ -196,6 +196,8 @@ mod tests {
         assert_eq!(options.src_ip.map(|ip| ip.to_string()).as_deref(), Some("10.0.0.1"));
         assert!(read(&["a.toml", "--sni", ""]).is_ok(), "a hello without a name");
         assert!(read(&["a.toml", "--alpn", ""]).is_err(), "no hello has such a name");
+        let offering = |count: usize| read(&[&["a.toml"][..], &["--alpn", "h2"].repeat(count)].concat());
+        assert!(offering(32).is_ok() && offering(33).is_err(), "a switch reads no more of them");
     }
 
     #[test]
