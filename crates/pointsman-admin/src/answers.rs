@@ -238,19 +238,33 @@ pub(crate) static LOG_LEVEL: Shape =
 
 pub(crate) static LOG_LEVEL_ASKED: Shape = FirstOf(&[("level", OrNull(&Word(LOG_LEVELS)))]);
 
+const CONNECTIONS_MAX: Shape = Within(0, 10_000_000);
+
 pub(crate) static STATE_ASKED: Shape = FirstOf(&[("state", ADMISSIONS)]);
 
-pub(crate) static SERVER_ASKED: Shape = FirstOf(&[
-    ("address", Text),
-    ("weight", Within(1, 1000)),
-    ("backup", Flag),
-    ("zone", Text),
-    ("tls_name", Text),
+pub(crate) static SERVER_ASKED: Shape = Either(&[
+    FirstOf(&[
+        ("address", Text),
+        ("weight", Within(1, 1000)),
+        ("connections_max", CONNECTIONS_MAX),
+        ("backup", Flag),
+        ("zone", Text),
+        ("tls_name", Text),
+    ]),
+    FirstOf(&[
+        ("service", Text),
+        ("connections_max", CONNECTIONS_MAX),
+        ("backup", Flag),
+        ("zone", Text),
+        ("tls_name", Text),
+    ]),
 ]);
 
 pub(crate) static SERVER_CHANGES_ASKED: Shape = Some(&[
     ("address", Text),
+    ("service", Text),
     ("weight", OrNull(&Within(1, 1000))),
+    ("connections_max", OrNull(&CONNECTIONS_MAX)),
     ("backup", OrNull(&Flag)),
     ("zone", OrNull(&Text)),
     ("tls_name", OrNull(&Text)),

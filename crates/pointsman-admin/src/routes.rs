@@ -24,7 +24,8 @@ const LOG_LEVEL: Body = Body {
 };
 const SERVER: Body = Body {
     shape: Some(&answers::SERVER_ASKED),
-    doc: "The keys of the server as the configuration knows them (`address`, `weight`, ...), but for its name.",
+    doc: "The keys of the server as the configuration knows them (`address`, `weight`, ...), but for its name; or \
+          of a service that stands for several, which is called by its name.",
     bytes_max: 64 * 1024,
 };
 const SERVER_CHANGES: Body = Body {

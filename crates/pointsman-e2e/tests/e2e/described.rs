@@ -1,7 +1,11 @@
 //! The admin API is what it says of itself, as schemathesis reads it: each status, each media type, each answer, and what is
 //! refused of what does not fit.
 
-use pointsman_e2e::{ADMIN_TOKEN, Authority, Origin, Setup, folder, peers_installed, run_schemathesis};
+use std::collections::BTreeSet;
+
+use pointsman_e2e::{
+    ADMIN_TOKEN, Authority, Origin, Setup, folder, peers_installed, run_schemathesis, workspace,
+};
 use serde_json::Value;
 
 const CONFIG: &str = include_str!("../../peers/schemathesis.toml");
@@ -44,4 +48,29 @@ fn the_api_is_as_described() {
     assert_eq!(tested, Some(&*(operations - 1).to_string()), "{}", said.join("\n"));
     // It still serves, whatever was tried.
     assert_eq!(switch.admin_get("/health").status(), 200);
+}
+
+/// What may be said of a server over the API is what may stand of it in the configuration, but for its name.
+#[test]
+fn servers_have_the_keys_of_the_configuration() {
+    let origin = Origin::new("origin");
+    let switch = Setup::new(1).pool("standard", &[&origin]).start();
+    let answer = switch.admin_get("/api/v1/openapi.json");
+    let document: Value = serde_json::from_str(&answer.text()).expect("JSON");
+    let reference =
+        std::fs::read_to_string(workspace().join("docs/reference/configuration.md")).expect("it is there");
+    let (_, section) = reference.split_once("`[[pool.NAME.servers]]`\n").expect("the section");
+    let section = section.split("\n#").next().unwrap_or_default();
+    let written: BTreeSet<&str> = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|key| *key != "name")
+        .collect();
+    let operations = &document["paths"]["/api/v1/pools/{pool}/servers/{server}"];
+    for method in ["put", "patch"] {
+        let schema = &operations[method]["requestBody"]["content"]["application/json"]["schema"];
+        let shapes = schema["anyOf"].as_array().map_or(std::slice::from_ref(schema), Vec::as_slice);
+        let keys = shapes.iter().flat_map(|shape| shape["properties"].as_object().expect("an object").keys());
+        assert_eq!(keys.map(String::as_str).collect::<BTreeSet<_>>(), written, "{method} {schema}");
+    }
 }

@@ -7,6 +7,8 @@ use std::sync::mpsc::channel;
 use pointsman_e2e::{Authority, Manner, NameServer, Origin, Setup, Switch, TlsServer, ok, pointsman, until};
 use serde_json::Value;
 
+use crate::servers_at_run_time::change;
+
 pointsman_e2e::for_threads!(
     servers_come_and_go,
     priorities_and_weights,
@@ -14,6 +16,7 @@ pointsman_e2e::for_threads!(
     failures_keep_the_last_set,
     a_service_that_nobody_knows_yet,
     only_so_many_count,
+    added_and_taken_out_at_run_time,
     certificates_are_for_the_domain,
 );
 
@@ -270,4 +273,34 @@ fn certificates_are_for_the_domain(threads: usize) {
     has(&names, &[record(&names, &other, 0, 1)]);
     until("nobody is believed", || (switch.get("/").status() == 502).then_some(()));
     assert_eq!(other.count(), 0);
+}
+
+/// By the admin API, under the name of the service; its servers are nobody's to change.
+fn added_and_taken_out_at_run_time(threads: usize) {
+    let [one, written] = ["one", "written"].map(|name| Origin::answering(name, ok));
+    let names = NameServer::new();
+    has(&names, &[record(&names, &one, 0, 1)]);
+    let pool = format!("[pool.standard]\nservers = [\"{}\"]\n", written.address());
+    let setup = Setup::new(threads).raw(&pool).raw(&names.table("answer_ms_max = 100")).with_token();
+    let switch = setup.start();
+    serve(&switch, &["written"]);
+    let asked = |method: &str, name: &str, body: &str, expected: u16| {
+        let (status, said) = change(&switch, method, name, body);
+        assert_eq!(status, expected, "{method} {name} {body} {said}");
+    };
+    asked("PUT", SERVICE, &format!("{{\"service\": \"{SERVICE}\", \"connections_max\": 7}}"), 200);
+    serve(&switch, &["one", "written"]);
+    let member = format!("one.example:{}", one.address().port());
+    asked("DELETE", &member, "", 404);
+    asked("PATCH", &member, "{\"weight\": 2}", 404);
+    asked("PATCH", SERVICE, "{\"weight\": 2}", 422);
+    asked("PUT", "web", &format!("{{\"service\": \"{SERVICE}\"}}"), 422);
+    asked("PATCH", SERVICE, "{\"backup\": true, \"connections_max\": null}", 200);
+    serve(&switch, &["written"]);
+    let text = std::fs::read_to_string(switch.folder().join("pointsman.toml")).expect("it is there");
+    assert!(text.contains(&format!("{{ service = \"{SERVICE}\", backup = true }}")), "{text}");
+    asked("PATCH", SERVICE, "{\"backup\": null}", 200);
+    serve(&switch, &["one", "written"]);
+    asked("DELETE", SERVICE, "", 200);
+    serve(&switch, &["written"]);
 }

@@ -37,7 +37,7 @@ fn set(switch: &Switch, name: &str, state: &str, query: &str) -> Value {
 }
 
 /// Asks for a change of the configuration as it is now.
-fn change(switch: &Switch, method: &str, name: &str, body: &str) -> (u16, Value) {
+pub(crate) fn change(switch: &Switch, method: &str, name: &str, body: &str) -> (u16, Value) {
     let version =
         switch.admin_shows("/api/v1/pools")["configuration_version"].as_str().expect("a version").to_owned();
     let target = format!("{POOL}/servers/{name}?why=ticket%204");
