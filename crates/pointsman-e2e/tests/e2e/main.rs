@@ -55,6 +55,7 @@ mod named_services;
 mod names;
 mod nginx;
 mod normal_forms;
+mod off_loopback;
 mod packaging;
 mod peers;
 mod pipelining;
