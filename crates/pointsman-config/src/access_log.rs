@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use pointsman_telemetry::{LogForm, LogStyle, Sample};
+
 use crate::findings::{Findings, Spanned};
 use crate::lower::Outside;
 use crate::notation;
@@ -13,12 +15,8 @@ use crate::section::Section;
 pub struct AccessLog {
     /// Where lines are written.
     pub destination: LogDestination,
-    /// What a line looks like.
-    pub format: LogFormat,
-    /// Whether lines of the common and the combined format go on with what JSON lines say beyond them.
-    pub details: bool,
-    /// How many of the requests that went well leave a line.
-    pub sample: Share,
+    /// What lines look like, and which requests leave one.
+    pub style: LogStyle,
 }
 
 /// Where the access log is written.
@@ -30,55 +28,24 @@ pub enum LogDestination {
     File(PathBuf),
 }
 
-/// What a line of the access log looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// One JSON object.
-    Json,
-    /// The Common Log Format of NCSA httpd, as Apache and nginx write it.
-    Common,
-    /// The same, with the fields `Referer` and `User-Agent`.
-    Combined,
-}
-
-/// A share of many, in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(u32);
-
 /// The table as written.
 pub(crate) struct AccessLogSpec {
     /// `-` is standard output. Absent only where that was reported.
     path: Option<Spanned<String>>,
-    format: LogFormat,
-    details: bool,
-    sample: Share,
+    style: LogStyle,
     /// Whether lines have the queries.
     pub(crate) query: bool,
 }
 
-impl Share {
-    /// Every one.
-    pub const ALL: Share = Share(1_000_000);
-
-    /// A share of so many millionths; more than all is all.
-    pub fn per_million(millionths: u32) -> Share {
-        Share(millionths.min(Self::ALL.0))
-    }
-
-    /// In millionths, at most 1,000,000.
-    pub fn millionths(self) -> u32 {
-        self.0
-    }
-}
-
 impl AccessLogSpec {
     pub(crate) fn read(section: &Section<'_>) -> AccessLogSpec {
-        let format = match section.word("format") {
-            "common" => LogFormat::Common,
-            "combined" => LogFormat::Combined,
-            _ => LogFormat::Json,
+        let form = match section.word("format") {
+            "common" => LogForm::Common,
+            "combined" => LogForm::Combined,
+            _ => LogForm::Json,
         };
-        if format == LogFormat::Json && section.has("details") {
+        let sample = section.parsed("sample", notation::sample).map_or(Sample::ALL, |sample| sample.value);
+        if form == LogForm::Json && section.has("details") {
             let help = "JSON lines say all; it belongs to `common` and `combined`";
             section.findings().error(
                 section.place("details"),
@@ -88,9 +55,7 @@ impl AccessLogSpec {
         }
         AccessLogSpec {
             path: section.parsed("path", notation::path),
-            format,
-            details: section.flag("details"),
-            sample: section.parsed("sample", notation::share).map_or(Share::ALL, |share| share.value),
+            style: LogStyle { form, details: section.flag("details"), sample },
             query: section.flag("query"),
         }
     }
@@ -102,8 +67,7 @@ impl AccessLogSpec {
         findings: &Findings<'_>,
     ) -> Option<AccessLog> {
         let destination = destination(self.path.as_ref()?, folder, outside, findings);
-        let AccessLogSpec { format, details, sample, .. } = *self;
-        Some(AccessLog { destination, format, details, sample })
+        Some(AccessLog { destination, style: self.style })
     }
 }
 

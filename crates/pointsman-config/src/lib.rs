@@ -45,7 +45,7 @@ mod tokens;
 mod traces;
 mod watch;
 
-pub use access_log::{AccessLog, LogDestination, LogFormat, Share};
+pub use access_log::{AccessLog, LogDestination};
 pub use admin::{Admin, AdminClient, AdminUse};
 pub use balancing::{Balancing, HashBalancing};
 pub use bandwidth::{BandwidthClass, Direction};

@@ -4,8 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use pointsman_rules::unmapped;
-
-use crate::access_log::Share;
+use pointsman_telemetry::Sample;
 
 /// Why a string was refused.
 #[derive(Debug)]
@@ -257,7 +256,7 @@ pub(crate) fn upgrade(text: &str) -> Result<Box<str>, Refusal> {
 }
 
 /// A share of many, in percent with at most four decimals.
-pub(crate) fn share(text: &str) -> Result<Share, Refusal> {
+pub(crate) fn sample(text: &str) -> Result<Sample, Refusal> {
     const HELP: &str = "write a percentage with at most four decimals, as in `10%` or `0.5%`";
     let millionths = || {
         let (whole, decimals) = match text.strip_suffix('%')?.split_once('.') {
@@ -268,11 +267,11 @@ pub(crate) fn share(text: &str) -> Result<Share, Refusal> {
         let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
         let written = format!("{whole}{decimals:0<4}");
         let is_written = (1..=3).contains(&whole.len()) && is_number(&written);
-        written.parse().ok().filter(|millionths| is_written && *millionths <= Share::ALL.millionths())
+        written.parse().ok().filter(|millionths| is_written && *millionths <= Sample::ALL.millionths())
     };
     millionths().map_or_else(
         || refuse(text, "a share from `0%` to `100%`", HELP),
-        |share| Ok(Share::per_million(share)),
+        |millionths| Ok(Sample::per_million(millionths)),
     )
 }
 
@@ -285,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares() {
+    fn samples() {
         for (text, expected) in [
             ("100%", Some(1_000_000)),
             ("100.0000%", Some(1_000_000)),
@@ -308,7 +307,7 @@ mod tests {
             ("%", None),
             ("", None),
         ] {
-            assert_eq!(share(text).ok().map(Share::millionths), expected, "{text}");
+            assert_eq!(sample(text).ok().map(Sample::millionths), expected, "{text}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Traces: from their table to where spans go.
 
-use crate::access_log::Share;
+use pointsman_telemetry::Sample;
+
 use crate::notation::{self, Refusal, refuse};
 use crate::section::Section;
 
@@ -12,7 +13,7 @@ pub struct Traces {
     /// What the switch is called there.
     pub service: String,
     /// How many requests are sampled of which nobody who is believed says whether they are.
-    pub sample: Share,
+    pub sample: Sample,
 }
 
 /// An address of plain HTTP.
@@ -42,7 +43,7 @@ const PATH: &str = "/v1/traces";
 
 /// Nothing where the endpoint is wrong, which was reported.
 pub(crate) fn read(section: &Section<'_>) -> Option<Traces> {
-    let sample = section.parsed("sample", notation::share).map_or(Share::ALL, |share| share.value);
+    let sample = section.parsed("sample", notation::sample).map_or(Sample::ALL, |sample| sample.value);
     let service = section.parsed("service", service).map(|service| service.value);
     let endpoint = section.parsed("endpoint", endpoint)?.value;
     Some(Traces { endpoint, service: service.unwrap_or_else(|| "pointsman".to_owned()), sample })

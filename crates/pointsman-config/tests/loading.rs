@@ -9,12 +9,12 @@ use std::sync::Arc;
 use pointsman_balance::{Algorithm, Level};
 use pointsman_config::{
     Answers, BandwidthClass, Bind, BodyLimits, Colour, Direction, EncodedSlash, ForwardedMode, Found, Http2,
-    Listener, ListenerLimits, Loaded, LogDestination, LogFormat, Lookup, Member, OddNames, Pipeline, Plan,
-    PoolIndex, PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Share, Target,
-    changed,
+    Listener, ListenerLimits, Loaded, LogDestination, Lookup, Member, OddNames, Pipeline, Plan, PoolIndex,
+    PoolLimits, Problems, ProxyProtocol, ProxyVersion, ServerIndex, ServerProtocol, Target, changed,
 };
 use pointsman_rules::{Members, Program};
 use pointsman_shape::Rate;
+use pointsman_telemetry::{LogForm, LogStyle, Sample};
 
 use pointsman_view::{BodyKind, BodyOptions, ContentLimits};
 
@@ -51,11 +51,12 @@ fn check_process(plan: &Plan) {
     assert_eq!((plan.mirrors_max, plan.mirror_bytes_max, plan.mirror_ms_max), (10, 2048, 3));
     assert_eq!(plan.sticky_key, Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]));
     let log = plan.access_log.as_ref().expect("there is one");
-    assert_eq!((&log.destination, log.format), (&LogDestination::StandardOutput, LogFormat::Combined));
-    assert_eq!((log.details, log.sample), (false, Share::per_million(5000)));
+    assert_eq!(log.destination, LogDestination::StandardOutput);
+    let sample = Sample::per_million(5000);
+    assert_eq!(log.style, LogStyle { form: LogForm::Combined, details: false, sample });
     let traces = plan.traces.as_ref().expect("there are some");
     assert_eq!((&*traces.endpoint.authority(), &*traces.endpoint.path), ("[::1]:4318", "/v1/traces"));
-    assert_eq!((&*traces.service, traces.sample), ("edge", Share::per_million(10_000)));
+    assert_eq!((&*traces.service, traces.sample), ("edge", Sample::per_million(10_000)));
     let admin = plan.admin.as_ref().map(|admin| admin.bind);
     assert_eq!(admin, "127.0.0.1:0".parse().ok());
     let class = |name: &str, parent, ceiling, burst_bytes, direction| BandwidthClass {

@@ -363,29 +363,36 @@ fn render_servers(
         "Failed attempts at a server that were the last because the pool had no further one left.",
     );
     simple(page, name, help, |slot| &slot.retries_refused);
-    let name = "pointsman_hedges_total";
-    page.family(name, Kind::Counter, "Attempts at a server beside a slow one, by what became of them.");
-    for server in servers {
-        for (what, label) in Hedge::ALL {
-            let [pool, server_name] = server_labels(server);
-            let count = server.slots.sum(|slot| &slot.hedges[what as usize]);
-            page.sample(name, &[pool, server_name, ("outcome", label)], count);
-        }
-    }
-    let name = "pointsman_server_failures_total";
-    page.family(name, Kind::Counter, "Failed attempts at a server, by kind.");
-    for server in servers {
-        for (how, label) in ServerFailure::ALL {
-            let [pool, server_name] = server_labels(server);
-            let count = server.slots.sum(|slot| &slot.failures[how as usize]);
-            page.sample(name, &[pool, server_name, ("kind", label)], count);
-        }
-    }
+    let (name, help) =
+        ("pointsman_hedges_total", "Attempts at a server beside a slow one, by what became of them.");
+    let outcomes = Hedge::ALL.map(|(_, label)| label);
+    render_kinds(page, servers, (name, help), ("outcome", &outcomes), |slot| &slot.hedges);
+    let (name, help) = ("pointsman_server_failures_total", "Failed attempts at a server, by kind.");
+    let kinds = ServerFailure::ALL.map(|(_, label)| label);
+    render_kinds(page, servers, (name, help), ("kind", &kinds), |slot| &slot.failures);
     render_servers_now(page, servers, now);
     let name = "pointsman_server_idle_connections";
     page.family(name, Kind::Gauge, "Connections to a server kept for later use.");
     for server in servers {
         page.sample(name, &server_labels(server), server.idle_connections());
+    }
+}
+
+/// What is counted of servers by kinds; `label` is what tells those apart, and what it says of each.
+fn render_kinds(
+    page: &mut Exposition<'_>,
+    servers: &[Arc<ServerMetrics>],
+    (name, help): (&str, &str),
+    (label, kinds): (&str, &[&str]),
+    counters: fn(&ServerSlot) -> &[Counter],
+) {
+    page.family(name, Kind::Counter, help);
+    for server in servers {
+        for (kind, said) in kinds.iter().enumerate() {
+            let [pool, server_name] = server_labels(server);
+            let count = server.slots.sum(|slot| &counters(slot)[kind]);
+            page.sample(name, &[pool, server_name, (label, said)], count);
+        }
     }
 }
 

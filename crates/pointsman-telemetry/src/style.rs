@@ -58,6 +58,11 @@ impl Sample {
         Sample(millionths.min(Self::ALL.0))
     }
 
+    /// In millionths, at most 1,000,000.
+    pub fn millionths(self) -> u32 {
+        self.0
+    }
+
     /// Whether the next of many that are alike is one of it.
     pub(crate) fn draws(self, chance: &mut fastrand::Rng) -> bool {
         chance.u32(..Self::ALL.0) < self.0

@@ -29,10 +29,10 @@ use std::time::{Duration, SystemTime};
 
 use lexopt::Arg;
 use pointsman_admin::Listening;
-use pointsman_config::{Loaded, LogDestination, LogFormat, Plan, Problems};
+use pointsman_config::{Loaded, LogDestination, Plan, Problems};
 use pointsman_net::{EventLoop, Signals};
 use pointsman_relay::{Capacity, Start, Switch, Threads};
-use pointsman_telemetry::{AccessLog, LogForm, LogStyle, LogTarget, Metrics, Sample, Sinks, Traces};
+use pointsman_telemetry::{AccessLog, LogTarget, Metrics, Sinks, Traces};
 use pointsman_tls::TicketSecret;
 
 use crate::run::control::{Control, Upgrades};
@@ -248,13 +248,7 @@ fn open_log(log: &pointsman_config::AccessLog, metrics: &Metrics) -> Result<Acce
         LogDestination::StandardOutput => (LogTarget::Stdout, "standard output".to_owned()),
         LogDestination::File(path) => (LogTarget::File(path.clone()), path.display().to_string()),
     };
-    let form = match log.format {
-        LogFormat::Json => LogForm::Json,
-        LogFormat::Common => LogForm::Common,
-        LogFormat::Combined => LogForm::Combined,
-    };
-    let sample = Sample::per_million(log.sample.millionths());
-    AccessLog::open(target, LogStyle { form, details: log.details, sample }, metrics)
+    AccessLog::open(target, log.style, metrics)
         .map_err(|error| format!("cannot write the access log to `{name}`: {error}"))
 }
 

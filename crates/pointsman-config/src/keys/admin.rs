@@ -1,6 +1,6 @@
 //! The keys of the admin listener.
 
-use super::listener_tls::CERTIFICATE_KEYS;
+use super::listener_tls::{CERTIFICATE_KEYS, MIN_VERSION};
 use super::{ADDRESS, Default, Key, Kind, Table};
 
 pub(super) static ADMIN: Table = Table {
@@ -53,12 +53,7 @@ static ADMIN_TLS: Table = Table {
     groups: &[
         CERTIFICATE_KEYS,
         &[
-            Key {
-                name: "min_version",
-                kind: Kind::Word(&["1.2", "1.3"]),
-                default: Default::Word("1.2"),
-                doc: "The oldest version of TLS that is accepted.",
-            },
+            MIN_VERSION,
             Key {
                 name: "client_ca",
                 kind: Kind::Text("a path"),

@@ -15,12 +15,7 @@ pub(super) static LISTENER_TLS: Table = Table {
                 doc: "More certificates, chosen by the DNS names in them when a client sends a server name. \
                       The first certificate serves every other client.",
             },
-            Key {
-                name: "min_version",
-                kind: Kind::Word(&["1.2", "1.3"]),
-                default: Default::Word("1.2"),
-                doc: "The oldest version of TLS that is accepted.",
-            },
+            MIN_VERSION,
             Key {
                 name: "alpn",
                 kind: Kind::Texts("protocol names"),
@@ -63,6 +58,13 @@ static LISTENER_TLS_CERTIFICATES: Table = Table {
     header: "[[listener.tls.certificates]]",
     doc: "One more certificate.",
     groups: &[CERTIFICATE_KEYS],
+};
+
+pub(super) const MIN_VERSION: Key = Key {
+    name: "min_version",
+    kind: Kind::Word(&["1.2", "1.3"]),
+    default: Default::Word("1.2"),
+    doc: "The oldest version of TLS that is accepted.",
 };
 
 pub(super) static CERTIFICATE_KEYS: &[Key] = &[

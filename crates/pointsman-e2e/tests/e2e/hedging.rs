@@ -134,23 +134,32 @@ fn closing(name: &str) -> (Origin, Sender<()>) {
     (origin, gate)
 }
 
+/// Asks until each of two servers was the one that was asked beside the other, and how often that was: one of them fails each
+/// time when it is told to, for which number of requests, and the slow one answers then.
+fn until_each_was_first(switch: &Switch, failing: &Origin, slow: &Slow, fail: impl Fn(usize)) -> usize {
+    let mut asked = 0;
+    while hedges(switch, "slow", "won") == 0 || hedges(switch, failing.name(), "failed") == 0 {
+        asked += 1;
+        let mut client = asks(switch, "/a");
+        failing.wait_for_requests(asked);
+        slow.origin.wait_for_requests(asked);
+        fail(asked);
+        slow.answers_one();
+        assert_eq!(client.response().server(), "slow");
+    }
+    asked
+}
+
 /// The other one is waited for then, whichever of the two it is.
 fn one_of_them_fails(threads: usize) {
     let (fails, gate) = closing("fails");
     let slow = Slow::start("slow");
     let keys = "hedge_ms = 200\nretries_percent_max = 100";
     let switch = setup(threads, keys, &[entry(&fails, ""), slow.entry("")]).start();
-    let mut asked = 0;
-    while hedges(&switch, "slow", "won") == 0 || hedges(&switch, "fails", "failed") == 0 {
-        asked += 1;
-        let mut client = asks(&switch, "/a");
-        fails.wait_for_requests(asked);
-        slow.origin.wait_for_requests(asked);
+    let asked = until_each_was_first(&switch, &fails, &slow, |asked| {
         gate.send(()).expect("it listens");
         until("a failure", || (failures(&switch) == asked).then_some(()));
-        slow.answers_one();
-        assert_eq!(client.response().server(), "slow");
-    }
+    });
     assert_eq!(failures(&switch), asked);
 }
 
@@ -185,17 +194,10 @@ fn answers_that_are_passed_over(threads: usize) {
     let slow = Slow::start("slow");
     let keys = "hedge_ms = 200\nretries_percent_max = 100\nretry_on = [\"status-503\"]\ntries_max = 2";
     let switch = setup(threads, keys, &[entry(&busy, ""), slow.entry("")]).start();
-    let mut asked = 0;
-    while hedges(&switch, "slow", "won") == 0 || hedges(&switch, "busy", "failed") == 0 {
-        asked += 1;
-        let mut client = asks(&switch, "/a");
-        busy.wait_for_requests(asked);
-        slow.origin.wait_for_requests(asked);
+    let asked = until_each_was_first(&switch, &busy, &slow, |_| {
         gate.send(()).expect("it listens");
         said.recv().expect("it answers");
-        slow.answers_one();
-        assert_eq!(client.response().server(), "slow");
-    }
+    });
     let failed = switch.metric("pointsman_server_failures_total", &[("server", "busy"), ("kind", "status")]);
     assert!((2..=asked).contains(&(failed as usize)), "{failed} of {asked}");
 }

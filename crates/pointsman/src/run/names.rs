@@ -59,13 +59,15 @@ impl Names {
             return Ok(plan.clone());
         }
         let until = Instant::now() + Duration::from_millis(u64::from(plan.dns.limits.start_ms_max));
-        let mut unknown =
-            self.resolver.wait(&lookups, until.saturating_duration_since(Instant::now()), &is_cut);
+        let wait = |lookups: &[Lookup]| {
+            self.resolver.wait(lookups, until.saturating_duration_since(Instant::now()), &is_cut)
+        };
+        let mut unknown = wait(&lookups);
         let targets = targets(&self.resolver.answers(), &lookups);
         if !targets.is_empty() {
             // They are known only now.
             self.watch(&all, &plan.dns).map_err(no_thread)?;
-            self.resolver.wait(&targets, until.saturating_duration_since(Instant::now()), &is_cut);
+            wait(&targets);
         }
         self.tell();
         let answers = self.answers();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pointsman_config::{Endpoint, Found, Lookup, reason};
 use pointsman_dns::Reader;
-use pointsman_telemetry::{ExportFault, Metrics, Sample, TraceSettings, Traces};
+use pointsman_telemetry::{ExportFault, Metrics, TraceSettings, Traces};
 
 use super::notice::{self, notice};
 use crate::http_request::{Unanswered, connect, send};
@@ -25,7 +25,7 @@ pub(super) fn open(
     seed: u64,
 ) -> io::Result<Traces> {
     let settings = TraceSettings {
-        sample: Sample::per_million(traces.sample.millionths()),
+        sample: traces.sample,
         service: traces.service.clone(),
         version: env!("CARGO_PKG_VERSION"),
         seed,
