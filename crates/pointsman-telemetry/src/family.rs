@@ -87,7 +87,9 @@ pub(crate) struct BandwidthSlot {
 
 #[derive(Debug, Default)]
 pub(crate) struct ServerSlot {
-    pub(crate) requests: Counter,
+    /// As those of a listener are.
+    pub(crate) responses: [Counter; 6],
+    pub(crate) duration: Histogram,
     pub(crate) retries: Counter,
     pub(crate) retries_refused: Counter,
     pub(crate) hedges: [Counter; Hedge::ALL.len()],
@@ -172,7 +174,7 @@ impl ServerMetrics {
 
     /// Requests that it was the last to get.
     pub fn requests(&self) -> u64 {
-        self.slots.sum(|slot| &slot.requests)
+        (0..6).map(|class| self.slots.sum(|slot| &slot.responses[class])).sum()
     }
 
     /// Attempts at it that failed.

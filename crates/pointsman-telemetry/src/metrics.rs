@@ -1,18 +1,20 @@
 //! The registry: handles by name, and the page that Prometheus reads.
 
 mod of_listener;
+mod of_server;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::event::{Hedge, Mirrored, Refusal, ServerFailure};
-use crate::exposition::{Exposition, Kind, Label};
+use crate::event::{Mirrored, Refusal};
+use crate::exposition::{Exposition, Kind};
 use crate::family::{
-    BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics, ServerSlot,
+    BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics,
 };
-use crate::metrics::of_listener::{render_handshakes, render_histogram};
+use crate::metrics::of_listener::{render_durations, render_handshakes};
+use crate::metrics::of_server::render_servers;
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
 use crate::recorder::{Recorder, Sinks};
 use crate::slots::Counter;
@@ -278,7 +280,8 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
     let name = "pointsman_request_duration_seconds";
     page.family(name, Kind::Histogram, "From the first byte of a request to the end of its answer.");
     for listener in listeners {
-        render_histogram(page, listener);
+        let labels = [("listener", listener.name())];
+        render_durations(page, name, &labels, &listener.slots, |slot| &slot.duration);
     }
 }
 
@@ -339,115 +342,6 @@ fn render_bandwidth(page: &mut Exposition<'_>, classes: &[Arc<BandwidthMetrics>]
         let labels = [("class", class.class()), ("direction", class.direction())];
         page.sample(name, &labels, class.slots.sum(|slot| &slot.waits));
     }
-}
-
-fn render_servers(
-    page: &mut Exposition<'_>,
-    servers: &[Arc<ServerMetrics>],
-    now: &dyn Fn(&str, &str) -> Option<ServerNow>,
-) {
-    let simple = |page: &mut Exposition<'_>, name: &str, help: &str, counter: fn(&ServerSlot) -> &Counter| {
-        page.family(name, Kind::Counter, help);
-        for server in servers {
-            page.sample(name, &server_labels(server), server.slots.sum(counter));
-        }
-    };
-    simple(page, "pointsman_server_requests_total", "Requests that a server was the last to get.", |slot| {
-        &slot.requests
-    });
-    simple(page, "pointsman_server_retries_total", "Attempts at a server after a failed one.", |slot| {
-        &slot.retries
-    });
-    let (name, help) = (
-        "pointsman_server_retries_over_budget_total",
-        "Failed attempts at a server that were the last because the pool had no further one left.",
-    );
-    simple(page, name, help, |slot| &slot.retries_refused);
-    let (name, help) =
-        ("pointsman_hedges_total", "Attempts at a server beside a slow one, by what became of them.");
-    let outcomes = Hedge::ALL.map(|(_, label)| label);
-    render_kinds(page, servers, (name, help), ("outcome", &outcomes), |slot| &slot.hedges);
-    let (name, help) = ("pointsman_server_failures_total", "Failed attempts at a server, by kind.");
-    let kinds = ServerFailure::ALL.map(|(_, label)| label);
-    render_kinds(page, servers, (name, help), ("kind", &kinds), |slot| &slot.failures);
-    render_servers_now(page, servers, now);
-    let name = "pointsman_server_idle_connections";
-    page.family(name, Kind::Gauge, "Connections to a server kept for later use.");
-    for server in servers {
-        page.sample(name, &server_labels(server), server.idle_connections());
-    }
-}
-
-/// What is counted of servers by kinds; `label` is what tells those apart, and what it says of each.
-fn render_kinds(
-    page: &mut Exposition<'_>,
-    servers: &[Arc<ServerMetrics>],
-    (name, help): (&str, &str),
-    (label, kinds): (&str, &[&str]),
-    counters: fn(&ServerSlot) -> &[Counter],
-) {
-    page.family(name, Kind::Counter, help);
-    for server in servers {
-        for (kind, said) in kinds.iter().enumerate() {
-            let [pool, server_name] = server_labels(server);
-            let count = server.slots.sum(|slot| &counters(slot)[kind]);
-            page.sample(name, &[pool, server_name, (label, said)], count);
-        }
-    }
-}
-
-fn render_servers_now(
-    page: &mut Exposition<'_>,
-    servers: &[Arc<ServerMetrics>],
-    now: &dyn Fn(&str, &str) -> Option<ServerNow>,
-) {
-    let found =
-        servers.iter().filter_map(|server| now(server.pool(), server.name()).map(|now| (server, now)));
-    let found: Vec<_> = found.collect();
-    let name = "pointsman_server_in_flight_requests";
-    page.family(name, Kind::Gauge, "Requests at a server now.");
-    for (server, now) in &found {
-        page.sample(name, &server_labels(server), now.in_flight);
-    }
-    let standings =
-        || found.iter().filter_map(|(server, now)| now.standing.as_ref().map(|now| (server, now)));
-    let name = "pointsman_server_up";
-    page.family(name, Kind::Gauge, "Whether a server is up, as far as probes say.");
-    for (server, now) in standings() {
-        page.sample(name, &server_labels(server), u64::from(now.is_up));
-    }
-    let name = "pointsman_server_ejected";
-    page.family(
-        name,
-        Kind::Gauge,
-        "Whether a server gets nothing for a while because requests failed there.",
-    );
-    for (server, now) in standings() {
-        page.sample(name, &server_labels(server), u64::from(now.is_ejected));
-    }
-    let name = "pointsman_server_ejections_total";
-    page.family(name, Kind::Counter, "How often a server was ejected.");
-    for (server, now) in standings() {
-        page.sample(name, &server_labels(server), now.ejections);
-    }
-    let name = "pointsman_server_admission";
-    page.family(name, Kind::Gauge, "What was set by hand of a server.");
-    for (server, now) in standings() {
-        let [pool, server] = server_labels(server);
-        page.sample(name, &[pool, server, ("admission", now.admission)], 1u64);
-    }
-    let name = "pointsman_server_probes_total";
-    page.family(name, Kind::Counter, "Probes of a server, by what became of them.");
-    for (server, now) in standings() {
-        for (outcome, count) in &now.probes {
-            let [pool, server] = server_labels(server);
-            page.sample(name, &[pool, server, ("outcome", outcome)], *count);
-        }
-    }
-}
-
-fn server_labels(server: &ServerMetrics) -> [Label<'_>; 2] {
-    [("pool", server.pool()), ("server", server.name())]
 }
 
 /// Handles by a pair of names, in the order of the names.

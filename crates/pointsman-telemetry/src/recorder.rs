@@ -173,17 +173,23 @@ impl Recorder {
         let slot = counts.listener.slots.of(self.thread);
         // A status outside of 100 to 599 never leaves the switch; counted as no answer.
         let class = usize::from(counts.status / 100);
+        let class = if class < slot.requests.len() { class } else { 0 };
         if !counts.is_connection {
-            slot.requests[if class < slot.requests.len() { class } else { 0 }].add(1);
+            slot.requests[class].add(1);
         }
         slot.received_bytes.add(counts.request_bytes);
         slot.sent_bytes.add(counts.response_bytes);
         // A tunnel takes as long as its two sides like.
-        if counts.status != SWITCHING_PROTOCOLS && !counts.is_connection {
+        let is_timed = counts.status != SWITCHING_PROTOCOLS && !counts.is_connection;
+        if is_timed {
             slot.duration.add(counts.total_us);
         }
         if let Some(server) = counts.server {
-            server.slots.of(self.thread).requests.add(1);
+            let slot = server.slots.of(self.thread);
+            slot.responses[class].add(1);
+            if is_timed {
+                slot.duration.add(counts.total_us);
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::event::{Handshake, HandshakeFailure};
 use crate::exposition::{Exposition, Kind, Label, Seconds};
 use crate::family::ListenerMetrics;
-use crate::histogram::{BUCKETS, bound_us};
+use crate::histogram::{BUCKETS, Histogram, bound_us};
+use crate::slots::Slots;
 
 pub(super) fn render_handshakes(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
     let failed = |listener: &ListenerMetrics, why: HandshakeFailure| {
@@ -30,15 +31,21 @@ pub(super) fn render_handshakes(page: &mut Exposition<'_>, listeners: &[Arc<List
     }
 }
 
-pub(super) fn render_histogram(page: &mut Exposition<'_>, listener: &ListenerMetrics) {
-    let listener_label: Label<'_> = ("listener", listener.name());
+/// The samples of a family of durations, for one of those that have them.
+pub(super) fn render_durations<T>(
+    page: &mut Exposition<'_>,
+    name: &str,
+    labels: &[Label<'_>],
+    slots: &Slots<T>,
+    histogram: fn(&T) -> &Histogram,
+) {
     let mut count = 0;
     for bucket in 0..BUCKETS {
-        count += listener.slots.sum(|slot| &slot.duration.buckets[bucket]);
+        count += slots.sum(|slot| &histogram(slot).buckets[bucket]);
         let bound = bound_us(bucket).map_or("+Inf".to_owned(), |bound_us| Seconds(bound_us).to_string());
-        page.sample("pointsman_request_duration_seconds_bucket", &[listener_label, ("le", &bound)], count);
+        page.sample(&format!("{name}_bucket"), &[labels, &[("le", &bound)]].concat(), count);
     }
-    let sum_us = listener.slots.sum(|slot| &slot.duration.sum_us);
-    page.sample_seconds("pointsman_request_duration_seconds_sum", &[listener_label], sum_us);
-    page.sample("pointsman_request_duration_seconds_count", &[listener_label], count);
+    let sum_us = slots.sum(|slot| &histogram(slot).sum_us);
+    page.sample_seconds(&format!("{name}_sum"), labels, sum_us);
+    page.sample(&format!("{name}_count"), labels, count);
 }

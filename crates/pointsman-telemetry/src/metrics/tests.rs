@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Counts, Event, Exchange, Handshake, HandshakeFailure};
+use crate::event::{Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, ServerFailure};
 use crate::{AccessLog, LogStyle, LogTarget, Sinks};
 
 const BASE: WallBase = WallBase { unix_us: 1_795_227_474_123_000, monotonic_us: 0 };
@@ -159,6 +159,27 @@ fn how_servers_stand_is_on_the_page() {
         (r#"pointsman_server_probes_total{pool="fast",server="server1",outcome="status"}"#, 2.0),
     ] {
         assert_eq!(page.get(sample), Some(&expected), "{sample}");
+    }
+}
+
+#[test]
+fn what_became_of_a_servers_requests_is_on_the_page() {
+    let metrics = registry(1);
+    let (shop, server) = (metrics.listener("shop"), metrics.server("fast", "server1"));
+    hear_exchanges(&metrics.recorder(&Sinks::default(), BASE), &shop, &server);
+    let page = page(&metrics);
+    for (series, expected) in [
+        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="none"}"#, 3.0),
+        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="1xx"}"#, 1.0),
+        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="2xx"}"#, 1.0),
+        (r#"pointsman_server_request_duration_seconds_count{pool="fast",server="server1"}"#, 3.0),
+        (r#"pointsman_server_request_duration_seconds_sum{pool="fast",server="server1"}"#, 90.001_501),
+        (
+            r#"pointsman_server_request_duration_seconds_bucket{pool="fast",server="server1",le="0.002048"}"#,
+            2.0,
+        ),
+    ] {
+        assert_eq!(page.get(series), Some(&expected), "{series}");
     }
 }
 
