@@ -20,6 +20,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "/usr/lib/nginx/modules/ngx_stream_module.so", package: "libnginx-mod-stream" },
     Tool { program: "haproxy", package: "haproxy" },
     Tool { program: "chromium", package: "chromium" },
+    Tool { program: "softhsm2-util", package: "softhsm2" },
     Tool { program: "dpkg-shlibdeps", package: "dpkg-dev" },
     Tool { program: "strip", package: "binutils" },
 ];

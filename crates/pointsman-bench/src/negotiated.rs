@@ -1,6 +1,6 @@
 //! What handshakes agreed on, counted: whether it is what was asked for.
 
-use pointsman_tls::iana_name;
+use pointsman_tls::{Offer, group_name, iana_name};
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
 
 /// What kind of handshake it was.
@@ -47,7 +47,7 @@ pub struct Negotiated {
 
 impl Negotiated {
     /// Of a connection whose handshake is complete.
-    pub(crate) fn of(connection: &ClientConnection, offered_session: bool) -> Negotiated {
+    pub fn of(connection: &ClientConnection, offered_session: bool) -> Negotiated {
         Negotiated {
             kind: match connection.handshake_kind() {
                 Some(HandshakeKind::Resumed) => Kind::Resumed,
@@ -74,12 +74,27 @@ impl Negotiated {
     }
 }
 
+/// The first thing that was pinned and not agreed on, by its name.
+pub fn differing(pinned: &Offer, agreed: &Negotiated) -> Option<&'static str> {
+    let is_other = |pinned: &[String], agreed: &str| {
+        !pinned.is_empty() && !pinned.iter().any(|name| group_name(name).eq_ignore_ascii_case(agreed))
+    };
+    if pinned.version.is_some_and(|version| version.name() != agreed.version) {
+        return Some("version");
+    }
+    if is_other(&pinned.suites, agreed.suite) {
+        return Some("suite");
+    }
+    (!agreed.group.is_empty() && is_other(&pinned.groups, agreed.group)).then_some("group")
+}
+
 /// How often each thing was agreed on. There are few different ones.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Agreements(Vec<(Negotiated, u64)>);
+pub struct Agreements(Vec<(Negotiated, u64)>);
 
 impl Agreements {
-    pub(crate) fn count(&mut self, negotiated: Negotiated) {
+    /// One more.
+    pub fn count(&mut self, negotiated: Negotiated) {
         self.add(negotiated, 1);
     }
 
@@ -95,7 +110,7 @@ impl Agreements {
     }
 
     /// The most frequent first.
-    pub(crate) fn into_sorted(mut self) -> Vec<(Negotiated, u64)> {
+    pub fn into_sorted(mut self) -> Vec<(Negotiated, u64)> {
         self.0.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         self.0
     }

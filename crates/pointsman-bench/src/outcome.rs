@@ -1,7 +1,7 @@
 //! What came of a run, for whoever judges it.
 
 use crate::machine::Machine;
-use crate::negotiated::{Kind, Negotiated};
+use crate::negotiated::{Kind, Negotiated, differing};
 use crate::plan::{Handshakes, Plan};
 use crate::process::Spent;
 use crate::record::{ErrorKind, Record};
@@ -170,9 +170,9 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         _ => {}
     }
     let pinned: [(&str, Question); 4] = [
-        ("version", &|agreed| plan.offer.version.is_some_and(|version| version.name() != agreed.version)),
-        ("suite", &|agreed| is_other(&plan.offer.suites, agreed.suite)),
-        ("group", &|agreed| !agreed.group.is_empty() && is_other_group(&plan.offer.groups, agreed.group)),
+        ("version", &|agreed| differing(&plan.offer, agreed) == Some("version")),
+        ("suite", &|agreed| differing(&plan.offer, agreed) == Some("suite")),
+        ("group", &|agreed| differing(&plan.offer, agreed) == Some("group")),
         ("protocol", &|agreed| !agreed.protocol.is_empty() && agreed.protocol != plan.protocol.alpn()),
     ];
     for (what, is_other) in pinned {
@@ -203,15 +203,6 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         void("no answers", format!("none of {} requests was answered{words}", record.due));
     }
     voids
-}
-
-fn is_other(pinned: &[String], agreed: &str) -> bool {
-    !pinned.is_empty() && !pinned.iter().any(|name| name.trim().eq_ignore_ascii_case(agreed))
-}
-
-fn is_other_group(pinned: &[String], agreed: &str) -> bool {
-    let pinned: Vec<String> = pinned.iter().map(|name| pointsman_tls::group_name(name).to_owned()).collect();
-    is_other(&pinned, agreed)
 }
 
 #[cfg(test)]

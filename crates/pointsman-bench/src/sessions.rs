@@ -12,7 +12,7 @@ const TICKETS_MAX: usize = 16_384;
 
 /// Sessions with one server. A ticket of TLS 1.3 is used once, as RFC 8446 wants (appendix C.4).
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<Kept>);
+pub struct Sessions(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -25,14 +25,14 @@ struct Kept {
 
 impl Sessions {
     /// Whether the next handshakes offer a session, where there is one.
-    pub(crate) fn offer(&self, offers: bool) {
+    pub fn offer(&self, offers: bool) {
         let mut kept = self.kept();
         kept.offers = offers;
         kept.offered = false;
     }
 
     /// Whether one was offered since [`Sessions::offer`].
-    pub(crate) fn was_offered(&self) -> bool {
+    pub fn was_offered(&self) -> bool {
         self.kept().offered
     }
 

@@ -87,18 +87,22 @@ impl Transport {
 
     /// Ends the connection as the plan says. What fails then is nobody's loss.
     pub(crate) fn close(mut self, how: Close) {
-        match how {
-            Close::Reset => {
-                let (Ok(()) | Err(_)) = socket2::SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
-            }
-            Close::Fin => {
-                if let Some(tls) = &mut self.tls
-                    && !tls.is_handshaking()
-                {
-                    tls.send_close_notify();
-                    let (Ok(()) | Err(_)) = self.flush();
-                }
-            }
+        if how == Close::Fin
+            && let Some(tls) = &mut self.tls
+            && !tls.is_handshaking()
+        {
+            tls.send_close_notify();
+            let (Ok(()) | Err(_)) = self.flush();
+        }
+        how.set(&self.socket);
+    }
+}
+
+impl Close {
+    /// Makes a socket that is closed next end in this way.
+    pub fn set(self, socket: &TcpStream) {
+        if self == Close::Reset {
+            let (Ok(()) | Err(_)) = socket2::SockRef::from(socket).set_linger(Some(Duration::ZERO));
         }
     }
 }

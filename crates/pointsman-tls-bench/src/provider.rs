@@ -1,4 +1,4 @@
-//! Who does the computing: a library in this process, or another program.
+//! Who does the computing: a library in this process, another program, or a token.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use crate::library::Library;
 use crate::openssl::Openssl;
 use crate::operation::{Operation, Primitive};
 use crate::round::{Round, round};
+use crate::token::Token;
 use crate::work::Trouble;
 
 /// Someone who can compute what TLS needs.
@@ -16,6 +17,8 @@ pub enum Provider {
     Library(Library),
     /// The program `openssl`.
     Openssl(Openssl),
+    /// A token behind PKCS#11.
+    Token(Token),
 }
 
 impl Provider {
@@ -24,6 +27,7 @@ impl Provider {
         match self {
             Provider::Library(library) => library.name().to_owned(),
             Provider::Openssl(openssl) => openssl.name(),
+            Provider::Token(token) => token.name(),
         }
     }
 
@@ -32,12 +36,16 @@ impl Provider {
         match self {
             Provider::Library(library) => library.version().to_owned(),
             Provider::Openssl(openssl) => openssl.version().to_owned(),
+            Provider::Token(token) => token.version().to_owned(),
         }
     }
 
     /// Whether it claims to have hardware for this; nothing where nobody claims anything.
-    pub(crate) fn claims_hardware(&self, _operation: Operation) -> Option<bool> {
-        None
+    pub(crate) fn claims_hardware(&self, operation: Operation) -> Option<bool> {
+        match self {
+            Provider::Token(token) => token.claims_hardware(operation),
+            Provider::Library(_) | Provider::Openssl(_) => None,
+        }
     }
 
     /// Does each of a primitive's operations for a while, with `depth` of them under way at a time.
@@ -56,6 +64,7 @@ impl Provider {
                 each(&|operation| round(depth, time, &|| library.work(operation, keys)))
             }
             Provider::Openssl(openssl) => openssl.rounds(primitive, depth, time),
+            Provider::Token(token) => each(&|operation| round(depth, time, &|| token.work(operation))),
         }
     }
 }

@@ -4,6 +4,8 @@ mod compare;
 mod crypto;
 mod crypto_table;
 mod find;
+mod handshake;
+mod handshake_table;
 mod identity;
 mod judged;
 mod load;
@@ -27,6 +29,7 @@ const HELP: &str = "\
 pointsman bench COMMAND
 
     crypto         what the primitives of TLS cost, by library, program and token; whether an accelerator works
+    handshake URL  handshakes one at a time: their phases, and what of them the primitives explain
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
     find URL...    the rates that a server sustains and reaches, by trials of many loads
     compare A B    which of two is faster, and whether this machine can tell
@@ -42,6 +45,7 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     match command.to_str() {
         Some("crypto") => crypto::run(arguments),
+        Some("handshake") => handshake::run(arguments),
         Some("load") => load::load(arguments),
         Some("find") => find::find(arguments),
         Some("compare") => compare::compare(arguments),
@@ -51,8 +55,8 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `crypto`, `load`, `find`, `compare`, `workload`, `report` and \
-             `null`",
+            "`bench` has no command `{}`; there are `crypto`, `handshake`, `load`, `find`, `compare`, `workload`, \
+             `report` and `null`",
             command.to_string_lossy()
         )),
     }

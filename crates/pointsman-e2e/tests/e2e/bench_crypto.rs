@@ -1,6 +1,8 @@
 //! `pointsman bench crypto`: what it prints is what was asked for; how fast this machine is, is nobody's business here.
 
-use pointsman_e2e::{ends, folder, installed, pointsman};
+use std::process::Command;
+
+use pointsman_e2e::{SoftToken, ends, folder, installed, pointsman, program};
 use serde_json::Value;
 
 const SHORT: [&str; 6] = ["bench", "crypto", "--rounds", "4", "--round-time", "2ms"];
@@ -67,4 +69,28 @@ fn what_cannot_be_measured_is_refused() {
     ends(place.path(), &only_by_ring, 2, &["ring has no X25519MLKEM768"]);
     let help = pointsman(place.path(), &["bench", "crypto", "--help"]);
     assert!(help.stdout.contains("--depths"), "{}", help.output());
+}
+
+#[test]
+fn a_token_is_measured_beside_the_libraries() {
+    let Some(token) = SoftToken::made() else { return };
+    let place = folder(&[("pin", &format!("{}\n", SoftToken::pin()))]);
+    let mut command = Command::new(program());
+    command.args(SHORT).args(["--providers", "aws-lc-rs", "--primitives", "ECDSA P-256,X25519", "--json"]);
+    command.arg("--pkcs11").arg(SoftToken::module()).args(["--token", "bench", "--pin-file", "pin"]);
+    command.current_dir(place.path()).env("SOFTHSM2_CONF", token.configuration());
+    let output = command.output().expect("it starts");
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let json: Value =
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}{complained}"));
+    let json = &json["runs"][0]["outcome"];
+    let rows = json["rows"].as_array().expect("rows");
+    let of_token: Vec<&Value> = rows.iter().filter(|row| row["provider"] == "token bench").collect();
+    assert_eq!(of_token.len(), 2, "sign and verify: {json}");
+    for row in of_token {
+        assert!(row["speed_up"].is_object(), "{row}");
+        assert_eq!(row["engaged"]["claims_hardware"], false, "it is software, and says so");
+    }
+    assert_eq!(json["unable"][0]["provider"], "token bench", "{json}");
 }

@@ -5,6 +5,7 @@ mod assertions;
 mod balance;
 mod bandwidth;
 mod bench_crypto;
+mod bench_handshake;
 mod bench_report;
 mod bench_users;
 mod bench_workload;

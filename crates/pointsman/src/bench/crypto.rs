@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use lexopt::{Arg, Parser, ValueExt};
 use pointsman_measure::report::Document;
 use pointsman_tls_bench::crypto::{Outcome, Plan, crypto};
-use pointsman_tls_bench::{Library, Openssl, Primitive, Provider};
+use pointsman_tls_bench::{Library, Openssl, Primitive, Provider, Token};
 
 use super::crypto_table::table;
 use super::output::{self, Output};
@@ -31,6 +31,9 @@ What the primitives of TLS cost on this machine: operations a second by the wall
     --round-time TIME        how long; 100ms (openssl takes whole seconds)
     --openssl FILE           which `openssl` is run
     --openssl-option WORD    given to `openssl speed`: `-engine`, `-provider` or `-async_jobs`, and its value
+    --pkcs11 FILE            a PKCS#11 module, of which one token is measured as well
+    --token LABEL            which; the only one without it
+    --pin-file FILE          where its PIN stands, or `--pin PIN`, which others on this machine can read
     --seed N                 what the order of turns is drawn with
 ";
 
@@ -57,6 +60,9 @@ struct Words {
     depths: Vec<String>,
     openssl: Option<PathBuf>,
     openssl_options: Vec<String>,
+    pkcs11: Option<PathBuf>,
+    token: Option<String>,
+    pin: Option<String>,
 }
 
 impl Options {
@@ -78,6 +84,10 @@ impl Options {
                 Arg::Long("openssl") => words.openssl = Some(parser.value()?.into()),
                 Arg::Long("openssl-option") => words.openssl_options.push(text(&mut parser)?),
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
+                Arg::Long("pkcs11") => words.pkcs11 = Some(parser.value()?.into()),
+                Arg::Long("token") => words.token = Some(text(&mut parser)?),
+                Arg::Long("pin") => words.pin = Some(text(&mut parser)?),
+                Arg::Long("pin-file") => words.pin = Some(pin(&PathBuf::from(parser.value()?))?),
                 Arg::Long(name) => {
                     let name = name.to_owned();
                     if !output.take(&name, &mut parser)? {
@@ -98,6 +108,22 @@ impl Options {
 
 impl Words {
     fn providers(&self) -> Result<Vec<Provider>, String> {
+        let mut all = self.programs()?;
+        match &self.pkcs11 {
+            Some(module) => {
+                let token = Token::open(module, self.token.as_deref(), self.pin.as_deref());
+                all.push(Provider::Token(token.map_err(|trouble| trouble.to_string())?));
+            }
+            None if self.token.is_some() || self.pin.is_some() => {
+                return Err("`--token` and `--pin` are of the module that `--pkcs11` names".to_owned());
+            }
+            None => {}
+        }
+        Ok(all)
+    }
+
+    /// Libraries and programs.
+    fn programs(&self) -> Result<Vec<Provider>, String> {
         let program = self.openssl.clone().unwrap_or_else(|| "openssl".into());
         let openssl = || Openssl::find(Path::new(&program), self.openssl_options.clone());
         if self.providers.is_empty() {
@@ -119,6 +145,13 @@ impl Words {
         };
         self.providers.iter().map(one).collect()
     }
+}
+
+/// The first line of a file.
+fn pin(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// Those that are named, or all.
@@ -212,6 +245,9 @@ mod tests {
             (["--sizes", "0"], "takes numbers"),
             (["--openssl", "/nowhere/openssl"], "cannot run `/nowhere/openssl`"),
             (["--what", "1"], "--what"),
+            (["--pkcs11", "/dev/null"], "cannot use `/dev/null`"),
+            (["--pin", "1"], "`--pkcs11` names"),
+            (["--pin-file", "/nowhere"], "cannot read `/nowhere`"),
         ] {
             let error = read(&words).expect_err("wrong").to_string();
             assert!(error.contains(said), "{words:?}: {error}");

@@ -1,0 +1,106 @@
+//! What came of the handshakes as JSON.
+
+use pointsman_bench::Negotiated;
+use pointsman_measure::Interval;
+use serde_json::{Value, json};
+
+use super::outcome::{Distribution, Measured, Outcome};
+use super::predict::Prediction;
+
+impl Outcome {
+    /// All of it; times are in µs, and all values of a distribution stand there in ascending order.
+    pub fn json(&self) -> Value {
+        let plan = &self.plan;
+        let series: Vec<Value> = self.series.iter().map(measured).collect();
+        json!({
+            "version": 1,
+            "kind": "handshake",
+            "began_unix_s": self.began_unix_s,
+            "settings": {
+                "url": plan.url.to_string(),
+                "handshakes": plan.count,
+                "series": plan.series.iter().map(|wanted| json!({
+                    "kind": wanted.kind.name(),
+                    "version": wanted.offer.version.map(|version| version.name()),
+                    "suites": wanted.offer.suites, "groups": wanted.offer.groups,
+                })).collect::<Vec<_>>(),
+                "ca": plan.ca, "verify": plan.verify, "server_name": plan.server_name,
+                "certificate": plan.certificate.as_ref().map(|files| &files.certificate),
+                "timeout_ms": plan.timeout.as_millis() as u64,
+                "close": match plan.close {
+                    pointsman_bench::Close::Fin => "fin",
+                    pointsman_bench::Close::Reset => "reset",
+                },
+                "predicted_with": plan.predicted_with.as_ref().map(crate::Library::name),
+                "key_log": plan.key_log, "capture": plan.capture, "seed": plan.seed,
+            },
+            "address": self.address.to_string(),
+            "series": series,
+            "primitives": self.primitives.as_ref().map(crate::crypto::Outcome::json),
+            "connections_not_captured": self.connections_not_captured,
+            "voids": self.voids.iter()
+                .map(|void| json!({"code": void.code, "sentence": void.sentence})).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn measured(series: &Measured) -> Value {
+    let phases: Vec<Value> = series
+        .phases
+        .iter()
+        .map(|(phase, times, own)| {
+            let mut value = distribution(times);
+            value["phase"] = json!(phase.name());
+            value["own_median"] = json!(own);
+            value["waits_for_the_server"] = json!(phase.is_servers());
+            value
+        })
+        .collect();
+    let negotiated = |(agreed, count): &(Negotiated, u64)| {
+        json!({
+            "kind": agreed.kind.name(), "version": agreed.version, "suite": agreed.suite,
+            "group": agreed.group, "protocol": agreed.protocol, "count": count,
+        })
+    };
+    let each = |times: &Option<Distribution>| times.as_ref().map(distribution);
+    json!({
+        "name": series.name,
+        "negotiated": series.negotiated.iter().map(negotiated).collect::<Vec<_>>(),
+        "failed": series.failed,
+        "server_flight_bytes": series.flight_bytes,
+        "server_certificates": series.certificates,
+        "server_key": series.key.map(crate::Signature::name),
+        "phases_us": phases,
+        "handshake_us": each(&series.handshake),
+        "round_trip_us": each(&series.round_trip),
+        "round_trips": series.round_trips,
+        "server_us": each(&series.server),
+        "client_us": each(&series.client),
+        "predicted_server": series.servers.as_ref().map(prediction),
+        "predicted_client": series.clients.as_ref().map(prediction),
+        "unexplained_us": series.unexplained().as_ref().map(interval),
+    })
+}
+
+fn distribution(times: &Distribution) -> Value {
+    json!({
+        "median": interval(&times.median),
+        "p90": times.quantile(0.9), "p99": times.quantile(0.99), "max": times.quantile(1.0),
+        "values": times.sorted,
+    })
+}
+
+fn prediction(prediction: &Prediction) -> Value {
+    let steps = prediction.steps.iter();
+    let steps = steps.map(|step| json!({"operation": step.operation.to_string(), "us": step.us}));
+    json!({
+        "us": prediction.us(),
+        "whole": prediction.is_whole(),
+        "missing": prediction.missing,
+        "steps": steps.collect::<Vec<_>>(),
+    })
+}
+
+fn interval(interval: &Interval) -> Value {
+    json!({"value": interval.estimate, "low": interval.low, "high": interval.high})
+}

@@ -1,0 +1,195 @@
+//! What came of the handshakes: distributions of their phases, and what is left when our own part and the wire are taken
+//! away.
+
+use std::net::SocketAddr;
+
+use pointsman_bench::{Agreements, Negotiated};
+use pointsman_measure::statistics::{block_length, quantile_bootstrap};
+use pointsman_measure::{Interval, Random};
+
+use super::phases::{Moments, Phase};
+use super::plan::{Plan, Wanted};
+use super::predict::{self, Prediction};
+use super::shake::Shaken;
+use crate::crypto;
+use crate::operation::Signature;
+use crate::work::Trouble;
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was asked for.
+    pub plan: Plan,
+    /// The server's address.
+    pub address: SocketAddr,
+    /// When it began, in seconds of Unix.
+    pub began_unix_s: u64,
+    /// As in the plan.
+    pub series: Vec<Measured>,
+    /// What the predictions stand on.
+    pub primitives: Option<crypto::Outcome>,
+    /// Why this is no result.
+    pub voids: Vec<Void>,
+    /// Connections that the capture had no room for.
+    pub connections_not_captured: u64,
+}
+
+/// Why a run is no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Void {
+    /// A word for machines.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub sentence: String,
+}
+
+/// A time in all handshakes of a series, in µs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// The median, with its interval.
+    pub median: Interval,
+    /// All values, ascending.
+    pub sorted: Vec<f64>,
+}
+
+/// A series.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What it was to be.
+    pub name: String,
+    /// What was agreed on, and how often.
+    pub negotiated: Vec<(Negotiated, u64)>,
+    /// Handshakes that failed.
+    pub failed: u64,
+    /// Bytes that the server sent up to its Finished, in the last handshake.
+    pub flight_bytes: u64,
+    /// The key of the server's certificate, if it is of a kind that is measured.
+    pub key: Option<Signature>,
+    /// Certificates that the server sent.
+    pub certificates: usize,
+    /// Each phase that there was: by the wall clock, and the median of what we computed in it, in µs.
+    pub phases: Vec<(Phase, Distribution, f64)>,
+    /// From when TCP was connected until a request could be sent.
+    pub handshake: Option<Distribution>,
+    /// One round trip: TCP's handshake, without what our side computed for it.
+    pub round_trip: Option<Distribution>,
+    /// Round trips in which the handshake waits for the server.
+    pub round_trips: u32,
+    /// What is left for the server: what was waited, less the round trips.
+    pub server: Option<Distribution>,
+    /// What we computed ourselves.
+    pub client: Option<Distribution>,
+    /// What the primitives say of the server.
+    pub servers: Option<Prediction>,
+    /// And of us.
+    pub clients: Option<Prediction>,
+}
+
+/// A series while it is measured.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    moments: Vec<Moments>,
+    agreements: Agreements,
+    pub(crate) negotiated: Vec<(Negotiated, u64)>,
+    pub(crate) failed: u64,
+    pub(crate) first_failure: Option<Trouble>,
+    flight_bytes: u64,
+    certificates: usize,
+    key: Option<Signature>,
+}
+
+impl Seen {
+    pub(crate) fn take(&mut self, shaken: Shaken) {
+        self.moments.push(shaken.moments);
+        self.agreements.count(shaken.negotiated);
+        self.negotiated = self.agreements.clone().into_sorted();
+        self.flight_bytes = shaken.flight_bytes;
+        // A resumed handshake shows none, and remembers them.
+        if let Some(certificate) = shaken.certificates.first() {
+            self.key = predict::key(certificate);
+            self.certificates = shaken.certificates.len();
+        }
+    }
+
+    pub(crate) fn failed(&mut self, trouble: Trouble) {
+        self.failed += 1;
+        self.first_failure.get_or_insert(trouble);
+    }
+}
+
+impl Measured {
+    pub(crate) fn of(wanted: &Wanted, seen: Seen, random: &mut Random) -> Measured {
+        let moments = &seen.moments;
+        let mut each = |of: &dyn Fn(&Moments) -> Option<f64>| {
+            let values: Vec<f64> = moments.iter().filter_map(of).collect();
+            Distribution::of(&values, random)
+        };
+        let us = |ns: u64| ns as f64 / 1e3;
+        let phases = Phase::ALL.into_iter().filter_map(|phase| {
+            let wall = each(&|moments| moments.span(phase).map(|span| us(span.wall_ns)))?;
+            let own = each(&|moments| moments.span(phase).map(|span| us(span.own_ns)))?;
+            Some((phase, wall, own.median.estimate))
+        });
+        let phases = phases.collect();
+        let trip = |moments: &Moments| moments.span(Phase::Connect).map(|span| us(span.waited_ns()));
+        let round_trip = each(&trip);
+        let round_trips = 1
+            + u32::from(moments.iter().any(|moments| moments.finished_read.is_some()))
+            + u32::from(
+                seen.negotiated.iter().any(|(agreed, _)| agreed.kind == pointsman_bench::Kind::Retried),
+            );
+        let wire = round_trip.as_ref().map_or(0.0, |trip| trip.median.estimate) * f64::from(round_trips);
+        Measured {
+            name: wanted.name(),
+            failed: seen.failed,
+            flight_bytes: seen.flight_bytes,
+            key: seen.key,
+            certificates: seen.certificates,
+            phases,
+            handshake: each(&|moments| Some(us(moments.handshake().wall_ns))),
+            round_trips,
+            server: each(&|moments| Some(us(moments.waited_ns()) - wire)),
+            client: each(&|moments| Some(us(moments.own_ns()))),
+            round_trip,
+            servers: None,
+            clients: None,
+            negotiated: seen.negotiated,
+        }
+    }
+
+    /// What the server took and the prediction does not explain, in µs; nothing without both.
+    pub fn unexplained(&self) -> Option<Interval> {
+        let predicted = self.servers.as_ref().map(Prediction::us)?;
+        Some(self.server.as_ref()?.median.map(|us| us - predicted))
+    }
+}
+
+impl Distribution {
+    /// Handshakes follow each other, so blocks of them are drawn for the interval. Nothing of no values.
+    fn of(values: &[f64], random: &mut Random) -> Option<Distribution> {
+        let median = quantile_bootstrap(values, 0.5, block_length(values.len()), random)?;
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Some(Distribution { median, sorted })
+    }
+
+    /// The least value that so much of them, from 0 to 1, do not exceed.
+    pub fn quantile(&self, quantile: f64) -> f64 {
+        let rank = (self.sorted.len() as f64 * quantile).ceil() as usize;
+        self.sorted.get(rank.saturating_sub(1).min(self.sorted.len() - 1)).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_were_seen() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let times = Distribution::of(&values, &mut Random::new(1)).expect("values");
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|quantile| times.quantile(quantile)), [1.0, 50.0, 99.0, 100.0]);
+        assert!(times.median.covers(50.0));
+        assert_eq!(Distribution::of(&[], &mut Random::new(1)), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! One handshake and the request behind it, with a stamp at every step.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pointsman_bench::{Close, Negotiated};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection};
+
+use super::phases::{Moments, Stamp};
+use super::recording::{Recording, Way};
+use crate::work::Trouble;
+
+/// What one read takes: a few records.
+const READ_BYTES: usize = 64 * 1024;
+/// What a server may send before its answer begins: certificates and tickets are a thousandth of it.
+const RECEIVED_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Where handshakes are done, and how.
+pub(crate) struct Where<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) name: ServerName<'static>,
+    pub(crate) request: &'a [u8],
+    pub(crate) timeout: Duration,
+    pub(crate) close: Close,
+}
+
+/// What came of a handshake.
+#[derive(Debug)]
+pub(crate) struct Shaken {
+    pub(crate) moments: Moments,
+    pub(crate) negotiated: Negotiated,
+    /// Bytes that the server sent up to its Finished.
+    pub(crate) flight_bytes: u64,
+    /// Our address.
+    pub(crate) from: SocketAddr,
+    /// The server's certificates, its own first; none where it sent none.
+    pub(crate) certificates: Vec<CertificateDer<'static>>,
+}
+
+/// A connection whose handshake is under way.
+struct Shaking<'a> {
+    socket: TcpStream,
+    tls: ClientConnection,
+    recording: &'a mut Recording,
+    scratch: &'a mut Vec<u8>,
+    received: u64,
+    /// Until when the answer has to be there, by the monotonic clock.
+    deadline_ns: u64,
+}
+
+/// Does one. `offered` says behind it whether a session was offered.
+pub(crate) fn shake(
+    to: &Where<'_>,
+    config: &Arc<ClientConfig>,
+    offered: impl Fn() -> bool,
+    recording: &mut Recording,
+    scratch: &mut Vec<u8>,
+) -> Result<Shaken, Trouble> {
+    scratch.resize(READ_BYTES, 0);
+    let mut moments = Moments { begun: Stamp::now(), ..Moments::default() };
+    let socket = TcpStream::connect_timeout(&to.address, to.timeout).map_err(|error| broken(&error))?;
+    moments.connected = Stamp::now();
+    let set = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(to.timeout)));
+    set.and_then(|()| socket.set_write_timeout(Some(to.timeout))).map_err(|error| broken(&error))?;
+    let from = socket.local_addr().map_err(|error| broken(&error))?;
+    let tls = ClientConnection::new(config.clone(), to.name.clone())
+        .map_err(|error| Trouble::new(error.to_string()))?;
+    let deadline_ns = moments.begun.wall_ns.saturating_add(to.timeout.as_nanos() as u64);
+    let mut shaking = Shaking { socket, tls, recording, scratch, received: 0, deadline_ns };
+    shaking.flush()?;
+    moments.hello_sent = Stamp::now();
+    let flight_bytes = shaking.through(&mut moments)?;
+    let negotiated = Negotiated::of(&shaking.tls, offered());
+    let certificates = shaking.tls.peer_certificates().unwrap_or_default();
+    let certificates = certificates.iter().map(|one| one.clone().into_owned()).collect();
+    shaking.ask(to.request, &mut moments)?;
+    shaking.end(to.close);
+    Ok(Shaken { moments, negotiated, flight_bytes, from, certificates })
+}
+
+impl Shaking<'_> {
+    /// From the ClientHello to where a request can be sent. How many bytes the server sent for it.
+    fn through(&mut self, moments: &mut Moments) -> Result<u64, Trouble> {
+        let mut first_byte = None;
+        let mut sent_ours = false;
+        while self.tls.is_handshaking() {
+            let read = self.read()?;
+            first_byte.get_or_insert(read);
+            self.process()?;
+            match sent_ours {
+                true => moments.finished_read = Some(read),
+                false => moments.flight_read = read,
+            }
+            if self.tls.wants_write() && !sent_ours {
+                self.flush()?;
+                // Of several times the last is our Finished: in TLS 1.3 something may go out before it.
+                moments.finished_sent = Stamp::now();
+                sent_ours = self.is_tls12();
+            }
+        }
+        moments.first_byte = first_byte.ok_or_else(|| Trouble::new("the server said nothing"))?;
+        Ok(self.received)
+    }
+
+    fn is_tls12(&self) -> bool {
+        self.tls.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_2)
+    }
+
+    /// Sends a request, and waits for the first byte of what it is answered.
+    fn ask(&mut self, request: &[u8], moments: &mut Moments) -> Result<(), Trouble> {
+        self.tls.writer().write_all(request).map_err(|error| broken(&error))?;
+        self.flush()?;
+        moments.request_sent = Stamp::now();
+        loop {
+            // Tickets come before the answer, and are none.
+            let read = self.read()?;
+            if self.process()? > 0 {
+                moments.answer = read;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads what is there, for the library to look at.
+    fn read(&mut self) -> Result<Stamp, Trouble> {
+        let count = loop {
+            match self.socket.read(self.scratch) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(broken(&error)),
+                Ok(count) => break count,
+            }
+        };
+        let read = Stamp::now();
+        if count == 0 {
+            return Err(Trouble::new("the server ended the connection"));
+        }
+        self.received += count as u64;
+        // A server that goes on with tickets would keep us for ever.
+        if read.wall_ns > self.deadline_ns || self.received > RECEIVED_BYTES_MAX {
+            return Err(Trouble::new("the server sends on and on, and no answer"));
+        }
+        let scratch = std::mem::take(self.scratch);
+        let mut bytes = &scratch[..count];
+        self.recording.note(Way::Received, read.wall_ns, bytes);
+        while !bytes.is_empty() {
+            self.tls.read_tls(&mut bytes).map_err(|error| broken(&error))?;
+            if !bytes.is_empty() {
+                // The library's buffer is full: it makes room by looking at what is in it.
+                self.process()?;
+            }
+        }
+        *self.scratch = scratch;
+        Ok(read)
+    }
+
+    fn flush(&mut self) -> Result<(), Trouble> {
+        let mut bytes = Vec::new();
+        while self.tls.wants_write() {
+            self.tls.write_tls(&mut bytes).map_err(|error| broken(&error))?;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.socket.write_all(&bytes).map_err(|error| broken(&error))?;
+        self.recording.note(Way::Sent, pointsman_bench::clock::now_ns(), &bytes);
+        Ok(())
+    }
+
+    /// Looks at what came. How many bytes of an answer there are.
+    fn process(&mut self) -> Result<usize, Trouble> {
+        match self.tls.process_new_packets() {
+            Ok(state) => Ok(state.plaintext_bytes_to_read()),
+            Err(error) => {
+                // The server is told why, where it still listens.
+                let (Ok(()) | Err(_)) = self.flush();
+                Err(Trouble::new(error.to_string()))
+            }
+        }
+    }
+
+    /// What fails now is nobody's loss.
+    fn end(mut self, how: Close) {
+        if how == Close::Fin {
+            self.tls.send_close_notify();
+            let (Ok(()) | Err(_)) = self.flush();
+        }
+        how.set(&self.socket);
+    }
+}
+
+fn broken(error: &io::Error) -> Trouble {
+    let words = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
+    };
+    Trouble::new(words)
+}
