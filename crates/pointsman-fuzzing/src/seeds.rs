@@ -216,7 +216,14 @@ pub(crate) fn bench_files() -> Vec<Vec<u8>> {
     let there = files("wl").into_iter().chain(files("json"));
     let of_bench =
         there.filter(|(path, text)| path.to_string_lossy().contains("bench") && text.len() < 4_096);
-    of_bench.map(|(_, text)| text.into_bytes()).collect()
+    let short = [
+        "DEFINE_CLASSES\nA: 100\nDEFINE_REQUESTS\nA:\nGET /a\nHEAD /b#c\n",
+        "# a\r\nDEFINE_CLASSES\r\nA: 0.5%\r\nCLASS_404: 99.5 # b\r\nDEFINE_REQUESTS\r\nA:\r\nPOST /a\r\nCLASS_404:\r\nGET /b\r\n",
+        "{\"schema\":\"pointsman-bench/1\",\"title\":\"a\",\"runs\":[]}",
+        "{\"schema\":\"pointsman-bench/1\",\"title\":\"\",\"runs\":[{\"name\":\"<a>\",\"verdict\":{\"colour\":\"red\"}}]}",
+    ];
+    let short = short.into_iter().map(|text| text.as_bytes().to_vec());
+    of_bench.map(|(_, text)| text.into_bytes()).chain(short).collect()
 }
 
 /// The files with an extension below `testdata` and `examples`, in order.
