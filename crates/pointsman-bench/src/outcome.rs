@@ -141,7 +141,7 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
     let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
     let unasked = record.errors_of(ErrorKind::Unasked);
     if unasked > 0 {
-        let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
+        let words = tls_fault(record);
         void(
             "resumed",
             format!(
@@ -189,20 +189,31 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         let came = share.came_out * 100.0;
         void("share", format!("{asked:.1} % of the requests were to be {name}, and {came:.1} % were"));
     }
+    voids.extend(nothing_came(record));
+    voids
+}
+
+/// Where no session came to its end, or no request was answered.
+fn nothing_came(record: &Record) -> Vec<Void> {
+    let mut voids = Vec::new();
     if let Some(sessions) = &record.sessions
         && sessions.ended == 0
         && sessions.failed > 0
     {
-        void(
-            "no sessions",
-            format!("none of {} sessions came to its end, and {} failed", sessions.due, sessions.failed),
-        );
+        let sentence =
+            format!("none of {} sessions came to its end, and {} failed", sessions.due, sessions.failed);
+        voids.push(Void { code: "no sessions", sentence });
     }
     if record.answered == 0 && record.due > 0 {
-        let words = record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default();
-        void("no answers", format!("none of {} requests was answered{words}", record.due));
+        let sentence = format!("none of {} requests was answered{}", record.due, tls_fault(record));
+        voids.push(Void { code: "no answers", sentence });
     }
     voids
+}
+
+/// What went wrong with TLS, behind a sentence.
+fn tls_fault(record: &Record) -> String {
+    record.tls_fault.as_ref().map(|words| format!(" ({words})")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -110,6 +110,16 @@ pub(crate) struct Worker {
     lag_ns: u64,
 }
 
+/// When each client of a thread first asks: one after another, within the first tenth of a second where nothing is said.
+fn clients_to_come(given: &Assignment, clients: usize) -> BinaryHeap<Reverse<(u64, u32)>> {
+    let after_ns = |client: usize| match given.plan.delay {
+        // Threads have them in turns.
+        Some(delay) => delay.as_nanos() as u64 * (client * given.plan.threads + given.index) as u64,
+        None => SECOND_NS / 10 * client as u64 / clients as u64,
+    };
+    (0..clients).map(|client| Reverse((given.timeline.begin_ns + after_ns(client), client as u32))).collect()
+}
+
 impl Worker {
     pub(crate) fn new(given: Assignment) -> io::Result<Worker> {
         let plan = &*given.plan;
@@ -118,7 +128,6 @@ impl Worker {
         let share = |all: usize| all / threads + usize::from(given.index < all % threads);
         let origins = given.requests.origins.len();
         let mut random = fastrand::Rng::with_seed(plan.seed.wrapping_mul(1_000_003) + given.index as u64);
-        let mut resting = BinaryHeap::new();
         let mix = Mix::of(plan);
         let (schedule, clients) = match plan.load {
             Load::Open { rate, arrivals } => {
@@ -136,16 +145,6 @@ impl Worker {
             }
             Load::Closed { clients } => (None, share(clients as usize)),
         };
-        // Clients come one after another, within the first tenth of a second where nothing is said.
-        for client in 0..clients {
-            let after_ns = match plan.delay {
-                // Threads have them in turns.
-                Some(delay) => delay.as_nanos() as u64 * (client * threads + given.index) as u64,
-                None => SECOND_NS / 10 * client as u64 / clients as u64,
-            };
-            let at_ns = given.timeline.begin_ns + after_ns;
-            resting.push(Reverse((at_ns, client as u32)));
-        }
         let connections_max = share(plan.connections_max).max(1);
         let capacity = connections_max.min(clients.max(1024));
         let mut turn = Turn::new(given.requests.clone(), random.fork());
@@ -174,7 +173,7 @@ impl Worker {
             beginning: Vec::new(),
             schedule,
             mix,
-            resting,
+            resting: clients_to_come(&given, clients),
             record,
             turn,
             random,

@@ -48,7 +48,7 @@ fn document(path: &Path) -> Value {
 /// A page of a document, and a browser that has it open; nothing where there is no browser.
 fn opened(json: &Path, page: &Path) -> Option<Browser> {
     let words = ["bench", "report", json.to_str().expect("a path"), "-o", page.to_str().expect("a path")];
-    ends(&workspace(), &words, 0, &[]);
+    ends(workspace(), &words, 0, &[]);
     let mut browser = Browser::start(1400, 900)?;
     browser.medium("screen", "light");
     browser.open(page);
