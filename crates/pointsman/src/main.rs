@@ -44,9 +44,8 @@ pointsman, a secure content switch
     pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman reload [--dry-run]         the running switch reads its files again, or what that would change
     pointsman top [--once] [--json]      what the running switch does now: rates, times, rules, servers
-    pointsman bench load URL...          load on any web server, and whether the figures can be believed
-    pointsman bench find URL...          how much a web server can do
-    pointsman bench compare A B          which of two web servers is faster
+    pointsman bench COMMAND              a test bench for any web server: load, the most it can do, which of two is faster,
+                                         handshakes, primitives of TLS, workloads, reports (`bench --help`)
     pointsman demo                       five servers, a TLS switch, a few requests to watch
     pointsman COMMAND --help             more of a command
     pointsman --version
