@@ -4,11 +4,12 @@ use std::io::{self, ErrorKind as Io};
 use std::sync::Arc;
 
 use crate::clock;
-use crate::http1::Http1;
 use crate::negotiated::Negotiated;
+use crate::plan::Protocol;
 use crate::poller::Ready;
 use crate::record::ErrorKind;
 use crate::request::Requests;
+use crate::speech::Speech;
 use crate::transport::Transport;
 use crate::users::Users;
 
@@ -41,9 +42,31 @@ pub(crate) struct Job {
     pub(crate) is_pipelined: bool,
     /// Whether its client has nothing else under way.
     pub(crate) is_last: bool,
+    /// Whether a server has said before that it did not look at it.
+    pub(crate) is_again: bool,
 }
 
 impl Job {
+    /// One that is not due yet, and that nobody counts.
+    pub(crate) fn new(request: u32) -> Job {
+        Job {
+            due_ns: 0,
+            begun_ns: 0,
+            sent_ns: 0,
+            first_byte_ns: 0,
+            answer_bytes: 0,
+            client: None,
+            request,
+            number: 0,
+            pipeline: 1,
+            is_counted: false,
+            is_kept: true,
+            is_pipelined: false,
+            is_last: true,
+            is_again: false,
+        }
+    }
+
     /// How many requests of the measured time it is.
     pub(crate) fn counted(&self) -> u64 {
         u64::from(self.is_counted) * u64::from(self.pipeline)
@@ -63,7 +86,7 @@ enum Stage {
 pub(crate) struct Connection {
     transport: Transport,
     stage: Stage,
-    speech: Http1,
+    speech: Speech,
     pub(crate) origin: usize,
     /// The clients of a closed loop that it belongs to.
     pub(crate) owner: Option<u32>,
@@ -88,8 +111,14 @@ pub(crate) struct Turn {
     scratch: Vec<u8>,
     /// What is to be sent: empty between turns.
     pub(crate) out: Vec<u8>,
+    /// A body that is filled in.
+    pub(crate) text: Vec<u8>,
     /// Answers that came, oldest first, and their statuses.
     pub(crate) done: Vec<(Job, u16)>,
+    /// Requests that have failed alone, and why: their connection goes on.
+    pub(crate) failed: Vec<(Job, ErrorKind)>,
+    /// Requests that the server has said it did not look at: they may be sent again elsewhere.
+    pub(crate) refused: Vec<Job>,
     /// Bytes of answers.
     pub(crate) bytes: u64,
     /// Bytes of requests.
@@ -101,9 +130,16 @@ pub(crate) struct Turn {
 }
 
 /// What is left of a connection that has ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Parts {
-    speech: Http1,
+    speech: Speech,
+}
+
+impl Parts {
+    /// Of a connection that there never was.
+    pub(crate) fn new(protocol: Protocol) -> Parts {
+        Parts { speech: Speech::new(protocol) }
+    }
 }
 
 /// How a turn ends.
@@ -127,7 +163,10 @@ impl Turn {
             random,
             scratch: vec![0; SCRATCH_BYTES],
             out: Vec::new(),
+            text: Vec::new(),
             done: Vec::new(),
+            failed: Vec::new(),
+            refused: Vec::new(),
             bytes: 0,
             bytes_sent: 0,
             connect_ns: None,
@@ -140,12 +179,13 @@ impl Connection {
     pub(crate) fn new(
         transport: Transport,
         parts: Parts,
-        (origin, left): (usize, u32),
+        origin: usize,
+        (left, streams): (u32, u32),
         now_ns: u64,
         offered_session: bool,
     ) -> Connection {
         let Parts { mut speech } = parts;
-        speech.reset();
+        speech.reset(streams);
         Connection {
             transport,
             stage: Stage::Connecting,
@@ -169,9 +209,9 @@ impl Connection {
         self.left > 0 && self.speech.goes_on()
     }
 
-    /// Whether a request that is put on it is sent as soon as it is open.
+    /// Whether a request that is put on it waits for no other there.
     pub(crate) fn has_room(&self) -> bool {
-        self.goes_on() && self.speech.len() == 0
+        self.goes_on() && self.speech.has_room()
     }
 
     /// Whether no request is under way on it.
@@ -195,14 +235,19 @@ impl Connection {
         self.send(turn).map_err(|error| kind_of(&error))
     }
 
-    /// Whether something on it is under way for too long.
-    pub(crate) fn is_late(&self, now_ns: u64, timeout_ns: u64) -> bool {
-        self.speech.oldest_ns().is_some_and(|begun_ns| now_ns.saturating_sub(begun_ns) >= timeout_ns)
+    /// Whether something on it began so long ago.
+    pub(crate) fn is_late(&self, begun_by_ns: u64) -> bool {
+        self.speech.is_late(begun_by_ns)
     }
 
-    /// All requests on it, which will have no answer.
-    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = Job> {
-        self.speech.give_up()
+    /// Cancels what on it began so long ago. False: the connection is of no use any more.
+    pub(crate) fn cut_late(&mut self, begun_by_ns: u64, turn: &mut Turn) -> bool {
+        self.stage == Stage::Open && self.speech.cut_late(begun_by_ns, turn) && self.send(turn).is_ok()
+    }
+
+    /// All requests on it, which will have no answer here.
+    pub(crate) fn give_up(&mut self, jobs: &mut Vec<Job>) {
+        self.speech.give_up(jobs);
     }
 
     /// Does what can be done now.
@@ -220,6 +265,10 @@ impl Connection {
                 let (Ok(()) | Err(_)) = self.transport.flush();
                 let kind = if is_unasked(&error) { ErrorKind::Unasked } else { ErrorKind::Tls };
                 End::Failed(kind, Some(error.to_string()))
+            }
+            Err(Trouble::Protocol) => {
+                let words = format!("the server did not agree on `{}`", self.speech.protocol().alpn());
+                End::Failed(ErrorKind::Tls, Some(words))
             }
             Err(Trouble::Malformed) => End::Failed(ErrorKind::Malformed, None),
         }
@@ -312,6 +361,9 @@ impl Connection {
                 self.stage = Stage::Open;
                 let negotiated = Negotiated::of(tls, self.offered_session);
                 turn.shaken = Some((now_ns - self.connected_ns, negotiated));
+                if !self.speech.protocol().is_agreed_by(negotiated.protocol) {
+                    return Err(Trouble::Protocol);
+                }
             }
             let mut left = state.plaintext_bytes_to_read();
             while left > 0 {
@@ -332,7 +384,13 @@ impl Connection {
     }
 
     /// Takes it apart. Its jobs are the caller's by now.
-    pub(crate) fn close(self, how: crate::Close) -> Parts {
+    pub(crate) fn close(mut self, how: crate::Close) -> Parts {
+        if how == crate::Close::Fin && self.stage == Stage::Open {
+            let mut last_words = Vec::new();
+            self.speech.leave(&mut last_words);
+            // Who is gone does not hear them.
+            let (Ok(()) | Err(_)) = self.transport.send(&last_words);
+        }
         self.transport.close(how);
         Parts { speech: self.speech }
     }
@@ -354,6 +412,8 @@ fn is_unasked(error: &rustls::Error) -> bool {
 enum Trouble {
     Socket(io::Error),
     Tls(rustls::Error),
+    /// The handshake agreed on another protocol than is spoken.
+    Protocol,
     Malformed,
 }
 

@@ -232,7 +232,8 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
         "load": load, "think": think(plan.think), "delay_s": plan.delay.map(|delay| delay.as_secs_f64()),
         "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
-        "threads": plan.threads, "protocol": plan.protocol.alpn(), "handshakes": handshakes,
+        "threads": plan.threads, "protocol": plan.protocol.alpn(), "streams": plan.streams, "alpn": plan.alpn,
+        "handshakes": handshakes,
         "requests_per_connection": plan.requests_per_connection,
         "shares": {
             "persistent": plan.shares.persistent, "pipelined": plan.shares.pipelined,

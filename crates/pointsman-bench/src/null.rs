@@ -1,8 +1,11 @@
 //! A server that does nothing but answer: the ceiling of a generator, and servers of known behaviour for tests.
 
+mod http2;
+mod peer;
+
 use std::collections::VecDeque;
-use std::io::{self, BufRead, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -14,6 +17,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
+use self::peer::Peer;
 use crate::Fault;
 use crate::arrivals::exponential;
 use crate::clock::{SECOND_NS, now_ns};
@@ -21,8 +25,6 @@ use crate::poller::{Poller, Ready};
 
 /// How soon it notices that it is to end.
 const LOOK_NS: u64 = SECOND_NS / 20;
-/// A request's head may be so long, and its body is read past.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The listener's number among the sockets.
 const LISTENER: usize = u32::MAX as usize - 1;
 
@@ -153,7 +155,7 @@ impl NullTls {
                 .with_protocol_versions(rustls::DEFAULT_VERSIONS)
                 .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
         let mut config = config.map_err(|error| wrong(error.to_string()))?;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if self.resumes {
             config.ticketer =
                 rustls::crypto::aws_lc_rs::Ticketer::new().map_err(|error| wrong(error.to_string()))?;
@@ -192,21 +194,6 @@ struct Server {
     shared: Arc<Shared>,
 }
 
-/// One connection.
-struct Peer {
-    socket: TcpStream,
-    tls: Option<Box<ServerConnection>>,
-    /// A head that is not whole yet.
-    rest: Vec<u8>,
-    /// What is left of a request's body.
-    body: u64,
-    /// What the socket has not taken.
-    unsent: Vec<u8>,
-    /// Answers that it waits for.
-    owed: usize,
-    is_gone: bool,
-}
-
 impl Server {
     fn run(mut self) {
         let mut ready: Vec<Ready> = Vec::new();
@@ -219,6 +206,7 @@ impl Server {
             while self.due.front().is_some_and(|(due_ns, _)| *due_ns <= now) {
                 if let Some((_, number)) = self.due.pop_front() {
                     self.give(number, true);
+                    self.send(number);
                 }
             }
             let next_ns = self.due.front().map_or(u64::MAX, |(due_ns, _)| *due_ns);
@@ -242,15 +230,7 @@ impl Server {
             let entry = self.connections.vacant_entry();
             let set = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
             if set.and_then(|()| self.poller.watch(&socket, entry.key())).is_ok() {
-                entry.insert(Peer {
-                    socket,
-                    tls: tls.map(Box::new),
-                    rest: Vec::new(),
-                    body: 0,
-                    unsent: Vec::new(),
-                    owed: 0,
-                    is_gone: false,
-                });
+                entry.insert(Peer::new(socket, tls.map(Box::new), self.manner.body_bytes));
             }
         }
     }
@@ -262,7 +242,17 @@ impl Server {
         for _ in 0..requests {
             self.owe(number);
         }
-        if outcome.is_err() {
+        match outcome {
+            Ok(_) => self.send(number),
+            Err(_) => self.let_go(number),
+        }
+    }
+
+    /// Sends what was answered, and ends the connection where its answers are the last.
+    fn send(&mut self, number: usize) {
+        let Some(peer) = self.connections.get_mut(number) else { return };
+        let is_broken = peer.flush().is_err();
+        if is_broken || (peer.is_last && peer.is_sent()) {
             self.let_go(number);
         }
     }
@@ -275,7 +265,7 @@ impl Server {
             std::thread::sleep(lasts);
         }
         // An answer before it may have been the last.
-        let Some(peer) = self.connections.get_mut(number) else { return };
+        let Some(peer) = self.connections.get_mut(number).filter(|peer| !peer.is_last) else { return };
         peer.owed += 1;
         let now = now_ns();
         let time_ns = match self.manner.service {
@@ -305,8 +295,11 @@ impl Server {
         let Some(peer) = self.connections.get_mut(number) else { return };
         peer.owed -= 1;
         let answer = if is_served { &self.answer } else { &self.refusal };
-        let goes = !peer.is_gone && peer.send(answer).is_ok();
-        if !goes || self.manner.closes {
+        if !peer.is_gone && peer.answer(answer, is_served).is_err() {
+            peer.is_gone = true;
+        }
+        peer.is_last |= self.manner.closes;
+        if peer.is_gone {
             self.let_go(number);
         }
     }
@@ -316,130 +309,8 @@ impl Server {
         let Some(peer) = self.connections.get_mut(number) else { return };
         peer.is_gone = true;
         if peer.owed == 0 {
-            if let Some(tls) = &mut peer.tls {
-                tls.send_close_notify();
-                let (Ok(_) | Err(_)) = tls.write_tls(&mut peer.socket);
-            }
+            peer.leave();
             self.connections.remove(number);
         }
     }
-}
-
-impl Peer {
-    /// How many requests came. An error: the connection is at its end.
-    fn serve(&mut self, ready: Ready, scratch: &mut [u8]) -> io::Result<usize> {
-        if ready.writable {
-            self.flush()?;
-        }
-        let requests = if ready.readable { self.read(ready.ended, scratch)? } else { 0 };
-        self.flush()?;
-        Ok(requests)
-    }
-
-    fn read(&mut self, ended: bool, scratch: &mut [u8]) -> io::Result<usize> {
-        let mut requests = 0;
-        loop {
-            match self.socket.read(scratch) {
-                // Whoever has asked and says no more may still want its answers.
-                Ok(0) if requests + self.owed > 0 => return Ok(requests),
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    requests += self.take(&scratch[..count])?;
-                    if count < scratch.len() && !ended {
-                        return Ok(requests);
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(requests),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn take(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
-        let Some(mut tls) = self.tls.take() else { return self.count(bytes) };
-        let mut requests = 0;
-        while !bytes.is_empty() {
-            tls.read_tls(&mut bytes)?;
-            let mut left = tls.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
-            while left > 0 {
-                let mut reader = tls.reader();
-                let plain = reader.fill_buf()?;
-                let count = plain.len();
-                requests += self.count(plain)?;
-                tls.reader().consume(count);
-                left -= count;
-            }
-        }
-        self.tls = Some(tls);
-        Ok(requests)
-    }
-
-    /// Requests that end in these bytes.
-    fn count(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let joined;
-        let mut bytes = if self.rest.is_empty() {
-            bytes
-        } else {
-            self.rest.extend_from_slice(bytes);
-            joined = std::mem::take(&mut self.rest);
-            &joined
-        };
-        let mut requests = 0;
-        loop {
-            let skipped = self.body.min(bytes.len() as u64);
-            bytes = &bytes[skipped as usize..];
-            self.body -= skipped;
-            if self.body > 0 {
-                return Ok(requests);
-            }
-            let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { break };
-            self.body = content_length(&bytes[..end]);
-            bytes = &bytes[end + 4..];
-            requests += 1;
-        }
-        if bytes.len() > HEAD_BYTES_MAX {
-            return Err(io::Error::other("a head without an end"));
-        }
-        self.rest.extend_from_slice(bytes);
-        Ok(requests)
-    }
-
-    fn send(&mut self, answer: &[u8]) -> io::Result<()> {
-        match &mut self.tls {
-            Some(tls) => {
-                tls.set_buffer_limit(None);
-                tls.writer().write_all(answer)?;
-            }
-            None => self.unsent.extend_from_slice(answer),
-        }
-        self.flush()
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        loop {
-            let written = match &mut self.tls {
-                Some(tls) if tls.wants_write() => tls.write_tls(&mut self.socket),
-                None if !self.unsent.is_empty() => self.socket.write(&self.unsent),
-                _ => return Ok(()),
-            };
-            match written {
-                Ok(count) if self.tls.is_none() => drop(self.unsent.drain(..count)),
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-fn content_length(head: &[u8]) -> u64 {
-    const NAME: &[u8] = b"content-length:";
-    let length = |line: &[u8]| {
-        let (name, value) = line.split_at_checked(NAME.len())?;
-        let value = name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())?;
-        std::str::from_utf8(value).ok()?.parse().ok()
-    };
-    head.split(|byte| *byte == b'\n').find_map(length).unwrap_or_default()
 }

@@ -173,7 +173,7 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         ("version", &|agreed| differing(&plan.offer, agreed) == Some("version")),
         ("suite", &|agreed| differing(&plan.offer, agreed) == Some("suite")),
         ("group", &|agreed| differing(&plan.offer, agreed) == Some("group")),
-        ("protocol", &|agreed| !agreed.protocol.is_empty() && agreed.protocol != plan.protocol.alpn()),
+        ("protocol", &|agreed| !plan.protocol.is_agreed_by(agreed.protocol)),
     ];
     for (what, is_other) in pinned {
         let others = count(is_other);
@@ -282,6 +282,18 @@ mod tests {
         record.answered_kept = 0;
         let void = &voids(&plan, &record, &[])[0];
         assert_eq!(void.sentence, "70.0 % of the requests were to be persistent, and 0.0 % were");
+    }
+
+    #[test]
+    fn what_is_spoken_is_what_was_agreed_on() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let (none, h2) = (Negotiated { protocol: "", ..AGREED }, Negotiated { protocol: "h2", ..AGREED });
+        assert_eq!(codes(&plan, &[(AGREED, 3), (none, 1)]).len(), 0, "without ALPN it is HTTP/1.1");
+        plan.protocol = crate::Protocol::Http2;
+        assert_eq!(codes(&plan, &[(h2, 3)]).len(), 0);
+        for other in [AGREED, none] {
+            assert_eq!(codes(&plan, &[(h2, 3), (other, 1)]), ["negotiated"], "{other:?}");
+        }
     }
 
     #[test]

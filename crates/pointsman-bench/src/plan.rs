@@ -13,6 +13,8 @@ const THREADS_MAX: usize = 1024;
 const CONNECTIONS_MAX: usize = 1_000_000;
 /// Requests a second that a plan may ask for.
 const RATE_MAX: f64 = 1e8;
+/// Streams of a connection at a time.
+const STREAMS_MAX: u32 = 10_000;
 /// A day.
 const SECONDS_MAX: u64 = 86_400;
 
@@ -36,6 +38,11 @@ pub struct Plan {
     pub threads: usize,
     /// What is spoken.
     pub protocol: Protocol,
+    /// Requests at a time on a connection of HTTP/2, where the server takes as many; clients of a closed loop share
+    /// connections then. In HTTP/1.1 it is one.
+    pub streams: u32,
+    /// What is offered by ALPN, best first; `None`: what is spoken and nothing else. None at all: no ALPN.
+    pub alpn: Option<Vec<String>>,
     /// What becomes of connections, and how their handshakes are.
     pub handshakes: Handshakes,
     /// Requests on a connection before it is closed; `None`: as many as the server takes.
@@ -140,6 +147,8 @@ pub enum Protocol {
     /// HTTP/1.1.
     #[default]
     Http1,
+    /// HTTP/2: by ALPN over TLS, and without it as both ends know before (RFC 9113 section 3.3).
+    Http2,
 }
 
 impl Protocol {
@@ -147,7 +156,21 @@ impl Protocol {
     pub fn alpn(self) -> &'static str {
         match self {
             Protocol::Http1 => "http/1.1",
+            Protocol::Http2 => "h2",
         }
+    }
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http1 => "HTTP/1.1",
+            Protocol::Http2 => "HTTP/2",
+        }
+    }
+
+    /// Whether it may be spoken where a handshake has agreed on this; on nothing, if it is empty.
+    pub(crate) fn is_agreed_by(self, agreed: &str) -> bool {
+        agreed == self.alpn() || (agreed.is_empty() && self == Protocol::Http1)
     }
 }
 
@@ -185,6 +208,8 @@ impl Plan {
             warm_up: Duration::from_secs(2),
             threads: 1,
             protocol: Protocol::default(),
+            streams: 1,
+            alpn: None,
             handshakes: Handshakes::default(),
             requests_per_connection: None,
             shares: Shares::default(),
@@ -262,6 +287,7 @@ impl Plan {
         self.check_sessions()?;
         self.shares.check(self)?;
         crate::classes::check(self)?;
+        self.check_protocol()?;
         self.check_bounds()
     }
 
@@ -274,6 +300,30 @@ impl Plan {
             return Err(Fault::new("a user asks for one thing after the other, where the step says")
                 .help("of the shares, sessions take `--persistent`"));
         }
+        if self.protocol == Protocol::Http2 {
+            return Err(Fault::new("sessions of users are in HTTP/1.1").help("leave `--http2` out"));
+        }
+        Ok(())
+    }
+
+    fn check_protocol(&self) -> Result<(), Fault> {
+        if self.protocol == Protocol::Http1 && self.streams != 1 {
+            return Err(Fault::new("connections of HTTP/1.1 have no streams").help("say `--http2`"));
+        }
+        if self.protocol == Protocol::Http2 && self.shares.pipelined.is_some_and(|share| share > 0.0) {
+            return Err(Fault::new("HTTP/2 has no pipelines").help("say `--streams N` instead"));
+        }
+        let Some(offered) = &self.alpn else { return Ok(()) };
+        if let Some(name) = offered.iter().find(|name| name.is_empty() || name.len() > 255) {
+            return Err(Fault::new(format!("`{name}` is no name of a protocol for ALPN")));
+        }
+        let spoken = self.protocol.alpn();
+        // Who agrees on nothing speaks HTTP/1.1.
+        let is_possible = offered.iter().any(|name| name == spoken)
+            || (offered.is_empty() && self.protocol == Protocol::Http1);
+        if !is_possible {
+            return Err(Fault::new(format!("`{spoken}` is spoken, and must be among what ALPN offers")));
+        }
         Ok(())
     }
 
@@ -281,6 +331,7 @@ impl Plan {
         let bounds = [
             ("threads", self.threads as u64, THREADS_MAX as u64),
             ("connections", self.connections_max as u64, CONNECTIONS_MAX as u64),
+            ("streams", u64::from(self.streams), u64::from(STREAMS_MAX)),
             ("requests per connection", u64::from(self.requests_a_connection()), u64::from(u32::MAX)),
             ("ms of time", self.time.as_millis() as u64, SECONDS_MAX * 1000),
             ("ms of timeout", self.timeout.as_millis() as u64, SECONDS_MAX * 1000),

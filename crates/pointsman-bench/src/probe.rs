@@ -4,38 +4,41 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use pointsman_http::AnswerTo;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use crate::follow::{Answered, Follow};
+use crate::clock::now_ns;
+use crate::connection::{Job, Turn};
+use crate::negotiated::Negotiated;
 use crate::request::{Origin, Requests};
+use crate::speech::Speech;
 use crate::{Fault, Plan};
 
 /// Asks the `index`th request once, and waits for the answer.
 pub(crate) fn probe(
     plan: &Plan,
-    requests: &Requests,
+    requests: &Arc<Requests>,
     index: usize,
     tls: Option<&Arc<ClientConfig>>,
-) -> Result<Answered, Fault> {
+) -> Result<(), Fault> {
     let request = requests.get(index);
     let origin = &requests.origins[request.origin];
     let what = format!("cannot ask {}", plan.targets[index].url);
     let socket = connect(plan, origin).map_err(|error| Fault::io(&what, &error))?;
-    let mut text = Vec::new();
-    request.write(&mut text, 0, &mut fastrand::Rng::with_seed(plan.seed));
-    let to = if request.is_head { AnswerTo::Head } else { AnswerTo::Other };
+    let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(plan.seed));
+    let mut speech = Speech::new(plan.protocol);
+    speech.reset(1);
+    speech.ask(Job::new(index as u32));
     let answered = match (&origin.tls, tls) {
         (Some(name), Some(config)) => {
             let connection = ClientConnection::new(config.clone(), name.clone());
             let connection = connection.map_err(|error| Fault::new(format!("{what}: {error}")))?;
             let mut stream = StreamOwned::new(connection, socket);
-            let outcome = ask(&mut stream, &text, to);
+            let outcome = agree(&mut stream, plan).and_then(|()| ask(&mut stream, &mut speech, &mut turn));
             stream.conn.send_close_notify();
             let (Ok(()) | Err(_)) = stream.flush();
             outcome
         }
-        _ => ask(&mut { socket }, &text, to),
+        _ => ask(&mut { socket }, &mut speech, &mut turn),
     };
     answered.map_err(|error| advised(Fault::io(&what, &error), &error))
 }
@@ -48,12 +51,26 @@ fn connect(plan: &Plan, origin: &Origin) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-fn ask(stream: &mut (impl Read + Write), text: &[u8], to: AnswerTo) -> io::Result<Answered> {
-    stream.write_all(text)?;
-    stream.flush()?;
-    let mut follow = Follow::default();
+/// Does the handshake, and looks whether what is to be spoken was agreed on.
+fn agree(stream: &mut StreamOwned<ClientConnection, TcpStream>, plan: &Plan) -> io::Result<()> {
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    let agreed = Negotiated::of(&stream.conn, false).protocol;
+    if plan.protocol.is_agreed_by(agreed) {
+        return Ok(());
+    }
+    let agreed = if agreed.is_empty() { "nothing".to_owned() } else { format!("`{agreed}`") };
+    Err(io::Error::other(format!("the server agreed on {agreed} by ALPN, not on `{}`", plan.protocol.alpn())))
+}
+
+fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -> io::Result<()> {
+    speech.write(now_ns(), turn);
     let mut piece = vec![0; 16 * 1024];
     loop {
+        stream.write_all(&turn.out)?;
+        stream.flush()?;
+        turn.out.clear();
         let count = match stream.read(&mut piece) {
             Ok(count) => count,
             // Many servers end a connection without the word that TLS has for it.
@@ -61,13 +78,19 @@ fn ask(stream: &mut (impl Read + Write), text: &[u8], to: AnswerTo) -> io::Resul
             Err(error) => return Err(error),
         };
         if count == 0 {
-            let early = || io::Error::other("the connection ends before the answer does");
-            return follow.end().ok_or_else(early);
+            speech.end(turn);
+        } else {
+            let fed = speech.feed(&piece[..count], now_ns(), turn);
+            fed.map_err(|_| io::Error::other(format!("what comes is no {}", speech.protocol().name())))?;
         }
-        let (_, answered) =
-            follow.feed(&piece[..count], to).map_err(|_| io::Error::other("what comes is no answer"))?;
-        if let Some(answered) = answered {
-            return Ok(answered);
+        if !turn.done.is_empty() {
+            return Ok(());
+        }
+        if count == 0 {
+            return Err(io::Error::other("the connection ends before the answer does"));
+        }
+        if !(turn.failed.is_empty() && turn.refused.is_empty()) {
+            return Err(io::Error::other("the server does not answer the request: it resets its stream"));
         }
     }
 }

@@ -39,13 +39,15 @@ pub enum ErrorKind {
     Closed,
     /// What came is no answer.
     Malformed,
+    /// The server has said, twice, that it does not look at the request (HTTP/2).
+    Refused,
     /// The answer is one of refusal or failure: 400 to 599.
     Status,
 }
 
 impl ErrorKind {
     /// All of them, in this order.
-    pub const ALL: [ErrorKind; 10] = [
+    pub const ALL: [ErrorKind; 11] = [
         ErrorKind::Connect,
         ErrorKind::Ports,
         ErrorKind::Descriptors,
@@ -55,6 +57,7 @@ impl ErrorKind {
         ErrorKind::Reset,
         ErrorKind::Closed,
         ErrorKind::Malformed,
+        ErrorKind::Refused,
         ErrorKind::Status,
     ];
 
@@ -70,6 +73,7 @@ impl ErrorKind {
             ErrorKind::Reset => "reset",
             ErrorKind::Closed => "closed",
             ErrorKind::Malformed => "malformed",
+            ErrorKind::Refused => "refused",
             ErrorKind::Status => "status",
         }
     }
@@ -119,8 +123,8 @@ pub struct Record {
     pub answered_pipelined: u64,
     /// Of these, those over TLS.
     pub answered_over_tls: u64,
-    /// Requests of pipelines that were sent once more, because the server had said that it answers no others on their
-    /// connection. They count once.
+    /// Requests that were sent once more, because the server had said that it answers no others on their connection:
+    /// those of pipelines, and of streams that it did not look at. They count once.
     pub sent_again: u64,
     /// Those that had to wait for a connection, because there were as many as there may be.
     pub held_back: u64,
@@ -175,9 +179,9 @@ impl Record {
             answered_kept: 0,
             answered_pipelined: 0,
             answered_over_tls: 0,
-            sent_again: 0,
             held_back: 0,
             unsent: 0,
+            sent_again: 0,
             errors: [0; ErrorKind::ALL.len()],
             statuses: vec![0; 600],
             batches: vec![Batch::default(); batches],
@@ -216,9 +220,9 @@ impl Record {
             (&mut self.answered_kept, other.answered_kept),
             (&mut self.answered_pipelined, other.answered_pipelined),
             (&mut self.answered_over_tls, other.answered_over_tls),
-            (&mut self.sent_again, other.sent_again),
             (&mut self.held_back, other.held_back),
             (&mut self.unsent, other.unsent),
+            (&mut self.sent_again, other.sent_again),
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.opened, other.opened),
             (&mut self.closed_idle, other.closed_idle),

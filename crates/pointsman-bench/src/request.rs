@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustls::pki_types::ServerName;
 
+use crate::http2::{Head, Kept};
 use crate::plan::{Body, Protocol, Target};
 use crate::{Fault, Plan, Scheme};
 
@@ -54,11 +55,13 @@ pub(crate) struct Request {
     body: Text,
     /// Whether the length of the body has to be told in each.
     has_length: bool,
+    /// Its head in HTTP/2, where that is spoken.
+    pub(crate) http2: Option<Head>,
 }
 
 /// Bytes with places in them.
 #[derive(Debug, Default)]
-struct Text {
+pub(crate) struct Text {
     bytes: Vec<u8>,
     /// In order: where in `bytes` each stands.
     places: Vec<(usize, Place)>,
@@ -84,10 +87,11 @@ impl Requests {
             by_tls: Default::default(),
             by_origin: Vec::new(),
         };
+        let mut kept = Kept::default();
         for target in &plan.targets {
             let origin = all.origin(plan, target)?;
             let index = all.requests.len();
-            all.requests.push(Request::new(target, origin, plan)?);
+            all.requests.push(Request::new(target, origin, plan.protocol, &mut kept)?);
             all.by_origin.resize_with(all.origins.len(), Choice::default);
             let over_tls = usize::from(all.origins[origin].tls.is_some());
             for choice in [&mut all.all, &mut all.by_tls[over_tls], &mut all.by_origin[origin]] {
@@ -165,8 +169,7 @@ impl Choice {
 }
 
 impl Request {
-    fn new(target: &Target, origin: usize, plan: &Plan) -> Result<Request, Fault> {
-        let Protocol::Http1 = plan.protocol;
+    fn new(target: &Target, origin: usize, protocol: Protocol, kept: &mut Kept) -> Result<Request, Fault> {
         let body = match &target.body {
             Body::None => Text::default(),
             Body::Bytes(bytes) => Text { bytes: bytes.clone(), places: Vec::new() },
@@ -189,6 +192,13 @@ impl Request {
         if says_length && !has_length {
             head += &format!("Content-Length: {}\r\n", body.bytes.len());
         }
+        let http2 = match protocol {
+            Protocol::Http1 => None,
+            Protocol::Http2 => {
+                let body_bytes = (!body.varies()).then_some(body.bytes.len());
+                Some(Head::new(target, kept, body_bytes, says_length)?)
+            }
+        };
         Ok(Request {
             origin,
             is_head: target.method == "HEAD",
@@ -197,10 +207,26 @@ impl Request {
             head: Text::template(&head)?,
             body,
             has_length,
+            http2,
         })
     }
 
-    /// The whole request. Where nothing is to be filled in it is appended from memory as it is.
+    /// Its body, which is written to `text` where it has places.
+    pub(crate) fn body<'t>(
+        &'t self,
+        text: &'t mut Vec<u8>,
+        number: u64,
+        random: &mut fastrand::Rng,
+    ) -> &'t [u8] {
+        if !self.body.varies() {
+            return &self.body.bytes;
+        }
+        text.clear();
+        self.body.write(text, number, random);
+        text
+    }
+
+    /// The whole request in HTTP/1.1. Where nothing is to be filled in it is appended from memory as it is.
     pub(crate) fn write(&self, into: &mut Vec<u8>, number: u64, random: &mut fastrand::Rng) {
         self.write_adding(into, number, random, |_, _| {});
     }
@@ -248,7 +274,7 @@ pub(crate) fn check_template(text: &str) -> Result<(), Fault> {
 
 impl Text {
     /// `{n}`, `{random 1 1000}` and `{letters 2000}` are places; other braces stay.
-    fn template(text: &str) -> Result<Text, Fault> {
+    pub(crate) fn template(text: &str) -> Result<Text, Fault> {
         let mut parsed = Text::default();
         let mut rest = text;
         while let Some(open) = rest.find('{') {
@@ -270,8 +296,18 @@ impl Text {
         Ok(parsed)
     }
 
+    /// Whether it is another one each time.
+    pub(crate) fn varies(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// What it is where it does not vary.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     #[inline]
-    fn write(&self, into: &mut Vec<u8>, number: u64, random: &mut fastrand::Rng) {
+    pub(crate) fn write(&self, into: &mut Vec<u8>, number: u64, random: &mut fastrand::Rng) {
         let mut from = 0;
         for (at, place) in &self.places {
             into.extend_from_slice(&self.bytes[from..*at]);

@@ -120,14 +120,18 @@ impl Client {
             protocol: plan.protocol.alpn(),
         };
         let config = plan.offer.client_config(&settings, &SystemAuthorities::default());
-        config.map(|config| Client(Some(config))).map_err(|errors| {
+        let mut config = config.map_err(|errors| {
             let words: Vec<String> = errors.iter().map(ToString::to_string).collect();
             Fault::new(words.join("\n"))
-        })
+        })?;
+        if let Some(offered) = &plan.alpn {
+            config.alpn_protocols = offered.iter().map(|name| name.clone().into_bytes()).collect();
+        }
+        Ok(Client(Some(config)))
     }
 
     /// Asks each kind of request once, and gives each thread sessions of its own where some are to be resumed.
-    fn setups(&self, plan: &Plan, requests: &Requests) -> Result<Vec<Setup>, Fault> {
+    fn setups(&self, plan: &Plan, requests: &Arc<Requests>) -> Result<Vec<Setup>, Fault> {
         let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
         let mut setups = Vec::with_capacity(plan.threads);
         for index in 0..plan.threads {

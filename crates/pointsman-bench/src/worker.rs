@@ -84,7 +84,7 @@ pub(crate) struct Worker {
     users_max: usize,
     /// Open connections without a request, by origin; the one that was used last is used next.
     idle: Vec<Vec<usize>>,
-    /// Of each client of a closed loop, by origin.
+    /// Of each client of a closed loop, by origin. With streams, as many clients share one.
     own: Vec<Option<usize>>,
     backlog: VecDeque<Job>,
     spare: Vec<Parts>,
@@ -166,7 +166,7 @@ impl Worker {
             connections_max: connections_max.max(users.saturating_mul(origins + 1)),
             users_max: connections_max,
             idle: vec![Vec::with_capacity(capacity); origins],
-            own: vec![None; clients * origins],
+            own: vec![None; clients.div_ceil(plan.streams as usize) * origins],
             backlog: VecDeque::new(),
             spare: Vec::new(),
             failing: Vec::new(),
@@ -255,21 +255,13 @@ impl Worker {
                 None => return,
             },
         };
-        let (begun_ns, sent_ns, first_byte_ns, number) = (0, 0, 0, 0);
         let job = Job {
             due_ns,
-            begun_ns,
-            sent_ns,
-            first_byte_ns,
-            answer_bytes: 0,
             client,
-            request,
-            number,
             pipeline: drawn.requests,
             is_counted: self.given.timeline.measures(due_ns),
             is_kept: drawn.is_kept,
-            is_pipelined: false,
-            is_last: true,
+            ..Job::new(request)
         };
         let counted = job.counted();
         self.record.due += counted;
@@ -365,26 +357,56 @@ impl Worker {
         if !connection.goes_on() && (connection.is_quiet() || connection.has_had_last()) {
             self.fail_connection(number, ErrorKind::Closed, now);
         } else {
+            let origin = connection.origin;
             self.list(number);
-            self.finish_all(now);
+            self.finish_all(origin, now);
         }
     }
 
-    fn finish_all(&mut self, now: u64) {
+    /// Deals with the requests that had their turn.
+    fn finish_all(&mut self, origin: usize, now: u64) {
         let mut done = std::mem::take(&mut self.turn.done);
         done.drain(..).for_each(|(job, status)| self.finish(job, status, now));
         self.turn.done = done;
+        if !self.turn.failed.is_empty() {
+            let mut failed = std::mem::take(&mut self.turn.failed);
+            failed.drain(..).for_each(|(job, kind)| self.fail(job, kind, now));
+            self.turn.failed = failed;
+        }
+        if !self.turn.refused.is_empty() {
+            let mut refused = std::mem::take(&mut self.turn.refused);
+            refused.drain(..).for_each(|job| self.send_refused(origin, job, now));
+            self.turn.refused = refused;
+        }
+    }
+
+    /// A request that a server did not look at, by its own words, is sent again, once (RFC 9113 section 8.7).
+    fn send_refused(&mut self, origin: usize, job: Job, now: u64) {
+        if job.is_again || now >= self.given.timeline.to_ns {
+            return self.fail(job, ErrorKind::Refused, now);
+        }
+        let jobs = [self.again(Job { is_again: true, ..job })];
+        let free = if job.is_kept { self.free(origin, job.client, 1) } else { None };
+        match free {
+            Some(number) => self.ask(number, &jobs, now),
+            None => self.open(origin, &jobs, now),
+        }
+    }
+
+    fn again(&mut self, job: Job) -> Job {
+        self.record.sent_again += u64::from(job.is_counted);
+        Job { sent_ns: 0, first_byte_ns: 0, ..job }
     }
 
     /// A connection is of no use any more, and so are the requests on it that have no answer, unless the server said that it
     /// leaves them to another one.
     fn fail_connection(&mut self, number: usize, kind: ErrorKind, now: u64) {
         let mut failed = std::mem::take(&mut self.failing);
-        failed.extend(self.connections[number].give_up());
+        self.connections[number].give_up(&mut failed);
         let how = if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close };
         let (is_left, origin) = (self.connections[number].has_had_last(), self.connections[number].origin);
         self.close_as(number, how);
-        self.finish_all(now);
+        self.finish_all(origin, now);
         if is_left && !failed.is_empty() {
             self.send_again(origin, &mut failed, now);
         }
@@ -395,8 +417,7 @@ impl Worker {
     /// Opens another connection for the rest of a pipeline.
     fn send_again(&mut self, origin: usize, jobs: &mut Vec<Job>, now: u64) {
         for job in &mut *jobs {
-            (job.sent_ns, job.first_byte_ns) = (0, 0);
-            self.record.sent_again += u64::from(job.is_counted);
+            *job = self.again(*job);
         }
         self.open(origin, jobs, now);
         jobs.clear();
@@ -418,10 +439,18 @@ impl Worker {
     /// Ends what has taken too long, and shows how things are.
     fn sweep(&mut self, now: u64) {
         let timeout_ns = self.given.plan.timeout.as_nanos() as u64;
-        let is_late = |(_, connection): &(usize, &Connection)| connection.is_late(now, timeout_ns);
+        let begun_by_ns = now.saturating_sub(timeout_ns);
+        let is_late = |(_, connection): &(usize, &Connection)| connection.is_late(begun_by_ns);
         let late: Vec<usize> = self.connections.iter().filter(is_late).map(|(number, _)| number).collect();
         for number in late {
-            self.fail_connection(number, ErrorKind::Timeout, now);
+            // What was late may have ended what was looked at before.
+            let Some(connection) = self.connections.get_mut(number) else { continue };
+            if connection.cut_late(begun_by_ns, &mut self.turn) {
+                self.write_down(now);
+                self.settle(number, now);
+            } else {
+                self.fail_connection(number, ErrorKind::Timeout, now);
+            }
         }
         self.show();
     }

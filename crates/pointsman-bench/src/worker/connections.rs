@@ -6,7 +6,7 @@ use rustls::ClientConnection;
 
 use super::Worker;
 use crate::Close;
-use crate::connection::{Connection, Job, kind_of};
+use crate::connection::{Connection, Job, Parts, kind_of};
 use crate::plan::Handshakes;
 use crate::record::ErrorKind;
 use crate::transport::Transport;
@@ -31,14 +31,24 @@ impl Worker {
     pub(super) fn free(&mut self, origin: usize, client: Option<u32>, requests: u32) -> Option<usize> {
         loop {
             let number = match client {
-                Some(client) => self.own[client as usize * self.idle.len() + origin],
+                Some(client) => self.own[self.place(client, origin)],
                 None => self.idle[origin].last().copied(),
             }?;
-            if self.connections[number].left >= requests {
+            let connection = &self.connections[number];
+            if connection.goes_on() && connection.left >= requests {
                 return Some(number);
+            }
+            // It ends with what others have under way there.
+            if !connection.is_quiet() {
+                return None;
             }
             self.close_as(number, self.given.plan.close);
         }
+    }
+
+    /// Where a client's connection to an origin is known.
+    fn place(&self, client: u32, origin: usize) -> usize {
+        (client / self.given.plan.streams) as usize * self.idle.len() + origin
     }
 
     /// Makes room for a connection to this place by closing an idle one to another.
@@ -60,7 +70,8 @@ impl Worker {
                 let watched = self.poller.watch(connection.socket(), number);
                 entry.insert(connection);
                 if let Some(client) = client {
-                    self.own[client as usize * self.idle.len() + origin] = Some(number);
+                    let place = self.place(client, origin);
+                    self.own[place] = Some(number);
                 }
                 if self.given.timeline.measures(now) {
                     self.record.opened += 1;
@@ -103,15 +114,18 @@ impl Worker {
             .at(self.opened * self.given.plan.threads as u64 + self.given.index as u64);
         self.opened += 1;
         let transport = Transport::open(place.address, from, tls)?;
-        let parts = self.spare.pop().unwrap_or_default();
-        let left = if job.is_kept { self.given.plan.requests_a_connection() } else { 1 };
-        Ok(Connection::new(transport, parts, (origin, left), now, offered))
+        let plan = &self.given.plan;
+        let parts = self.spare.pop().unwrap_or_else(|| Parts::new(plan.protocol));
+        let left = if job.is_kept { plan.requests_a_connection() } else { 1 };
+        Ok(Connection::new(transport, parts, origin, (left, plan.streams), now, offered))
     }
 
     pub(super) fn close_as(&mut self, number: usize, how: Close) {
         let connection = self.connections.remove(number);
         if let Some(client) = connection.owner {
-            self.own[client as usize * self.idle.len() + connection.origin] = None;
+            let place = self.place(client, connection.origin);
+            // They may have another by now.
+            self.own[place] = self.own[place].filter(|own| *own != number);
         }
         if connection.is_listed {
             self.idle[connection.origin].retain(|listed| *listed != number);

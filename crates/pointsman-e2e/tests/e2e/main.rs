@@ -6,6 +6,7 @@ mod balance;
 mod bandwidth;
 mod bench_crypto;
 mod bench_handshake;
+mod bench_load;
 mod bench_report;
 mod bench_users;
 mod bench_workload;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use lexopt::{Parser, ValueExt};
 pub(super) use pointsman_bench::read_time as time;
-use pointsman_bench::{Arrivals, Body, Close, Handshakes, Load, Offer, Plan, Sources, Target, Think, Url};
+use pointsman_bench::{
+    Arrivals, Body, Close, Handshakes, Load, Offer, Plan, Protocol, Sources, Target, Think, Url,
+};
 use pointsman_tls::{CertificateFiles, OneVersion};
 
 use super::session_options;
@@ -33,6 +35,8 @@ what
     --timeout TIME           from when a request is begun; 10s
 
 connections
+    --http2                  over TLS by ALPN; without it the server must know
+    --streams N              HTTP/2: N requests at a time on a connection, if the server takes as many; 1
     --handshake KIND         `keep` (the default: connections are kept), `full`: a new connection and a full handshake
                              each time, `resumed`: the same, and the session goes on, `ratio:0.8`: so many of them
     --requests-per-connection N
@@ -44,6 +48,7 @@ TLS
     --tls-version VERSION    1.2 or 1.3 alone
     --suites NAME,...        by their names in IANA's registry
     --groups NAME,...        `X25519`, `P-256`, `X25519MLKEM768`
+    --alpn NAME,...          what ALPN offers (`h2,http/1.1`), or `none`; what is spoken alone without it
     --ca FILE                authorities of the server's certificate; those of the system without it
     --insecure               the server's certificate is not checked
     --sni NAME               the server's name; the URL's host without it
@@ -73,6 +78,9 @@ pub(super) struct PlanOptions {
     headers: Vec<(String, String)>,
     body: Body,
     timeout: Option<Duration>,
+    protocol: Protocol,
+    streams: Option<u32>,
+    alpn: Option<Vec<String>>,
     handshakes: Handshakes,
     requests_per_connection: Option<u32>,
     connections: Option<usize>,
@@ -97,14 +105,17 @@ impl PlanOptions {
 
     /// Reads the value of an option. False: it is none of these.
     pub(super) fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
-        if name == "insecure" {
-            self.insecure = true;
-            return Ok(true);
+        match name {
+            "insecure" => self.insecure = true,
+            "http2" => self.protocol = Protocol::Http2,
+            _ => {
+                return Ok(self.take_load(name, parser)?
+                    || self.take_request(name, parser)?
+                    || self.take_connection(name, parser)?
+                    || self.shares.take(name, parser)?);
+            }
         }
-        Ok(self.take_load(name, parser)?
-            || self.take_request(name, parser)?
-            || self.take_connection(name, parser)?
-            || self.shares.take(name, parser)?)
+        Ok(true)
     }
 
     fn take_load(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
@@ -166,11 +177,13 @@ impl PlanOptions {
             "requests-per-connection" => self.requests_per_connection = Some(parser.value()?.parse()?),
             "connections" => self.connections = Some(parser.value()?.parse()?),
             "close" => self.close = one_of(&text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?,
+            "streams" => self.streams = Some(parser.value()?.parse()?),
             "source" => self.sources = text(parser)?.parse()?,
             "tls-version" => {
                 self.offer.version =
                     Some(one_of(&text(parser)?, &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)])?);
             }
+            "alpn" => self.alpn = Some(alpn(&text(parser)?)),
             "suites" => self.offer.suites = names(&text(parser)?),
             "groups" => self.offer.groups = names(&text(parser)?),
             "ca" => self.ca = Some(parser.value()?.into()),
@@ -255,6 +268,9 @@ impl PlanOptions {
             time: self.time.unwrap_or(plan.time),
             warm_up: self.warm_up.unwrap_or(plan.warm_up),
             threads,
+            protocol: self.protocol,
+            streams: self.streams.unwrap_or(plan.streams),
+            alpn: self.alpn,
             handshakes: self.handshakes,
             requests_per_connection: self.requests_per_connection,
             shares: self.shares.shares(),
@@ -295,6 +311,11 @@ pub(super) fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, St
 
 pub(super) fn names(words: &str) -> Vec<String> {
     words.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// `none`: nothing.
+fn alpn(words: &str) -> Vec<String> {
+    if words == "none" { Vec::new() } else { names(words) }
 }
 
 /// `1500`, `1.5k`, `2M`.
@@ -363,7 +384,8 @@ mod tests {
         let plan = plan(
             "https://127.0.0.1:8443/a https://127.0.0.1:8443/b --weights 3,1 --rate 2k --arrivals uniform \
              --handshake ratio:0.25 --requests-per-connection 4 --groups P-256 --tls-version 1.3 --close reset \
-             --source 127.0.0.0/8 --threads 2 --connections 50 --timeout 3s --header X-A:b --body x{n}",
+             --source 127.0.0.0/8 --threads 2 --connections 50 --timeout 3s --header X-A:b --body x{n} --http2 \
+             --streams 9 --alpn h2,http/1.1",
         )
         .expect("good");
         assert_eq!(plan.load, Load::Open { rate: 2000.0, arrivals: Arrivals::Uniform });
@@ -373,6 +395,8 @@ mod tests {
         assert_eq!((plan.requests_per_connection, plan.connections_max), (Some(4), 50));
         assert_eq!((plan.close, plan.timeout), (Close::Reset, Duration::from_secs(3)));
         assert_eq!(plan.offer.groups, ["P-256"]);
+        assert_eq!((plan.protocol, plan.streams), (Protocol::Http2, 9));
+        assert_eq!(plan.alpn, Some(vec!["h2".to_owned(), "http/1.1".to_owned()]));
         assert!(plan.verify && plan.sources.count() > 1000);
     }
 

@@ -123,14 +123,13 @@ fn shares(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
             Some(format!("{} {} ({asked} asked)", percent(share.came_out), share.name))
         })
         .collect();
-    if said.is_empty() {
-        return Ok(());
+    if !said.is_empty() {
+        writeln!(text, "  of these: {}", said.join(", "))?;
     }
-    let again = match outcome.record.sent_again {
-        0 => String::new(),
-        count => format!("; {count} sent again behind the end of a connection"),
-    };
-    writeln!(text, "  of these: {}{again}", said.join(", "))
+    match outcome.record.sent_again {
+        0 => Ok(()),
+        count => writeln!(text, "  {count} sent again behind the end of a connection"),
+    }
 }
 
 fn handshakes(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
