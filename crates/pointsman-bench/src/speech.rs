@@ -7,6 +7,10 @@ use crate::plan::Protocol;
 
 /// The requests and answers of one connection.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most connections speak HTTP/1.1, and a box is a detour in each request"
+)]
 pub(crate) enum Speech {
     /// HTTP/1.1.
     Http1(Http1),
