@@ -9,7 +9,7 @@ use crate::{Fault, Handshakes, Load, Manner, NullServer, NullTls, Plan, Scheme, 
 /// How long it is measured, and warmed up.
 const TIME: Duration = Duration::from_secs(2);
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Clients of each thread: enough that it never waits for an answer.
+/// Clients of each thread, or a few more where they share connections: enough that it never waits for an answer.
 const CLIENTS_A_THREAD: u32 = 32;
 
 /// Requests a second that this generator reaches in a closed loop before as many null servers as it has threads, each of
@@ -35,10 +35,11 @@ pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
         let url = Url::parse(&format!("{scheme}://{}/", server.address()))?;
         Ok(Target { url, weight: 1, ..first.clone() })
     };
-    let clients = (CLIENTS_A_THREAD * plan.threads as u32).min(plan.connections_max as u32);
+    let (clients, streams) = clients(plan);
     let measured = Plan {
         targets: servers.iter().map(target).collect::<Result<_, _>>()?,
         load: Load::Closed { clients },
+        streams,
         time: TIME,
         warm_up: WARM_UP,
         ca: None,
@@ -50,6 +51,13 @@ pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
         ..plan.clone()
     };
     Ok(run(&measured, &mut |_| {})?.rate())
+}
+
+/// As many on all threads as fill whole connections, of which each thread has as many; and how many share one.
+fn clients(plan: &Plan) -> (u32, u32) {
+    let streams = plan.streams.min(CLIENTS_A_THREAD);
+    let connections = CLIENTS_A_THREAD.div_ceil(streams) * plan.threads as u32;
+    (connections.min(plan.connections_max as u32) * streams, streams)
 }
 
 /// How long the server's answers are in the mean, by asking it for a moment.
@@ -64,4 +72,25 @@ fn body_bytes(plan: &Plan) -> Result<usize, Fault> {
     };
     let record = run(&asked, &mut |_| {})?.record;
     Ok((record.bytes_in_time() / record.completed_in_time().max(1)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_thread_has_connections_of_its_own() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        plan.threads = 2;
+        for (streams, connections_max, expected) in [
+            (1, 10_000, (64, 1)),
+            (10, 10_000, (80, 10)),
+            (100, 10_000, (64, 32)),
+            (1, 5, (5, 1)),
+            (10, 3, (30, 10)),
+        ] {
+            (plan.streams, plan.connections_max) = (streams, connections_max);
+            assert_eq!(clients(&plan), expected, "{streams} {connections_max}");
+        }
+    }
 }

@@ -185,7 +185,7 @@ impl Connection {
         offered_session: bool,
     ) -> Connection {
         let Parts { mut speech } = parts;
-        speech.reset(streams);
+        speech.reset(streams, now_ns);
         Connection {
             transport,
             stage: Stage::Connecting,
@@ -242,7 +242,7 @@ impl Connection {
 
     /// Cancels what on it began so long ago. False: the connection is of no use any more.
     pub(crate) fn cut_late(&mut self, begun_by_ns: u64, turn: &mut Turn) -> bool {
-        self.stage == Stage::Open && self.speech.cut_late(begun_by_ns, turn) && self.send(turn).is_ok()
+        self.speech.cut_late(begun_by_ns, turn) && self.send(turn).is_ok()
     }
 
     /// All requests on it, which will have no answer here.

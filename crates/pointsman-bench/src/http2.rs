@@ -64,14 +64,16 @@ struct Session {
     block_of: Option<FrameHead>,
     /// The server takes no streams behind this one.
     last_stream: Option<u32>,
+    /// A request waited in vain, and nothing at all came meanwhile: others are put elsewhere.
+    is_given_up: bool,
     acks: u32,
-    /// When something came last.
+    /// When something came last; before, when it was opened.
     heard_ns: u64,
 }
 
 impl Http2 {
-    /// Ready for another connection, with so many streams at a time.
-    pub(crate) fn reset(&mut self, streams_wanted: usize) {
+    /// Ready for another connection, which is opened now, with so many streams at a time.
+    pub(crate) fn reset(&mut self, streams_wanted: usize, now_ns: u64) {
         self.cutter.reset();
         let session = &mut self.session;
         session.decoder.reset();
@@ -82,8 +84,8 @@ impl Http2 {
         (session.streams_wanted, session.streams_taken) = (streams_wanted, UNASKED_STREAMS);
         (session.is_begun, session.has_settings) = (false, false);
         (session.window, session.first_window, session.unsaid) = (FIRST_WINDOW, FIRST_WINDOW, 0);
-        (session.block_of, session.last_stream) = (None, None);
-        (session.acks, session.heard_ns) = (0, 0);
+        (session.block_of, session.last_stream, session.is_given_up) = (None, None, false);
+        (session.acks, session.heard_ns) = (0, now_ns);
     }
 
     /// Puts a request behind those that have no stream; [`Http2::write`] sends what can be sent.
@@ -122,7 +124,8 @@ impl Http2 {
 
     /// Whether the server takes another request behind these.
     pub(crate) fn goes_on(&self) -> bool {
-        self.session.last_stream.is_none() && self.session.streams.go_on()
+        let session = &self.session;
+        session.last_stream.is_none() && !session.is_given_up && session.streams.go_on()
     }
 
     /// Whether a request that is put on it now has a stream at once.
@@ -141,13 +144,10 @@ impl Http2 {
         jobs.any(|job| job.begun_ns <= begun_by_ns)
     }
 
-    /// Cancels the requests that are under way for too long. False: nothing at all came meanwhile, and the connection is
-    /// of no use.
-    pub(crate) fn cut_late(&mut self, begun_by_ns: u64, turn: &mut Turn) -> bool {
+    /// Cancels the requests that are under way for too long. Where nothing at all came meanwhile the connection takes no
+    /// others, and what has no stream yet goes elsewhere; what was sent waits here until it is late itself.
+    pub(crate) fn cut_late(&mut self, begun_by_ns: u64, turn: &mut Turn) {
         let session = &mut self.session;
-        if session.heard_ns <= begun_by_ns {
-            return false;
-        }
         while let Some(stream) = session.streams.take_late(begun_by_ns) {
             write_number(&mut turn.out, kind::RST_STREAM, stream.number, code::CANCEL);
             turn.failed.push((stream.job, ErrorKind::Timeout));
@@ -157,7 +157,10 @@ impl Http2 {
         turn.failed
             .extend(session.waiting.iter().filter(|job| is_late(job)).map(|job| (*job, ErrorKind::Timeout)));
         session.waiting.retain(|job| !is_late(job));
-        true
+        if session.heard_ns <= begun_by_ns {
+            session.is_given_up = true;
+            turn.refused.extend(session.waiting.drain(..));
+        }
     }
 
     /// All that is under way, which will have no answer.

@@ -26,7 +26,7 @@ pub(crate) fn probe(
     let socket = connect(plan, origin).map_err(|error| Fault::io(&what, &error))?;
     let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(plan.seed));
     let mut speech = Speech::new(plan.protocol);
-    speech.reset(1);
+    speech.reset(1, now_ns());
     speech.ask(Job::new(index as u32));
     let answered = match (&origin.tls, tls) {
         (Some(name), Some(config)) => {

@@ -39,7 +39,8 @@ pub enum ErrorKind {
     Closed,
     /// What came is no answer.
     Malformed,
-    /// The server has said, twice, that it does not look at the request (HTTP/2).
+    /// The request was to be sent once more for the second time, mostly because the server has said, twice, that it does
+    /// not look at it (HTTP/2).
     Refused,
     /// The answer is one of refusal or failure: 400 to 599.
     Status,
@@ -124,7 +125,8 @@ pub struct Record {
     /// Of these, those over TLS.
     pub answered_over_tls: u64,
     /// Requests that were sent once more, because the server had said that it answers no others on their connection:
-    /// those of pipelines, and of streams that it did not look at. They count once.
+    /// those of pipelines, and of streams that it did not look at; or because it has said nothing for so long that others
+    /// were late there, before they had a stream. They count once.
     pub sent_again: u64,
     /// Those that had to wait for a connection, because there were as many as there may be.
     pub held_back: u64,

@@ -38,11 +38,11 @@ impl Speech {
         }
     }
 
-    /// Ready for another connection, with so many requests at a time where that can be.
-    pub(crate) fn reset(&mut self, streams: u32) {
+    /// Ready for another connection, which is opened now, with so many requests at a time where that can be.
+    pub(crate) fn reset(&mut self, streams: u32, now_ns: u64) {
         match self {
             Speech::Http1(http1) => http1.reset(),
-            Speech::Http2(http2) => http2.reset(streams as usize),
+            Speech::Http2(http2) => http2.reset(streams as usize, now_ns),
         }
     }
 
@@ -124,7 +124,10 @@ impl Speech {
     pub(crate) fn cut_late(&mut self, begun_by_ns: u64, turn: &mut Turn) -> bool {
         match self {
             Speech::Http1(_) => false,
-            Speech::Http2(http2) => http2.cut_late(begun_by_ns, turn),
+            Speech::Http2(http2) => {
+                http2.cut_late(begun_by_ns, turn);
+                true
+            }
         }
     }
 

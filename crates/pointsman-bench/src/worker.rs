@@ -1,6 +1,8 @@
 //! One thread of the generator: what is due is begun, what comes is taken, and both are written down.
 
 mod account;
+mod again;
+mod clients;
 mod connections;
 mod visit;
 
@@ -87,6 +89,8 @@ pub(crate) struct Worker {
     /// Of each client of a closed loop, by origin. With streams, as many clients share one.
     own: Vec<Option<usize>>,
     backlog: VecDeque<Job>,
+    /// What is to be sent once more, and waits for a connection: it is under way, and goes before the backlog.
+    to_send_again: VecDeque<Job>,
     spare: Vec<Parts>,
     schedule: Option<Schedule>,
     mix: Mix,
@@ -108,16 +112,6 @@ pub(crate) struct Worker {
     answered: u64,
     bytes: u64,
     lag_ns: u64,
-}
-
-/// When each client of a thread first asks: one after another, within the first tenth of a second where nothing is said.
-fn clients_to_come(given: &Assignment, clients: usize) -> BinaryHeap<Reverse<(u64, u32)>> {
-    let after_ns = |client: usize| match given.plan.delay {
-        // Threads have them in turns.
-        Some(delay) => delay.as_nanos() as u64 * (client * given.plan.threads + given.index) as u64,
-        None => SECOND_NS / 10 * client as u64 / clients as u64,
-    };
-    (0..clients).map(|client| Reverse((given.timeline.begin_ns + after_ns(client), client as u32))).collect()
 }
 
 impl Worker {
@@ -143,7 +137,10 @@ impl Worker {
                     0,
                 )
             }
-            Load::Closed { clients } => (None, share(clients as usize)),
+            Load::Closed { clients } => {
+                let streams = plan.streams as usize;
+                (None, clients::of_thread(clients as usize, streams, (given.index, threads)))
+            }
         };
         let connections_max = share(plan.connections_max).max(1);
         let capacity = connections_max.min(clients.max(1024));
@@ -168,12 +165,13 @@ impl Worker {
             idle: vec![Vec::with_capacity(capacity); origins],
             own: vec![None; clients.div_ceil(plan.streams as usize) * origins],
             backlog: VecDeque::new(),
+            to_send_again: VecDeque::new(),
             spare: Vec::new(),
             failing: Vec::new(),
             beginning: Vec::new(),
             schedule,
             mix,
-            resting: clients_to_come(&given, clients),
+            resting: clients::to_come(&given, clients),
             record,
             turn,
             random,
@@ -198,7 +196,7 @@ impl Worker {
             self.begin_due(now);
             if now >= sweep_ns {
                 self.sweep(now);
-                self.serve_backlog(now);
+                self.serve_waiting(now);
                 sweep_ns = now + SWEEP_NS;
             }
             if now >= self.given.timeline.to_ns && self.under_way == 0 {
@@ -212,9 +210,7 @@ impl Worker {
             for ready in ready.drain(..) {
                 let now = now_ns();
                 self.on_ready(ready, now);
-                if !self.backlog.is_empty() {
-                    self.serve_backlog(now);
-                }
+                self.serve_waiting(now);
                 self.begin_due(now);
             }
         }
@@ -276,7 +272,7 @@ impl Worker {
         }
     }
 
-    /// Begins a request, or a pipeline of them, on a connection that is free, or on a new one. Given back: there are as
+    /// Sends a request, or a pipeline of them, on a connection that is free, or on a new one. Given back: there are as
     /// many as there may be.
     fn assign(&mut self, mut job: Job) -> Option<Job> {
         let origin = self.given.requests.get(job.request as usize).origin;
@@ -285,18 +281,15 @@ impl Worker {
             return Some(job);
         }
         let now = now_ns();
-        self.level(now);
-        self.under_way += u64::from(job.pipeline);
-        job.begun_ns = now;
-        let lag_ns = now.saturating_sub(job.due_ns);
-        self.lag_ns = self.lag_ns.max(lag_ns);
-        if job.is_counted {
-            self.record.begun += u64::from(job.pipeline);
-            self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
-            self.record.gaps.saw(now);
-        }
         let mut jobs = std::mem::take(&mut self.beginning);
-        self.line_up(job, origin, &mut jobs);
+        if job.is_again {
+            // It was begun before.
+            jobs.push(job);
+        } else {
+            job.begun_ns = now;
+            self.count_begun(&job);
+            self.line_up(job, origin, &mut jobs);
+        }
         match free {
             Some(number) => self.ask(number, &jobs, now),
             None => self.open(origin, &jobs, now),
@@ -357,14 +350,13 @@ impl Worker {
         if !connection.goes_on() && (connection.is_quiet() || connection.has_had_last()) {
             self.fail_connection(number, ErrorKind::Closed, now);
         } else {
-            let origin = connection.origin;
             self.list(number);
-            self.finish_all(origin, now);
+            self.finish_all(now);
         }
     }
 
     /// Deals with the requests that had their turn.
-    fn finish_all(&mut self, origin: usize, now: u64) {
+    fn finish_all(&mut self, now: u64) {
         let mut done = std::mem::take(&mut self.turn.done);
         done.drain(..).for_each(|(job, status)| self.finish(job, status, now));
         self.turn.done = done;
@@ -375,27 +367,9 @@ impl Worker {
         }
         if !self.turn.refused.is_empty() {
             let mut refused = std::mem::take(&mut self.turn.refused);
-            refused.drain(..).for_each(|job| self.send_refused(origin, job, now));
+            refused.drain(..).for_each(|job| self.send_refused(job, now));
             self.turn.refused = refused;
         }
-    }
-
-    /// A request that a server did not look at, by its own words, is sent again, once (RFC 9113 section 8.7).
-    fn send_refused(&mut self, origin: usize, job: Job, now: u64) {
-        if job.is_again || now >= self.given.timeline.to_ns {
-            return self.fail(job, ErrorKind::Refused, now);
-        }
-        let jobs = [self.again(Job { is_again: true, ..job })];
-        let free = if job.is_kept { self.free(origin, job.client, 1) } else { None };
-        match free {
-            Some(number) => self.ask(number, &jobs, now),
-            None => self.open(origin, &jobs, now),
-        }
-    }
-
-    fn again(&mut self, job: Job) -> Job {
-        self.record.sent_again += u64::from(job.is_counted);
-        Job { sent_ns: 0, first_byte_ns: 0, ..job }
     }
 
     /// A connection is of no use any more, and so are the requests on it that have no answer, unless the server said that it
@@ -406,26 +380,26 @@ impl Worker {
         let how = if kind == ErrorKind::Timeout { Close::Reset } else { self.given.plan.close };
         let (is_left, origin) = (self.connections[number].has_had_last(), self.connections[number].origin);
         self.close_as(number, how);
-        self.finish_all(origin, now);
+        self.finish_all(now);
         if is_left && !failed.is_empty() {
             self.send_again(origin, &mut failed, now);
         }
-        failed.drain(..).for_each(|job| self.fail(job, kind, now));
+        let begun_by_ns = self.begun_by_ns(now);
+        for job in failed.drain(..) {
+            // Nobody has waited for it until it was late.
+            let is_early = kind == ErrorKind::Timeout && job.begun_ns > begun_by_ns;
+            self.fail(job, if is_early { ErrorKind::Closed } else { kind }, now);
+        }
         self.failing = failed;
     }
 
-    /// Opens another connection for the rest of a pipeline.
-    fn send_again(&mut self, origin: usize, jobs: &mut Vec<Job>, now: u64) {
-        for job in &mut *jobs {
-            *job = self.again(*job);
-        }
-        self.open(origin, jobs, now);
-        jobs.clear();
-    }
-
     /// Begins what waits for a connection, where there is room by now.
-    fn serve_backlog(&mut self, now: u64) {
-        if self.given.timeline.to_ns <= now {
+    #[inline]
+    fn serve_waiting(&mut self, now: u64) {
+        if !self.to_send_again.is_empty() && !self.serve_again() {
+            return;
+        }
+        if self.backlog.is_empty() || self.given.timeline.to_ns <= now {
             return;
         }
         while let Some(job) = self.backlog.pop_front() {
@@ -436,10 +410,15 @@ impl Worker {
         }
     }
 
+    /// What was begun by then is late.
+    fn begun_by_ns(&self, now: u64) -> u64 {
+        now.saturating_sub(self.given.plan.timeout.as_nanos() as u64)
+    }
+
     /// Ends what has taken too long, and shows how things are.
     fn sweep(&mut self, now: u64) {
-        let timeout_ns = self.given.plan.timeout.as_nanos() as u64;
-        let begun_by_ns = now.saturating_sub(timeout_ns);
+        let begun_by_ns = self.begun_by_ns(now);
+        self.end_late_again(begun_by_ns, now);
         let is_late = |(_, connection): &(usize, &Connection)| connection.is_late(begun_by_ns);
         let late: Vec<usize> = self.connections.iter().filter(is_late).map(|(number, _)| number).collect();
         for number in late {

@@ -17,7 +17,7 @@ fn begun(count: usize, streams: usize) -> (Http2, Turn) {
     let requests = Arc::new(Requests::new(&plan).expect("good"));
     let mut turn = Turn::new(requests, fastrand::Rng::with_seed(1));
     let mut http2 = Http2::default();
-    http2.reset(streams);
+    http2.reset(streams, 0);
     (0..count).for_each(|number| http2.ask(Job { number: number as u64, begun_ns: 5, ..Job::new(0) }));
     http2.write(5, &mut turn);
     (http2, turn)
@@ -77,6 +77,43 @@ fn as_many_streams_are_open_as_both_want() {
         "eleven and those without a stream"
     );
     assert!(!http2.goes_on());
+}
+
+#[test]
+fn only_what_is_late_is_cut_and_a_silent_connection_takes_no_more() {
+    let jobs = |http2: &mut Http2| {
+        for (number, begun_ns) in [(1, 20), (2, 50), (3, 20), (4, 60)] {
+            http2.ask(Job { number, begun_ns, ..Job::new(0) });
+        }
+    };
+    let numbers = |jobs: &mut dyn Iterator<Item = Job>| jobs.map(|job| job.number).collect::<Vec<_>>();
+    // Opened behind what is late by now, heard behind it, and silent since.
+    for (opened_ns, heard_ns, goes_on) in [(31, None, true), (10, Some(40), true), (10, None, false)] {
+        let (_, mut turn) = begun(0, 0);
+        let mut http2 = Http2::default();
+        http2.reset(2, opened_ns);
+        jobs(&mut http2);
+        http2.write(opened_ns, &mut turn);
+        if let Some(heard_ns) = heard_ns {
+            let mut settings = Vec::new();
+            write_settings(&mut settings, &[]);
+            http2.feed(&settings, heard_ns, &mut turn).expect("fine");
+        }
+        http2.cut_late(30, &mut turn);
+        let failed = turn.failed.iter().inspect(|(_, kind)| assert_eq!(*kind, ErrorKind::Timeout));
+        assert_eq!(numbers(&mut failed.map(|(job, _)| *job)), [1, 3]);
+        assert_eq!(http2.goes_on(), goes_on, "{opened_ns} {heard_ns:?}");
+        let elsewhere: &[u64] = if goes_on { &[] } else { &[4] };
+        assert_eq!(numbers(&mut turn.refused.iter().copied()), elsewhere);
+        assert_eq!(http2.len() + elsewhere.len(), 2, "what was sent waits until it is late");
+    }
+    // The same before it is open.
+    let (_, mut turn) = begun(0, 0);
+    let mut http2 = Http2::default();
+    http2.reset(2, 10);
+    jobs(&mut http2);
+    http2.cut_late(30, &mut turn);
+    assert_eq!((turn.failed.len(), turn.refused.len(), http2.len()), (2, 2, 0));
 }
 
 #[test]

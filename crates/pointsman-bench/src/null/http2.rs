@@ -27,8 +27,11 @@ pub(super) struct NullHttp2 {
     cutter: Cutter,
     /// Streams that are open.
     streams: Vec<Stream>,
-    /// Requests that are not answered yet, oldest first.
+    /// Requests whose turn has not come yet, oldest first. One that is cancelled keeps its turn, in which nothing is
+    /// answered: the server has taken the time for it.
     asked: VecDeque<u32>,
+    /// Of these, what has come since somebody asked.
+    come: usize,
     window: i64,
     first_window: i64,
     unsaid: i64,
@@ -46,6 +49,8 @@ pub(super) struct NullHttp2 {
 struct Stream {
     number: u32,
     window: i64,
+    /// All of its request has come.
+    is_asked: bool,
     /// Bytes of its answer that are to be sent, once it is answered.
     unsent: usize,
 }
@@ -70,6 +75,7 @@ impl NullHttp2 {
             cutter: Cutter::default(),
             streams: Vec::new(),
             asked: VecDeque::new(),
+            come: 0,
             window: FIRST_WINDOW,
             first_window: FIRST_WINDOW,
             unsaid: 0,
@@ -90,7 +96,6 @@ impl NullHttp2 {
         }
         self.preface_bytes += count;
         bytes = rest;
-        let before = self.asked.len();
         let mut cutter = std::mem::take(&mut self.cutter);
         while let Some(piece) = cutter.next(&mut bytes)? {
             match piece {
@@ -99,7 +104,16 @@ impl NullHttp2 {
             }
         }
         self.cutter = cutter;
-        Ok(self.asked.len() - before)
+        Ok(std::mem::take(&mut self.come))
+    }
+
+    /// A request is whole.
+    fn ask(&mut self, at: usize) {
+        let stream = &mut self.streams[at];
+        if !std::mem::replace(&mut stream.is_asked, true) {
+            self.asked.push_back(stream.number);
+            self.come += 1;
+        }
     }
 
     /// Answers the oldest request, or refuses it.
@@ -165,22 +179,27 @@ impl NullHttp2 {
             write_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.unsaid as u32);
             self.unsaid = 0;
         }
-        if is_last && head.has(flag::END_STREAM) && self.find(head.stream).is_some() {
-            self.asked.push_back(head.stream);
+        if is_last
+            && head.has(flag::END_STREAM)
+            && let Some(at) = self.find(head.stream)
+        {
+            self.ask(at);
         }
     }
 
     fn on_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), Broken> {
         match head.kind {
             kind::HEADERS if head.stream > self.last_stream => {
-                if self.streams.len() >= STREAMS_MAX as usize {
+                // Those that were cancelled count until their turn.
+                if self.streams.len().max(self.asked.len()) >= STREAMS_MAX as usize {
                     write_number(&mut self.out, kind::RST_STREAM, head.stream, code::REFUSED_STREAM);
                     return Ok(());
                 }
                 self.last_stream = head.stream;
-                self.streams.push(Stream { number: head.stream, window: self.first_window, unsent: 0 });
+                let (number, window) = (head.stream, self.first_window);
+                self.streams.push(Stream { number, window, is_asked: false, unsent: 0 });
                 if head.has(flag::END_STREAM) {
-                    self.asked.push_back(head.stream);
+                    self.ask(self.streams.len() - 1);
                 }
             }
             kind::SETTINGS if head.has(flag::ACK) => {}
@@ -208,12 +227,84 @@ impl NullHttp2 {
                     self.send_all();
                 }
             }
-            kind::RST_STREAM => {
-                self.asked.retain(|asked| *asked != head.stream);
-                self.streams.retain(|stream| stream.number != head.stream);
-            }
+            kind::RST_STREAM => self.streams.retain(|stream| stream.number != head.stream),
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened() -> NullHttp2 {
+        let mut server = NullHttp2::new(5);
+        assert_eq!(server.feed(PREFACE), Ok(0));
+        server.out.clear();
+        server
+    }
+
+    fn fed(server: &mut NullHttp2, write: impl FnOnce(&mut Vec<u8>)) -> Result<usize, Broken> {
+        let mut bytes = Vec::new();
+        write(&mut bytes);
+        server.feed(&bytes)
+    }
+
+    /// Streams of the heads that it sends.
+    fn heads(server: &mut NullHttp2) -> Vec<u32> {
+        let (mut cutter, out) = (Cutter::default(), std::mem::take(&mut server.out));
+        let (mut bytes, mut heads) = (&*out, Vec::new());
+        while let Some(piece) = cutter.next(&mut bytes).expect("our own frames") {
+            if let Piece::Frame(head, _) = piece {
+                heads.extend((head.kind == kind::HEADERS).then_some(head.stream));
+            }
+        }
+        heads
+    }
+
+    fn ask(out: &mut Vec<u8>, stream: u32) {
+        write(out, kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, &[0x82]);
+    }
+
+    #[test]
+    fn a_cancelled_request_keeps_its_turn() {
+        let mut server = opened();
+        assert_eq!(fed(&mut server, |out| [1, 3, 5].into_iter().for_each(|stream| ask(out, stream))), Ok(3));
+        let cancel = |out: &mut Vec<u8>, stream| write_number(out, kind::RST_STREAM, stream, code::CANCEL);
+        assert_eq!(fed(&mut server, |out| [1, 5].into_iter().for_each(|stream| cancel(out, stream))), Ok(0));
+        // One that comes and is cancelled in the same read is owed a turn as well.
+        let both = fed(&mut server, |out| {
+            ask(out, 7);
+            cancel(out, 7);
+            ask(out, 9);
+        });
+        assert_eq!(both, Ok(2));
+        for answered in [None, Some(3), None, None, Some(9)] {
+            server.answer(true);
+            assert_eq!(heads(&mut server), Vec::from_iter(answered));
+        }
+    }
+
+    #[test]
+    fn a_request_ends_once() {
+        let mut server = opened();
+        let ends = fed(&mut server, |out| {
+            write(out, kind::HEADERS, flag::END_HEADERS, 1, &[0x83]);
+            (0..3).for_each(|_| write(out, kind::DATA, flag::END_STREAM, 1, b"x"));
+        });
+        assert_eq!(ends, Ok(1));
+    }
+
+    #[test]
+    fn whoever_asks_and_cancels_is_refused_in_the_end() {
+        let mut server = opened();
+        let asked = fed(&mut server, |out| {
+            for stream in (0..STREAMS_MAX + 10).map(|number| 2 * number + 1) {
+                ask(out, stream);
+                write_number(out, kind::RST_STREAM, stream, code::CANCEL);
+            }
+        });
+        assert_eq!(asked, Ok(STREAMS_MAX as usize));
     }
 }

@@ -125,6 +125,19 @@ impl Worker {
         self.resting.push(Reverse((now + think_ns.max(at_least_ns), client)));
     }
 
+    /// A request, or a pipeline of them, is begun now.
+    pub(super) fn count_begun(&mut self, job: &Job) {
+        self.level(job.begun_ns);
+        self.under_way += u64::from(job.pipeline);
+        let lag_ns = job.begun_ns.saturating_sub(job.due_ns);
+        self.lag_ns = self.lag_ns.max(lag_ns);
+        if job.is_counted {
+            self.record.begun += u64::from(job.pipeline);
+            self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
+            self.record.gaps.saw(job.begun_ns);
+        }
+    }
+
     /// How long a request was under way, which [`level`](Self::level) counts in another way.
     fn count_time(&mut self, job: &Job, now: u64) {
         let Timeline { from_ns, to_ns, .. } = self.given.timeline;
