@@ -214,6 +214,11 @@ impl Connection {
         self.goes_on() && self.speech.has_room()
     }
 
+    /// Requests under way on it.
+    pub(crate) fn under_way(&self) -> usize {
+        self.speech.len()
+    }
+
     /// Whether no request is under way on it.
     pub(crate) fn is_quiet(&self) -> bool {
         self.speech.len() == 0

@@ -265,14 +265,23 @@ fn is_of_load(void: &Void) -> bool {
 
 /// The verdict on a trial. Where load is above what a server can do, all connections that there may be wait for it, and
 /// what comes beside them is never sent: that is what the server's end looks like, and the trial fails its goal
-/// by it. Only where the generator itself is late too, or has no core, it shows in the other measures.
-fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
+/// by it, unless the server was in time with all that it was sent: then their number is the limit, which is the
+/// generator's. Where that itself is late too, or has no core, other measures say so: its threads' work, and how long
+/// they waited for a core.
+pub fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
     let mut measures = outcome.self_measures(Some(goal.p99_us_max));
     measures.unsent = 0;
-    if outcome.record.held_back * 200 > outcome.record.due {
+    let record = &outcome.record;
+    if record.held_back * 200 > record.due {
         // They were sent when a connection was free, and no sooner.
         measures.gaps = None;
         measures.send_lag_p99_us = None;
+        // More connections may have sustained more where each answer came in time and the goal was missed all the same.
+        let service = &record.service;
+        let is_in_time = !service.is_empty() && service.value_at_quantile(0.99) / 1_000 <= goal.p99_us_max;
+        if is_in_time && goal.shortfall(&seen(outcome, 1.0, Colour::Green)).is_some() {
+            measures.held_back = record.held_back;
+        }
     }
     verdict(&measures)
 }

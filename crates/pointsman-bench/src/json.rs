@@ -192,7 +192,8 @@ fn generator(outcome: &Outcome) -> Value {
         "descriptors_max": generator.descriptors_max, "ports": generator.ports,
         "little": {
             "under_way": generator.little.under_way,
-            "rate_times_time": generator.little.rate_times_time, "gap": generator.little.gap(),
+            "rate_times_time": generator.little.rate_times_time,
+            "known_to": generator.little.known_to, "gap": generator.little.gap(),
         },
     })
 }

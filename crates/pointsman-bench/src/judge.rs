@@ -14,6 +14,7 @@ impl Outcome {
         let (record, generator) = (&self.record, &self.generator);
         let rate = self.rate();
         let busiest = generator.threads.iter().max_by(|left, right| work(left).total_cmp(&work(right)));
+        let waited = generator.threads.iter().map(|thread| thread.waited).max_by(f64::total_cmp);
         let share_of_opened = |count: u64| count as f64 / record.opened.max(1) as f64;
         let gaps = match self.plan.load {
             Load::Open { arrivals: Arrivals::Poisson, .. } => exponentiality(&record.gaps.sample()),
@@ -23,16 +24,20 @@ impl Outcome {
             send_lag_p99_us: (!record.lag.is_empty()).then(|| record.lag.value_at_quantile(0.99) / 1_000),
             slo_p99_us: p99_us_max,
             unsent: record.unsent,
+            // Only who knows a goal can tell.
+            held_back: 0,
             cpu_share: busiest.map(work),
+            waited_share: waited,
             steal_share: Some(generator.stolen),
-            switches_per_s: busiest.map(|thread| thread.involuntary_switches as f64 / self.seconds),
+            switches_per_s: busiest.map(|thread| thread.involuntary_switches as f64 / generator.seconds),
             ports_exhausted: record.errors_of(ErrorKind::Ports),
             descriptors_exhausted: record.errors_of(ErrorKind::Descriptors),
             syn_retransmit_share: (record.opened > 0).then(|| share_of_opened(generator.syns_resent)),
             little: (rate > 0.0).then(|| Little {
                 in_flight: generator.little.under_way,
                 rate_per_s: rate,
-                time_s: generator.little.rate_times_time / rate,
+                time_s: record.service.mean() / 1e9,
+                known_to: generator.little.known_to,
             }),
             gaps,
             null_server_factor: self.ceiling.filter(|_| rate > 0.0).map(|ceiling| ceiling / rate),

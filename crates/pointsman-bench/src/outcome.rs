@@ -1,5 +1,6 @@
 //! What came of a run, for whoever judges it.
 
+use crate::little::Little;
 use crate::machine::Machine;
 use crate::negotiated::{Kind, Negotiated, differing};
 use crate::plan::{Handshakes, Plan};
@@ -39,6 +40,8 @@ pub struct Outcome {
 pub struct Generator {
     /// Of each of its threads.
     pub threads: Vec<ThreadUse>,
+    /// Between the two looks at them, in seconds: the measured time, and by how much later the second one came.
+    pub seconds: f64,
     /// The share of the machine's time that a hypervisor gave to others, 0 to 1.
     pub stolen: f64,
     /// Segments that TCP sent again, of the whole machine.
@@ -64,25 +67,6 @@ pub struct ThreadUse {
     pub involuntary_switches: u64,
     /// The share of it that it ran only to be there in time, and could have used.
     pub spun: f64,
-}
-
-/// Little's law: what is under way is what comes a second times how long it stays.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Little {
-    /// Requests under way in the mean, as they were counted.
-    pub under_way: f64,
-    /// Requests a second times the mean of their own times: of each as much as lies in the measured time.
-    pub rate_times_time: f64,
-}
-
-impl Little {
-    /// How far the two are apart, beside the first; 0 where nothing was under way.
-    pub fn gap(&self) -> f64 {
-        if self.under_way <= 0.0 {
-            return 0.0;
-        }
-        (self.under_way - self.rate_times_time).abs() / self.under_way
-    }
 }
 
 /// What the server's process spent in the measured time, with its threads and children.

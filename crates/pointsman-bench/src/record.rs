@@ -11,6 +11,10 @@ use crate::session_record::SessionRecord;
 /// Batches are so long: fine enough to see where a run was not yet steady.
 pub(crate) const BATCH_NS: u64 = SECOND_NS / 10;
 
+/// How often it is looked how many requests are under way.
+pub(crate) const LOOK_NS: u64 = BATCH_NS / LOOKS_A_BATCH as u64;
+const LOOKS_A_BATCH: usize = 2;
+
 /// Times are told apart from here on.
 pub(crate) const TIME_NS_MIN: u64 = 64;
 /// Longer ones count as this: an hour.
@@ -146,10 +150,8 @@ pub struct Record {
     pub handshakes: [u64; Kind::ALL.len()],
     /// Idle connections that the server closed, in the whole run.
     pub closed_idle: u64,
-    /// Requests under way, times how long, in the measured time.
-    pub occupancy_ns: u64,
-    /// The same from each request's own times, begun and ended, as far as they lie in the measured time.
-    pub under_way_ns: u64,
+    /// Requests under way as the connections held them, at a moment of each twentieth of a second of the measured time.
+    pub looks: Vec<u64>,
     /// Between one request's beginning and the next one's, of the same thread.
     pub gaps: Gaps,
     /// How long it was waited for what was due within microseconds, on the core rather than asleep, in the measured
@@ -191,8 +193,7 @@ impl Record {
             opened: 0,
             handshakes: [0; Kind::ALL.len()],
             closed_idle: 0,
-            occupancy_ns: 0,
-            under_way_ns: 0,
+            looks: vec![0; batches * LOOKS_A_BATCH],
             gaps: Gaps::default(),
             spun_ns: 0,
             classes: Vec::new(),
@@ -228,14 +229,13 @@ impl Record {
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.opened, other.opened),
             (&mut self.closed_idle, other.closed_idle),
-            (&mut self.occupancy_ns, other.occupancy_ns),
-            (&mut self.under_way_ns, other.under_way_ns),
             (&mut self.spun_ns, other.spun_ns),
         ];
         for (ours, theirs) in counts {
             *ours += theirs;
         }
         add(&mut self.errors, &other.errors);
+        add(&mut self.looks, &other.looks);
         add(&mut self.statuses, &other.statuses);
         add(&mut self.handshakes, &other.handshakes);
         for (ours, theirs) in self.batches.iter_mut().zip(&other.batches) {

@@ -12,7 +12,8 @@ use rustls::ClientConfig;
 use rustls::client::Resumption;
 
 use crate::clock::{SECOND_NS, now_ns};
-use crate::outcome::{Generator, Little, Outcome, ServerUse, voids};
+use crate::little::Little;
+use crate::outcome::{Generator, Outcome, ServerUse, voids};
 use crate::plan::Handshakes;
 use crate::probe::probe;
 use crate::process::{Time, ticks_per_second};
@@ -73,14 +74,12 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     let seconds = measured_ns as f64 / SECOND_NS as f64;
     let negotiated = std::mem::take(&mut record.agreements).into_sorted();
     let voids = voids(&plan, &record, &negotiated);
-    let little = Little {
-        under_way: record.occupancy_ns as f64 / measured_ns as f64,
-        rate_times_time: record.under_way_ns as f64 / measured_ns as f64,
-    };
-    let mut threads = watched.after.threads_since(&watched.before, seconds);
+    let mut threads = watched.after.threads_since(&watched.before);
     for (thread, spun_ns) in threads.iter_mut().zip(spun_ns) {
         thread.spun = (spun_ns as f64 / measured_ns as f64).min(thread.cpu);
     }
+    let work = threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+    let little = Little::of(&record, seconds, plan.timeout.as_secs_f64(), work);
     Ok(Outcome {
         addresses: requests.origins.iter().map(|origin| origin.address).collect(),
         machine: Machine::look(),
@@ -89,6 +88,7 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
         server: watched.server(&record),
         generator: Generator {
             threads,
+            seconds: watched.after.seconds_since(&watched.before),
             stolen: watched.after.stolen_since(&watched.before),
             segments_resent: watched.after.resent_since(&watched.before),
             syns_resent: watched.after.syns_resent_since(&watched.before),

@@ -2,11 +2,14 @@
 
 use std::fs;
 
+use crate::clock::now_ns;
 use crate::outcome::ThreadUse;
 
 /// Accounts of the kernel at a moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
+    /// When: whoever looks may be late.
+    at_ns: u64,
     threads: Vec<Account>,
     /// Ticks that a hypervisor gave to others while we wanted them, and all ticks of all cores.
     stolen: u64,
@@ -27,11 +30,13 @@ struct Account {
 impl Look {
     /// At these threads of this process.
     pub(crate) fn now(threads: &[i32]) -> Look {
+        let at_ns = now_ns();
         let (stolen, ticks) = stolen(&fs::read_to_string("/proc/stat").unwrap_or_default());
         let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
         let threads = threads.iter().map(|thread| Account::of(*thread)).collect();
         let netstat = fs::read_to_string("/proc/net/netstat").unwrap_or_default();
         Look {
+            at_ns,
             threads,
             stolen,
             ticks,
@@ -40,8 +45,14 @@ impl Look {
         }
     }
 
-    /// What each thread spent since an earlier look, of `seconds`.
-    pub(crate) fn threads_since(&self, earlier: &Look, seconds: f64) -> Vec<ThreadUse> {
+    /// Seconds since an earlier look; not 0.
+    pub(crate) fn seconds_since(&self, earlier: &Look) -> f64 {
+        self.at_ns.saturating_sub(earlier.at_ns).max(1) as f64 / 1e9
+    }
+
+    /// What each thread spent since an earlier look.
+    pub(crate) fn threads_since(&self, earlier: &Look) -> Vec<ThreadUse> {
+        let seconds = self.seconds_since(earlier);
         let pairs = self.threads.iter().zip(&earlier.threads);
         let spent = pairs.map(|(now, then)| ThreadUse {
             cpu: now.ran_ns.saturating_sub(then.ran_ns) as f64 / 1e9 / seconds,
@@ -112,7 +123,21 @@ mod tests {
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let before = Look::now(&[own]);
         while crate::clock::thread_cpu_ns() < 20_000_000 {}
-        let spent = Look::now(&[own]).threads_since(&before, 1.0);
-        assert!(spent[0].cpu > 0.0 && spent[0].cpu < 60.0, "{spent:?}");
+        let spent = Look::now(&[own]).threads_since(&before);
+        // Clocks of the kernel differ by what a tick is.
+        assert!(spent[0].cpu > 0.0 && spent[0].cpu < 1.5, "{spent:?}");
+    }
+
+    #[test]
+    fn shares_are_of_the_time_between_the_looks() {
+        let look = |at_ns, ran_ns, waited_ns| Look {
+            at_ns,
+            threads: vec![Account { ran_ns, waited_ns, switched: 0 }],
+            ..Look::default()
+        };
+        // The second one came a second late.
+        let before = look(1_000_000_000, 500_000_000, 500_000_000);
+        let spent = look(3_000_000_000, 1_500_000_000, 600_000_000).threads_since(&before);
+        assert_eq!((spent[0].cpu, spent[0].waited), (0.5, 0.05));
     }
 }

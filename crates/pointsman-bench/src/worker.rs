@@ -27,9 +27,6 @@ use crate::shares::Mix;
 use crate::users::{Setup, Users};
 use crate::{Close, Plan};
 
-/// How often it is looked which requests have taken too long.
-const SWEEP_NS: u64 = SECOND_NS / 20;
-
 /// Requests that may wait for a connection; what comes beside them is unsent.
 const BACKLOG_MAX: usize = 1 << 20;
 
@@ -106,8 +103,10 @@ pub(crate) struct Worker {
     begun: u64,
     opened: u64,
     under_way: u64,
-    /// Since when so many were under way.
-    level_ns: u64,
+    /// How much of the measured time it was looked how many requests are under way.
+    looked: usize,
+    /// When it is looked. Of its own: what is asked for does not hang on how time goes by.
+    moments: fastrand::Rng,
     failed: u64,
     answered: u64,
     bytes: u64,
@@ -121,7 +120,8 @@ impl Worker {
         let measured_ns = given.timeline.to_ns - given.timeline.from_ns;
         let share = |all: usize| all / threads + usize::from(given.index < all % threads);
         let origins = given.requests.origins.len();
-        let mut random = fastrand::Rng::with_seed(plan.seed.wrapping_mul(1_000_003) + given.index as u64);
+        let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(given.index as u64);
+        let mut random = fastrand::Rng::with_seed(seed);
         let mix = Mix::of(plan);
         let (schedule, clients) = match plan.load {
             Load::Open { rate, arrivals } => {
@@ -178,7 +178,8 @@ impl Worker {
             begun: 0,
             opened: 0,
             under_way: 0,
-            level_ns: given.timeline.begin_ns,
+            looked: 0,
+            moments: fastrand::Rng::with_seed(!seed),
             failed: 0,
             answered: 0,
             bytes: 0,
@@ -190,22 +191,24 @@ impl Worker {
     /// Runs until nothing is left to do.
     pub(crate) fn run(mut self) -> io::Result<Record> {
         let mut ready: Vec<Ready> = Vec::with_capacity(64);
-        let mut sweep_ns = now_ns() + SWEEP_NS;
+        let mut sweep_ns = self.next_look_ns(now_ns());
         loop {
             let now = now_ns();
             self.begin_due(now);
             if now >= sweep_ns {
                 self.sweep(now);
                 self.serve_waiting(now);
-                sweep_ns = now + SWEEP_NS;
+                sweep_ns = self.next_look_ns(now);
             }
             if now >= self.given.timeline.to_ns && self.under_way == 0 {
                 return Ok(self.end());
             }
             let due_ns = self.next_due_ns().min(sweep_ns);
-            self.poller.wait(now, due_ns, &mut ready)?;
-            if ready.is_empty() && spins(now, due_ns) && self.given.timeline.measures(now) {
-                self.record.spun_ns += now_ns().saturating_sub(now);
+            // What was done since `now` is work, whatever is waited for behind it.
+            let idle_ns = now_ns();
+            self.poller.wait(idle_ns, due_ns, &mut ready)?;
+            if ready.is_empty() && spins(idle_ns, due_ns) && self.given.timeline.measures(idle_ns) {
+                self.record.spun_ns += now_ns().saturating_sub(idle_ns);
             }
             for ready in ready.drain(..) {
                 let now = now_ns();
@@ -231,25 +234,36 @@ impl Worker {
             if due_ns > now {
                 return;
             }
-            let client = match &mut self.schedule {
-                Some(schedule) if schedule.due_ns() == due_ns => {
-                    schedule.advance();
-                    None
+            let Some(job) = self.take_due(due_ns) else { continue };
+            let counted = job.counted();
+            if let Some(job) = self.assign(job) {
+                if self.backlog.len() < BACKLOG_MAX {
+                    self.record.held_back += counted;
+                    self.backlog.push_back(job);
+                } else {
+                    self.record.unsent += counted;
+                    self.step_ended(&job, false, due_ns, 0);
                 }
-                _ => self.resting.pop().map(|Reverse((_, client))| client),
-            };
-            self.begin(due_ns, client);
+            }
         }
     }
 
-    fn begin(&mut self, due_ns: u64, client: Option<u32>) {
+    /// What is due then, counted as due. Nothing: there is no room for another user.
+    fn take_due(&mut self, due_ns: u64) -> Option<Job> {
+        let client = match &mut self.schedule {
+            Some(schedule) if schedule.due_ns() == due_ns => {
+                schedule.advance();
+                None
+            }
+            _ => self.resting.pop().map(|Reverse((_, client))| client),
+        };
         let drawn = self.mix.draw(&mut self.random);
         let (client, request) = match &self.given.plan.session {
             None => (client, self.given.requests.draw(&mut self.random, drawn.tls) as u32),
-            Some(_) => match self.visit(due_ns, client) {
-                Some((user, step)) => (Some(user), step),
-                None => return,
-            },
+            Some(_) => {
+                let (user, step) = self.visit(due_ns, client)?;
+                (Some(user), step)
+            }
         };
         let job = Job {
             due_ns,
@@ -259,17 +273,8 @@ impl Worker {
             is_kept: drawn.is_kept,
             ..Job::new(request)
         };
-        let counted = job.counted();
-        self.record.due += counted;
-        if let Some(job) = self.assign(job) {
-            if self.backlog.len() < BACKLOG_MAX {
-                self.record.held_back += counted;
-                self.backlog.push_back(job);
-            } else {
-                self.record.unsent += counted;
-                self.step_ended(&job, false, due_ns, 0);
-            }
-        }
+        self.record.due += job.counted();
+        Some(job)
     }
 
     /// Sends a request, or a pipeline of them, on a connection that is free, or on a new one. Given back: there are as
@@ -415,8 +420,9 @@ impl Worker {
         now.saturating_sub(self.given.plan.timeout.as_nanos() as u64)
     }
 
-    /// Ends what has taken too long, and shows how things are.
+    /// Looks what is under way, ends what has taken too long, and shows how things are.
     fn sweep(&mut self, now: u64) {
+        self.look(now);
         let begun_by_ns = self.begun_by_ns(now);
         self.end_late_again(begun_by_ns, now);
         let is_late = |(_, connection): &(usize, &Connection)| connection.is_late(begun_by_ns);
@@ -436,6 +442,17 @@ impl Worker {
 
     fn end(mut self) -> Record {
         self.record.unsent += self.backlog.iter().map(Job::counted).sum::<u64>();
+        // Where all fails at once nothing is under way, however much the thread is behind: what fell due in time and had
+        // no turn is unsent. A session that it belongs to is cut by the end.
+        loop {
+            let due_ns = self.next_due_ns();
+            if due_ns == u64::MAX {
+                break;
+            }
+            if let Some(job) = self.take_due(due_ns) {
+                self.record.unsent += job.counted();
+            }
+        }
         let numbers: Vec<usize> = self.connections.iter().map(|(number, _)| number).collect();
         for number in numbers {
             self.connections.remove(number).close(self.given.plan.close);

@@ -1,13 +1,16 @@
 //! The generator before servers whose behaviour is known: what it says must be that.
 
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use pointsman_bench::{
     Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Service,
-    Shares, Target, Think, Url, ceiling, run,
+    Shares, Target, Think, Url, ceiling, run, verdict_of_trial,
 };
 use pointsman_e2e::Authority;
+use pointsman_measure::search::Goal;
+use pointsman_measure::verdict::{Colour, Measure};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -86,6 +89,13 @@ fn a_closed_loop_is_as_fast_as_its_server() {
     assert!((380.0..=420.0).contains(&outcome.rate()), "{}", outcome.rate());
     let little = outcome.generator.little;
     assert!((little.under_way - 8.0).abs() < 0.5 && little.gap() < 0.05, "{little:?}");
+    // A clock that is wrong by half is found out by what the connections held.
+    let mut wrong = outcome;
+    wrong.record.service.clear();
+    wrong.record.service.saturating_record_n(10_000_000, 400);
+    let verdict = wrong.verdict();
+    let reason = verdict.reasons.iter().find(|reason| reason.measure == Measure::Little);
+    assert_eq!(reason.map(|reason| reason.colour), Some(Colour::Red), "{verdict:?}");
 }
 
 #[test]
@@ -188,13 +198,49 @@ fn a_stall_shows_in_full_in_the_open_loop() {
 fn what_is_due_behind_full_connections_waits_and_is_counted() {
     let server = started(&Manner { capacity: Some(100.0), ..Manner::default() });
     let mut plan = plan("http", &server, open(1000.0));
-    plan.connections_max = 4;
+    (plan.connections_max, plan.warm_up) = (4, Duration::ZERO);
     let outcome = outcome(&plan);
     let record = &outcome.record;
     assert!(record.held_back > 500 && record.unsent > 500, "{} {}", record.held_back, record.unsent);
     assert_eq!(record.begun + record.unsent, record.due);
     assert_eq!(record.answered, record.begun);
     assert!((90.0..=110.0).contains(&outcome.rate()), "{}", outcome.rate());
+    // Four of them are answered in 40 ms. Whether their number is the limit, or the server, hangs on how long it may take.
+    for (p99_us_max, is_ours) in [(1_000_000, true), (10_000, false)] {
+        let verdict = verdict_of_trial(&outcome, &Goal { p99_us_max, ..Goal::default() });
+        let reason = verdict.reasons.iter().find(|reason| reason.measure == Measure::Connections);
+        assert_eq!(reason.is_some(), is_ours, "{p99_us_max}: {verdict:?}");
+        assert!(
+            reason.is_none_or(|reason| reason.colour == Colour::Red && reason.text.contains("--connections"))
+        );
+    }
+}
+
+/// A server that is gone behind its first answer: connecting fails at once, so that nothing is ever under way, and a thread
+/// that is behind has no more to wait for.
+#[test]
+fn what_a_thread_had_no_turn_for_is_due_and_unsent() {
+    let listener = std::net::TcpListener::bind(ANY).expect("loopback");
+    let address = listener.local_addr().expect("loopback");
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a first request");
+        drop(listener);
+        let mut head = [0; 4096];
+        assert!(client.read(&mut head).expect("a request") > 0);
+        client.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").expect("room");
+    });
+    let url = Url::parse(&format!("http://{address}/")).expect("a URL");
+    let target =
+        Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Default::default() };
+    // More than a thread can do.
+    let mut plan = Plan::new(vec![target], open(5e6));
+    (plan.warm_up, plan.time) = (Duration::ZERO, Duration::from_millis(200));
+    let outcome = outcome(&plan);
+    server.join().expect("it has answered");
+    let record = &outcome.record;
+    assert!((999_990..=1_000_010).contains(&record.due), "{}", record.due);
+    assert!(record.unsent > 0 && record.begun + record.unsent == record.due, "{}", record.unsent);
+    assert_eq!(record.errors_of(ErrorKind::Connect), record.begun);
 }
 
 #[test]

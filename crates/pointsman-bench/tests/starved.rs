@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pointsman_bench::{Arrivals, Body, Load, Manner, NullServer, Plan, Target, Url, run};
+use pointsman_bench::{Arrivals, Body, Load, Manner, NullServer, Plan, Target, Url, run, verdict_of_trial};
+use pointsman_measure::search::Goal;
 use pointsman_measure::verdict::{Colour, Measure};
 
 #[test]
@@ -41,4 +42,9 @@ fn a_starved_generator_is_seen() {
     assert!(!outcome.is_result() && outcome.voids.is_empty(), "{:?}", outcome.voids);
     let measures: Vec<Measure> = verdict.reasons.iter().map(|reason| reason.measure).collect();
     assert!(measures.contains(&Measure::Unsent), "{measures:?}");
+    // A search forgives what was held back and not sent, but no generator without a core.
+    let verdict = verdict_of_trial(&outcome, &Goal::default());
+    let waited = verdict.reasons.iter().find(|reason| reason.measure == Measure::Waited);
+    assert_eq!(waited.map(|reason| reason.colour), Some(Colour::Red), "{verdict:?}");
+    assert_eq!(verdict.colour, Colour::Red, "{verdict:?}");
 }

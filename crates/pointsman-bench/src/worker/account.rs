@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
-use super::{Timeline, Worker};
+use super::Worker;
 use crate::clock::SECOND_NS;
 use crate::connection::Job;
-use crate::record::{BATCH_NS, ErrorKind};
+use crate::record::{BATCH_NS, ErrorKind, LOOK_NS};
 
 /// How long a client waits behind a failure before it asks again, so that a server that refuses is not stormed.
 const BACK_OFF_NS: u64 = SECOND_NS / 100;
@@ -40,9 +40,7 @@ impl Worker {
     }
 
     pub(super) fn finish(&mut self, job: Job, status: u16, now: u64) {
-        self.level(now);
         self.under_way -= 1;
-        self.count_time(&job, now);
         self.answered += 1;
         let response_ns = now.saturating_sub(job.due_ns);
         let class = self.given.requests.get(job.request as usize).class.map(usize::from);
@@ -105,9 +103,7 @@ impl Worker {
 
     /// A request will have no answer.
     pub(super) fn fail(&mut self, job: Job, kind: ErrorKind, now: u64) {
-        self.level(now);
         self.under_way -= 1;
-        self.count_time(&job, now);
         self.count_failure(&job, kind, now);
         if kind == ErrorKind::Timeout && job.is_counted {
             self.record.response.saturating_record(now.saturating_sub(job.due_ns));
@@ -127,7 +123,6 @@ impl Worker {
 
     /// A request, or a pipeline of them, is begun now.
     pub(super) fn count_begun(&mut self, job: &Job) {
-        self.level(job.begun_ns);
         self.under_way += u64::from(job.pipeline);
         let lag_ns = job.begun_ns.saturating_sub(job.due_ns);
         self.lag_ns = self.lag_ns.max(lag_ns);
@@ -138,18 +133,24 @@ impl Worker {
         }
     }
 
-    /// How long a request was under way, which [`level`](Self::level) counts in another way.
-    fn count_time(&mut self, job: &Job, now: u64) {
-        let Timeline { from_ns, to_ns, .. } = self.given.timeline;
-        self.record.under_way_ns += now.min(to_ns).saturating_sub(job.begun_ns.max(from_ns));
+    /// Looks how many requests the connections hold: none of the times that are kept of them has a part in it.
+    pub(super) fn look(&mut self, now: u64) {
+        let Some(since_ns) = now.checked_sub(self.given.timeline.from_ns) else { return };
+        let until = (since_ns / LOOK_NS + 1).min(self.record.looks.len() as u64) as usize;
+        if self.looked >= until {
+            return;
+        }
+        let held = self.connections.iter().map(|(_, connection)| connection.under_way() as u64).sum();
+        // Who was held up has looked once for all the time since.
+        self.record.looks[self.looked..until].fill(held);
+        self.looked = until;
     }
 
-    /// How many are under way changes now.
-    pub(super) fn level(&mut self, now: u64) {
-        let Timeline { from_ns, to_ns, .. } = self.given.timeline;
-        let (then, now) = (self.level_ns.clamp(from_ns, to_ns), now.clamp(from_ns, to_ns));
-        self.record.occupancy_ns += self.under_way * now.saturating_sub(then);
-        self.level_ns = now;
+    /// When the next look is: at any moment of the next time that has one, for arrivals may be as regular as looks.
+    pub(super) fn next_look_ns(&mut self, now: u64) -> u64 {
+        let begin_ns = self.given.timeline.from_ns % LOOK_NS;
+        let last_ns = now.saturating_sub(begin_ns) / LOOK_NS * LOOK_NS + begin_ns;
+        last_ns + LOOK_NS + self.moments.u64(..LOOK_NS)
     }
 
     /// Shows how things are to whoever looks.

@@ -13,14 +13,16 @@ pub struct Little {
     pub rate_per_s: f64,
     /// W: how many seconds each took on average.
     pub time_s: f64,
+    /// How far L and λ W may be apart by how they were got: L is known no better, 0 where it is exact.
+    pub known_to: f64,
 }
 
 impl Little {
-    /// |L − λ W| / L; 0 of an idle system, infinite where only one side is.
+    /// |L − λ W| / L, beyond what L is known to; 0 of an idle system, infinite where only one side is.
     pub fn gap(&self) -> f64 {
         let product = self.rate_per_s * self.time_s;
-        let difference = (self.in_flight - product).abs();
-        if difference == 0.0 { 0.0 } else { difference / self.in_flight.abs() }
+        let difference = (self.in_flight - product).abs() - self.known_to;
+        if difference <= 0.0 { 0.0 } else { difference / self.in_flight.abs() }
     }
 
     /// Whether the gap is at most [`LITTLE_GAP_MAX`].
@@ -35,11 +37,14 @@ mod tests {
 
     #[test]
     fn gaps() {
-        let of = |in_flight, rate_per_s, time_s| Little { in_flight, rate_per_s, time_s };
+        let of = |in_flight, rate_per_s, time_s| Little { in_flight, rate_per_s, time_s, known_to: 0.0 };
         assert!(of(10.0, 1_000.0, 0.0101).holds());
         assert!(!of(10.0, 1_000.0, 0.012).holds());
         assert!(of(0.0, 0.0, 0.0).holds());
         assert!(!of(0.0, 5.0, 1.0).holds());
         assert!(!of(f64::NAN, 5.0, 1.0).holds());
+        assert!(Little { known_to: 1.8, ..of(10.0, 1_000.0, 0.012) }.holds());
+        assert!(!Little { known_to: 1.6, ..of(10.0, 1_000.0, 0.012) }.holds());
+        assert!(!Little { known_to: f64::NAN, ..of(10.0, 1_000.0, 0.010) }.holds());
     }
 }

@@ -12,8 +12,12 @@ pub enum Measure {
     SendLag,
     /// Arrivals that never went out.
     Unsent,
+    /// Arrivals that waited for one of the client's own connections.
+    Connections,
     /// The busiest generator thread's share of its core.
     Cpu,
+    /// Time that a generator thread could have run and had no core.
+    Waited,
     /// Time that the hypervisor took.
     Steal,
     /// Times that a generator thread was put off its core.
@@ -43,8 +47,14 @@ pub struct SelfMeasures {
     pub slo_p99_us: Option<u64>,
     /// Arrivals that were due and never sent.
     pub unsent: u64,
+    /// Arrivals that waited for a connection, because the client may have no more, where the server was in time with what it
+    /// had been sent: 0 where it was not.
+    pub held_back: u64,
     /// The busiest generator thread's CPU time by wall-clock time, from 0 to 1.
     pub cpu_share: Option<f64>,
+    /// The time that a generator thread could have run and had no core, by wall-clock time, from 0 to 1; of the thread
+    /// that waited longest.
+    pub waited_share: Option<f64>,
     /// Steal time by wall-clock time, from 0 to 1.
     pub steal_share: Option<f64>,
     /// Involuntary context switches of the busiest thread in a second.
@@ -76,6 +86,7 @@ const SEND_LAG_OF_SLO_MAX: f64 = 0.05;
 /// A lag of more than three times what is fine is red.
 const SEND_LAG_RED_FACTOR: f64 = 3.0;
 const CPU: Bounds = Bounds { green_max: 0.75, amber_max: 0.90 };
+const WAITED: Bounds = Bounds { green_max: 0.05, amber_max: 0.20 };
 const STEAL: Bounds = Bounds { green_max: 0.01, amber_max: 0.05 };
 const SWITCHES_PER_S: Bounds = Bounds { green_max: 200.0, amber_max: f64::INFINITY };
 const SYN_RETRANSMITS: Bounds = Bounds { green_max: 0.0, amber_max: 0.01 };
@@ -103,11 +114,23 @@ impl SelfMeasures {
         let found = [
             self.send_lag(),
             count(Measure::Unsent, self.unsent, "arrivals were due and never sent"),
+            count(
+                Measure::Connections,
+                self.held_back,
+                "requests waited for a connection, and the server was in time with the others: `--connections` is what \
+                 limits the rate",
+            ),
             share(
                 Measure::Cpu,
                 self.cpu_share,
                 &CPU,
                 "of its core is what the busiest generator thread took",
+            ),
+            share(
+                Measure::Waited,
+                self.waited_share,
+                &WAITED,
+                "of the time a generator thread could have run and had no core",
             ),
             share(Measure::Steal, self.steal_share, &STEAL, "of the time went to other machines of the host"),
             self.switches(),
@@ -136,6 +159,7 @@ impl SelfMeasures {
         let measured = [
             (Measure::SendLag, self.send_lag_p99_us.is_some()),
             (Measure::Cpu, self.cpu_share.is_some()),
+            (Measure::Waited, self.waited_share.is_some()),
             (Measure::Steal, self.steal_share.is_some()),
             (Measure::Switches, self.switches_per_s.is_some()),
             (Measure::SynRetransmits, self.syn_retransmit_share.is_some()),
@@ -202,8 +226,10 @@ impl fmt::Display for Measure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::SendLag => "send lag",
+            Self::Connections => "connections",
             Self::Unsent => "unsent arrivals",
             Self::Cpu => "own CPU",
+            Self::Waited => "wait for a core",
             Self::Steal => "steal time",
             Self::Switches => "involuntary switches",
             Self::Ports => "local ports",
@@ -227,10 +253,11 @@ mod tests {
             send_lag_p99_us: Some(120),
             slo_p99_us: Some(50_000),
             cpu_share: Some(0.4),
+            waited_share: Some(0.01),
             steal_share: Some(0.0),
             switches_per_s: Some(20.0),
             syn_retransmit_share: Some(0.0),
-            little: Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s: 0.0101 }),
+            little: Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s: 0.0101, known_to: 0.0 }),
             gaps: Some(Exponentiality { statistic: 0.5, p_max: 1.0 }),
             null_server_factor: Some(3.0),
             ..SelfMeasures::default()
@@ -264,16 +291,19 @@ mod tests {
             Measure::SendLag,
         );
         check(|seen| seen.unsent = 1, Red, Measure::Unsent);
+        check(|seen| seen.held_back = 1, Red, Measure::Connections);
         check(|seen| seen.cpu_share = Some(0.8), Amber, Measure::Cpu);
         check(|seen| seen.cpu_share = Some(0.97), Red, Measure::Cpu);
         check(|seen| seen.cpu_share = Some(f64::NAN), Red, Measure::Cpu);
+        check(|seen| seen.waited_share = Some(0.06), Amber, Measure::Waited);
+        check(|seen| seen.waited_share = Some(0.21), Red, Measure::Waited);
         check(|seen| seen.steal_share = Some(0.02), Amber, Measure::Steal);
         check(|seen| seen.steal_share = Some(0.3), Red, Measure::Steal);
         check(|seen| seen.switches_per_s = Some(5_000.0), Amber, Measure::Switches);
         check(|seen| seen.ports_exhausted = 2, Red, Measure::Ports);
         check(|seen| seen.descriptors_exhausted = 1, Red, Measure::Descriptors);
         check(|seen| seen.syn_retransmit_share = Some(0.001), Amber, Measure::SynRetransmits);
-        let little = |time_s| Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s });
+        let little = |time_s| Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s, known_to: 0.0 });
         check(|seen| seen.little = little(0.0105), Amber, Measure::Little);
         check(|seen| seen.little = little(0.02), Red, Measure::Little);
         check(|seen| seen.gaps = Some(Exponentiality { statistic: 9.0, p_max: 0.01 }), Amber, Measure::Gaps);

@@ -172,9 +172,10 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     writeln!(text, "  generator: CPU {}; stolen {:.1} %", threads.join(", "), generator.stolen * 100.0)?;
     writeln!(
         text,
-        "  under way: {:.2} counted, {:.2} by rate × time ({:.1} % apart)",
+        "  under way: {:.2} counted, {:.2} by rate × time (known to {:.2}; {:.1} % apart beyond that)",
         generator.little.under_way,
         generator.little.rate_times_time,
+        generator.little.known_to,
         generator.little.gap() * 100.0,
     )?;
     if let Some(ceiling) = outcome.ceiling {
