@@ -9,9 +9,13 @@ use pointsman_measure::compare::{BLOCKS_MAX, BLOCKS_MIN, Comparison, Measured, S
 use pointsman_measure::verdict::{Colour, Verdict};
 
 use crate::find::reasons;
+use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Handshakes, Load, Plan};
 use crate::{Fault, Machine, Progress, run};
+
+/// What may fail of a trial's requests: where it is more, the trial is void.
+const FAILED_SHARE_MAX: f64 = 0.01;
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -29,7 +33,7 @@ pub struct Compare {
 /// What is compared of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Answers a second, in a closed loop.
+    /// Right answers a second, in a closed loop.
     Rate,
     /// Median of the response time.
     P50,
@@ -59,6 +63,8 @@ pub struct Fought {
     pub figures: [Option<f64>; Quantity::ALL.len()],
     /// Whether the generator was in control.
     pub verdict: Verdict,
+    /// The share of its requests that failed in any way, 0 to 1.
+    pub failed_share: f64,
     /// Why it does not count.
     pub voids: Vec<Void>,
 }
@@ -83,6 +89,8 @@ pub struct Compared {
     pub trials: Vec<Fought>,
     /// What could be compared; nothing where too few blocks are whole.
     pub weighed: Vec<Weighed>,
+    /// What handshakes of all trials agreed on, of A and of B, the most frequent first.
+    pub negotiated: [Vec<(Negotiated, u64)>; 2],
     /// Where it was asked from.
     pub machine: Machine,
     /// When it began, in seconds since 1970.
@@ -99,7 +107,7 @@ impl Quantity {
     /// A name for reports.
     pub fn name(self) -> &'static str {
         match self {
-            Quantity::Rate => "answered",
+            Quantity::Rate => "right answers",
             Quantity::P50 => "response p50",
             Quantity::P99 => "response p99",
             Quantity::CpuPerRequest => "server's CPU a request",
@@ -123,7 +131,7 @@ impl Quantity {
         let server = outcome.server.as_ref();
         let found = match self {
             // An open loop's rate is what was asked for.
-            Quantity::Rate => matches!(outcome.plan.load, Load::Closed { .. }).then(|| outcome.rate()),
+            Quantity::Rate => matches!(outcome.plan.load, Load::Closed { .. }).then(|| outcome.right_rate()),
             Quantity::P50 => ms(0.5),
             Quantity::P99 => ms(0.99),
             Quantity::CpuPerRequest => server.and_then(|server| server.us_per_request),
@@ -174,12 +182,15 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
     if !(BLOCKS_MIN..=BLOCKS_MAX).contains(&asked.blocks) {
         return Err(Fault::new(format!("a comparison has {BLOCKS_MIN} to {BLOCKS_MAX} blocks")));
     }
+    asked.a.refuse_sessions("a comparison")?;
+    asked.b.refuse_sessions("a comparison")?;
     let mut random = Random::new(asked.a.seed);
     let turns = turns(asked.blocks, &mut random);
     let began = Instant::now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut trials = Vec::with_capacity(turns.len());
     let mut machine = None;
+    let mut agreed = [Agreements::default(), Agreements::default()];
     for (at, turn) in turns.iter().enumerate() {
         let plan = if turn.side == Side::B { &asked.b } else { &asked.a };
         let plan = Plan { seed: turn.seed, ..plan.clone() };
@@ -187,6 +198,7 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
         let mut outcome = run(&plan, running)?;
         outcome.ceiling = asked.ceiling;
         trials.push(fought(*turn, &outcome));
+        agreed[usize::from(turn.side == Side::B)].add_all(&outcome.negotiated);
         machine = Some(outcome.machine);
         observe(Bout::Ended(&trials[trials.len() - 1]));
     }
@@ -195,6 +207,7 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
         asked: asked.clone(),
         weighed: weighed.collect(),
         trials,
+        negotiated: agreed.map(Agreements::into_sorted),
         machine: machine.unwrap_or_else(Machine::look),
         began_unix_s,
         seconds: began.elapsed().as_secs_f64(),
@@ -202,11 +215,20 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
 }
 
 fn fought(turn: Turn, outcome: &Outcome) -> Fought {
+    let failed_share = outcome.record.failed_share();
+    let failed = (failed_share > FAILED_SHARE_MAX).then(|| Void {
+        code: "failed",
+        sentence: format!(
+            "{:.1} % of the requests failed, and times and costs of failures are none of answers",
+            failed_share * 100.0
+        ),
+    });
     Fought {
         turn,
         figures: Quantity::ALL.map(|quantity| quantity.of(outcome)),
         verdict: outcome.verdict(),
-        voids: outcome.voids.clone(),
+        failed_share,
+        voids: outcome.voids.iter().cloned().chain(failed).collect(),
     }
 }
 
@@ -226,6 +248,8 @@ fn weigh(quantity: Quantity, trials: &[Fought], random: &mut Random) -> Option<W
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
     use pointsman_measure::compare::Difference;
     use pointsman_measure::verdict::{SelfMeasures, verdict};
 
@@ -242,6 +266,7 @@ mod tests {
                 turn,
                 figures: [None, Some(1.0), None, Some(us), None],
                 verdict: verdict(&SelfMeasures { unsent, ..SelfMeasures::default() }),
+                failed_share: 0.0,
                 voids: if is_void(at) { vec![void] } else { Vec::new() },
             }
         });
@@ -256,6 +281,7 @@ mod tests {
             asked: Compare { a: plan.clone(), b: plan, blocks: 8, ceiling: None },
             weighed: weighed.collect(),
             trials,
+            negotiated: Default::default(),
             machine: Machine::look(),
             began_unix_s: 0,
             seconds: 1.0,
@@ -273,6 +299,29 @@ mod tests {
         assert!((cpu.means[0] - 100.0).abs() < 0.5 && (cpu.means[1] - 110.0).abs() < 0.5, "{cpu:?}");
         assert_eq!((found.colour(), found.reasons().len()), (Colour::Green, 0));
         assert_eq!(found.weighed[0].comparison.difference, Difference::NotShown);
+    }
+
+    #[test]
+    fn who_fails_fast_is_not_faster() {
+        let manner =
+            crate::Manner { capacity: Some(100.0), service: crate::Service::Limiter, ..Default::default() };
+        let any = std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0));
+        let server = crate::NullServer::start(any, &manner).expect("loopback");
+        let url = crate::Url::parse(&format!("http://{}/", server.address())).expect("a URL");
+        let body = crate::Body::None;
+        let target = crate::Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body };
+        // A client whose request failed waits a hundredth of a second: sixteen of them ask 1,600 times a second.
+        let mut plan = Plan::new(vec![target], Load::Closed { clients: 16 });
+        (plan.warm_up, plan.time) = (Duration::from_millis(300), Duration::from_millis(700));
+        let outcome = run(&plan, &mut |_| {}).expect("it answers");
+        let turn = turns(8, &mut Random::new(1))[0];
+        let fought = fought(turn, &outcome);
+        let rate = fought.figures[Quantity::Rate as usize].expect("a closed loop");
+        assert!((50.0..150.0).contains(&rate) && outcome.rate() > 2.0 * rate, "{rate} {}", outcome.rate());
+        assert!(fought.failed_share > 0.3 && !fought.counts(), "{fought:?}");
+        assert_eq!(fought.voids[0].code, "failed");
+        let json = compared(vec![fought]).json();
+        assert!(json["trials"][0]["failed_share"].as_f64().is_some_and(|share| share > 0.3), "{json}");
     }
 
     #[test]

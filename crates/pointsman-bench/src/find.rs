@@ -8,8 +8,7 @@ use pointsman_measure::search::{Findings, Goal, NoResult, Record as Judged, Sear
 use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
 use crate::outcome::Void;
-use crate::plan::{Arrivals, Handshakes, Load, Plan};
-use crate::record::ErrorKind;
+use crate::plan::{Arrivals, Load, Plan};
 use crate::{Fault, Machine, Negotiated, Outcome, Progress, run};
 
 /// How often a trial is begun whose first request is not answered: a server that was overloaded may need a moment.
@@ -38,7 +37,7 @@ pub struct Find {
 pub enum Counted {
     /// Requests.
     Requests,
-    /// Handshakes: each connection is new.
+    /// Handshakes: each connection is new, and has as many requests as any other.
     Handshakes,
 }
 
@@ -60,6 +59,8 @@ pub struct Tried {
     pub verdict: Verdict,
     /// CPU time of the server for each of what is counted, in microseconds, where its process is known.
     pub server_us: Option<f64>,
+    /// Why it is no result at all, and the search ended with it.
+    pub voids: Vec<Void>,
 }
 
 /// What came of a search.
@@ -71,7 +72,7 @@ pub struct Found {
     pub counted: Counted,
     /// How it ended.
     pub ending: Ending,
-    /// All trials in their order, the red ones too.
+    /// All trials in their order, the red ones too, and the one that was void.
     pub trials: Vec<Tried>,
     /// What handshakes of all trials agreed on, the most frequent first.
     pub negotiated: Vec<(Negotiated, u64)>,
@@ -166,6 +167,7 @@ pub(crate) fn reasons<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Vec<St
 /// # Errors
 /// When the goal cannot be, the plan contradicts itself, or the server does not answer.
 pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault> {
+    asked.plan.refuse_sessions("a search")?;
     let mut search =
         Search::new(asked.goal.clone(), asked.plan.seed).map_err(|bad| Fault::new(bad.to_string()))?;
     let (counted, of_each) = counted(&asked.plan);
@@ -187,23 +189,25 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
         };
         let mut outcome = tried(asked, &trial, of_each, observe)?;
         outcome.ceiling = asked.ceiling;
-        for (negotiated, count) in &outcome.negotiated {
-            agreed.add(*negotiated, *count);
-        }
+        agreed.add_all(&outcome.negotiated);
         let voids: Vec<Void> = outcome.voids.iter().filter(|void| !is_of_load(void)).cloned().collect();
-        if !voids.is_empty() {
-            break Ending::Void { rate_per_s: trial.rate_per_s, voids };
-        }
         let verdict = verdict_of_trial(&outcome, &asked.goal);
-        search.saw(seen(&outcome, of_each, verdict.colour));
+        let judged = if voids.is_empty() {
+            search.saw(seen(&outcome, of_each, verdict.colour));
+            *search.records().last().expect("one was seen just now")
+        } else {
+            Judged { trial, seen: seen(&outcome, of_each, Colour::Red), shortfall: None }
+        };
         (machine, addresses) = (Some(outcome.machine), outcome.addresses);
         let server_us = outcome.server.and_then(|server| match counted {
             Counted::Requests => server.us_per_request,
             Counted::Handshakes => server.us_per_handshake,
         });
-        let judged = *search.records().last().expect("one was seen just now");
-        trials.push(Tried { judged, verdict, server_us });
+        trials.push(Tried { judged, verdict, server_us, voids: voids.clone() });
         observe(Sight::Ended(&trials[trials.len() - 1]));
+        if !voids.is_empty() {
+            break Ending::Void { rate_per_s: trial.rate_per_s, voids };
+        }
     };
     Ok(Found {
         asked: asked.clone(),
@@ -221,11 +225,9 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
 
 /// What is counted, and how many requests each of it is.
 fn counted(plan: &Plan) -> (Counted, f64) {
-    match plan.handshakes {
-        Handshakes::Keep => (Counted::Requests, 1.0),
-        Handshakes::Full | Handshakes::Resumed(_) => {
-            (Counted::Handshakes, f64::from(plan.requests_a_connection()))
-        }
+    match plan.requests_a_handshake() {
+        None => (Counted::Requests, 1.0),
+        Some(requests) => (Counted::Handshakes, f64::from(requests)),
     }
 }
 
@@ -287,14 +289,12 @@ pub fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
 }
 
 fn seen(outcome: &Outcome, of_each: f64, control: Colour) -> Seen {
-    let record = &outcome.record;
-    let right = record.completed_in_time().saturating_sub(record.errors_of(ErrorKind::Status));
     let us = |quantile: f64| response_ns(outcome, quantile) / 1_000;
     Seen {
         offered_per_s: outcome.demanded() / of_each,
-        achieved_per_s: right as f64 / outcome.seconds / of_each,
+        achieved_per_s: outcome.right_rate() / of_each,
         edge_per_s: edge(outcome) / outcome.seconds / of_each,
-        errors_share: record.failed() as f64 / record.due.max(1) as f64,
+        errors_share: outcome.record.failed_share(),
         p50_us: us(0.5),
         p90_us: us(0.9),
         p99_us: us(0.99),
@@ -319,4 +319,49 @@ fn response_ns(outcome: &Outcome, quantile: f64) -> u64 {
         return record.response.max().max(outcome.plan.timeout.as_nanos() as u64);
     }
     record.response.value_at_quantile(rank / (answered.max(1)) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Handshakes;
+    use crate::{Script, Url};
+
+    fn asked(plan: Plan) -> Find {
+        Find { plan, arrivals: Arrivals::Poisson, goal: Goal::default(), within: None, ceiling: None }
+    }
+
+    #[test]
+    fn handshakes_are_counted_where_each_has_as_many_requests() {
+        let mut plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        assert_eq!(counted(&plan), (Counted::Requests, 1.0));
+        for handshakes in [Handshakes::Full, Handshakes::Resumed(0.5)] {
+            (plan.handshakes, plan.requests_per_connection, plan.shares.persistent) =
+                (handshakes, None, None);
+            assert_eq!(counted(&plan), (Counted::Handshakes, 1.0));
+            plan.requests_per_connection = Some(4);
+            assert_eq!(counted(&plan), (Counted::Handshakes, 4.0));
+            plan.shares.persistent = Some(0.5);
+            assert_eq!(counted(&plan), (Counted::Requests, 1.0), "some have one, others have four");
+            plan.requests_per_connection = None;
+            assert_eq!(counted(&plan), (Counted::Requests, 1.0), "there is no end to them");
+        }
+    }
+
+    #[test]
+    fn sessions_of_users_are_not_searched() {
+        let base = Url::parse("http://127.0.0.1:9/").expect("a URL");
+        let script = Script::parse("GET /", Some(&base), &mut |_| unreachable!("it names no file"));
+        let plan = Plan::of_sessions(script.expect("a script"), Load::Closed { clients: 1 });
+        let ladder = crate::Ladder { plan: plan.clone(), clients_max: 2, within: None, ceiling: None };
+        let compare = crate::Compare { a: plan.clone(), b: plan.clone(), blocks: 8, ceiling: None };
+        let faults = [
+            find(&asked(plan), &mut |_| {}).expect_err("sessions"),
+            crate::climb(&ladder, &mut |_| {}).expect_err("sessions"),
+            crate::contest(&compare, &mut |_| {}).expect_err("sessions"),
+        ];
+        for fault in faults {
+            assert!(fault.advice().is_some_and(|help| help.contains("bench load --session")), "{fault:?}");
+        }
+    }
 }

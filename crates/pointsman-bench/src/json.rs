@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use crate::negotiated::Kind;
+use crate::negotiated::{Kind, Negotiated};
 use crate::outcome::Outcome;
 use crate::plan::{Body, Close, Handshakes, Load, Plan};
 use crate::record::{ErrorKind, Record};
@@ -14,17 +14,6 @@ impl Outcome {
     /// it, and longer than the one before.
     pub fn json(&self) -> Value {
         let record = &self.record;
-        let negotiated: Vec<Value> = self
-            .negotiated
-            .iter()
-            .map(|(agreed, count)| {
-                json!({
-                    "kind": agreed.kind.name(), "offered_session": agreed.offered_session,
-                    "version": agreed.version, "suite": agreed.suite, "group": agreed.group,
-                    "protocol": agreed.protocol, "count": count,
-                })
-            })
-            .collect();
         let voids: Vec<Value> =
             self.voids.iter().map(|void| json!({"code": void.code, "sentence": void.sentence})).collect();
         json!({
@@ -38,11 +27,12 @@ impl Outcome {
             "requests": requests(self),
             "connections": {
                 "opened": record.opened,
+                "most": record.connections_most,
                 "closed_idle": record.closed_idle,
                 "handshakes": self.record.handshakes.iter().sum::<u64>(),
                 "handshakes_per_second": self.handshake_rate(),
                 "by_kind": named(Kind::ALL.map(Kind::name), &record.handshakes),
-                "negotiated": negotiated,
+                "negotiated": negotiated(&self.negotiated),
             },
             "shares": shares(self),
             "sessions": sessions(self),
@@ -56,6 +46,18 @@ impl Outcome {
     }
 }
 
+/// What handshakes agreed on, and how often.
+pub(crate) fn negotiated(agreed: &[(Negotiated, u64)]) -> Vec<Value> {
+    let of_one = |(agreed, count): &(Negotiated, u64)| {
+        json!({
+            "kind": agreed.kind.name(), "offered_session": agreed.offered_session,
+            "version": agreed.version, "suite": agreed.suite, "group": agreed.group,
+            "protocol": agreed.protocol, "count": count,
+        })
+    };
+    agreed.iter().map(of_one).collect()
+}
+
 fn requests(outcome: &Outcome) -> Value {
     let record = &outcome.record;
     let statuses: Map<String, Value> = record
@@ -67,7 +69,8 @@ fn requests(outcome: &Outcome) -> Value {
         .collect();
     json!({
         "due": record.due, "begun": record.begun, "answered": record.answered,
-        "answered_in_time": record.completed_in_time(), "sent_again": record.sent_again, "held_back": record.held_back,
+        "answered_in_time": record.completed_in_time(), "right_in_time": record.right_in_time(),
+        "sent_again": record.sent_again, "held_back": record.held_back,
         "unsent": record.unsent, "failed": record.failed(),
         "errors": named(ErrorKind::ALL.map(ErrorKind::name), &record.errors),
         "tls_fault": record.tls_fault, "statuses": statuses,
@@ -158,6 +161,7 @@ fn batches(record: &Record) -> Value {
     json!({
         "seconds": crate::record::BATCH_NS as f64 / 1e9,
         "answered": column(|batch| batch.completed),
+        "right": column(|batch| batch.right),
         "failed": column(|batch| batch.failed),
         "bytes": column(|batch| batch.bytes),
         "response_ns_sum": column(|batch| batch.response_ns),

@@ -10,9 +10,9 @@ use pointsman_measure::statistics::{Interval, Scalability, mean_interval, scalab
 use pointsman_measure::verdict::{Colour, FewerClients, SelfMeasures, SmallestNumber, Verdict, verdict};
 
 use crate::find::reasons;
+use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Load, Plan};
-use crate::record::ErrorKind;
 use crate::{Fault, Machine, Progress, run};
 
 /// Trials of each number of clients that is compared with another.
@@ -56,12 +56,14 @@ pub struct Climbed {
     pub verdict: Verdict,
     /// CPU time of the server for a request, in microseconds, where its process is known.
     pub server_us: Option<f64>,
+    /// Why it is no result.
+    pub voids: Vec<Void>,
 }
 
 impl Climbed {
     /// Whether it is a result at all.
     pub fn counts(&self) -> bool {
-        self.verdict.colour != Colour::Red
+        self.voids.is_empty() && self.verdict.colour != Colour::Red
     }
 }
 
@@ -84,6 +86,8 @@ pub struct Top {
     pub law: Option<Scalability>,
     /// Why none of it counts.
     pub voids: Vec<Void>,
+    /// What handshakes of all trials agreed on, the most frequent first.
+    pub negotiated: Vec<(Negotiated, u64)>,
     /// Where it was asked from.
     pub machine: Machine,
     /// When it began, in seconds since 1970.
@@ -102,7 +106,8 @@ impl Top {
         }
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
         let bounded = self.not_in_control.map(|_| Colour::Amber);
-        counted.chain([self.of_clients().colour]).chain(bounded).max().unwrap_or(Colour::Red)
+        let open = self.open_question().map(|(colour, _)| colour);
+        counted.chain([self.of_clients().colour]).chain(bounded).chain(open).max().unwrap_or(Colour::Red)
     }
 
     /// Why it is not green.
@@ -122,14 +127,36 @@ impl Top {
             .chain(nothing)
             .chain(bound)
             .chain(of_clients)
+            .chain(self.open_question().map(|(_, sentence)| sentence))
             .chain(reasons(self.trials.iter().map(|trial| &trial.verdict)))
             .collect()
     }
 
     /// Whether all clients were enough, where the most there may be were needed for the peak.
     fn of_clients(&self) -> Verdict {
-        let is_all = self.peak.is_some_and(|(clients, _)| clients == self.asked.clients_max);
-        verdict(&SelfMeasures { fewer_clients: self.fewer.filter(|_| is_all), ..SelfMeasures::default() })
+        let fewer_clients = self.fewer.filter(|_| self.takes_all());
+        verdict(&SelfMeasures { fewer_clients, ..SelfMeasures::default() })
+    }
+
+    fn takes_all(&self) -> bool {
+        self.peak.is_some_and(|(clients, _)| clients == self.asked.clients_max)
+    }
+
+    /// Where the peak is with all clients, and what one less reaches is not known.
+    fn open_question(&self) -> Option<(Colour, String)> {
+        if !self.takes_all() || self.fewer.is_some() {
+            return None;
+        }
+        Some(match self.asked.clients_max {
+            1 => (Colour::Red, "one client was all that there was: more may reach more".to_owned()),
+            all => (
+                Colour::Amber,
+                format!(
+                    "what {} of {all} clients reach is not known: more than {all} may reach more",
+                    all - 1
+                ),
+            ),
+        })
     }
 }
 
@@ -138,12 +165,14 @@ impl Top {
 /// # Errors
 /// When the plan contradicts itself, or the server does not answer.
 pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault> {
+    asked.plan.refuse_sessions("a ladder of clients")?;
     let mut climber = Climber {
         asked,
         observe,
         random: Random::new(asked.plan.seed),
         began: Instant::now(),
         trials: Vec::new(),
+        agreed: Agreements::default(),
         machine: None,
     };
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -156,6 +185,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         smallest: None,
         law: None,
         voids: Vec::new(),
+        negotiated: Vec::new(),
         machine: Machine::look(),
         began_unix_s,
         seconds: 0.0,
@@ -170,6 +200,7 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
     top.law = scalability(&climber.means());
     top.seconds = climber.began.elapsed().as_secs_f64();
     top.trials = climber.trials;
+    top.negotiated = climber.agreed.into_sorted();
     top.machine = climber.machine.unwrap_or(top.machine);
     Ok(top)
 }
@@ -187,6 +218,7 @@ struct Climber<'c> {
     random: Random,
     began: Instant,
     trials: Vec<Climbed>,
+    agreed: Agreements,
     machine: Option<Machine>,
 }
 
@@ -243,15 +275,16 @@ impl Climber<'_> {
                 Plan { load: Load::Closed { clients }, seed: self.random.bits(), ..self.asked.plan.clone() };
             let mut outcome = run(&plan, &mut |progress| (self.observe)(Rung::Running(clients, progress)))
                 .map_err(Stop::Fault)?;
-            if !outcome.voids.is_empty() {
-                return Err(Stop::Void(outcome.voids));
-            }
             outcome.ceiling = self.asked.ceiling;
             let climbed = climbed(clients, &outcome);
+            self.agreed.add_all(&outcome.negotiated);
             self.machine = Some(outcome.machine);
             let rate = climbed.counts().then_some(climbed.rate);
             self.trials.push(climbed);
             (self.observe)(Rung::Ended(&self.trials[self.trials.len() - 1]));
+            if !outcome.voids.is_empty() {
+                return Err(Stop::Void(outcome.voids));
+            }
             if rate.is_some() {
                 return Ok(rate);
             }
@@ -288,15 +321,15 @@ fn rungs(clients_max: u32) -> Vec<u32> {
 
 fn climbed(clients: u32, outcome: &Outcome) -> Climbed {
     let record = &outcome.record;
-    let right = record.completed_in_time().saturating_sub(record.errors_of(ErrorKind::Status));
     let us = |quantile: f64| record.response.value_at_quantile(quantile) / 1_000;
     Climbed {
         clients,
-        rate: right as f64 / outcome.seconds,
+        rate: outcome.right_rate(),
         p50_us: us(0.5),
         p99_us: us(0.99),
         verdict: outcome.verdict(),
         server_us: outcome.server.and_then(|server| server.us_per_request),
+        voids: outcome.voids.clone(),
     }
 }
 
@@ -309,5 +342,41 @@ mod tests {
         assert_eq!(rungs(1), [1]);
         assert_eq!(rungs(8), [1, 2, 4, 8]);
         assert_eq!(rungs(11), [1, 2, 4, 8, 11]);
+    }
+
+    #[test]
+    fn where_more_clients_may_reach_more_it_is_not_green() {
+        let plan = Plan::new(Vec::new(), Load::Closed { clients: 1 });
+        let top = |peak: u32, clients_max: u32| Top {
+            asked: Ladder { plan: plan.clone(), clients_max, within: None, ceiling: None },
+            trials: vec![Climbed {
+                clients: peak,
+                rate: 100.0,
+                p50_us: 1,
+                p99_us: 1,
+                verdict: verdict(&SelfMeasures::default()),
+                server_us: None,
+                voids: Vec::new(),
+            }],
+            peak: Some((peak, Interval { estimate: 100.0, low: 99.0, high: 101.0 })),
+            not_in_control: None,
+            fewer: None,
+            smallest: Some(peak),
+            law: None,
+            voids: Vec::new(),
+            negotiated: Vec::new(),
+            machine: Machine::look(),
+            began_unix_s: 0,
+            seconds: 1.0,
+            was_cut_short: false,
+        };
+        for (peak, clients_max, colour, said) in [
+            (1, 1, Colour::Red, "one client was all that there was: more may reach more"),
+            (8, 8, Colour::Amber, "what 7 of 8 clients reach is not known: more than 8 may reach more"),
+            (4, 8, Colour::Green, ""),
+        ] {
+            let top = top(peak, clients_max);
+            assert_eq!((top.colour(), top.reasons().concat().as_str()), (colour, said));
+        }
     }
 }

@@ -105,8 +105,13 @@ impl Agreements {
         }
     }
 
+    /// All of these, as a run has them.
+    pub(crate) fn add_all(&mut self, negotiated: &[(Negotiated, u64)]) {
+        negotiated.iter().for_each(|(negotiated, count)| self.add(*negotiated, *count));
+    }
+
     pub(crate) fn merge(&mut self, other: Agreements) {
-        other.0.into_iter().for_each(|(negotiated, count)| self.add(negotiated, count));
+        self.add_all(&other.0);
     }
 
     /// The most frequent first.

@@ -6,7 +6,7 @@ use crate::negotiated::{Kind, Negotiated, differing};
 use crate::plan::{Handshakes, Plan};
 use crate::process::Spent;
 use crate::record::{ErrorKind, Record};
-use crate::shares::ShareOutcome;
+use crate::shares::{self, ShareOutcome};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -95,6 +95,11 @@ impl Outcome {
         self.record.completed_in_time() as f64 / self.seconds
     }
 
+    /// Right answers a second, of those that came in the measured time: failures are none, however fast they come.
+    pub fn right_rate(&self) -> f64 {
+        self.record.right_in_time() as f64 / self.seconds
+    }
+
     /// Requests a second that were due.
     pub fn demanded(&self) -> f64 {
         self.record.due as f64 / self.seconds
@@ -122,7 +127,6 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
         negotiated.iter().filter(|(agreed, _)| wanted(agreed)).map(|(_, count)| count).sum()
     };
     let all = count(&|_| true);
-    let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
     let unasked = record.errors_of(ErrorKind::Unasked);
     if unasked > 0 {
         let words = tls_fault(record);
@@ -133,25 +137,8 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
             ),
         );
     }
-    match plan.handshakes {
-        Handshakes::Full if resumed > 0 => {
-            void("resumed", format!("{resumed} of {all} handshakes were resumed, and all were to be full"));
-        }
-        Handshakes::Resumed(_) => {
-            let refused = count(&|agreed| agreed.offered_session && agreed.kind != Kind::Resumed);
-            if refused > 0 {
-                let asked = count(&|agreed| agreed.offered_session);
-                void(
-                    "not resumed",
-                    format!(
-                        "the server did not resume {refused} of the {asked} sessions that it was offered"
-                    ),
-                );
-            } else if all > 0 && resumed == 0 {
-                void("not resumed", "the server gave no session that could be resumed".to_owned());
-            }
-        }
-        _ => {}
+    if let Some(other) = of_another_kind(plan, record, &count) {
+        void(other.code, other.sentence);
     }
     let pinned: [(&str, Question); 4] = [
         ("version", &|agreed| differing(&plan.offer, agreed) == Some("version")),
@@ -175,6 +162,53 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
     }
     voids.extend(nothing_came(record));
     voids
+}
+
+/// Where handshakes were full that were to be resumed, or the other way round.
+fn of_another_kind(plan: &Plan, record: &Record, count: &dyn Fn(Question) -> u64) -> Option<Void> {
+    let all = count(&|_| true);
+    let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
+    let offered = count(&|agreed| agreed.offered_session);
+    let refused = count(&|agreed| agreed.offered_session && agreed.kind != Kind::Resumed);
+    let (code, sentence) = match plan.handshakes {
+        Handshakes::Full if resumed > 0 => {
+            ("resumed", format!("{resumed} of {all} handshakes were resumed, and all were to be full"))
+        }
+        Handshakes::Resumed(_) if refused > 0 => (
+            "not resumed",
+            format!("the server did not resume {refused} of the {offered} sessions that it was offered"),
+        ),
+        Handshakes::Resumed(_) if all > 0 && resumed == 0 => {
+            ("not resumed", "the server gave no session that could be resumed".to_owned())
+        }
+        Handshakes::Resumed(share) => {
+            let came = resumed_otherwise(plan, share, record)?;
+            (
+                if came < share { "not resumed" } else { "resumed" },
+                format!(
+                    "{:.1} % of the handshakes were to be resumed, and {:.1} % were",
+                    share * 100.0,
+                    came * 100.0
+                ),
+            )
+        }
+        _ => return None,
+    };
+    Some(Void { code, sentence })
+}
+
+/// The share of the measured time's handshakes that resumed a session, where it is not the one that was asked for. Where
+/// all are to resume there is no chance in it; but the first connections of all that there are at a time have nothing to
+/// resume, at each place, nor have users who are new, nor whoever comes behind a connection that failed with its ticket.
+fn resumed_otherwise(plan: &Plan, asked: f64, record: &Record) -> Option<f64> {
+    let all = record.handshakes.iter().sum::<u64>() as f64;
+    let resumed = record.handshakes[Kind::Resumed as usize] as f64;
+    let users = record.sessions.as_ref().map_or(0, |sessions| sessions.due);
+    let broken = record.failed() - record.errors_of(ErrorKind::Status);
+    let first = ((record.connections_most + users) * plan.tls_places() as u64 + broken) as f64;
+    let slack = if asked < 1.0 { shares::by_chance(asked, all) } else { 0.0 };
+    let (least, most) = (asked * (all - first) - slack * all, (asked + slack) * all);
+    (all > 0.0 && !(least..=most).contains(&resumed)).then(|| resumed / all)
 }
 
 /// Where no session came to its end, or no request was answered.
@@ -235,6 +269,40 @@ mod tests {
         assert_eq!(codes(&plan, &[(AGREED, 9)]), ["not resumed"]);
         plan.handshakes = Handshakes::Keep;
         assert_eq!(codes(&plan, &[(resumed, 9), (refused, 1)]).len(), 0);
+    }
+
+    #[test]
+    fn full_handshakes_among_resumed_ones_are_as_many_as_may_be() {
+        let url = crate::Url::parse("https://127.0.0.1/").expect("a URL");
+        let target = crate::Target {
+            url,
+            weight: 1,
+            method: "GET".into(),
+            headers: Vec::new(),
+            body: crate::Body::None,
+        };
+        let mut plan = Plan::new(vec![target], Load::Closed { clients: 8 });
+        let resumed = Negotiated { kind: Kind::Resumed, offered_session: true, ..AGREED };
+        for (share, full, is_void) in [
+            (1.0, 8, None),
+            (1.0, 9, Some("not resumed")),
+            (0.8, 200, None),
+            (0.8, 300, Some("not resumed")),
+            (0.8, 100, Some("resumed")),
+            (0.1, 900, None),
+        ] {
+            let mut record = Record::new(1);
+            (record.due, record.answered, record.connections_most) = (1000, 1000, 8);
+            record.handshakes[Kind::Full as usize] = full;
+            record.handshakes[Kind::Resumed as usize] = 1000 - full;
+            plan.handshakes = Handshakes::Resumed(share);
+            let negotiated = [(AGREED, full), (resumed, 1000 - full)];
+            let codes: Vec<_> = voids(&plan, &record, &negotiated).iter().map(|void| void.code).collect();
+            assert_eq!(codes, is_void.into_iter().collect::<Vec<_>>(), "{share} {full}");
+        }
+        plan.handshakes = Handshakes::Resumed(0.0);
+        let fault = plan.check().expect_err("none is resumed");
+        assert_eq!(fault.advice(), Some("say `--handshake full`"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What is to be measured, whole: where, how much, how long, over what kind of connections.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -253,6 +254,31 @@ impl Plan {
         }
     }
 
+    /// Requests on each connection where it is new for so many, and they are as many on each: handshakes can be counted by
+    /// them.
+    pub(crate) fn requests_a_handshake(&self) -> Option<u32> {
+        match (self.handshakes, self.shares.persistent) {
+            (Handshakes::Keep, _) | (_, Some(_)) => None,
+            (Handshakes::Full | Handshakes::Resumed(_), None) => Some(self.requests_a_connection()),
+        }
+    }
+
+    /// How many different places are asked over TLS.
+    pub(crate) fn tls_places(&self) -> usize {
+        let over_tls = self.targets.iter().filter(|target| target.url.scheme == crate::Scheme::Https);
+        over_tls.map(|target| (&target.url.host, target.url.port)).collect::<HashSet<_>>().len()
+    }
+
+    /// Of what counts requests and knows no sessions of users.
+    pub(crate) fn refuse_sessions(&self, what: &str) -> Result<(), Fault> {
+        if self.session.is_none() {
+            return Ok(());
+        }
+        Err(Fault::new(format!("{what} counts requests, and a plan with `--session` is one of sessions")).help(
+            "leave `--session` out, or say `pointsman bench load --session FILE` with the loads of interest",
+        ))
+    }
+
     /// What contradicts itself, or is more than can be done.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.targets.is_empty() {
@@ -283,6 +309,11 @@ impl Plan {
             && !(0.0..=1.0).contains(&share)
         {
             return Err(Fault::new("the share of resumed handshakes is between 0 and 1"));
+        }
+        if self.handshakes == Handshakes::Resumed(0.0) {
+            return Err(
+                Fault::new("with a share of 0 no handshake is resumed").help("say `--handshake full`")
+            );
         }
         self.check_sessions()?;
         self.shares.check(self)?;

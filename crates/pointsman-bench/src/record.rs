@@ -89,7 +89,9 @@ impl ErrorKind {
 pub struct Batch {
     /// Answers that came, whenever their requests were due.
     pub completed: u64,
-    /// Of these, from when they were due, all added up.
+    /// Of these, those that are no failures.
+    pub right: u64,
+    /// Of all that came, from when they were due, all added up.
     pub response_ns: u64,
     /// Requests that failed.
     pub failed: u64,
@@ -146,6 +148,8 @@ pub struct Record {
     pub bytes_sent: u64,
     /// Connections opened in the measured time.
     pub opened: u64,
+    /// The most connections at a time, in the whole run; of several threads or machines all added up.
+    pub connections_most: u64,
     /// Handshakes completed in the measured time, by [`Kind::ALL`].
     pub handshakes: [u64; Kind::ALL.len()],
     /// Idle connections that the server closed, in the whole run.
@@ -191,6 +195,7 @@ impl Record {
             batches: vec![Batch::default(); batches],
             bytes_sent: 0,
             opened: 0,
+            connections_most: 0,
             handshakes: [0; Kind::ALL.len()],
             closed_idle: 0,
             looks: vec![0; batches * LOOKS_A_BATCH],
@@ -228,6 +233,7 @@ impl Record {
             (&mut self.sent_again, other.sent_again),
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.opened, other.opened),
+            (&mut self.connections_most, other.connections_most),
             (&mut self.closed_idle, other.closed_idle),
             (&mut self.spun_ns, other.spun_ns),
         ];
@@ -240,6 +246,7 @@ impl Record {
         add(&mut self.handshakes, &other.handshakes);
         for (ours, theirs) in self.batches.iter_mut().zip(&other.batches) {
             ours.completed += theirs.completed;
+            ours.right += theirs.right;
             ours.response_ns += theirs.response_ns;
             ours.failed += theirs.failed;
             ours.bytes += theirs.bytes;
@@ -271,6 +278,16 @@ impl Record {
     /// Answers that came in the measured time.
     pub fn completed_in_time(&self) -> u64 {
         self.batches.iter().map(|batch| batch.completed).sum()
+    }
+
+    /// Right answers that came in the measured time: those that are no failures.
+    pub fn right_in_time(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.right).sum()
+    }
+
+    /// The share of the requests that failed in any way, 0 to 1; of no request 0.
+    pub fn failed_share(&self) -> f64 {
+        self.failed() as f64 / self.due.max(1) as f64
     }
 
     /// Bytes of answers that came in the measured time.

@@ -11,6 +11,7 @@ pub use orders::{OrderOutcome, orders};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::{Interval, batch_means, quantile_ranks};
 use pointsman_measure::verdict::Colour;
+pub(crate) use tables::{AGREED, agreed};
 
 use crate::outcome::Outcome;
 use crate::plan::Load;

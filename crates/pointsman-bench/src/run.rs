@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ClientConfig;
-use rustls::client::Resumption;
 
 use crate::clock::{SECOND_NS, now_ns};
 use crate::little::Little;
@@ -20,8 +19,7 @@ use crate::process::{Time, ticks_per_second};
 use crate::record::{BATCH_NS, Record};
 use crate::request::Requests;
 use crate::self_watch::Look;
-use crate::sessions::Sessions;
-use crate::users::Setup;
+use crate::users::{self, Setup};
 use crate::worker::{Assignment, Gauges, Timeline, Worker};
 use crate::{Fault, Machine, Plan};
 
@@ -134,21 +132,22 @@ impl Client {
     fn setups(&self, plan: &Plan, requests: &Arc<Requests>) -> Result<Vec<Setup>, Fault> {
         let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
         let mut setups = Vec::with_capacity(plan.threads);
+        // The steps of a session are not for whoever has not begun it.
+        let kinds = if plan.session.is_some() { 1 } else { plan.targets.len() };
         for index in 0..plan.threads {
-            let sessions = resumes.then(|| Arc::new(Sessions::default()));
-            let config = self.0.clone().map(|mut config| {
-                if let Some(sessions) = &sessions {
-                    config.resumption = Resumption::store(sessions.clone());
+            let config = self.0.clone().map(Arc::new);
+            let configs =
+                requests.origins.iter().map(|origin| config.as_ref().filter(|_| origin.tls.is_some()));
+            let setup = users::setup(configs, plan.handshakes);
+            let mut has_session = vec![!resumes; requests.origins.len()];
+            for target in 0..kinds {
+                let origin = requests.get(target).origin;
+                let is_known = std::mem::replace(&mut has_session[origin], true);
+                if index == 0 || !is_known {
+                    probe(plan, requests, target, setup[origin].0.as_ref())?;
                 }
-                Arc::new(config)
-            });
-            // The steps of a session are not for whoever has not begun it.
-            let kinds = if plan.session.is_some() { 1 } else { plan.targets.len() };
-            let asked = if index == 0 { 0..kinds } else { 0..usize::from(resumes) };
-            for target in asked {
-                probe(plan, requests, target, config.as_ref())?;
             }
-            setups.push((config, sessions));
+            setups.push(setup);
         }
         Ok(setups)
     }

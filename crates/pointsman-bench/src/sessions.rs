@@ -1,4 +1,4 @@
-//! TLS sessions of one thread, which are offered when the plan says so and not otherwise.
+//! TLS sessions of one thread with one server, which are offered when the plan says so and not otherwise.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,8 @@ use rustls::pki_types::ServerName;
 /// Tickets that are kept: as many as a thread may have handshakes under way at a time, and a few to spare.
 const TICKETS_MAX: usize = 16_384;
 
-/// Sessions with one server. A ticket of TLS 1.3 is used once, as RFC 8446 wants (appendix C.4).
+/// Sessions with one server, whatever name it goes by: another server has others of its own. A ticket of TLS 1.3 is used
+/// once, as RFC 8446 wants (appendix C.4).
 #[derive(Debug, Default)]
 pub struct Sessions(Mutex<Kept>);
 

@@ -49,6 +49,11 @@ impl ShareOutcome {
     }
 }
 
+/// How far a share of `draws` may be from `asked` by chance: five standard errors, and a hundredth.
+pub(crate) fn by_chance(asked: f64, draws: f64) -> f64 {
+    5.0 * (asked * (1.0 - asked) / draws).sqrt() + 0.01
+}
+
 impl Shares {
     /// What contradicts itself.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), Fault> {
@@ -107,8 +112,7 @@ impl Shares {
         // Requests of a pipeline are drawn together.
         let together = if self.pipelined.is_some() { f64::from(self.pipeline_depth) } else { 1.0 };
         let outcome = |name, asked: Option<f64>, count: u64| {
-            let spread = asked.map_or(0.0, |share| share * (1.0 - share));
-            let slack = 5.0 * (spread * together / answered).sqrt() + 0.01;
+            let slack = by_chance(asked.unwrap_or(0.0), answered / together);
             ShareOutcome { name, asked, came_out: count as f64 / answered, slack }
         };
         vec![

@@ -13,8 +13,26 @@ use crate::plan::{Handshakes, Plan};
 use crate::request::{Request, Requests};
 use crate::sessions::Sessions;
 
-/// How handshakes are done, and where TLS sessions are kept, if any are to be resumed.
-pub(crate) type Setup = (Option<Arc<ClientConfig>>, Option<Arc<Sessions>>);
+/// How handshakes are done with each origin, by its number, and where its TLS sessions are kept, if any are to be resumed.
+/// A server is offered its own sessions, and never another's.
+pub(crate) type Setup = Vec<(Option<Arc<ClientConfig>>, Option<Arc<Sessions>>)>;
+
+/// How handshakes are done so, each origin with sessions of its own where some are to be resumed.
+pub(crate) fn setup<'c>(
+    configs: impl Iterator<Item = Option<&'c Arc<ClientConfig>>>,
+    handshakes: Handshakes,
+) -> Setup {
+    let of_origin = |config: Option<&Arc<ClientConfig>>| match (config, handshakes) {
+        (Some(config), Handshakes::Resumed(_)) => {
+            let own = Arc::new(Sessions::default());
+            let mut config = ClientConfig::clone(config);
+            config.resumption = Resumption::store(own.clone());
+            (Some(Arc::new(config)), Some(own))
+        }
+        (config, _) => (config.cloned(), None),
+    };
+    configs.map(of_origin).collect()
+}
 
 /// All users of a thread, by their numbers.
 #[derive(Debug)]
@@ -114,11 +132,8 @@ impl User {
     /// Begins the session that was due then.
     pub(crate) fn begin(&mut self, due_ns: u64, is_counted: bool, plan: &Plan, thread: &Setup) {
         (self.due_ns, self.is_counted) = (Some(due_ns), is_counted);
-        if let (Handshakes::Resumed(_), (Some(config), _)) = (plan.handshakes, thread) {
-            let own = Arc::new(Sessions::default());
-            let mut config = ClientConfig::clone(config);
-            config.resumption = Resumption::store(own.clone());
-            self.setup = Some((Some(Arc::new(config)), Some(own)));
+        if let Handshakes::Resumed(_) = plan.handshakes {
+            self.setup = Some(setup(thread.iter().map(|(config, _)| config.as_ref()), plan.handshakes));
         }
     }
 

@@ -1,12 +1,12 @@
 //! The generator before servers whose behaviour is known: what it says must be that.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use pointsman_bench::{
-    Arrivals, Close, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Service,
-    Shares, Target, Think, Url, ceiling, run, verdict_of_trial,
+    Arrivals, Close, Counted, Ending, ErrorKind, Find, Handshakes, Kind, Ladder, Load, Manner, NullServer,
+    NullTls, Outcome, Plan, Service, Shares, Target, Think, Url, ceiling, climb, find, run, verdict_of_trial,
 };
 use pointsman_e2e::Authority;
 use pointsman_measure::search::Goal;
@@ -268,6 +268,88 @@ fn sessions_are_resumed_as_often_as_asked() {
     let (full, resumed) = (of_kind(&some, Kind::Full) as f64, of_kind(&some, Kind::Resumed) as f64);
     // Some 390 draws: 0.5, give or take 0.025.
     assert!((0.35..0.65).contains(&(resumed / (full + resumed))), "{full} {resumed}");
+}
+
+#[test]
+fn a_server_is_offered_its_own_sessions_alone() {
+    let (one, other) = (started(&tls(true)), started(&tls(true)));
+    let mut both = of_tls(&one, Load::Closed { clients: 2 }, Handshakes::Resumed(1.0));
+    both.targets.extend(of_tls(&other, Load::Closed { clients: 2 }, Handshakes::Full).targets);
+    both.threads = 2;
+    let outcome = outcome(&both);
+    assert!(outcome.voids.is_empty(), "{:?} {:?}", outcome.voids, outcome.negotiated);
+    assert_eq!(outcome.addresses.len(), 2);
+    assert!(of_kind(&outcome, Kind::Resumed) > 50, "{:?}", outcome.negotiated);
+}
+
+/// Each connection has one request. The first so many are answered late and with a failure, all others at once.
+fn late_failures(first: u64) -> SocketAddr {
+    let listener = TcpListener::bind(ANY).expect("loopback");
+    let address = listener.local_addr().expect("it listens");
+    std::thread::spawn(move || {
+        for (number, socket) in listener.incoming().map_while(Result::ok).enumerate() {
+            let is_late = (1..=first).contains(&(number as u64));
+            std::thread::spawn(move || -> io::Result<()> {
+                let (mut reader, mut text) = (BufReader::new(&socket), String::new());
+                while !text.ends_with("\r\n\r\n") && reader.read_line(&mut text)? > 0 {}
+                if is_late {
+                    std::thread::sleep(Duration::from_millis(400));
+                }
+                let status = if is_late { "503 No" } else { "200 OK" };
+                write!(&socket, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn right_answers_are_those_that_came_in_time_and_are_no_failures() {
+    // The first connection is the one that asks before the run; 40 come in the warm-up.
+    let url = Url::parse(&format!("http://{}/", late_failures(40))).expect("a URL");
+    let server = started(&Manner::default());
+    let mut plan = plan("http", &server, open(100.0));
+    plan.targets[0].url = url;
+    (plan.warm_up, plan.time) = (Duration::from_millis(400), Duration::from_millis(500));
+    plan.requests_per_connection = Some(1);
+    let record = outcome(&plan).record;
+    assert!(record.completed_in_time() >= 80, "those of the warm-up and its own: {:?}", record.batches);
+    assert!(record.errors_of(ErrorKind::Status) <= 2, "{:?}", record.errors);
+    assert!((45..=52).contains(&record.right_in_time()), "{:?}", record.batches);
+}
+
+#[test]
+fn what_was_agreed_on_is_kept_of_a_search_that_ends_void() {
+    let server = started(&tls(false));
+    let plan = of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Resumed(1.0));
+    let goal = Goal { warm_up_ms: 100, coarse_ms: 300, fine_ms: 300, rate_min: 50.0, ..Goal::default() };
+    let arrivals = Arrivals::Poisson;
+    let asked = Find { plan: plan.clone(), arrivals, goal, within: None, ceiling: None };
+    let found = find(&asked, &mut |_| {}).expect("it answers");
+    assert!(matches!(found.ending, Ending::Void { .. }), "{:?}", found.ending);
+    assert_eq!((found.trials.len(), found.trials[0].voids[0].code), (1, "not resumed"));
+    let asked = Ladder { plan, clients_max: 2, within: None, ceiling: None };
+    let top = climb(&asked, &mut |_| {}).expect("it answers");
+    assert_eq!((top.trials.len(), top.trials[0].voids[0].code), (1, "not resumed"));
+    for run in [found.report("it"), top.report("it")] {
+        let table = run.tables.iter().find(|table| table.title.starts_with("What handshakes agreed on"));
+        assert_eq!(table.map(|table| table.rows.is_empty()), Some(false), "{:?}", run.tables);
+        let json = run.outcome.expect("it has all");
+        assert_eq!(json["negotiated"][0]["kind"], "full", "{json}");
+        assert!(json["trials"][0]["voids"][0].is_string(), "{json}");
+    }
+}
+
+#[test]
+fn a_search_counts_requests_where_connections_have_no_end() {
+    let server = started(&tls(true));
+    let mut plan = of_tls(&server, Load::Closed { clients: 1 }, Handshakes::Full);
+    plan.shares.persistent = Some(0.5);
+    let goal = Goal { warm_up_ms: 100, coarse_ms: 500, fine_ms: 500, rate_min: 50.0, ..Goal::default() };
+    let within = Some(Duration::from_millis(200));
+    let found = find(&Find { plan, arrivals: Arrivals::Poisson, goal, within, ceiling: None }, &mut |_| {});
+    let found = found.expect("the first trial asks for 50 requests a second, not for more than can be");
+    assert_eq!(found.counted, Counted::Requests);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Compared, Fought, Quantity, Weighed};
+use crate::json::negotiated;
 use crate::provenance::provenance;
+use crate::report::{AGREED, agreed as agreed_on};
 
 impl Compared {
     /// The run as a report shows it, under this name.
@@ -33,7 +35,10 @@ impl Compared {
         run.answer = self.answer();
         run.figures = self.weighed.iter().map(figure).collect();
         run.charts = self.weighed.iter().map(|weighed| self.chart(weighed.quantity)).collect();
-        run.tables = vec![self.table()];
+        let agreed = ["A", "B"].into_iter().zip(&self.negotiated);
+        let agreed = agreed.map(|(side, found)| agreed_on(&format!("{AGREED}: {side}"), found));
+        run.tables = [self.table(), self.failed()].into_iter().chain(agreed).collect();
+        run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(self.json());
         run
     }
@@ -73,6 +78,27 @@ impl Compared {
         }
     }
 
+    /// What share of the requests failed, of each side.
+    fn failed(&self) -> Table {
+        let rows = [("A", Side::A), ("B", Side::B), ("A again", Side::AgainA)].map(|(name, side)| {
+            let shares: Vec<f64> = self
+                .trials
+                .iter()
+                .filter(|trial| trial.turn.side == side)
+                .map(|trial| trial.failed_share)
+                .collect();
+            let percent = |share: f64| Cell::Number((share * 1e5).round() / 1e3);
+            let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            vec![name.into(), (shares.len() as f64).into(), percent(mean), percent(most)]
+        });
+        Table {
+            title: "Requests that failed".to_owned(),
+            columns: ["", "trials", "mean, %", "most of a trial, %"].map(str::to_owned).to_vec(),
+            rows: rows.to_vec(),
+        }
+    }
+
     /// Each trial in its order: what drifts shows.
     fn chart(&self, quantity: Quantity) -> Chart {
         let line = |name: &str, side: Side| {
@@ -99,6 +125,7 @@ impl Compared {
         json!({
             "version": 1, "kind": "compare", "seconds": self.seconds, "blocks": self.asked.blocks,
             "ceiling_per_second": self.asked.ceiling, "quantities": weighed, "trials": trials,
+            "negotiated": {"a": negotiated(&self.negotiated[0]), "b": negotiated(&self.negotiated[1])},
         })
     }
 }
@@ -164,7 +191,7 @@ fn trial(trial: &Fought) -> Value {
             Side::B => "B",
             Side::AgainA => "A again",
         },
-        "figures": figures, "colour": trial.verdict.colour.to_string(), "reasons": reasons,
+        "figures": figures, "failed_share": trial.failed_share, "colour": trial.verdict.colour.to_string(), "reasons": reasons,
         "voids": trial.voids.iter().map(|void| void.sentence.as_str()).collect::<Vec<_>>(),
     })
 }

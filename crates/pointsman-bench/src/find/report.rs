@@ -10,7 +10,9 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Counted, Ending, Found, Tried};
+use crate::json::negotiated;
 use crate::provenance::provenance;
+use crate::report::{AGREED, agreed};
 
 impl Counted {
     /// What is counted, in the plural.
@@ -33,12 +35,19 @@ impl Found {
         run.outcome = Some(self.json());
         let Some(findings) = self.findings() else {
             run.tables = vec![self.trials_table()];
+            run.tables.extend(self.agreed());
             return run;
         };
         run.figures = self.figures(findings);
         run.charts = vec![self.achieved(findings), self.latency(findings)];
         run.tables = vec![self.curve_table(findings), self.trials_table()];
+        run.tables.extend(self.agreed());
         run
+    }
+
+    /// What handshakes of all trials agreed on, if there were any.
+    fn agreed(&self) -> Option<Table> {
+        Some(agreed(AGREED, &self.negotiated)).filter(|table| !table.rows.is_empty())
     }
 
     /// What was found, in a sentence or two.
@@ -256,7 +265,7 @@ impl Found {
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
             "seconds": self.seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling,
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "trials": trials,
+            "negotiated": negotiated(&self.negotiated), "trials": trials,
         })
     }
 }
@@ -294,6 +303,7 @@ fn row(tried: &Tried) -> Vec<Cell> {
     let (trial, seen) = (&tried.judged.trial, &tried.judged.seen);
     let number = |value: f64| Cell::Number(short(value));
     let goal = match tried.judged.shortfall {
+        _ if !tried.voids.is_empty() => "void".to_owned(),
         None => "met".to_owned(),
         Some(shortfall) => format!("missed: {shortfall:?}").to_lowercase(),
     };
@@ -321,6 +331,7 @@ fn trial(tried: &Tried) -> Value {
         "colour": tried.verdict.colour.to_string(), "reasons": reasons,
         "shortfall": tried.judged.shortfall.map(|shortfall| format!("{shortfall:?}").to_lowercase()),
         "server_us": tried.server_us,
+        "voids": tried.voids.iter().map(|void| void.sentence.as_str()).collect::<Vec<_>>(),
     })
 }
 

@@ -7,7 +7,9 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Climbed, Top, by_clients};
+use crate::json::negotiated;
 use crate::provenance::provenance;
+use crate::report::{AGREED, agreed};
 
 impl Top {
     /// The run as a report shows it, under this name.
@@ -20,7 +22,9 @@ impl Top {
         run.answer = self.answer();
         run.figures = self.figures();
         run.charts = vec![self.throughput(), self.latency()];
-        run.tables = vec![self.table()];
+        let agreed = agreed(AGREED, &self.negotiated);
+        run.tables = vec![self.table(), agreed];
+        run.tables.retain(|table| !table.rows.is_empty());
         run.outcome = Some(self.json());
         run
     }
@@ -154,7 +158,7 @@ impl Top {
                     "r_squared": law.r_squared,
                 })
             }),
-            "trials": trials,
+            "negotiated": negotiated(&self.negotiated), "trials": trials,
         })
     }
 }
@@ -164,5 +168,6 @@ fn trial(trial: &Climbed) -> Value {
     json!({
         "clients": trial.clients, "rate": trial.rate, "p50_us": trial.p50_us, "p99_us": trial.p99_us,
         "colour": trial.verdict.colour.to_string(), "reasons": reasons, "server_us": trial.server_us,
+        "voids": trial.voids.iter().map(|void| void.sentence.as_str()).collect::<Vec<_>>(),
     })
 }

@@ -3,11 +3,12 @@
 use pointsman_measure::table::{Cell, Table};
 
 use super::ms;
+use crate::negotiated::Negotiated;
 use crate::outcome::Outcome;
 use crate::record::ErrorKind;
 
 pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
-    let all = [times(outcome), ends(outcome), agreed(outcome), threads(outcome)];
+    let all = [times(outcome), ends(outcome), agreed(AGREED, &outcome.negotiated), threads(outcome)];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
@@ -63,9 +64,12 @@ fn ends(outcome: &Outcome) -> Table {
     table("What became of requests", &["", "requests"], rows.collect())
 }
 
-/// What handshakes agreed on.
-fn agreed(outcome: &Outcome) -> Table {
-    let rows = outcome.negotiated.iter().map(|(agreed, count)| {
+/// The usual title of [`agreed`].
+pub(crate) const AGREED: &str = "What handshakes agreed on, in the whole run";
+
+/// What handshakes agreed on. No rows: there were none.
+pub(crate) fn agreed(title: &str, negotiated: &[(Negotiated, u64)]) -> Table {
+    let rows = negotiated.iter().map(|(agreed, count)| {
         vec![
             (*count as f64).into(),
             agreed.kind.name().into(),
@@ -75,11 +79,7 @@ fn agreed(outcome: &Outcome) -> Table {
             agreed.protocol.into(),
         ]
     });
-    table(
-        "What handshakes agreed on, in the whole run",
-        &["handshakes", "kind", "version", "suite", "group", "protocol"],
-        rows.collect(),
-    )
+    table(title, &["handshakes", "kind", "version", "suite", "group", "protocol"], rows.collect())
 }
 
 fn threads(outcome: &Outcome) -> Table {

@@ -74,6 +74,8 @@ impl Worker {
         };
         if is_failure {
             self.count_failure(&job, ErrorKind::Status, now);
+        } else if self.given.timeline.measures(now) {
+            self.batch(now).right += 1;
         }
         if let Some(sessions) = self.record.sessions.as_deref_mut().filter(|_| job.is_counted) {
             let step = &mut sessions.steps[job.request as usize];

@@ -69,6 +69,8 @@ impl Worker {
                 let number = entry.key();
                 let watched = self.poller.watch(connection.socket(), number);
                 entry.insert(connection);
+                let most = self.connections.len() as u64;
+                self.record.connections_most = self.record.connections_most.max(most);
                 if let Some(client) = client {
                     let place = self.place(client, origin);
                     self.own[place] = Some(number);
@@ -95,7 +97,7 @@ impl Worker {
         let place = &self.given.requests.origins[origin];
         let (mut tls, mut offered) = (None, false);
         let user = self.turn.users.as_mut().zip(job.client).map(|(users, user)| users.get(user));
-        let (config, sessions) = user.and_then(|user| user.setup()).unwrap_or(&self.given.setup);
+        let (config, sessions) = &user.and_then(|user| user.setup()).unwrap_or(&self.given.setup)[origin];
         if let (Some(config), Some(name)) = (config, &place.tls) {
             if let (Some(sessions), Handshakes::Resumed(share)) = (sessions, self.given.plan.handshakes) {
                 sessions.offer(self.random.f64() < share);

@@ -23,7 +23,7 @@ const HELP: &str = "\
 pointsman bench find URL... [OPTION...]
 
     The rates that a server sustains and reaches, by trials of many loads: see docs/guide/bench.md. Rates are requests a
-    second, with `--handshake full` or `resumed` handshakes a second.
+    second, with `--handshake full` or `resumed` handshakes a second; with `--persistent` they are requests again.
 
 search
     --p99 TIME               the goal: the 99th percentile of the response time; 100ms
@@ -228,6 +228,7 @@ fn of_sight(sight: Sight) -> String {
         Sight::Ended(tried) => {
             let (trial, seen) = (&tried.judged.trial, &tried.judged.seen);
             let outcome = match (tried.judged.counts(), tried.judged.passed()) {
+                _ if !tried.voids.is_empty() => "void",
                 (false, _) => "red: no result",
                 (true, true) => "meets the goal",
                 (true, false) => "does not meet the goal",
@@ -256,7 +257,7 @@ fn of_rung(rung: Rung) -> String {
             "{} clients: {}/s, {}",
             climbed.clients,
             units::rate(climbed.rate),
-            climbed.verdict.colour
+            if climbed.voids.is_empty() { climbed.verdict.colour.to_string() } else { "void".to_owned() }
         ),
     }
 }
