@@ -16,7 +16,7 @@ use slab::Slab;
 
 use crate::arrivals::Schedule;
 use crate::classes::ClassRecord;
-use crate::clock::{SECOND_NS, now_ns};
+use crate::clock::now_ns;
 use crate::connection::{Connection, End, Job, Parts, Turn};
 use crate::plan::Load;
 use crate::poller::{Poller, Ready, spins};
