@@ -404,9 +404,10 @@ fn requests_go_over_connections_as_their_shares_say() {
         for (came, asked) in came_out(&outcome).into_iter().zip([0.8, 0.5, 0.3]) {
             assert!((came - asked).abs() < 0.12, "{load:?}: {came} and {asked}");
         }
-        // Those that are not kept have a connection each, and few others are opened.
+        // Those that are not kept have a connection each, and few others are opened. What is due in the last moment may have
+        // its own behind the measured time.
         let single = record.answered - record.answered_kept;
-        assert!((single..single + 100).contains(&record.opened), "{} {single}", record.opened);
+        assert!((single - 5..single + 100).contains(&record.opened), "{} {single}", record.opened);
         assert!((record.due as f64 / 3.0 - 400.0).abs() < 60.0 || !matches!(load, Load::Open { .. }));
         assert!(outcome.generator.little.gap() < 0.05, "{:?}", outcome.generator.little);
     }
