@@ -302,6 +302,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_agreed_on_stands_by_side() {
+        let agreed = |suite| Negotiated {
+            kind: crate::Kind::Full,
+            offered_session: false,
+            version: "1.3",
+            suite,
+            group: "X25519",
+            protocol: "h2",
+        };
+        let mut found = compared(trials(|_| false, |_| false));
+        assert_eq!(found.report("plain").tables.len(), 2, "no handshakes");
+        found.negotiated =
+            ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"].map(|suite| vec![(agreed(suite), 9)]);
+        let run = found.report("both");
+        for (table, side, suite) in [(2, "A", "TLS_AES_128_GCM_SHA256"), (3, "B", "TLS_AES_256_GCM_SHA384")] {
+            let table = &run.tables[table];
+            assert!(table.title.ends_with(side) && table.rows[0].contains(&suite.into()), "{table:?}");
+        }
+        let json = run.outcome.expect("it has all");
+        assert_eq!(json["negotiated"]["b"][0]["suite"], "TLS_AES_256_GCM_SHA384", "{json}");
+    }
+
+    #[test]
     fn who_fails_fast_is_not_faster() {
         let manner =
             crate::Manner { capacity: Some(100.0), service: crate::Service::Limiter, ..Default::default() };

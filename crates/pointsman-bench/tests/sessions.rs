@@ -153,6 +153,7 @@ fn a_user_resumes_its_own_tls_session_and_nobody_elses() {
     let (full, again) = (of_kind(&resumed, Kind::Full), of_kind(&resumed, Kind::Resumed));
     // The first connection of a session has nothing to resume, the two others do.
     assert!(full * 2 <= again + 8 && again <= full * 2, "{full} {again}");
+    assert!(resumed.voids.is_empty(), "who is new has nothing to resume: {:?}", resumed.voids);
 }
 
 #[test]
