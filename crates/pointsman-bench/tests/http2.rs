@@ -10,7 +10,7 @@ use pointsman_bench::{
     Target, Url, run,
 };
 use pointsman_e2e::h2_wire::setting;
-use pointsman_e2e::{Authority, Frame, H2Origin, Nginx, Origin, TlsServer, installed, ok};
+use pointsman_e2e::{Authority, Frame, H2Origin, Nginx, Origin, TlsServer, installed, ok, pause};
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const REFUSED_STREAM: u32 = 7;
@@ -293,7 +293,7 @@ fn what_is_refused_behind_the_measured_time_is_sent_again_too() {
         while let Some(request) = peer.next_whole() {
             if (request.connection, request.stream) == (1, 1) {
                 // It takes longer than all of the run.
-                std::thread::sleep(Duration::from_millis(700));
+                pause(Duration::from_millis(700));
                 peer.send(&Frame::rst_stream(request.stream, REFUSED_STREAM));
             } else {
                 peer.answer(request.stream, "200", &[], b"");
@@ -318,7 +318,7 @@ fn what_is_refused_waits_where_there_are_as_many_connections_as_there_may_be() {
                 // The second is left to another connection, which there may not be as long as the first takes.
                 let Some(_) = peer.next_whole() else { return };
                 peer.send_goaway(first.stream, 0);
-                std::thread::sleep(Duration::from_millis(150));
+                pause(Duration::from_millis(150));
                 saw.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
             }
             peer.answer(first.stream, "200", &[], b"");

@@ -8,7 +8,7 @@ use pointsman_bench::{
     Arrivals, Close, Counted, Ending, ErrorKind, Find, Handshakes, Kind, Ladder, Load, Manner, NullServer,
     NullTls, Outcome, Plan, Service, Shares, Target, Think, Url, ceiling, climb, find, run, verdict_of_trial,
 };
-use pointsman_e2e::Authority;
+use pointsman_e2e::{Authority, pause};
 use pointsman_measure::search::Goal;
 use pointsman_measure::verdict::{Colour, Measure};
 
@@ -293,7 +293,7 @@ fn late_failures(first: u64) -> SocketAddr {
                 let (mut reader, mut text) = (BufReader::new(&socket), String::new());
                 while !text.ends_with("\r\n\r\n") && reader.read_line(&mut text)? > 0 {}
                 if is_late {
-                    std::thread::sleep(Duration::from_millis(400));
+                    pause(Duration::from_millis(400));
                 }
                 let status = if is_late { "503 No" } else { "200 OK" };
                 write!(&socket, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
