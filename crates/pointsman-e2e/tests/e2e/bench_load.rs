@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use pointsman_e2e::{Lines, ends, folder, pointsman, program};
+use pointsman_e2e::{Finished, Lines, ends, folder, pointsman, program};
 use serde_json::Value;
 
 /// A server of the bench itself. It is ended when it is dropped.
@@ -32,14 +32,23 @@ impl Drop for Null {
     }
 }
 
+/// What was measured, where it is not void. On a machine that is busy it is no result, which the exit status says as well.
+pub(super) fn outcome(finished: &Finished) -> Value {
+    assert!((0..=1).contains(&finished.code), "{}", finished.stderr);
+    let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    let run = &document["runs"][0];
+    assert_eq!(run["outcome"]["voids"], serde_json::json!([]));
+    let is_red = run["verdict"]["colour"] == "red";
+    assert_eq!(finished.code, i32::from(is_red), "{}", run["verdict"]);
+    run["outcome"].clone()
+}
+
 /// What came of a run that is a result.
 fn measured(url: &str, words: &[&str]) -> Value {
     let folder = folder(&[]);
     let fixed = ["bench", "load", url, "--insecure", "--time", "600ms", "--warm-up", "200ms", "--json"];
     let finished = pointsman(folder.path(), &[&fixed[..], words].concat());
-    assert_eq!(finished.code, 0, "{words:?}\n{}", finished.output());
-    let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
-    let outcome = document["runs"][0]["outcome"].clone();
+    let outcome = outcome(&finished);
     let requests = &outcome["requests"];
     let count = |name: &str| requests[name].as_u64().expect("a count");
     assert!(count("answered") > 20, "{words:?} {requests}");

@@ -35,10 +35,7 @@ impl Drop for Null {
 fn outcome(place: &std::path::Path, words: &[&str]) -> Value {
     let usual = ["--json", "--threads", "1", "--time", "1s", "--warm-up", "100ms"];
     let words: Vec<&str> = ["bench", "load"].into_iter().chain(words.iter().copied()).chain(usual).collect();
-    let finished = pointsman(place, &words);
-    assert_eq!(finished.code, 0, "{words:?}\n{}", finished.output());
-    let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
-    document["runs"][0]["outcome"].clone()
+    crate::bench_load::outcome(&pointsman(place, &words))
 }
 
 #[test]
