@@ -16,6 +16,7 @@ use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::peers::Machine;
 use crate::project::Project;
+use crate::turns::Turns;
 use contestant::{CONTESTS, Contest, Round};
 use server::{Server, ServerKind};
 
@@ -37,43 +38,32 @@ const PROGRAMS: &[(&str, &str)] =
 
 /// What is measured, and for how long.
 pub(crate) struct Options {
-    seconds: u32,
-    rounds: usize,
+    turns: Turns,
     server: ServerKind,
     contests: Vec<&'static Contest>,
     /// Measured in place of the release binary.
     binary: Option<PathBuf>,
-    build: bool,
-    /// A bar that is missed is a failure.
-    strict: bool,
 }
 
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
-        let mut options = Self {
-            seconds: 4,
-            rounds: 5,
-            server: ServerKind::Nginx,
-            contests: Vec::new(),
-            binary: None,
-            build: true,
-            strict: false,
-        };
+        let mut options =
+            Self { turns: Turns::default(), server: ServerKind::Nginx, contests: Vec::new(), binary: None };
         while let Some(argument) = arguments.next()? {
             match argument {
-                Arg::Long("seconds") => options.seconds = arguments.value()?.parse()?,
-                Arg::Long("rounds") => options.rounds = arguments.value()?.parse()?,
                 Arg::Long("server") => options.server = ServerKind::named(&arguments.value()?.string()?)?,
                 Arg::Long("of") => options.contests.push(Contest::named(&arguments.value()?.string()?)?),
                 Arg::Long("binary") => options.binary = Some(arguments.value()?.into()),
-                Arg::Long("no-build") => options.build = false,
-                Arg::Long("strict") => options.strict = true,
+                Arg::Long(name) => {
+                    let name = name.to_owned();
+                    if !options.turns.take(&name, &mut arguments)? {
+                        return Err(lexopt::Error::UnexpectedOption(format!("--{name}")).into());
+                    }
+                }
                 other => return Err(other.unexpected().into()),
             }
         }
-        if !(1..=600).contains(&options.seconds) || !(1..=100).contains(&options.rounds) {
-            return Err(Failure::usage("seconds go from 1 to 600, rounds from 1 to 100"));
-        }
+        options.turns.check()?;
         if options.contests.is_empty() {
             options.contests = CONTESTS.iter().collect();
         }
@@ -86,7 +76,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => {
-            if options.build {
+            if options.turns.build {
                 project.build_release("pointsman")?;
             }
             project.release_binary("pointsman")?
@@ -100,11 +90,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let mut results = Vec::new();
     for contest in &options.contests {
         let mut rounds: Vec<Round> = Vec::new();
-        for number in 0..options.rounds {
+        for number in 0..options.turns.rounds {
             // Whoever was first is last the next time.
             for place in 0..contest.contestants.len() {
                 let contestant = &contest.contestants[(place + number) % contest.contestants.len()];
-                rounds.push(contestant.run(contest, &server, &binary, options.seconds, number)?);
+                rounds.push(contestant.run(contest, &server, &binary, options.turns.seconds, number)?);
             }
         }
         let result = report::Result::of(contest, rounds);
@@ -120,7 +110,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if flagged > 0 {
         return Err(Failure::new(format!("{flagged} requests failed, and their rounds do not count")));
     }
-    match options.strict && missed > 0 {
+    match options.turns.strict && missed > 0 {
         true => Err(Failure::new(format!("{missed} bars are missed"))),
         false => Ok(()),
     }

@@ -19,6 +19,7 @@ mod process;
 mod project;
 mod soak;
 mod tidy;
+mod turns;
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

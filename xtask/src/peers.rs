@@ -26,6 +26,7 @@ use lexopt::{Arg, ValueExt};
 use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
+use crate::turns::Turns;
 pub(crate) use child::{Child, Place};
 use lineup::Lineup;
 pub(crate) use lineup::free_port;
@@ -61,46 +62,35 @@ const PROGRAMS: &[(&str, &str)] =
 
 /// What is measured, and for how long.
 pub(crate) struct Options {
-    seconds: u32,
-    rounds: usize,
+    turns: Turns,
     scenarios: Vec<&'static Scenario>,
     /// The proxy has its core to itself, and waits for the load. Otherwise it always finds a backlog.
     alone: bool,
     /// How many rules our switch has before those of each scenario.
     rules_before: usize,
-    build: bool,
-    /// A bar that is missed is a failure.
-    strict: bool,
 }
 
 impl Options {
     pub(crate) fn read(mut arguments: lexopt::Parser) -> Result<Self> {
-        let mut options = Self {
-            seconds: 4,
-            rounds: 5,
-            scenarios: Vec::new(),
-            alone: false,
-            rules_before: 0,
-            build: true,
-            strict: false,
-        };
+        let mut options =
+            Self { turns: Turns::default(), scenarios: Vec::new(), alone: false, rules_before: 0 };
         while let Some(argument) = arguments.next()? {
             match argument {
-                Arg::Long("seconds") => options.seconds = arguments.value()?.parse()?,
-                Arg::Long("rounds") => options.rounds = arguments.value()?.parse()?,
                 Arg::Long("scenario") => {
                     options.scenarios.push(Scenario::named(&arguments.value()?.string()?)?)
                 }
                 Arg::Long("alone") => options.alone = true,
                 Arg::Long("rules-before") => options.rules_before = arguments.value()?.parse()?,
-                Arg::Long("no-build") => options.build = false,
-                Arg::Long("strict") => options.strict = true,
+                Arg::Long(name) => {
+                    let name = name.to_owned();
+                    if !options.turns.take(&name, &mut arguments)? {
+                        return Err(lexopt::Error::UnexpectedOption(format!("--{name}")).into());
+                    }
+                }
                 other => return Err(other.unexpected().into()),
             }
         }
-        if !(1..=600).contains(&options.seconds) || !(1..=100).contains(&options.rounds) {
-            return Err(Failure::usage("seconds go from 1 to 600, rounds from 1 to 100"));
-        }
+        options.turns.check()?;
         if options.scenarios.is_empty() {
             options.scenarios = SCENARIOS.iter().filter(|scenario| options.suits(scenario)).collect();
         }
@@ -121,7 +111,7 @@ impl Options {
 pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     machine::cores()?;
     packages::ensure(TOOLS)?;
-    let binaries = Binaries::ready(project, options.build)?;
+    let binaries = Binaries::ready(project, options.turns.build)?;
     let machine = Machine::look(project, binaries.switch.is_some(), PROGRAMS)?;
     machine.print();
     let folder = project.target().join("bench-peers");
@@ -137,7 +127,9 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
         let lineup = Lineup::of(scenario, &ports, binaries.switch.as_deref(), &folder, extras)?;
         let rounds = match scenario.measure {
             Measure::CpuTime => loaded::measure(scenario, &lineup, &options, &folder)?,
-            Measure::IdleMemory => idle::measure(scenario, &lineup, options.rounds, &binaries.own, &folder)?,
+            Measure::IdleMemory => {
+                idle::measure(scenario, &lineup, options.turns.rounds, &binaries.own, &folder)?
+            }
         };
         results.push(report::Result::of(scenario, &rounds, options.spinners(scenario)));
         report::print(&results[results.len() - 1]);
@@ -152,7 +144,7 @@ pub(crate) fn run(project: &Project, options: Options) -> Result<()> {
     if flagged > 0 {
         return Err(Failure::new(format!("{flagged} rounds had errors and do not count")));
     }
-    if options.strict {
+    if options.turns.strict {
         strictly(&options, &results, missed)?;
     }
     Ok(())
@@ -164,7 +156,7 @@ fn strictly(options: &Options, results: &[report::Result], missed: usize) -> Res
         results.iter().filter(|result| result.is_unsaturated()).map(report::Result::name).collect();
     if missed > 0 {
         Err(Failure::new(format!("{missed} bars are missed")))
-    } else if options.rounds < STRICT_ROUNDS_MIN {
+    } else if options.turns.rounds < STRICT_ROUNDS_MIN {
         Err(Failure::new(format!("fewer than {STRICT_ROUNDS_MIN} rounds prove nothing")))
     } else if !unsaturated.is_empty() {
         Err(Failure::new(format!("a proxy waited for the load in {}", unsaturated.join(", "))))

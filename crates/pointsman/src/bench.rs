@@ -62,6 +62,19 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// Does what a command's options say, unless its help was asked for, or they are wrong.
+fn with_options<T>(
+    read: Result<Option<T>, lexopt::Error>,
+    help: &[&str],
+    carry_out: impl FnOnce(T) -> ExitCode,
+) -> ExitCode {
+    match read {
+        Ok(Some(options)) => carry_out(options),
+        Ok(None) => say(&mut std::io::stdout(), &help.concat(), 0),
+        Err(error) => wrong_use(&error.to_string()),
+    }
+}
+
 /// Nothing was measured, for this reason.
 fn refuse_words(words: &str, help: Option<&str>) -> ExitCode {
     let help = help.map(|help| format!("help: {help}\n")).unwrap_or_default();

@@ -156,7 +156,7 @@ pub(super) fn write(
     let document = json!({
         "machine": machine.json(),
         "settings": {
-            "seconds": options.seconds, "rounds": options.rounds, "server": options.server.name(),
+            "seconds": options.turns.seconds, "rounds": options.turns.rounds, "server": options.server.name(),
             "server_core": SERVER_CORE, "load_core": LOAD_CORE,
         },
         "contests": results.iter().map(Result::json).collect::<Vec<_>>(),

@@ -33,7 +33,7 @@ pub(super) fn measure(
         (0..lineup.spinners()).map(|number| start_spinner(folder, number)).collect::<Result<Vec<_>>>()?;
     let ticks_per_second = ticks_per_second();
     let mut rounds = Vec::new();
-    for number in 0..options.rounds {
+    for number in 0..options.turns.rounds {
         for place in 0..proxies.len() {
             let proxy = &proxies[(number + place) % proxies.len()];
             run(scenario, lineup, proxy, WARM_UP_SECONDS)?;
@@ -42,7 +42,7 @@ pub(super) fn measure(
             let started = Instant::now();
             let account = || Time::of_trees(&ids).because(|| "cannot look at the proxy's processes".into());
             let before = account()?;
-            let mut outcome = run(scenario, lineup, proxy, options.seconds)?;
+            let mut outcome = run(scenario, lineup, proxy, options.turns.seconds)?;
             // The window of the account is a little longer than the load: what is over is idle.
             let window = started.elapsed();
             let missing = log.map(|log| log.missing(outcome.requests)).transpose()?.unwrap_or(0);

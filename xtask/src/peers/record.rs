@@ -17,7 +17,7 @@ pub(super) fn write(
     results: &[Result],
 ) -> crate::failure::Result<()> {
     let settings = json!({
-        "seconds": options.seconds, "rounds": options.rounds, "warm_up_seconds": WARM_UP_SECONDS,
+        "seconds": options.turns.seconds, "rounds": options.turns.rounds, "warm_up_seconds": WARM_UP_SECONDS,
         "proxy_core": PROXY_CORE, "load_core": LOAD_CORE, "rules_before": options.rules_before,
     });
     let fresh = results.iter().map(|result| {

@@ -1,36 +1,7 @@
 //! `pointsman bench load` by the command line, before `pointsman bench null`: what is asked for is what its JSON says.
 
-use std::process::{Child, Command, Stdio};
-
-use pointsman_e2e::{Finished, Lines, ends, folder, pointsman, program};
+use pointsman_e2e::{Finished, NullServer, ends, folder, pointsman};
 use serde_json::Value;
-
-/// A server of the bench itself. It is ended when it is dropped.
-struct Null {
-    child: Child,
-    address: String,
-}
-
-impl Null {
-    fn start(words: &[&str]) -> Self {
-        let mut command = Command::new(program());
-        command.args(["bench", "null", "--listen", "127.0.0.1:0"]).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
-        let said = Lines::of(child.stderr.take().expect("piped"));
-        let address = |line: &str| line.strip_prefix("listening on ").map(str::to_owned);
-        let address = said.wait_for("its address", address);
-        Self { child, address }
-    }
-}
-
-impl Drop for Null {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
 
 /// What was measured, where it is not void. On a machine that is busy it is no result, which the exit status says as well.
 pub(super) fn outcome(finished: &Finished) -> Value {
@@ -73,8 +44,8 @@ fn protocols(outcome: &Value) -> Vec<&str> {
 
 #[test]
 fn http1() {
-    let null = Null::start(&["--body-bytes", "100"]);
-    let url = format!("http://{}/a/{{n}}", null.address);
+    let null = NullServer::start(&["--body-bytes", "100"]);
+    let url = format!("http://{}/a/{{n}}", null.address());
     let outcome = measured(&url, &["--rate", "300", "--arrivals", "uniform"]);
     let requests = &outcome["requests"];
     assert!((179..=181).contains(&requests["due"].as_u64().expect("a count")), "{requests}");
@@ -89,8 +60,8 @@ fn http1() {
 
 #[test]
 fn handshakes() {
-    let null = Null::start(&["--tls"]);
-    let url = format!("https://{}/", null.address);
+    let null = NullServer::start(&["--tls"]);
+    let url = null.url("https");
     let full = measured(&url, &["--clients", "2", "--handshake", "full", "--groups", "X25519"]);
     let answered = full["requests"]["answered"].as_u64().expect("a count");
     assert!(of_kind(&full, "full") >= answered && of_kind(&full, "resumed") == 0, "{}", full["connections"]);
@@ -107,13 +78,13 @@ fn handshakes() {
 #[test]
 fn http2() {
     let words = ["--http2", "--clients", "20", "--streams", "10"];
-    let null = Null::start(&["--body-bytes", "1000", "--capacity", "1000"]);
-    let plain = measured(&format!("http://{}/", null.address), &words);
+    let null = NullServer::start(&["--body-bytes", "1000", "--capacity", "1000"]);
+    let plain = measured(&null.url("http"), &words);
     assert_eq!((&plain["settings"]["protocol"], &plain["settings"]["streams"]), (&"h2".into(), &10.into()));
     let little = &plain["generator"]["little"]["under_way"];
     assert!(little.as_f64().is_some_and(|under_way| (18.0..=20.5).contains(&under_way)), "{little}");
-    let null = Null::start(&["--tls"]);
-    let secured = measured(&format!("https://{}/", null.address), &words);
+    let null = NullServer::start(&["--tls"]);
+    let secured = measured(&null.url("https"), &words);
     assert_eq!(
         (protocols(&secured), of_kind(&secured, "full")),
         (vec!["h2"], 2),
@@ -125,8 +96,8 @@ fn http2() {
 /// A server that does something else than was asked for makes no result.
 #[test]
 fn what_is_not_as_asked_is_void() {
-    let (folder, null) = (folder(&[]), Null::start(&["--tls", "--no-resumption"]));
-    let url = format!("https://{}/", null.address);
+    let (folder, null) = (folder(&[]), NullServer::start(&["--tls", "--no-resumption"]));
+    let url = null.url("https");
     let fixed =
         ["bench", "load", &url, "--insecure", "--time", "200ms", "--warm-up", "100ms", "--clients", "1"];
     let with = |words: &[&'static str]| [&fixed[..], words].concat();

@@ -1,35 +1,7 @@
 //! `pointsman bench load` with users' sessions and with shares, as its own JSON tells it.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use pointsman_e2e::{Origin, ends, folder, pointsman, program};
+use pointsman_e2e::{NullServer, Origin, ends, folder, pointsman};
 use serde_json::Value;
-
-/// `pointsman bench null` on a port of its own, until it is dropped.
-struct Null {
-    child: Child,
-    port: u16,
-}
-
-impl Null {
-    fn start(words: &[&str]) -> Null {
-        let mut command = Command::new(program());
-        command.args(["bench", "null", "--listen", "127.0.0.1:0"]).args(words).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary");
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut line).expect("text");
-        let port = line.trim().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        Null { child, port: port.unwrap_or_else(|| panic!("no port in `{line}`")) }
-    }
-}
-
-impl Drop for Null {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
 
 /// The outcome of a run, which is a result.
 fn outcome(place: &std::path::Path, words: &[&str]) -> Value {
@@ -66,8 +38,8 @@ fn users_go_through_their_sessions() {
 
 #[test]
 fn shares_come_out_as_asked() {
-    let (plain, tls) = (Null::start(&[]), Null::start(&["--tls"]));
-    let (url, port) = (format!("http://127.0.0.1:{}/", plain.port), tls.port.to_string());
+    let (plain, tls) = (NullServer::start(&[]), NullServer::start(&["--tls"]));
+    let (url, port) = (plain.url("http"), tls.address().port().to_string());
     let place = folder(&[]);
     let words = [
         url.as_str(),

@@ -1,7 +1,6 @@
 //! `pointsman bench compare`: which of two is faster, and whether this machine can tell.
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions, text, time};
 use super::progress::{ProgressLine, bar};
 use super::told::told;
-use crate::{say, units, wrong_use};
+use super::with_options;
+use crate::units;
 
 const HELP: &str = "\
 pointsman bench compare URL-A URL-B (--rate N | --clients N) [OPTION...]
@@ -101,14 +101,10 @@ fn both(word: &str) -> Result<[u32; 2], String> {
 
 /// Compares, and says what came of it.
 pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => {
-            let help = [HELP, plan_options::HELP, output::HELP, EXIT];
-            return say(&mut io::stdout(), &help.concat(), 0);
-        }
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    with_options(Options::read(arguments), &[HELP, plan_options::HELP, output::HELP, EXIT], carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     match compared(&options) {
         Ok(run) => {
             let status = u8::from(run.colour == Colour::Red);

@@ -1,7 +1,6 @@
 //! `pointsman bench find`: the saturation point by itself.
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ use super::output::{self, Output};
 use super::plan_options::{self, ARRIVALS, PlanOptions, one_of, rate, text, time};
 use super::progress::{ProgressLine, bar};
 use super::told::told;
-use crate::{say, units, wrong_use};
+use super::with_options;
+use crate::units;
 
 const HELP: &str = "\
 pointsman bench find URL... [OPTION...]
@@ -152,14 +152,10 @@ impl Options {
 
 /// Searches, and says what was found.
 pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => {
-            let help = [HELP, plan_options::HELP, output::HELP, EXIT];
-            return say(&mut io::stdout(), &help.concat(), 0);
-        }
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    with_options(Options::read(arguments), &[HELP, plan_options::HELP, output::HELP, EXIT], carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     match searched(&options) {
         Ok(run) => {
             let status = u8::from(run.colour == Colour::Red);

@@ -1,7 +1,6 @@
 //! `pointsman bench handshake`: handshakes one at a time, phase by phase, beside what the primitives predict.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,8 +15,7 @@ use super::handshake_table::table;
 use super::output::{self, Output};
 use super::plan_options::{names, one_of, text, time};
 use super::progress::StepLine;
-use super::refuse_words;
-use crate::{say, wrong_use};
+use super::{refuse_words, with_options};
 
 const HELP: &str = "\
 pointsman bench handshake URL [OPTION...]
@@ -193,11 +191,10 @@ impl Words {
 
 /// Measures, and says what came of it.
 pub(super) fn run(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => return say(&mut io::stdout(), &[HELP, output::HELP, EXIT].concat(), 0),
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    with_options(Options::read(arguments), &[HELP, output::HELP, EXIT], carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     let mut line = StepLine::new();
     let outcome = handshake(&options.plan, &mut |progress| line.tell(progress.share, &progress.what));
     line.end();

@@ -1,7 +1,6 @@
 //! `pointsman bench load`: one run of a stated load.
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
 
 use lexopt::Arg;
@@ -12,10 +11,9 @@ use super::identity::identity;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
-use super::refuse_words;
 use super::summary::summary;
+use super::{refuse_words, with_options};
 use super::{session_options, share_options};
-use crate::{say, wrong_use};
 
 const HELP: &str = "\
 pointsman bench load URL... (--rate N | --clients N) [OPTION...]
@@ -61,16 +59,11 @@ impl Options {
 
 /// Carries a plan out, and says what came of it.
 pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => {
-            let text =
-                [HELP, plan_options::HELP, share_options::HELP, session_options::HELP, output::HELP, EXIT]
-                    .concat();
-            return say(&mut io::stdout(), &text, 0);
-        }
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    let help = [HELP, plan_options::HELP, share_options::HELP, session_options::HELP, output::HELP, EXIT];
+    with_options(Options::read(arguments), &help, carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     let mut line = ProgressLine::new();
     let outcome = pointsman_bench::run(&options.plan, &mut |progress| line.tell(progress));
     line.end();

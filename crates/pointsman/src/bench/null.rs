@@ -11,7 +11,8 @@ use pointsman_bench::{Manner, NullServer, NullTls, Service};
 
 use super::identity::identity;
 use super::plan_options::{one_of, text, time};
-use crate::{WRONG_USE, say, wrong_use};
+use super::with_options;
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman bench null [OPTION...]
@@ -86,12 +87,11 @@ fn stall(word: &str) -> Result<(u64, Duration), String> {
 
 /// Answers until the process is ended.
 pub(super) fn null(arguments: Vec<OsString>) -> ExitCode {
-    let (address, manner) = match read(arguments) {
-        Ok(Some(read)) => read,
-        Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
-    };
-    match NullServer::start(address, &manner) {
+    with_options(read(arguments), &[HELP], |(address, manner)| answer(address, &manner))
+}
+
+fn answer(address: SocketAddr, manner: &Manner) -> ExitCode {
+    match NullServer::start(address, manner) {
         Ok(server) => {
             // Who does not read it knows the address.
             let (Ok(()) | Err(_)) = writeln!(io::stderr(), "listening on {}", server.address());

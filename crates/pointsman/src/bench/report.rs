@@ -9,7 +9,8 @@ use lexopt::{Arg, ValueExt};
 use pointsman_measure::report::{DOCUMENT_BYTES_MAX, Document, RUNS_MAX, Run, page};
 
 use super::output::write;
-use crate::{WRONG_USE, say, wrong_use};
+use super::with_options;
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman bench report FILE... [-o FILE] [--title TITLE]
@@ -50,11 +51,10 @@ impl Options {
 }
 
 pub(super) fn report(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    with_options(Options::read(arguments), &[HELP], carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     let drawn = together(&options).map(|document| page(&document));
     let written = drawn.and_then(|drawn| match &options.page {
         Some(path) => write(path, drawn.as_bytes()).map(|()| String::new()),

@@ -18,16 +18,15 @@ use self::options::{Options, What};
 use super::load::refuse;
 use super::output::{began, write};
 use super::progress::ProgressLine;
-use super::refuse_words;
+use super::{refuse_words, with_options};
 use crate::check::terminal;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::{WRONG_USE, say};
 
 pub(super) fn workload(arguments: Vec<OsString>) -> ExitCode {
-    let options = match Options::read(arguments) {
-        Ok(Some(options)) => options,
-        Ok(None) => return say(&mut io::stdout(), &options::help(), 0),
-        Err(error) => return wrong_use(&error.to_string()),
-    };
+    with_options(Options::read(arguments), &[&options::help()], carry_out)
+}
+
+fn carry_out(options: Options) -> ExitCode {
     let measured = match &options.what {
         What::Ladder { file, clients } => climb(&options, file, clients),
         What::Orders { items, every_ms, repeat } => send_orders(&options, items, (*every_ms, *repeat)),

@@ -1,9 +1,8 @@
 //! `pointsman bench` before servers whose behaviour is known: what it finds must be that.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use pointsman_e2e::{Bound, Unit, figure, program, scale};
+use pointsman_e2e::{Bound, NullServer, Unit, figure, program, scale};
 use serde_json::Value;
 
 use super::tell;
@@ -13,40 +12,10 @@ const RUNS: usize = 20;
 /// So many of them at a time: they load a machine little, and last long.
 const AT_A_TIME: usize = 4;
 
-/// A server of known behaviour. It is killed when it is dropped.
-struct Null {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Null {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-impl Null {
-    fn start(words: &str) -> Self {
-        let mut command = Command::new(program());
-        command.args(["bench", "null", "--listen", "127.0.0.1:0"]).args(words.split_whitespace());
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary starts");
-        let mut line = String::new();
-        let mut said = BufReader::new(child.stderr.take().expect("piped"));
-        said.read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().strip_prefix("listening on ").expect("it says where it listens").to_owned();
-        Self { child, address }
-    }
-
-    /// With times of its own for each seed, so that runs have not their noise in common.
-    fn capacity(capacity: u32, service: &str, seed: usize) -> Self {
-        Self::start(&format!("--capacity {capacity} --service {service} --seed {seed}"))
-    }
-
-    fn url(&self, scheme: &str) -> String {
-        format!("{scheme}://{}/", self.address)
-    }
+/// A server of this capacity, with times of its own for each seed, so that runs have not their noise in common.
+fn capacity(capacity: u32, service: &str, seed: usize) -> NullServer {
+    let (capacity, seed) = (capacity.to_string(), seed.to_string());
+    NullServer::start(&["--capacity", &capacity, "--service", service, "--seed", &seed])
 }
 
 /// What a command of the bench ended with: its exit status and its run.
@@ -97,7 +66,7 @@ fn a_capacity_is_found(service: &str) {
         "--trial 1s --from 100 --within 15m",
     );
     let found = many(scale(1, RUNS), |seed| {
-        let server = Null::capacity(500, service, seed);
+        let server = capacity(500, service, seed);
         let ended = bench(&format!("find {} --seed {} {times}", server.url("http"), seed + 1));
         let trials = ended.1["outcome"]["trials"].as_array().map_or(0, Vec::len);
         assert!(trials > 2, "{}", ended.1["outcome"]);
@@ -149,7 +118,7 @@ fn the_capacity_of_a_limiter_is_found() {
 fn a_stall_shows_in_full_in_the_open_loop() {
     let seconds = scale(2, 10);
     let p99_ms = |load: &str| {
-        let server = Null::start("--stall 100,1s");
+        let server = NullServer::start(&["--stall", "100,1s"]);
         let times = format!("--time {seconds}s --warm-up 200ms");
         let (_, run) = bench(&format!("load {} {load} {times}", server.url("http")));
         number(&run["outcome"]["times_ns"]["response"]["p99"]) / 1e6
@@ -164,7 +133,7 @@ fn a_stall_shows_in_full_in_the_open_loop() {
 /// No thread begins a million requests a second.
 #[test]
 fn a_starved_generator_is_red() {
-    let server = Null::start("");
+    let server = NullServer::start(&[]);
     let words = "--rate 1M --threads 1 --connections 50 --time 500ms --warm-up 100ms";
     let ended = bench(&format!("load {} {words}", server.url("http")));
     assert!(!is_result(&ended), "{}", ended.1["verdict"]);
@@ -176,7 +145,7 @@ fn a_starved_generator_is_red() {
 fn the_same_is_seldom_called_different() {
     let times = scale("--blocks 4 --trial 100ms --warm-up 50ms", "--trial 500ms --warm-up 100ms");
     let compared = many(scale(1, RUNS), |seed| {
-        let server = Null::capacity(500, "exponential", seed);
+        let server = capacity(500, "exponential", seed);
         let url = server.url("http");
         let ended = bench(&format!("compare {url} {url} --clients 4 --seed {} {times}", seed + 1));
         (is_result(&ended), ended.1)
@@ -199,7 +168,7 @@ fn the_same_is_seldom_called_different() {
 /// Half as fast is seen in the fewest blocks there may be.
 #[test]
 fn a_slower_server_is_called_slower() {
-    let (a, b) = (Null::capacity(500, "constant", 1), Null::capacity(250, "constant", 1));
+    let (a, b) = (capacity(500, "constant", 1), capacity(250, "constant", 1));
     let times = "--blocks 4 --trial 200ms --warm-up 50ms";
     let words = format!("compare {} {} --clients 4 {times}", a.url("http"), b.url("http"));
     let ended = bench(&words);
@@ -213,12 +182,12 @@ fn a_slower_server_is_called_slower() {
 /// Handshakes are full where they are to be, and where they are not the run is void.
 #[test]
 fn full_handshakes_are_full_and_refused_sessions_void_a_run() {
-    let server = Null::start("--tls");
+    let server = NullServer::start(&["--tls"]);
     let words = "--insecure --clients 2 --time 500ms --warm-up 100ms";
     let (_, run) = bench(&format!("load {} {words} --handshake full", server.url("https")));
     let kinds = &run["outcome"]["connections"]["by_kind"];
     assert!(number(&kinds["full"]) > 0.0 && number(&kinds["resumed"]) == 0.0, "{kinds}");
-    let server = Null::start("--tls --no-resumption");
+    let server = NullServer::start(&["--tls", "--no-resumption"]);
     let ended = bench(&format!("load {} {words} --handshake resumed", server.url("https")));
     assert!(!is_result(&ended), "{}", ended.1["verdict"]);
     assert!(ended.1["verdict"]["reasons"].to_string().contains("resumed"), "{}", ended.1["verdict"]);
@@ -227,7 +196,7 @@ fn full_handshakes_are_full_and_refused_sessions_void_a_run() {
 /// The most that a few clients reach, and how many of them it takes.
 #[test]
 fn the_smallest_number_of_clients_is_found() {
-    let server = Null::capacity(200, "constant", 1);
+    let server = capacity(200, "constant", 1);
     // A client asks less than a hundred times a second: two of them are too few for 200.
     let words = "--clients 4 --think 10ms --trial 200ms --warm-up 100ms --within 30s";
     let ended = bench(&format!("find {} {words}", server.url("http")));
