@@ -3,54 +3,105 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::Think;
-use crate::{Fault, Handshakes, Load, Manner, NullServer, NullTls, Plan, Scheme, Target, Url, run};
+use crate::run::answer_bytes;
+use crate::{
+    Fault, Handshakes, Load, Manner, NullServer, NullTls, Outcome, Plan, Scheme, Shares, Target, Think, Url,
+    run,
+};
 
 /// How long it is measured, and warmed up.
 const TIME: Duration = Duration::from_secs(2);
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Clients of each thread, or a few more where they share connections: enough that it never waits for an answer.
 const CLIENTS_A_THREAD: u32 = 32;
+/// Each null server holds its answer.
+const BODY_BYTES_MAX: f64 = (64 << 20) as f64;
 
 /// Requests a second that this generator reaches in a closed loop before as many null servers as it has threads, each of
-/// them a thread on this machine, with the plan's requests, connections and handshakes, and answers as long as the
-/// plan's server gives. Below 1.5 times what was measured the generator is near its own end.
+/// them a thread on this machine, with the plan's first request, connections and handshakes, and answers as long as the
+/// plan's server gives: each kind of request is asked once for that. Below 1.5 times what was measured the generator is
+/// near its own end.
 ///
-/// A server on another machine leaves cores free that null servers need here: then the ceiling is said too low.
+/// A server on another machine leaves cores free that null servers need here: then the ceiling is said too low. So it is
+/// where only a share of the requests goes over TLS: here all do. Users' sessions are one request after another here.
 /// `identity` is what null servers speak TLS with.
 ///
 /// # Errors
-/// When the server does not answer a first request, or no null server can be started.
+/// When the server does not answer a first request, answers are over 64 MiB, no null server can be started, or what was
+/// measured before them is void or has failures.
 pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
+    before_null_servers(plan, answer_bytes(plan)?, identity)
+}
+
+/// The same of a plan that was carried out: its answers are as long as those that came, and the server is asked nothing
+/// more unless none did.
+///
+/// # Errors
+/// Those of [`ceiling`].
+pub fn ceiling_of(outcome: &Outcome, identity: &NullTls) -> Result<f64, Fault> {
+    let record = &outcome.record;
+    match record.completed_in_time() {
+        0 => ceiling(&outcome.plan, identity),
+        completed => {
+            before_null_servers(&outcome.plan, record.bytes_in_time() as f64 / completed as f64, identity)
+        }
+    }
+}
+
+fn before_null_servers(plan: &Plan, answer_bytes: f64, identity: &NullTls) -> Result<f64, Fault> {
+    if answer_bytes > BODY_BYTES_MAX {
+        return Err(Fault::new(format!("answers of {answer_bytes:.0} bytes are too long for null servers")));
+    }
     let is_tls = plan.targets.iter().any(|target| target.url.scheme == Scheme::Https);
     let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
     let tls = is_tls.then(|| NullTls { resumes, ..identity.clone() });
-    let manner = Manner { body_bytes: body_bytes(plan)?, tls, ..Manner::default() };
+    let has_body = !plan.targets[0].method.eq_ignore_ascii_case("HEAD");
+    let body_bytes = if has_body { answer_bytes as usize } else { 0 };
+    let manner = Manner { body_bytes, tls, ..Manner::default() };
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let servers =
         (0..plan.threads).map(|_| NullServer::start(any, &manner)).collect::<Result<Vec<_>, _>>()?;
+    let addresses: Vec<SocketAddr> = servers.iter().map(NullServer::address).collect();
+    let outcome = run(&derived(plan, is_tls, &addresses)?, &mut |_| {})?;
+    if let Some(void) = outcome.voids.first() {
+        return Err(Fault::new(format!("before null servers {}", void.sentence)));
+    }
+    match outcome.record.failed() {
+        0 => Ok(outcome.rate()),
+        failed => Err(Fault::new(format!("{failed} requests to null servers failed"))),
+    }
+}
+
+/// The plan before null servers at these addresses. What only makes sense before the plan's own server is left out.
+fn derived(plan: &Plan, is_tls: bool, addresses: &[SocketAddr]) -> Result<Plan, Fault> {
     let scheme = if is_tls { "https" } else { "http" };
     let first = &plan.targets[0];
-    let target = |server: &NullServer| -> Result<Target, Fault> {
-        let url = Url::parse(&format!("{scheme}://{}/", server.address()))?;
+    let target = |address: &SocketAddr| -> Result<Target, Fault> {
+        let url = Url::parse(&format!("{scheme}://{address}/"))?;
         Ok(Target { url, weight: 1, ..first.clone() })
     };
     let (clients, streams) = clients(plan);
-    let measured = Plan {
-        targets: servers.iter().map(target).collect::<Result<_, _>>()?,
+    Ok(Plan {
+        targets: addresses.iter().map(target).collect::<Result<_, _>>()?,
+        classes: Vec::new(),
+        session: None,
         load: Load::Closed { clients },
         streams,
         time: TIME,
         warm_up: WARM_UP,
+        shares: Shares { tls: None, ..plan.shares },
+        // Null servers choose by their own order; what is spoken is what counts. No ALPN at all stays none.
+        alpn: plan.alpn.clone().filter(Vec::is_empty),
         ca: None,
         verify: false,
+        certificate: None,
         server_name: None,
         sources: crate::Sources::default(),
         think: Think::None,
+        delay: None,
         server_process: None,
         ..plan.clone()
-    };
-    Ok(run(&measured, &mut |_| {})?.rate())
+    })
 }
 
 /// As many on all threads as fill whole connections, of which each thread has as many; and how many share one.
@@ -60,23 +111,41 @@ fn clients(plan: &Plan) -> (u32, u32) {
     (connections.min(plan.connections_max as u32) * streams, streams)
 }
 
-/// How long the server's answers are in the mean, by asking it for a moment.
-fn body_bytes(plan: &Plan) -> Result<usize, Fault> {
-    let asked = Plan {
-        load: Load::Closed { clients: plan.threads as u32 },
-        time: Duration::from_millis(100),
-        warm_up: Duration::ZERO,
-        think: Think::None,
-        server_process: None,
-        ..plan.clone()
-    };
-    let record = run(&asked, &mut |_| {})?.record;
-    Ok((record.bytes_in_time() / record.completed_in_time().max(1)) as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Class, Script};
+
+    #[test]
+    fn plans_of_all_kinds_can_be_carried_out_before_null_servers() {
+        let target = |url: &str| Target {
+            url: Url::parse(url).expect("a URL"),
+            weight: 1,
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: crate::Body::None,
+        };
+        let both = vec![target("http://a/"), target("https://a:8443/")];
+        let mut shared = Plan::new(both, Load::Open { rate: 5.0, arrivals: crate::Arrivals::Poisson });
+        shared.shares.tls = Some(0.5);
+        shared.alpn = Some(vec!["h2".to_owned(), "http/1.1".to_owned()]);
+        shared.classes = vec![Class { name: "a".to_owned(), targets: vec![0, 1], right_status: Some(404) }];
+        let steps =
+            Script::parse("GET /\nGET /b\n", Some(&Url::parse("http://a/").expect("a URL")), &mut |_| {
+                Err(std::io::Error::other("no file"))
+            });
+        let mut users = Plan::of_sessions(steps.expect("a script"), Load::Closed { clients: 3 });
+        users.delay = Some(Duration::from_millis(10));
+        let addresses = [81, 82].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        for plan in [shared, users] {
+            assert_eq!(plan.check(), Ok(()));
+            let is_tls = plan.shares.tls.is_some();
+            let derived = derived(&plan, is_tls, &addresses).expect("addresses make URLs");
+            assert_eq!(derived.check(), Ok(()));
+            assert!(derived.alpn.is_none() && derived.classes.is_empty());
+            assert_eq!(derived.targets.len(), 2);
+        }
+    }
 
     #[test]
     fn every_thread_has_connections_of_its_own() {

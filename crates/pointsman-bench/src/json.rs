@@ -1,6 +1,7 @@
 //! An outcome as JSON: everything that a report, a comparison or another program may want to know of it.
 
 use hdrhistogram::Histogram;
+use pointsman_measure::Interval;
 use serde_json::{Map, Value, json};
 
 use crate::negotiated::{Kind, Negotiated};
@@ -272,4 +273,9 @@ fn target(target: &crate::Target) -> Value {
         "url": target.url.to_string(), "weight": target.weight, "method": target.method,
         "headers": headers, "body": body, "body_bytes": bytes,
     })
+}
+
+/// A figure and the range that it lies in.
+pub(crate) fn interval(interval: &Interval) -> Value {
+    json!({"estimate": interval.estimate, "low": interval.low, "high": interval.high})
 }

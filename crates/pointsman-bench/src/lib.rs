@@ -55,7 +55,7 @@ mod users;
 mod worker;
 mod workload;
 
-pub use ceiling::ceiling;
+pub use ceiling::{ceiling, ceiling_of};
 pub use classes::{Class, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};
 pub use fault::Fault;
@@ -75,6 +75,7 @@ pub use record::{Batch, ErrorKind, Record, Times};
 pub use report::{OrderOutcome, ladder, ladder_csv, orders};
 pub use run::{Progress, run};
 pub use script::{Script, Step};
+pub use self_watch::Look;
 pub use session_record::{SessionRecord, StepRecord};
 pub use sessions::Sessions;
 pub use shares::{ShareOutcome, Shares};

@@ -13,13 +13,13 @@ use crate::request::{Origin, Requests};
 use crate::speech::Speech;
 use crate::{Fault, Plan};
 
-/// Asks the `index`th request once, and waits for the answer.
+/// Asks the `index`th request once, and waits for the answer. How many bytes came, head and all, without what TLS adds.
 pub(crate) fn probe(
     plan: &Plan,
     requests: &Arc<Requests>,
     index: usize,
     tls: Option<&Arc<ClientConfig>>,
-) -> Result<(), Fault> {
+) -> Result<u64, Fault> {
     let request = requests.get(index);
     let origin = &requests.origins[request.origin];
     let what = format!("cannot ask {}", plan.targets[index].url);
@@ -64,7 +64,8 @@ fn agree(stream: &mut StreamOwned<ClientConnection, TcpStream>, plan: &Plan) -> 
     Err(io::Error::other(format!("the server agreed on {agreed} by ALPN, not on `{}`", plan.protocol.alpn())))
 }
 
-fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -> io::Result<()> {
+fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -> io::Result<u64> {
+    let mut come = 0;
     speech.write(now_ns(), turn);
     let mut piece = vec![0; 16 * 1024];
     loop {
@@ -77,6 +78,7 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
             Err(error) => return Err(error),
         };
+        come += count as u64;
         if count == 0 {
             speech.end(turn);
         } else {
@@ -84,7 +86,7 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
             fed.map_err(|_| io::Error::other(format!("what comes is no {}", speech.protocol().name())))?;
         }
         if !turn.done.is_empty() {
-            return Ok(());
+            return Ok(come);
         }
         if count == 0 {
             return Err(io::Error::other("the connection ends before the answer does"));

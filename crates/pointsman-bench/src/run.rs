@@ -102,6 +102,29 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     })
 }
 
+/// How long a plan's answers are in the mean, head and all: each kind of request is asked once, however long its answer
+/// takes, and counts as often as its weight says. Of sessions only the first step is asked.
+///
+/// # Errors
+/// Those of [`run`].
+pub(crate) fn answer_bytes(plan: &Plan) -> Result<f64, Fault> {
+    plan.check()?;
+    let requests = Arc::new(Requests::new(plan)?);
+    let config = Client::new(plan, &requests)?.0.map(Arc::new);
+    let (mut bytes, mut weights) = (0.0, 0.0);
+    for index in 0..kinds(plan) {
+        let weight = f64::from(plan.targets[index].weight);
+        bytes += weight * probe(plan, &requests, index, config.as_ref())? as f64;
+        weights += weight;
+    }
+    Ok(if weights > 0.0 { bytes / weights } else { 0.0 })
+}
+
+/// So many of the targets can be asked for out of the blue: the steps of a session are not for whoever has not begun it.
+fn kinds(plan: &Plan) -> usize {
+    if plan.session.is_some() { 1 } else { plan.targets.len() }
+}
+
 /// How handshakes are done, before each thread has its own sessions.
 struct Client(Option<ClientConfig>);
 
@@ -132,15 +155,13 @@ impl Client {
     fn setups(&self, plan: &Plan, requests: &Arc<Requests>) -> Result<Vec<Setup>, Fault> {
         let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
         let mut setups = Vec::with_capacity(plan.threads);
-        // The steps of a session are not for whoever has not begun it.
-        let kinds = if plan.session.is_some() { 1 } else { plan.targets.len() };
         for index in 0..plan.threads {
             let config = self.0.clone().map(Arc::new);
             let configs =
                 requests.origins.iter().map(|origin| config.as_ref().filter(|_| origin.tls.is_some()));
             let setup = users::setup(configs, plan.handshakes);
             let mut has_session = vec![!resumes; requests.origins.len()];
-            for target in 0..kinds {
+            for target in 0..kinds(plan) {
                 let origin = requests.get(target).origin;
                 let is_known = std::mem::replace(&mut has_session[origin], true);
                 if index == 0 || !is_known {

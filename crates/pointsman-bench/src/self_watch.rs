@@ -7,7 +7,7 @@ use crate::outcome::ThreadUse;
 
 /// Accounts of the kernel at a moment.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
+pub struct Look {
     /// When: whoever looks may be late.
     at_ns: u64,
     threads: Vec<Account>,
@@ -29,7 +29,7 @@ struct Account {
 
 impl Look {
     /// At these threads of this process.
-    pub(crate) fn now(threads: &[i32]) -> Look {
+    pub fn now(threads: &[i32]) -> Look {
         let at_ns = now_ns();
         let (stolen, ticks) = stolen(&fs::read_to_string("/proc/stat").unwrap_or_default());
         let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
@@ -46,12 +46,12 @@ impl Look {
     }
 
     /// Seconds since an earlier look; not 0.
-    pub(crate) fn seconds_since(&self, earlier: &Look) -> f64 {
+    pub fn seconds_since(&self, earlier: &Look) -> f64 {
         self.at_ns.saturating_sub(earlier.at_ns).max(1) as f64 / 1e9
     }
 
     /// What each thread spent since an earlier look.
-    pub(crate) fn threads_since(&self, earlier: &Look) -> Vec<ThreadUse> {
+    pub fn threads_since(&self, earlier: &Look) -> Vec<ThreadUse> {
         let seconds = self.seconds_since(earlier);
         let pairs = self.threads.iter().zip(&earlier.threads);
         let spent = pairs.map(|(now, then)| ThreadUse {
@@ -64,7 +64,7 @@ impl Look {
     }
 
     /// The share of the machine's time that a hypervisor gave to others.
-    pub(crate) fn stolen_since(&self, earlier: &Look) -> f64 {
+    pub fn stolen_since(&self, earlier: &Look) -> f64 {
         let ticks = self.ticks.saturating_sub(earlier.ticks);
         self.stolen.saturating_sub(earlier.stolen) as f64 / ticks.max(1) as f64
     }

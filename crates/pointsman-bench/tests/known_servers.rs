@@ -170,6 +170,25 @@ fn the_ceiling_is_far_above_a_slow_server() {
 }
 
 #[test]
+fn the_ceiling_has_answers_as_long_as_a_slow_server_gives() {
+    let manner = Manner { body_bytes: 2 << 20, capacity: Some(4.0), ..Manner::default() };
+    let Some(tls) = tls(false).tls else { unreachable!("it speaks TLS") };
+    let server = started(&manner);
+    let long = ceiling(&plan("http", &server, Load::Closed { clients: 1 }), &tls).expect("null servers");
+    // That would be 5 GB/s; with empty answers it is many times as much.
+    assert!(long < 2_500.0, "{long}");
+}
+
+#[test]
+fn the_ceiling_of_heads_has_no_bodies() {
+    let server = started(&Manner::default());
+    let mut plan = plan("http", &server, Load::Closed { clients: 1 });
+    plan.targets[0].method = "HEAD".to_owned();
+    let Some(tls) = tls(false).tls else { unreachable!("it speaks TLS") };
+    assert!(ceiling(&plan, &tls).expect("heads alone") > 10.0);
+}
+
+#[test]
 fn clients_think() {
     let server = started(&Manner::default());
     let mut plan = plan("http", &server, Load::Closed { clients: 10 });

@@ -15,7 +15,7 @@ mod stationarity;
 mod warm_up;
 
 pub use batches::{BatchMeans, batch_means, mean_interval};
-pub use bootstrap::{block_length, quantile_bootstrap};
+pub use bootstrap::{block_length, bootstrap, quantile_bootstrap};
 pub use exponential::{Exponentiality, exponentiality};
 pub use interval::{CONFIDENCE, Interval};
 pub use isotonic::{Direction, isotonic};

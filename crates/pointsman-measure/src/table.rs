@@ -39,24 +39,45 @@ impl From<&str> for Cell {
     }
 }
 
-/// The table for a terminal: columns as wide as they need, numbers to the right.
+/// The table for a terminal, indented by two: columns as wide as they need, those with numbers to the right.
 pub fn text(table: &Table) -> String {
-    let shown = |cell: &Cell| match cell {
-        Cell::Text(text) => text.clone(),
-        Cell::Number(number) => crate::chart::number(*number),
-        Cell::Empty => String::new(),
+    let shown = |cell: Option<&Cell>| match cell {
+        Some(Cell::Text(text)) => (text.clone(), false),
+        Some(Cell::Number(number)) if number.is_finite() => (short(*number), true),
+        Some(Cell::Number(_) | Cell::Empty) | None => (String::new(), false),
     };
-    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(shown).collect()).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).chain(table.columns.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    let rows: Vec<Vec<(String, bool)>> = table
+        .rows
+        .iter()
+        .map(|row| (0..table.columns.len()).map(|column| shown(row.get(column))).collect())
+        .collect();
+    let shape = |(column, head): (usize, &String)| {
+        let cells = rows.iter().map(|row| row[column].0.chars().count());
+        let width = cells.chain([head.chars().count()]).max().unwrap_or_default();
+        (width, rows.iter().any(|row| row[column].1))
     };
-    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}"));
+    let shapes: Vec<(usize, bool)> = table.columns.iter().enumerate().map(shape).collect();
+    let line = |cells: &mut dyn Iterator<Item = &String>| {
+        let padded = cells.zip(&shapes).map(|(cell, (width, is_number))| match is_number {
+            true => format!("  {cell:>width$}"),
+            false => format!("  {cell:<width$}"),
+        });
         format!("{}\n", padded.collect::<String>().trim_end())
     };
-    std::iter::once(&table.columns).chain(&rows).map(|cells| line(cells)).collect()
+    let head = line(&mut table.columns.iter());
+    rows.iter().fold(head, |text, row| text + &line(&mut row.iter().map(|(cell, _)| cell)))
+}
+
+/// A number with as many digits as tell something.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        none if none < 1e-9 => "0".to_owned(),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        small if small < 0.1 => format!("{value:.4}"),
+        small if small < 10.0 => format!("{value:.3}"),
+        small if small < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
 }
 
 /// The table as CSV (RFC 4180, with a header line). A text that a spreadsheet would take for a formula gets an apostrophe
@@ -154,9 +175,17 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_they_need() {
         let table =
-            Table { rows: vec![vec![1.0.into(), 1234.5.into(), "ok".into()], vec![4.0.into()]], ..ladder() };
-        let expected = "  clients  requests/s, mean  note\n        1           1,234.5    ok\n        4\n";
+            Table { rows: vec![vec![1.0.into(), 1234.6.into(), "ok".into()], vec![4.0.into()]], ..ladder() };
+        let expected = "  clients  requests/s, mean  note\n        1              1235  ok\n        4\n";
         assert_eq!(text(&table), expected);
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_tell_something() {
+        let shown = [0.0, 1e-12, 3.0, 0.012_34, 1.234_56, 99.54, 499.83, -0.5].map(short);
+        assert_eq!(shown, ["0", "0", "3", "0.0123", "1.235", "99.5", "500", "-0.500"]);
+        let gone = Table { rows: vec![vec![f64::NAN.into(), Cell::Empty]], ..ladder() };
+        assert_eq!(text(&gone), "  clients  requests/s, mean  note\n\n");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
+use pointsman_bench::Look;
 use pointsman_measure::statistics::{mean_interval, ratio_of_pairs};
+use pointsman_measure::verdict::{SelfMeasures, Verdict, verdict};
 use pointsman_measure::{Interval, Random};
 
 use crate::engaged::Engaged;
@@ -62,6 +64,10 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// What could not be measured.
     pub unable: Vec<Unable>,
+    /// Cores that this process may use.
+    pub cores: usize,
+    /// The share of the machine's time that a hypervisor gave to others meanwhile, from 0 to 1.
+    pub stolen: f64,
 }
 
 /// One operation by one provider at one depth.
@@ -94,6 +100,10 @@ pub struct Figures {
     pub speed_up: Option<Interval>,
     /// How many times as much CPU time as the first provider takes.
     pub cpu_ratio: Option<Interval>,
+    /// The share of their time in which the threads that asked could have run and had no core, from 0 to 1.
+    pub waited_share: f64,
+    /// How often each of them was put off its core for somebody else, a second; nothing where that is not seen.
+    pub switches_per_s: Option<f64>,
     /// Whether something else than the cores does it.
     pub engaged: Engaged,
 }
@@ -141,8 +151,15 @@ impl Plan {
 pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Outcome, Trouble> {
     plan.check()?;
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut outcome =
-        Outcome { plan: plan.clone(), began_unix_s: began.as_secs(), rows: Vec::new(), unable: Vec::new() };
+    let before = Look::now(&[]);
+    let mut outcome = Outcome {
+        plan: plan.clone(),
+        began_unix_s: began.as_secs(),
+        rows: Vec::new(),
+        unable: Vec::new(),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        stolen: 0.0,
+    };
     let keys = Keys::default();
     let mut random = Random::new(plan.seed);
     let steps = plan.depths.len() * plan.primitives.len() * plan.rounds as usize;
@@ -163,9 +180,29 @@ pub fn crypto(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<Out
             outcome.unable.extend(turns.unable);
         }
     }
+    outcome.stolen = Look::now(&[]).stolen_since(&before);
     match (outcome.rows.is_empty(), outcome.unable.first()) {
         (true, Some(unable)) => Err(unable.why.clone()),
         _ => Ok(outcome),
+    }
+}
+
+impl Outcome {
+    /// What the measuring threads and their machine say of themselves: the worst of all rows. Whoever asks for more at a
+    /// time than there are cores makes threads wait for each other, so such rows say nothing here.
+    pub fn self_measures(&self) -> SelfMeasures {
+        let rows = || self.rows.iter().filter(|row| row.depth <= self.cores).map(|row| &row.figures);
+        SelfMeasures {
+            steal_share: Some(self.stolen),
+            waited_share: rows().map(|figures| figures.waited_share).reduce(f64::max),
+            switches_per_s: rows().filter_map(|figures| figures.switches_per_s).reduce(f64::max),
+            ..SelfMeasures::default()
+        }
+    }
+
+    /// Whether the machine let the measurement be: green, amber or red, with the reasons.
+    pub fn verdict(&self) -> Verdict {
+        verdict(&self.self_measures())
     }
 }
 
@@ -262,7 +299,11 @@ impl Figures {
         let operations: u64 = rounds.iter().map(|round| round.operations).sum();
         let asking: u64 = rounds.iter().map(|round| round.asking_cpu_ns).sum();
         let shares = each(rounds, Round::cpu_share);
+        let thread_ns = rounds.iter().map(|round| round.thread_ns).sum::<u64>().max(1);
+        let switched: Option<u64> = rounds.iter().map(|round| round.switched).sum();
         Some(Figures {
+            waited_share: mean_of(&each(rounds, Round::waited_share)),
+            switches_per_s: switched.map(|count| count as f64 * 1e9 / thread_ns as f64),
             rate: mean_interval(&each(rounds, |round| round.rate))?,
             cpu_us: mean_interval(&each(rounds, Round::cpu_us))?,
             operations,
@@ -270,7 +311,11 @@ impl Figures {
             latency: (timed > 0).then_some(latency),
             speed_up,
             cpu_ratio,
-            engaged: Engaged::of(shares.iter().sum::<f64>() / shares.len().max(1) as f64, claims),
+            engaged: Engaged::of(mean_of(&shares), claims),
         })
     }
+}
+
+fn mean_of(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -59,6 +59,7 @@ impl Outcome {
                 "seed": self.plan.seed,
             },
             "processor_flags": flags,
+            "cores": self.cores, "stolen_share": self.stolen,
             "rows": rows,
             "unable": unable,
         })
@@ -71,6 +72,7 @@ fn figures(figures: &Figures) -> Value {
         "per_second": interval(&figures.rate),
         "cpu_us": interval(&figures.cpu_us),
         "asking_threads_cpu_us": figures.asking_cpu_us,
+        "waited_share": figures.waited_share, "switches_per_second": figures.switches_per_s,
         "latency_ns": figures.latency.as_ref().map(latency),
         "speed_up": figures.speed_up.as_ref().map(interval),
         "cpu_ratio": figures.cpu_ratio.as_ref().map(interval),
@@ -92,6 +94,7 @@ fn latency(times: &Histogram<u64>) -> Value {
     json!({"mean": times.mean(), "p50": at(0.5), "p99": at(0.99), "max": times.max()})
 }
 
-fn interval(interval: &Interval) -> Value {
+/// A figure and the range that it lies in.
+pub(crate) fn interval(interval: &Interval) -> Value {
     json!({"value": interval.estimate, "low": interval.low, "high": interval.high})
 }

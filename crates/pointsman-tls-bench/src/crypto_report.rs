@@ -13,12 +13,14 @@ use crate::operation::{Cipher, Operation};
 impl Outcome {
     /// The run as a report shows it, under this name.
     pub fn report(&self, name: &str) -> Run {
-        let json = self.json();
+        let (json, verdict) = (self.json(), self.verdict());
         let mut run = provenance(name, &Machine::look());
         let providers = self.plan.providers.iter();
         run.versions.extend(providers.map(|provider| (provider.name(), provider.version())));
         run.machine.insert("processor's instructions".to_owned(), crate::processor_flags().join(" "));
         run.settings = texts(&json["settings"]);
+        run.colour = verdict.colour;
+        run.reasons = verdict.reasons.into_iter().map(|reason| reason.text).collect();
         run.answer = self.answer();
         run.figures = self.rows.iter().map(|row| self.figure(row)).collect();
         run.charts = self.charts();
@@ -207,6 +209,8 @@ pub(crate) fn rounded(value: f64) -> f64 {
 mod tests {
     use std::time::Duration;
 
+    use pointsman_measure::verdict::Colour;
+
     use super::*;
     use crate::crypto::{Plan, crypto};
     use crate::{Library, Primitive, Provider};
@@ -235,6 +239,33 @@ mod tests {
         assert!(run.answer.starts_with("Of 14 rows "), "{}", run.answer);
         let said = run.outcome.expect("JSON");
         assert_eq!(said["settings"]["rounds"], 4);
+    }
+
+    #[test]
+    fn a_busy_machine_is_no_green_one() {
+        let plan = Plan {
+            primitives: vec![Primitive::Cipher(Cipher::Aes128Gcm, 16)],
+            providers: vec![Provider::Library(Library::ring())],
+            depths: vec![1],
+            rounds: 4,
+            round_time: Duration::from_millis(1),
+            seed: 1,
+        };
+        let mut outcome = crypto(&plan, &mut |_| {}).expect("a library");
+        assert!((0.0..=1.0).contains(&outcome.rows[0].figures.waited_share), "{outcome:?}");
+        assert!(outcome.rows[0].figures.switches_per_s.is_some());
+        let mut seen = |waited, switches, stolen, depth| {
+            let row = &mut outcome.rows[0];
+            (row.figures.waited_share, row.figures.switches_per_s) = (waited, Some(switches));
+            (row.depth, outcome.stolen) = (depth, stolen);
+            let run = outcome.report("here");
+            (run.colour, run.reasons.len())
+        };
+        assert_eq!(seen(0.0, 1.0, 0.0, 1), (Colour::Green, 0));
+        assert_eq!(seen(0.1, 1.0, 0.0, 1), (Colour::Amber, 1));
+        assert_eq!(seen(0.5, 900.0, 0.0, 1), (Colour::Red, 2));
+        assert_eq!(seen(0.0, 1.0, 0.2, 1), (Colour::Red, 1));
+        assert_eq!(seen(0.5, 900.0, 0.0, 1_000), (Colour::Green, 0), "threads that wait for each other");
     }
 
     #[test]

@@ -231,6 +231,7 @@ impl Phase {
             other_cpu_ns: 0,
             thread_ns,
             waited_ns,
+            switched: None,
             latency: None,
         }
     }

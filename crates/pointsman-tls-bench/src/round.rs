@@ -3,10 +3,12 @@
 //! Wall-clock time says how many there are in a second. CPU time says what this machine spent on them: of the threads
 //! that asked, and of the whole process, so that what a provider does on threads of its own is seen as well.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use pointsman_bench::Look;
 use pointsman_bench::clock::{now_ns, process_cpu_ns, thread_cpu_ns};
 
 use crate::work::{Trouble, Work};
@@ -31,6 +33,8 @@ pub struct Round {
     pub thread_ns: u64,
     /// How much of that the threads could have run and had no core, in ns.
     pub waited_ns: u64,
+    /// How often the threads were put off their cores for somebody else; nothing where that is not seen.
+    pub switched: Option<u64>,
     /// Times of single operations, in ns; nothing where only their sum can be seen.
     pub latency: Option<Histogram<u64>>,
 }
@@ -39,6 +43,11 @@ impl Round {
     /// CPU time of an operation on this machine, in µs.
     pub fn cpu_us(&self) -> f64 {
         (self.asking_cpu_ns + self.other_cpu_ns) as f64 / 1e3 / self.operations.max(1) as f64
+    }
+
+    /// The share of the threads' time in which they could have run and had no core, from 0 to 1.
+    pub fn waited_share(&self) -> f64 {
+        (self.waited_ns as f64 / self.thread_ns.max(1) as f64).min(1.0)
     }
 
     /// The share of the time of an operation in which a core of this machine worked on it, waiting for a core left out:
@@ -57,6 +66,7 @@ struct Seen {
     /// CPU time of the whole stay between the two barriers, preparations included.
     all_cpu_ns: u64,
     waited_ns: u64,
+    switched: u64,
     latency: Histogram<u64>,
 }
 
@@ -75,7 +85,6 @@ pub(crate) fn round<'a>(
         let before = process_cpu_ns();
         end.wait();
         let process_ns = process_cpu_ns() - before;
-        let panicked = || Trouble::new("a thread of the measurement has panicked");
         let seen: Vec<_> =
             threads.into_iter().map(|thread| thread.join().map_err(|_| panicked()).flatten()).collect();
         (seen, process_ns)
@@ -93,6 +102,7 @@ pub(crate) fn round<'a>(
         other_cpu_ns: elsewhere(process_ns, sum(|seen| seen.all_cpu_ns)),
         thread_ns: sum(|seen| seen.thread_ns),
         waited_ns: sum(|seen| seen.waited_ns),
+        switched: Some(sum(|seen| seen.switched)),
         latency: Some(latency),
     })
 }
@@ -111,16 +121,34 @@ fn on_thread<'a>(
     end: &Barrier,
 ) -> Result<Seen, Trouble> {
     // Whoever fails still comes to both barriers: others wait there.
-    let ready = work().and_then(|mut work| {
+    let ready = unless_it_panics(|| {
+        let mut work = work()?;
         let group = at_once(work.as_mut())?;
         Ok((work, group))
     });
     begin.wait();
-    let (cpu, waited) = (thread_cpu_ns(), waited_ns());
-    let seen = ready.and_then(|(mut work, group)| turns(work.as_mut(), group, time));
-    let (cpu, waited) = (thread_cpu_ns() - cpu, waited_ns().saturating_sub(waited));
+    let own = [rustix::thread::gettid().as_raw_nonzero().get()];
+    // Looking costs time of the processor, too, which is nobody else's.
+    let (cpu, before) = (thread_cpu_ns(), Look::now(&own));
+    let seen =
+        ready.and_then(|(mut work, group)| unless_it_panics(move || turns(work.as_mut(), group, time)));
+    let after = Look::now(&own);
+    let cpu = thread_cpu_ns() - cpu;
     end.wait();
-    seen.map(|seen| Seen { all_cpu_ns: cpu, waited_ns: waited, ..seen })
+    let waited_ns = |share: f64| (share * after.seconds_since(&before) * 1e9) as u64;
+    let spent = after.threads_since(&before);
+    let (waited_ns, switched) =
+        spent.first().map_or((0, 0), |spent| (waited_ns(spent.waited), spent.involuntary_switches));
+    seen.map(|seen| Seen { all_cpu_ns: cpu, waited_ns, switched, ..seen })
+}
+
+/// What it gives; trouble where a provider panics. Nothing of what it was about is used behind that.
+fn unless_it_panics<T>(work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+}
+
+fn panicked() -> Trouble {
+    Trouble::new("a thread of the measurement has panicked")
 }
 
 /// How many turns are timed together, from how long they take when warm.
@@ -137,8 +165,15 @@ fn at_once(work: &mut dyn Work) -> Result<usize, Trouble> {
 }
 
 fn turns(work: &mut dyn Work, group: usize, time: Duration) -> Result<Seen, Trouble> {
-    let mut seen =
-        Seen { operations: 0, thread_ns: 0, asking_cpu_ns: 0, all_cpu_ns: 0, waited_ns: 0, latency: empty() };
+    let mut seen = Seen {
+        operations: 0,
+        thread_ns: 0,
+        asking_cpu_ns: 0,
+        all_cpu_ns: 0,
+        waited_ns: 0,
+        switched: 0,
+        latency: empty(),
+    };
     let group = group.min(work.turns_at_once());
     let stretch = work.turns_at_once() / group * group;
     let time_ns = time.as_nanos() as u64;
@@ -159,12 +194,6 @@ fn turns(work: &mut dyn Work, group: usize, time: Duration) -> Result<Seen, Trou
         seen.operations += done as u64;
     }
     Ok(seen)
-}
-
-/// How long this thread has waited for a core so far, by the scheduler's account; 0 where the kernel keeps none.
-fn waited_ns() -> u64 {
-    let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    account.split_ascii_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// Three digits, from nanoseconds up to an hour.
@@ -223,6 +252,23 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_ends_the_round_and_hangs_nobody() {
+        // The first turns find out how long one takes; those behind them are in between the barriers.
+        for after in [0, 20] {
+            let work = || -> Result<Box<dyn Work>, Trouble> {
+                let mut turns = 0;
+                Ok(Box::new(Plain(move || {
+                    turns += 1;
+                    assert!(turns <= after, "the library has a bug");
+                    Ok(())
+                })))
+            };
+            let trouble = round(2, Duration::from_millis(5), &work).expect_err("it panics");
+            assert_eq!(trouble, panicked());
+        }
+    }
+
+    #[test]
     fn shares_leave_waiting_for_a_core_out() {
         let round = Round {
             operations: 100,
@@ -231,6 +277,7 @@ mod tests {
             other_cpu_ns: 0,
             thread_ns: 100_000,
             waited_ns: 50_000,
+            switched: Some(3),
             latency: None,
         };
         assert!((round.cpu_share() - 1.0).abs() < 1e-9 && (round.cpu_us() - 0.5).abs() < 1e-9);

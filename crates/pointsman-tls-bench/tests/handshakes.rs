@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use pointsman_bench::{Close, Manner, NullServer, NullTls, Offer, Url};
 use pointsman_e2e::{Authority, Nginx, installed};
+use pointsman_measure::verdict::Colour;
 use pointsman_tls::OneVersion;
 use pointsman_tls_bench::handshake::{KindWanted, Outcome, Phase, Plan, Wanted, handshake};
 use pointsman_tls_bench::{Operation, Signature};
@@ -36,7 +37,7 @@ fn codes(outcome: &Outcome) -> Vec<&'static str> {
 
 fn operations(outcome: &Outcome, series: usize) -> Vec<Operation> {
     let steps = &outcome.series[series].servers.as_ref().expect("predicted").steps;
-    assert!(steps.iter().all(|step| step.us.is_some_and(|us| us > 0.0)), "{steps:?}");
+    assert!(steps.iter().all(|step| step.us.is_some_and(|us| us.estimate > 0.0)), "{steps:?}");
     steps.iter().map(|step| step.operation).collect()
 }
 
@@ -64,6 +65,14 @@ fn each_kind_and_version_has_its_phases() {
     let sign = Operation::Sign(Signature::EcdsaP256);
     let signs = [0, 1, 2, 3].map(|at| operations(&outcome, at).contains(&sign));
     assert_eq!(signs, [true, true, false, false]);
+    // What was measured of the client is there, and decides.
+    let seen = outcome.self_measures();
+    assert!(seen.steal_share.is_some() && seen.switches_per_s.is_some());
+    assert!(seen.waited_share.is_some_and(|share| (0.0..=1.0).contains(&share)), "{seen:?}");
+    let mut busy = outcome.clone();
+    busy.watched.waited_share = Some(0.9);
+    let red = busy.report("busy");
+    assert!(red.colour == Colour::Red && !red.reasons.is_empty(), "{:?}", red.reasons);
     let run = outcome.report("null");
     assert_eq!((run.charts.len(), run.tables.len(), run.figures.len()), (3, 2, 4 * 4));
 }

@@ -8,7 +8,7 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Compared, Fought, Quantity, Weighed};
-use crate::json::negotiated;
+use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed as agreed_on};
 
@@ -164,7 +164,6 @@ fn figure(weighed: &Weighed) -> Figure {
 }
 
 fn weighed(weighed: &Weighed) -> Value {
-    let interval = |interval: &Interval| json!({"estimate": interval.estimate, "low": interval.low, "high": interval.high});
     let comparison = &weighed.comparison;
     json!({
         "name": weighed.quantity.name(), "unit": weighed.quantity.unit(),

@@ -10,7 +10,7 @@ use pointsman_measure::table::{Cell, Table};
 use serde_json::{Value, json};
 
 use super::{Counted, Ending, Found, Tried};
-use crate::json::negotiated;
+use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
 use crate::report::{AGREED, agreed};
 
@@ -336,7 +336,6 @@ fn trial(tried: &Tried) -> Value {
 }
 
 fn found(findings: &Findings) -> Value {
-    let interval = |interval: &Interval| json!({"estimate": interval.estimate, "low": interval.low, "high": interval.high});
     let rate = |rate: &Rate| {
         json!({
             "answered": interval(&rate.answered_per_s), "demanded": rate.demanded_per_s,

@@ -28,12 +28,30 @@ pub fn quantile_bootstrap(
     if series.is_empty() || !(0.0..=1.0).contains(&quantile) {
         return None;
     }
+    let rank_of = |length: usize| ((length as f64 * quantile).ceil() as usize).clamp(1, length) - 1;
+    bootstrap(series, block, random, |values| {
+        let rank = rank_of(values.len());
+        *values.select_nth_unstable_by(rank, f64::total_cmp).1
+    })
+}
+
+/// The same of any figure of a row, such as one of several values that were observed together. `figure` may reorder what
+/// it is given.
+///
+/// Of more than 200,000 observations the last are taken. None of an empty row.
+pub fn bootstrap<T: Copy>(
+    series: &[T],
+    block: usize,
+    random: &mut Random,
+    mut figure: impl FnMut(&mut [T]) -> f64,
+) -> Option<Interval> {
+    if series.is_empty() {
+        return None;
+    }
     let series = &series[series.len().saturating_sub(OBSERVATIONS_MAX)..];
     let block = block.clamp(1, series.len());
-    let rank = ((series.len() as f64 * quantile).ceil() as usize).clamp(1, series.len()) - 1;
     let mut drawn = series.to_vec();
-    let select = |values: &mut Vec<f64>| *values.select_nth_unstable_by(rank, f64::total_cmp).1;
-    let estimate = select(&mut drawn);
+    let estimate = figure(&mut drawn);
     let of_resamples = (0..RESAMPLES).map(|_| {
         drawn.clear();
         while drawn.len() < series.len() {
@@ -44,7 +62,7 @@ pub fn quantile_bootstrap(
             drawn.extend_from_slice(&series[start..start + until_end]);
             drawn.extend_from_slice(&series[..from_start]);
         }
-        select(&mut drawn)
+        figure(&mut drawn)
     });
     let (low, high) = percentiles(of_resamples.collect())?;
     Some(Interval { estimate, low: low.min(estimate), high: high.max(estimate) })

@@ -39,6 +39,21 @@ impl Interval {
         Self { low: self.low.min(low), high: self.high.max(high), ..self }
     }
 
+    /// The sum with a figure that was measured independently.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let estimate = self.estimate + other.estimate;
+        let below = (self.estimate - self.low).hypot(other.estimate - other.low);
+        let above = (self.high - self.estimate).hypot(other.high - other.estimate);
+        Self { estimate, low: estimate - below, high: estimate + above }
+    }
+
+    /// The difference to a figure that was measured independently.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(Self { estimate: -other.estimate, low: -other.high, high: -other.low })
+    }
+
     /// Each of the three made another by a function that keeps their order.
     #[must_use]
     pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
@@ -53,4 +68,17 @@ pub(crate) fn percentiles(mut values: Vec<f64>) -> Option<(f64, f64)> {
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let at = |share: f64| values[((last as f64 * share).round() as usize).min(last)];
     Some((at(tail), at(1.0 - tail)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_uncertain_in_both_is_uncertain_in_their_difference() {
+        let (one, other) = (Interval::around(10.0, 3.0), Interval { estimate: 4.0, low: 0.0, high: 5.0 });
+        let difference = Interval { estimate: 6.0, low: 6.0 - 10_f64.sqrt(), high: 11.0 };
+        assert_eq!(one.minus(other), difference);
+        assert_eq!(one.plus(Interval::around(0.0, 4.0)), Interval::around(10.0, 5.0));
+    }
 }

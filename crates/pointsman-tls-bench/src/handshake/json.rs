@@ -1,11 +1,11 @@
 //! What came of the handshakes as JSON.
 
 use pointsman_bench::Negotiated;
-use pointsman_measure::Interval;
 use serde_json::{Value, json};
 
 use super::outcome::{Distribution, Measured, Outcome};
 use super::predict::Prediction;
+use crate::crypto_json::interval;
 
 impl Outcome {
     /// All of it; times are in µs, and all values of a distribution stand there in ascending order.
@@ -37,6 +37,10 @@ impl Outcome {
             "address": self.address.to_string(),
             "series": series,
             "primitives": self.primitives.as_ref().map(crate::crypto::Outcome::json),
+            "watched": {
+                "stolen_share": self.watched.steal_share, "waited_share": self.watched.waited_share,
+                "switches_per_second": self.watched.switches_per_s,
+            },
             "connections_not_captured": self.connections_not_captured,
             "voids": self.voids.iter()
                 .map(|void| json!({"code": void.code, "sentence": void.sentence})).collect::<Vec<_>>(),
@@ -92,15 +96,12 @@ fn distribution(times: &Distribution) -> Value {
 
 fn prediction(prediction: &Prediction) -> Value {
     let steps = prediction.steps.iter();
-    let steps = steps.map(|step| json!({"operation": step.operation.to_string(), "us": step.us}));
+    let steps = steps
+        .map(|step| json!({"operation": step.operation.to_string(), "us": step.us.map(|us| us.estimate)}));
     json!({
-        "us": prediction.us(),
+        "us": prediction.us().estimate, "interval_us": interval(&prediction.us()),
         "whole": prediction.is_whole(),
         "missing": prediction.missing,
         "steps": steps.collect::<Vec<_>>(),
     })
-}
-
-fn interval(interval: &Interval) -> Value {
-    json!({"value": interval.estimate, "low": interval.low, "high": interval.high})
 }

@@ -1,8 +1,8 @@
 //! Secrets of connections in the format of NSS, which Wireshark reads (`SSLKEYLOGFILE`; RFC 9850).
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -14,9 +14,20 @@ pub(crate) struct SecretsFile(Mutex<BufWriter<File>>);
 
 impl SecretsFile {
     pub(crate) fn create(path: &Path) -> Result<SecretsFile, Trouble> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-        let file =
-            file.map_err(|error| Trouble::new(format!("cannot write `{}`: {error}", path.display())))?;
+        let made = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).mode(0o600);
+            // Nothing of a file is lost whose rights cannot be set, and nothing is written before they are.
+            let file = options.open(path)?;
+            if file.metadata()?.is_file() {
+                file.set_permissions(Permissions::from_mode(0o600))?;
+                file.set_len(0)?;
+            }
+            Ok(file)
+        };
+        let file = made().map_err(|error: std::io::Error| {
+            Trouble::new(format!("cannot write `{}`: {error}", path.display()))
+        })?;
         Ok(SecretsFile(Mutex::new(BufWriter::new(file))))
     }
 
@@ -41,8 +52,6 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use rustls::KeyLog as _;
 
     use super::*;
@@ -56,6 +65,11 @@ mod tests {
         file.finish().expect("writable");
         assert_eq!(std::fs::read_to_string(&path).expect("text"), "CLIENT_RANDOM 01ab ff\n");
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        // What was there before, and could be read by all, is neither kept nor read by them.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("ours");
+        drop(SecretsFile::create(&path).expect("writable"));
+        let known = std::fs::metadata(&path).expect("there");
+        assert_eq!((known.permissions().mode() & 0o777, known.len()), (0o600, 0));
         assert!(SecretsFile::create(folder.path()).is_err());
     }
 }

@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 
 use pointsman_bench::{Agreements, Negotiated};
-use pointsman_measure::statistics::{block_length, quantile_bootstrap};
+use pointsman_measure::statistics::{block_length, bootstrap, quantile_bootstrap};
+use pointsman_measure::verdict::{SelfMeasures, Verdict, verdict};
 use pointsman_measure::{Interval, Random};
 
 use super::phases::{Moments, Phase};
@@ -30,8 +31,29 @@ pub struct Outcome {
     pub primitives: Option<crypto::Outcome>,
     /// Why this is no result.
     pub voids: Vec<Void>,
+    /// What the thread that did the handshakes and its machine say of themselves.
+    pub watched: SelfMeasures,
     /// Connections that the capture had no room for.
     pub connections_not_captured: u64,
+}
+
+impl Outcome {
+    /// What was measured of the client, in the handshakes and in the primitives behind the predictions: the worse of both.
+    pub fn self_measures(&self) -> SelfMeasures {
+        let of_primitives = self.primitives.as_ref().map(crypto::Outcome::self_measures).unwrap_or_default();
+        let worse = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
+        SelfMeasures {
+            steal_share: worse(self.watched.steal_share, of_primitives.steal_share),
+            waited_share: worse(self.watched.waited_share, of_primitives.waited_share),
+            switches_per_s: worse(self.watched.switches_per_s, of_primitives.switches_per_s),
+            ..self.watched.clone()
+        }
+    }
+
+    /// Whether the machine let the client be: green, amber or red, with the reasons.
+    pub fn verdict(&self) -> Verdict {
+        verdict(&self.self_measures())
+    }
 }
 
 /// Why a run is no result.
@@ -133,12 +155,16 @@ impl Measured {
         let phases = phases.collect();
         let trip = |moments: &Moments| moments.span(Phase::Connect).map(|span| us(span.waited_ns()));
         let round_trip = each(&trip);
+        let client = each(&|moments| Some(us(moments.own_ns())));
+        let handshake = each(&|moments| Some(us(moments.handshake().wall_ns)));
         let round_trips = 1
             + u32::from(moments.iter().any(|moments| moments.finished_read.is_some()))
             + u32::from(
                 seen.negotiated.iter().any(|(agreed, _)| agreed.kind == pointsman_bench::Kind::Retried),
             );
-        let wire = round_trip.as_ref().map_or(0.0, |trip| trip.median.estimate) * f64::from(round_trips);
+        let pairs: Vec<(f64, f64)> =
+            moments.iter().map(|moments| (us(moments.waited_ns()), trip(moments).unwrap_or(0.0))).collect();
+        let server = Distribution::beyond(&pairs, f64::from(round_trips), random);
         Measured {
             name: wanted.name(),
             failed: seen.failed,
@@ -146,10 +172,10 @@ impl Measured {
             key: seen.key,
             certificates: seen.certificates,
             phases,
-            handshake: each(&|moments| Some(us(moments.handshake().wall_ns))),
+            handshake,
             round_trips,
-            server: each(&|moments| Some(us(moments.waited_ns()) - wire)),
-            client: each(&|moments| Some(us(moments.own_ns()))),
+            server,
+            client,
             round_trip,
             servers: None,
             clients: None,
@@ -160,7 +186,7 @@ impl Measured {
     /// What the server took and the prediction does not explain, in µs; nothing without both.
     pub fn unexplained(&self) -> Option<Interval> {
         let predicted = self.servers.as_ref().map(Prediction::us)?;
-        Some(self.server.as_ref()?.median.map(|us| us - predicted))
+        Some(self.server.as_ref()?.median.minus(predicted))
     }
 }
 
@@ -173,11 +199,35 @@ impl Distribution {
         Some(Distribution { median, sorted })
     }
 
+    /// What was waited, less so many round trips as they are in the median: of pairs of both, from the same handshakes. The
+    /// round trip is as uncertain as what was waited, so both are drawn together for the interval.
+    fn beyond(pairs: &[(f64, f64)], round_trips: f64, random: &mut Random) -> Option<Distribution> {
+        let (mut waited, mut trips) = (Vec::new(), Vec::new());
+        let median = bootstrap(pairs, block_length(pairs.len()), random, |pairs| {
+            waited.clear();
+            trips.clear();
+            waited.extend(pairs.iter().map(|(waited, _)| *waited));
+            trips.extend(pairs.iter().map(|(_, trip)| *trip));
+            middle(&mut waited) - round_trips * middle(&mut trips)
+        })?;
+        let mut trips: Vec<f64> = pairs.iter().map(|(_, trip)| *trip).collect();
+        let wire = round_trips * middle(&mut trips);
+        let mut sorted: Vec<f64> = pairs.iter().map(|(waited, _)| waited - wire).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Some(Distribution { median, sorted })
+    }
+
     /// The least value that so much of them, from 0 to 1, do not exceed.
     pub fn quantile(&self, quantile: f64) -> f64 {
         let rank = (self.sorted.len() as f64 * quantile).ceil() as usize;
         self.sorted.get(rank.saturating_sub(1).min(self.sorted.len() - 1)).copied().unwrap_or(0.0)
     }
+}
+
+/// The median, as a value that was seen; 0 of nothing.
+fn middle(values: &mut [f64]) -> f64 {
+    let rank = values.len().div_ceil(2).saturating_sub(1);
+    if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(rank, f64::total_cmp).1 }
 }
 
 #[cfg(test)]
@@ -191,5 +241,17 @@ mod tests {
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|quantile| times.quantile(quantile)), [1.0, 50.0, 99.0, 100.0]);
         assert!(times.median.covers(50.0));
         assert_eq!(Distribution::of(&[], &mut Random::new(1)), None);
+    }
+
+    #[test]
+    fn the_servers_share_is_as_uncertain_as_the_round_trip() {
+        let mut random = Random::new(3);
+        // What was waited is always the same; only the round trips differ.
+        let pairs: Vec<(f64, f64)> = (0..200).map(|_| (500.0, 100.0 + 10.0 * random.normal())).collect();
+        let share = Distribution::beyond(&pairs, 2.0, &mut random).expect("values");
+        assert!(share.median.covers(300.0), "{:?}", share.median);
+        assert!(share.median.high - share.median.low > 1.0, "{:?}", share.median);
+        assert_eq!((share.quantile(0.5), share.sorted.len()), (share.median.estimate, 200));
+        assert_eq!(Distribution::beyond(&[], 1.0, &mut random), None);
     }
 }

@@ -2,6 +2,7 @@
 //! unexplained.
 
 use pointsman_bench::Kind;
+use pointsman_measure::Interval;
 
 use crate::operation::{Cipher, Group, Operation, Schedule, Signature};
 
@@ -28,7 +29,7 @@ pub struct Step {
     /// What.
     pub operation: Operation,
     /// What it takes, in µs; nothing where it was not measured.
-    pub us: Option<f64>,
+    pub us: Option<Interval>,
 }
 
 /// What one side should need.
@@ -41,9 +42,10 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The sum of what is known, in µs.
-    pub fn us(&self) -> f64 {
-        self.steps.iter().filter_map(|step| step.us).sum()
+    /// The sum of what is known, in µs. Each step was measured for itself.
+    pub fn us(&self) -> Interval {
+        let known = self.steps.iter().filter_map(|step| step.us);
+        known.fold(Interval::around(0.0, 0.0), Interval::plus)
     }
 
     /// Whether every step has a time.
@@ -54,7 +56,7 @@ impl Prediction {
     fn of(
         operations: &[Option<Operation>],
         missing: Vec<String>,
-        cost: impl Fn(Operation) -> Option<f64>,
+        cost: impl Fn(Operation) -> Option<Interval>,
     ) -> Self {
         let steps = operations.iter().flatten();
         let steps = steps.map(|operation| Step { operation: *operation, us: cost(*operation) }).collect();
@@ -64,7 +66,7 @@ impl Prediction {
 
 impl Agreed {
     /// What the server computes. `cost` gives an operation's time in µs.
-    pub fn servers(&self, cost: impl Fn(Operation) -> Option<f64>) -> Prediction {
+    pub fn servers(&self, cost: impl Fn(Operation) -> Option<Interval>) -> Prediction {
         let sign = self.signs().then_some(self.key).flatten().map(Operation::Sign);
         let schedule = self.suite.map(|(_, schedule)| Operation::Derive(schedule));
         let operations = match self.is_tls12 {
@@ -76,7 +78,7 @@ impl Agreed {
     }
 
     /// What the client computes; who issued the certificates is not among it.
-    pub fn clients(&self, cost: impl Fn(Operation) -> Option<f64>) -> Prediction {
+    pub fn clients(&self, cost: impl Fn(Operation) -> Option<Interval>) -> Prediction {
         let verify = self.signs().then_some(self.key).flatten().map(Operation::Verify);
         let schedule = self.suite.map(|(_, schedule)| Operation::Derive(schedule));
         let operations = match self.is_tls12 {
@@ -190,8 +192,8 @@ mod tests {
         flight_bytes: 900,
     };
 
-    fn cost(operation: Operation) -> Option<f64> {
-        Some(match operation {
+    fn cost(operation: Operation) -> Option<Interval> {
+        let us = match operation {
             Operation::Sign(_) => 100.0,
             Operation::Verify(_) => 50.0,
             Operation::Offer(_) => 10.0,
@@ -199,12 +201,13 @@ mod tests {
             Operation::Finish(_) => 20.0,
             Operation::Derive(_) => 5.0,
             Operation::Seal(_, bytes) => bytes as f64 / 1000.0,
-        })
+        };
+        Some(Interval::around(us, us / 10.0))
     }
 
     #[test]
     fn each_side_is_the_sum_of_its_steps() {
-        let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+        let near = |one: Interval, other: f64| (one.estimate - other).abs() < 1e-9;
         assert!(near(FULL.servers(cost).us(), 30.0 + 5.0 + 100.0 + 0.9));
         assert!(near(FULL.clients(cost).us(), 10.0 + 20.0 + 5.0 + 0.9 + 50.0));
         let resumed = Agreed { kind: Kind::Resumed, ..FULL };
@@ -215,6 +218,9 @@ mod tests {
         assert!(near(older.clients(cost).us(), 50.0 + 30.0 + 5.0));
         let older = Agreed { kind: Kind::Resumed, group: None, ..older };
         assert!(near(older.servers(cost).us(), 5.0) && older.servers(cost).is_whole());
+        let spread = FULL.servers(cost).us();
+        let of_parts = (9.0_f64 + 0.25 + 100.0 + 0.0081).sqrt();
+        assert!((spread.high - spread.estimate - of_parts).abs() < 1e-9, "{spread:?}");
         assert_eq!(FULL.operations().len(), 6 + 1, "no step twice");
     }
 
@@ -224,7 +230,7 @@ mod tests {
         let prediction = strange.servers(cost);
         assert!(!prediction.is_whole() && prediction.missing.len() == 2, "{prediction:?}");
         let unmeasured = FULL.servers(|_| None);
-        assert!(!unmeasured.is_whole() && unmeasured.us() == 0.0);
+        assert!(!unmeasured.is_whole() && unmeasured.us().estimate == 0.0);
         assert!(FULL.servers(cost).is_whole());
     }
 

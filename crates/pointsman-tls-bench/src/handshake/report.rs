@@ -8,7 +8,6 @@ use pointsman_measure::verdict::Colour;
 
 use super::outcome::{Distribution, Measured, Outcome};
 use super::phases::Phase;
-use super::predict::Prediction;
 use crate::crypto_report::rounded;
 
 /// Points of a distribution's line.
@@ -17,11 +16,12 @@ const POINTS: usize = 200;
 impl Outcome {
     /// The run as a report shows it, under this name. A run that is void is red.
     pub fn report(&self, name: &str) -> Run {
-        let json = self.json();
+        let (json, verdict) = (self.json(), self.verdict());
         let mut run = provenance(name, &Machine::look());
         run.settings = texts(&json["settings"]);
-        run.colour = if self.voids.is_empty() { Colour::Green } else { Colour::Red };
-        run.reasons = self.voids.iter().map(|void| void.sentence.clone()).collect();
+        run.colour = if self.voids.is_empty() { verdict.colour } else { Colour::Red };
+        let reasons = verdict.reasons.into_iter().map(|reason| reason.text);
+        run.reasons = self.voids.iter().map(|void| void.sentence.clone()).chain(reasons).collect();
         run.answer = self.series.iter().map(answer).collect::<Vec<_>>().join(" ");
         run.figures = self.series.iter().flat_map(figures).collect();
         run.charts = vec![self.phases_chart(), self.prediction_chart(), self.distribution_chart()];
@@ -41,7 +41,8 @@ impl Outcome {
 
     /// What the primitives explain, and what they do not.
     fn prediction_chart(&self) -> Chart {
-        let predicted = |series: &Measured| series.servers.as_ref().map_or(0.0, Prediction::us);
+        let predicted =
+            |series: &Measured| series.servers.as_ref().map_or(0.0, |predicted| predicted.us().estimate);
         let rest = |series: &Measured| series.unexplained().map_or(0.0, |rest| rest.estimate);
         let layer = |name: &str, of: &dyn Fn(&Measured) -> f64| Layer {
             name: name.to_owned(),
@@ -112,11 +113,17 @@ impl Outcome {
                     let us = us.map_or(Cell::Empty, |us| Cell::Number(rounded(us)));
                     vec![series.name.as_str().into(), who.into(), what.into(), us]
                 };
-                rows.extend(prediction.steps.iter().map(|step| row(&step.operation.to_string(), step.us)));
+                rows.extend(
+                    prediction
+                        .steps
+                        .iter()
+                        .map(|step| row(&step.operation.to_string(), step.us.map(|us| us.estimate))),
+                );
                 rows.extend(prediction.missing.iter().map(|missing| row(missing, None)));
-                rows.push(row("predicted", Some(prediction.us())));
+                let predicted = prediction.us().estimate;
+                rows.push(row("predicted", Some(predicted)));
                 rows.push(row("measured", Some(measured.median.estimate)));
-                rows.push(row("unexplained", Some(measured.median.estimate - prediction.us())));
+                rows.push(row("unexplained", Some(measured.median.estimate - predicted)));
             }
         }
         table("Predicted and measured, in us", &["series", "side", "what", "us"], rows)
@@ -155,7 +162,7 @@ fn answer(series: &Measured) -> String {
         (Some(predicted), Some(rest)) => {
             format!(
                 ", of which {:.0} us were predicted and {:.0} us are unexplained",
-                predicted.us(),
+                predicted.us().estimate,
                 rest.estimate
             )
         }

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pointsman_bench::{Kind, Sessions, differing};
-use pointsman_measure::Random;
+use pointsman_bench::{Kind, Look, Sessions, differing};
+use pointsman_measure::verdict::SelfMeasures;
+use pointsman_measure::{Interval, Random};
 use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
@@ -60,7 +61,10 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
     for wanted in &plan.series {
         all.push(Series::new(plan, wanted, &authorities, secrets.as_ref())?);
     }
+    let own = [rustix::thread::gettid().as_raw_nonzero().get()];
+    let before = Look::now(&own);
     take_turns(plan, address, &mut all, capture.as_mut(), on_progress)?;
+    let watched = watched(&before, &Look::now(&own));
     if let Some(secrets) = &secrets {
         secrets.finish()?;
     }
@@ -72,6 +76,7 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
         series: Vec::new(),
         primitives: None,
         voids: Vec::new(),
+        watched,
         connections_not_captured: left_out,
     };
     let mut random = Random::new(plan.seed);
@@ -81,6 +86,18 @@ pub fn handshake(plan: &Plan, on_progress: &mut dyn FnMut(&Progress)) -> Result<
     }
     predict_all(plan, &mut outcome, on_progress)?;
     Ok(outcome)
+}
+
+/// What one thread and its machine spent.
+fn watched(before: &Look, after: &Look) -> SelfMeasures {
+    let seconds = after.seconds_since(before);
+    let spent = after.threads_since(before);
+    SelfMeasures {
+        steal_share: Some(after.stolen_since(before)),
+        waited_share: spent.first().map(|spent| spent.waited),
+        switches_per_s: spent.first().map(|spent| spent.involuntary_switches as f64 / seconds),
+        ..SelfMeasures::default()
+    }
 }
 
 impl Series {
@@ -256,7 +273,10 @@ fn predict_all(
     )?;
     let cost = |operation: Operation| {
         let row = measured.rows.iter().find(|row| row.operation == operation)?;
-        Some(1e6 / row.figures.rate.estimate)
+        let Interval { estimate, low, high } = row.figures.rate;
+        // A rate's interval may reach below nothing, and a time has an end.
+        let low = low.max(estimate / 100.0);
+        Some(Interval { estimate: 1e6 / estimate, low: 1e6 / high, high: 1e6 / low })
     };
     for (series, agreed) in outcome.series.iter_mut().zip(agreed) {
         series.servers = agreed.map(|agreed| agreed.servers(cost));

@@ -10,7 +10,7 @@ use pointsman_measure::compare::{BLOCKS, Side};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::verdict::Colour;
 
-use super::identity::identity;
+use super::identity::identity_for;
 use super::load::refuse;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions, text, time};
@@ -118,7 +118,8 @@ fn carry_out(options: Options) -> ExitCode {
 fn compared(options: &Options) -> Result<Run, Fault> {
     let (a, b) = (options.a.clone(), options.b.clone());
     let usual = format!("A {} against B {}", a.targets[0].url, b.targets[0].url);
-    let ceiling = if options.ceiling { Some(pointsman_bench::ceiling(&a, &identity()?)?) } else { None };
+    let ceiling =
+        if options.ceiling { Some(pointsman_bench::ceiling(&a, &identity_for(&a.offer)?)?) } else { None };
     let mut line = ProgressLine::new();
     let asked = Compare { a, b, blocks: options.blocks, ceiling };
     let found = pointsman_bench::contest(&asked, &mut |bout| line.say(|| of_bout(bout)));

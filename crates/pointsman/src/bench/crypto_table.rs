@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use pointsman_tls_bench::crypto::{Outcome, Row};
 use pointsman_tls_bench::{Place, Primitive, instructions, processor_flags};
 
+use super::judged::judged;
 use crate::units;
 
 /// A line for each operation and provider; the speed-up is beside the first provider.
@@ -50,7 +51,8 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         };
         writeln!(text, "  not measured: {}{size} by {name}: {}", unable.primitive.name(), unable.why)?;
     }
-    engaged(text, outcome)
+    engaged(text, outcome)?;
+    write!(text, "{}", judged(&outcome.verdict()))
 }
 
 fn figures(row: &Row) -> String {

@@ -10,11 +10,12 @@ use pointsman_measure::report::{Document, Run};
 use pointsman_measure::search::{Goal, Phase, Trial};
 use pointsman_measure::verdict::Colour;
 
-use super::identity::identity;
+use super::identity::identity_for;
 use super::load::refuse;
 use super::output::{self, Output};
 use super::plan_options::{self, ARRIVALS, PlanOptions, one_of, rate, text, time};
 use super::progress::{ProgressLine, bar};
+use super::share_options::share;
 use super::told::told;
 use super::with_options;
 use crate::units;
@@ -169,7 +170,11 @@ fn carry_out(options: Options) -> ExitCode {
 
 fn searched(options: &Options) -> Result<Run, Fault> {
     let plan = options.plan.clone();
-    let ceiling = if options.ceiling { Some(pointsman_bench::ceiling(&plan, &identity()?)?) } else { None };
+    let ceiling = if options.ceiling {
+        Some(pointsman_bench::ceiling(&plan, &identity_for(&plan.offer)?)?)
+    } else {
+        None
+    };
     let url = plan.targets[0].url.to_string();
     let name = options.output.name(&url);
     let mut line = ProgressLine::new();
@@ -256,15 +261,6 @@ fn of_rung(rung: Rung) -> String {
             if climbed.voids.is_empty() { climbed.verdict.colour.to_string() } else { "void".to_owned() }
         ),
     }
-}
-
-/// `1%` or `0.01`.
-fn share(word: &str) -> Result<f64, String> {
-    let (digits, whole) = word.strip_suffix('%').map_or((word, 1.0), |digits| (digits, 100.0));
-    let share = digits.trim().parse::<f64>().ok().map(|number| number / whole);
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("a share is a number such as `1%` or `0.01`, not `{word}`"))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use lexopt::{Arg, Parser, ValueExt};
 use pointsman_bench::{Close, Offer, Url};
 use pointsman_measure::report::Document;
-use pointsman_tls::{CertificateFiles, OneVersion};
+use pointsman_tls::OneVersion;
 use pointsman_tls_bench::Library;
 use pointsman_tls_bench::handshake::{KindWanted, Outcome, Plan, Wanted, handshake};
 
 use super::handshake_table::table;
 use super::output::{self, Output};
-use super::plan_options::{names, one_of, text, time};
+use super::plan_options::{certificate_files, names, one_of, text, time};
 use super::progress::StepLine;
 use super::{refuse_words, with_options};
 
@@ -143,13 +143,7 @@ impl Words {
             1 => Some(Library::ring()),
             _ => None,
         };
-        plan.certificate = match (self.certificate, self.key) {
-            (None, None) => None,
-            (Some(certificate), key) => {
-                Some(CertificateFiles { key: key.unwrap_or_else(|| certificate.clone()), certificate })
-            }
-            (None, Some(_)) => return Err("`--key` is the key of `--cert`".to_owned()),
-        };
+        plan.certificate = certificate_files(self.certificate, self.key)?;
         Ok(plan)
     }
 

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use pointsman_tls_bench::handshake::{Distribution, Measured, Outcome, Phase, Prediction};
 
+use super::judged::judged;
+
 /// Columns of the diagram.
 const COLUMNS: f64 = 60.0;
 
@@ -38,7 +40,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     for void in &outcome.voids {
         writeln!(text, "VOID, not a result: {}", void.sentence)?;
     }
-    Ok(())
+    write!(text, "{}", judged(&outcome.verdict()))
 }
 
 fn agreed(text: &mut String, series: &Measured) -> std::fmt::Result {
@@ -121,13 +123,16 @@ fn predicted(text: &mut String, series: &Measured, library: &str) -> std::fmt::R
         [("server", &series.servers, &series.server), ("we ourselves", &series.clients, &series.client)];
     for (who, prediction, measured) in sides {
         let (Some(prediction), Some(measured)) = (prediction, measured) else { continue };
-        let rest = measured.median.estimate - prediction.us();
+        let rest = measured.median.minus(prediction.us());
         writeln!(
             text,
-            "  predicted, {who}: {:.1} us ({}); measured {:.1}; unexplained {rest:+.1}",
-            prediction.us(),
+            "  predicted, {who}: {:.1} us ({}); measured {:.1}; unexplained {:+.1} ({:+.1} to {:+.1})",
+            prediction.us().estimate,
             steps(prediction),
             measured.median.estimate,
+            rest.estimate,
+            rest.low,
+            rest.high,
         )?;
         for missing in &prediction.missing {
             writeln!(text, "    not in the prediction: {missing}")?;
@@ -141,7 +146,7 @@ fn predicted(text: &mut String, series: &Measured, library: &str) -> std::fmt::R
 
 fn steps(prediction: &Prediction) -> String {
     let step = |step: &pointsman_tls_bench::handshake::Step| match step.us {
-        Some(us) => format!("{} {us:.1}", step.operation),
+        Some(us) => format!("{} {:.1}", step.operation, us.estimate),
         None => format!("{} not measured", step.operation),
     };
     prediction.steps.iter().map(step).collect::<Vec<_>>().join(" + ")

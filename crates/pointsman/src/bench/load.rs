@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use lexopt::Arg;
-use pointsman_bench::{Fault, Outcome, Plan};
+use pointsman_bench::{Fault, NullTls, Outcome, Plan};
 use pointsman_measure::report::Document;
 
-use super::identity::identity;
+use super::identity::identity_for;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
@@ -67,15 +67,26 @@ fn carry_out(options: Options) -> ExitCode {
     let mut line = ProgressLine::new();
     let outcome = pointsman_bench::run(&options.plan, &mut |progress| line.tell(progress));
     line.end();
-    let with_ceiling = |mut outcome: Outcome| -> Result<Outcome, Fault> {
-        if options.ceiling {
-            outcome.ceiling = Some(pointsman_bench::ceiling(&options.plan, &identity()?)?);
+    match outcome {
+        Ok(mut outcome) => {
+            if options.ceiling {
+                let identity = identity_for(&options.plan.offer);
+                with_ceiling(&mut outcome, identity, &mut io::stderr());
+            }
+            show(&options, &outcome)
         }
-        Ok(outcome)
-    };
-    match outcome.and_then(with_ceiling) {
-        Ok(outcome) => show(&options, &outcome),
         Err(fault) => refuse(&fault),
+    }
+}
+
+/// Measures what the generator reaches before null servers. The run counts without it: why there is none is said.
+fn with_ceiling(outcome: &mut Outcome, identity: Result<NullTls, Fault>, errors: &mut impl io::Write) {
+    match identity.and_then(|identity| pointsman_bench::ceiling_of(outcome, &identity)) {
+        Ok(ceiling) => outcome.ceiling = Some(ceiling),
+        // Where standard error is gone, nobody can be told.
+        Err(fault) => {
+            let (Ok(()) | Err(_)) = writeln!(errors, "no ceiling: {fault}");
+        }
     }
 }
 
@@ -116,5 +127,19 @@ mod tests {
         ] {
             assert!(read(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_run_is_shown_without_its_ceiling_and_why() {
+        use pointsman_bench::{Manner, NullServer};
+        let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = NullServer::start(any, &Manner::default()).expect("loopback");
+        let words = format!("http://{}/ --clients 1 --time 100ms --warm-up 0 --ceiling", server.address());
+        let options = read(&words).expect("good").expect("no help");
+        let mut outcome = pointsman_bench::run(&options.plan, &mut |_| {}).expect("it answers");
+        let mut said = Vec::new();
+        with_ceiling(&mut outcome, Err(Fault::new("no certificate")), &mut said);
+        assert_eq!(String::from_utf8_lossy(&said), "no ceiling: no certificate\n");
+        assert!(outcome.ceiling.is_none() && outcome.record.answered > 0);
     }
 }

@@ -256,13 +256,7 @@ impl PlanOptions {
     /// The same of a command that says itself how much is asked.
     pub(super) fn plan_of(self, load: Load) -> Result<Plan, String> {
         let plan = self.asked(load)?;
-        let certificate = match (self.certificate.clone(), self.key.clone()) {
-            (None, None) => None,
-            (Some(certificate), key) => {
-                Some(CertificateFiles { key: key.unwrap_or_else(|| certificate.clone()), certificate })
-            }
-            (None, Some(_)) => return Err("`--key` is the key of `--cert`".to_owned()),
-        };
+        let certificate = certificate_files(self.certificate.clone(), self.key.clone())?;
         let threads = self.threads.unwrap_or_else(|| usual_threads(&plan.targets));
         Ok(Plan {
             time: self.time.unwrap_or(plan.time),
@@ -301,6 +295,20 @@ fn usual_threads(targets: &[Target]) -> usize {
 
 pub(super) fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
     parser.value()?.string()
+}
+
+/// What `--cert` and `--key` name; a key may stand in the certificate's file.
+pub(super) fn certificate_files(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> Result<Option<CertificateFiles>, String> {
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), key) => {
+            Ok(Some(CertificateFiles { key: key.unwrap_or_else(|| certificate.clone()), certificate }))
+        }
+        (None, Some(_)) => Err("`--key` is the key of `--cert`".to_owned()),
+    }
 }
 
 pub(super) fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {

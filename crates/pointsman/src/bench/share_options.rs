@@ -54,7 +54,7 @@ impl ShareOptions {
 }
 
 /// `0.7`, `70%`.
-fn share(word: &str) -> Result<f64, String> {
+pub(super) fn share(word: &str) -> Result<f64, String> {
     let (digits, whole) = match word.strip_suffix('%') {
         Some(digits) => (digits, 100.0),
         None => (word, 1.0),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pointsman_measure::report::{Figure, Run};
-use pointsman_measure::table::{Cell, Table};
+use pointsman_measure::table::{self, short};
 use pointsman_measure::verdict::Colour;
 
 /// What a terminal shows of it.
@@ -16,7 +16,7 @@ pub(super) fn told(run: &Run) -> String {
     }
     if let Some(first) = run.tables.first().filter(|first| !first.rows.is_empty()) {
         line(&mut text, &format!("\n  {}", first.title));
-        text.push_str(&table(first));
+        text.push_str(&table::text(first));
     }
     line(&mut text, "");
     line(
@@ -39,61 +39,15 @@ fn line(text: &mut String, words: &str) {
 
 fn figure(figure: &Figure) -> [String; 2] {
     let Some(value) = figure.value else { return [figure.name.clone(), "not found".to_owned()] };
-    let range = figure.interval.map(|(low, high)| format!(" ({} to {})", number(low), number(high)));
-    let value = format!("{}{} {}", number(value), range.unwrap_or_default(), figure.unit);
+    let range = figure.interval.map(|(low, high)| format!(" ({} to {})", short(low), short(high)));
+    let value = format!("{}{} {}", short(value), range.unwrap_or_default(), figure.unit);
     [figure.name.clone(), value.trim_end().to_owned()]
-}
-
-/// As many digits as tell something.
-fn number(value: f64) -> String {
-    match value.abs() {
-        none if none < 1e-9 => "0".to_owned(),
-        small if small < 0.1 => format!("{value:.4}"),
-        small if small < 10.0 => format!("{value:.3}"),
-        small if small < 100.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
-}
-
-/// Its columns below each other, numbers to the right.
-fn table(table: &Table) -> String {
-    let cell = |cell: Option<&Cell>| match cell {
-        Some(Cell::Text(words)) => (words.clone(), false),
-        Some(Cell::Number(value)) if value.is_finite() => (number(*value), true),
-        Some(Cell::Number(_) | Cell::Empty) | None => (String::new(), false),
-    };
-    let rows: Vec<Vec<(String, bool)>> = table
-        .rows
-        .iter()
-        .map(|row| (0..table.columns.len()).map(|column| cell(row.get(column))).collect())
-        .collect();
-    let widths: Vec<usize> = table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(column, head)| {
-            let cells = rows.iter().map(|row| row[column].0.chars().count());
-            cells.chain([head.chars().count()]).max().unwrap_or_default()
-        })
-        .collect();
-    let is_number: Vec<bool> = (0..widths.len()).map(|column| rows.iter().any(|row| row[column].1)).collect();
-    let padded = |words: &str, column: usize| {
-        let width = widths[column];
-        if is_number[column] { format!("{words:>width$}") } else { format!("{words:<width$}") }
-    };
-    let heads: Vec<String> =
-        table.columns.iter().enumerate().map(|(column, head)| padded(head, column)).collect();
-    let mut text = format!("  {}\n", heads.join("  ").trim_end());
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().enumerate().map(|(column, (words, _))| padded(words, column)).collect();
-        line(&mut text, &format!("  {}", cells.join("  ")));
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
+    use pointsman_measure::table::{Cell, Table};
+
     use super::*;
 
     #[test]
@@ -126,7 +80,7 @@ http://a/
   Demanded against answered
   demanded/s  phase
         99.5  ramp
-       5.000
+           5
 
   amber: it counts, and it should be known that
     3 of 9 trials amber
