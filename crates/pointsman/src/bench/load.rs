@@ -1,6 +1,7 @@
 //! `pointsman bench load`: one run of a stated load.
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
 use lexopt::Arg;

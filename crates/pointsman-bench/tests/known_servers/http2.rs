@@ -1,18 +1,18 @@
 //! The generator in HTTP/2, before servers of which each does one thing: it is seen there, and in what it says.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pointsman_bench::{
-    Arrivals, Body, ErrorKind, Handshakes, Kind, Load, Manner, NullServer, NullTls, Outcome, Plan, Protocol,
-    Target, Url, run,
+    Body, ErrorKind, Handshakes, Kind, Load, Manner, Outcome, Plan, Protocol, Target, Url, run,
 };
 use pointsman_e2e::h2_wire::setting;
 use pointsman_e2e::{Authority, Frame, H2Origin, Nginx, Origin, TlsServer, installed, ok, pause};
 
-const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+use super::{open, outcome, started, tls};
+
 const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 const INTERNAL_ERROR: u32 = 2;
@@ -33,24 +33,6 @@ fn clients(clients: u32) -> Load {
     Load::Closed { clients }
 }
 
-fn open(rate: f64) -> Load {
-    Load::Open { rate, arrivals: Arrivals::Uniform }
-}
-
-fn outcome(plan: &Plan) -> Outcome {
-    run(plan, &mut |_| {}).expect("it answers")
-}
-
-fn null(manner: &Manner) -> NullServer {
-    NullServer::start(ANY, manner).expect("loopback")
-}
-
-fn tls(resumes: bool) -> Manner {
-    let pair = Authority::new("bench").server(&["localhost"]);
-    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes };
-    Manner { tls: Some(tls), ..Manner::default() }
-}
-
 fn is_clean(outcome: &Outcome) {
     let record = &outcome.record;
     assert!(record.answered > 20, "{}", record.answered);
@@ -61,7 +43,7 @@ fn is_clean(outcome: &Outcome) {
 
 #[test]
 fn clients_share_connections() {
-    let server = null(&Manner { capacity: Some(2000.0), body_bytes: 100, ..Manner::default() });
+    let server = started(&Manner { capacity: Some(2000.0), body_bytes: 100, ..Manner::default() });
     let mut plan = plan("http", server.address(), clients(24));
     (plan.streams, plan.time) = (10, Duration::from_millis(1000));
     let mut connections = 0;
@@ -76,7 +58,7 @@ fn clients_share_connections() {
 
 #[test]
 fn clients_of_several_threads_share_as_many_connections() {
-    let server = null(&Manner { capacity: Some(2000.0), ..Manner::default() });
+    let server = started(&Manner { capacity: Some(2000.0), ..Manner::default() });
     let mut plan = plan("http", server.address(), clients(24));
     (plan.streams, plan.threads, plan.time) = (10, 2, Duration::from_millis(1000));
     let mut connections = 0;
@@ -88,7 +70,7 @@ fn clients_of_several_threads_share_as_many_connections() {
 
 #[test]
 fn an_open_loop_opens_no_more_connections_than_streams_need() {
-    let server = null(&Manner { capacity: Some(1000.0), ..Manner::default() });
+    let server = started(&Manner { capacity: Some(1000.0), ..Manner::default() });
     let mut plan = plan("http", server.address(), open(500.0));
     plan.streams = 100;
     let outcome = outcome(&plan);
@@ -99,7 +81,7 @@ fn an_open_loop_opens_no_more_connections_than_streams_need() {
 
 #[test]
 fn handshakes_are_of_the_kind_that_is_asked_for_and_agree_on_h2() {
-    let server = null(&tls(true));
+    let server = started(&tls(true));
     let mut full = plan("https", server.address(), clients(2));
     full.handshakes = Handshakes::Full;
     let full = outcome(&full);
@@ -120,7 +102,7 @@ fn handshakes_are_of_the_kind_that_is_asked_for_and_agree_on_h2() {
 
 #[test]
 fn what_is_offered_by_alpn_is_said_and_verified() {
-    let server = null(&tls(false));
+    let server = started(&tls(false));
     let mut plan = plan("https", server.address(), clients(1));
     plan.alpn = Some(vec!["http/1.1".into(), "h2".into()]);
     is_clean(&outcome(&plan));
@@ -171,7 +153,7 @@ fn bodies_larger_than_windows_go_both_ways() {
     assert!(sum.load(Ordering::Relaxed) as u64 >= record.answered);
     assert!(record.bytes_sent > 0);
     // More than a stream's window of ours.
-    let server = null(&Manner { body_bytes: 20_000_000, ..Manner::default() });
+    let server = started(&Manner { body_bytes: 20_000_000, ..Manner::default() });
     let mut down = plan("http", server.address(), clients(2));
     down.streams = 2;
     let down = outcome(&down);

@@ -1,56 +1,18 @@
-//! The generator before servers whose behaviour is known: what it says must be that.
+//! HTTP/1.1, and what no protocol changes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use pointsman_bench::{
-    Arrivals, Close, Counted, Ending, ErrorKind, Find, Handshakes, Kind, Ladder, Load, Manner, NullServer,
-    NullTls, Outcome, Plan, Service, Shares, Target, Think, Url, ceiling, climb, find, run, verdict_of_trial,
+    Arrivals, Close, Counted, Ending, ErrorKind, Find, Handshakes, Kind, Ladder, Load, Manner, Outcome, Plan,
+    Service, Shares, Target, Think, Url, climb, find, run, verdict_of_trial,
 };
-use pointsman_e2e::{Authority, pause};
+use pointsman_e2e::pause;
 use pointsman_measure::search::Goal;
 use pointsman_measure::verdict::{Colour, Measure};
 
-const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
-fn started(manner: &Manner) -> NullServer {
-    NullServer::start(ANY, manner).expect("loopback")
-}
-
-fn plan(scheme: &str, server: &NullServer, load: Load) -> Plan {
-    let url = Url::parse(&format!("{scheme}://{}/", server.address())).expect("a URL");
-    let target =
-        Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Default::default() };
-    let mut plan = Plan::new(vec![target], load);
-    plan.warm_up = Duration::from_millis(300);
-    plan.time = Duration::from_millis(1000);
-    plan
-}
-
-fn open(rate: f64) -> Load {
-    Load::Open { rate, arrivals: Arrivals::Uniform }
-}
-
-fn outcome(plan: &Plan) -> Outcome {
-    run(plan, &mut |_| {}).expect("it answers")
-}
-
-fn tls(resumes: bool) -> Manner {
-    let pair = Authority::new("bench").server(&["localhost"]);
-    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes };
-    Manner { tls: Some(tls), ..Manner::default() }
-}
-
-fn of_tls(server: &NullServer, load: Load, handshakes: Handshakes) -> Plan {
-    let mut plan = plan("https", server, load);
-    (plan.verify, plan.handshakes) = (false, handshakes);
-    plan
-}
-
-fn of_kind(outcome: &Outcome, kind: Kind) -> u64 {
-    outcome.negotiated.iter().filter(|(agreed, _)| agreed.kind == kind).map(|(_, count)| count).sum()
-}
+use super::{ANY, of_kind, of_tls, open, outcome, plan, started, tls};
 
 #[test]
 fn an_open_loop_asks_as_often_as_it_is_told() {
@@ -153,39 +115,6 @@ fn gaps_and_time_spun_are_written_down() {
         assert!(thread.spun > 0.0 && thread.spun <= thread.cpu, "{thread:?}");
     }
     assert_eq!(outcome(&self::plan("http", &server, open(300.0))).self_measures(None).gaps, None);
-}
-
-#[test]
-fn the_ceiling_is_far_above_a_slow_server() {
-    let server = started(&Manner { capacity: Some(100.0), ..Manner::default() });
-    let mut slow = outcome(&plan("http", &server, Load::Closed { clients: 2 }));
-    let Some(tls) = tls(true).tls else { unreachable!("it speaks TLS") };
-    let reached = ceiling(&slow.plan, &tls).expect("null servers");
-    assert!(reached > 3.0 * slow.rate(), "{reached} and {}", slow.rate());
-    slow.ceiling = Some(reached);
-    assert!(slow.self_measures(None).null_server_factor.is_some_and(|factor| factor > 3.0));
-    let server = started(&self::tls(true));
-    let full = of_tls(&server, Load::Closed { clients: 2 }, Handshakes::Full);
-    assert!(ceiling(&full, &tls).expect("null servers") > 10.0);
-}
-
-#[test]
-fn the_ceiling_has_answers_as_long_as_a_slow_server_gives() {
-    let manner = Manner { body_bytes: 2 << 20, capacity: Some(4.0), ..Manner::default() };
-    let Some(tls) = tls(false).tls else { unreachable!("it speaks TLS") };
-    let server = started(&manner);
-    let long = ceiling(&plan("http", &server, Load::Closed { clients: 1 }), &tls).expect("null servers");
-    // That would be 5 GB/s; with empty answers it is many times as much.
-    assert!(long < 2_500.0, "{long}");
-}
-
-#[test]
-fn the_ceiling_of_heads_has_no_bodies() {
-    let server = started(&Manner::default());
-    let mut plan = plan("http", &server, Load::Closed { clients: 1 });
-    plan.targets[0].method = "HEAD".to_owned();
-    let Some(tls) = tls(false).tls else { unreachable!("it speaks TLS") };
-    assert!(ceiling(&plan, &tls).expect("heads alone") > 10.0);
 }
 
 #[test]
