@@ -66,7 +66,7 @@ pub use random::Random;
 pub use raw_origin::{RawOrigin, read_head};
 pub use setup::{ADMIN_TOKEN, Setup};
 pub use soft_token::SoftToken;
-pub use switch::Switch;
+pub use switch::{Switch, kill};
 pub use tls::TlsClient;
 pub use tls_server::{Shaken, TlsServer};
 pub use vectors::{Refused, read_lines, refused, testdata, unescape};

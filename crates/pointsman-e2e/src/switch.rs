@@ -1,10 +1,11 @@
 //! A running switch.
 
-use std::io::Result;
+use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -161,10 +162,7 @@ impl Switch {
     /// # Panics
     /// When it is gone.
     pub fn signal_at(&self, name: &str, thread: u32) {
-        // The shell's own `kill`: no unsafe code, no dependency, and there on every machine.
-        let kill = format!("kill -{name} {thread}");
-        let status = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
-        assert!(status.success(), "{kill}");
+        kill(name, thread).expect("it is there");
     }
 
     /// Waits for the end of the process and returns its exit status.
@@ -285,14 +283,32 @@ impl Switch {
     }
 }
 
+/// Sends a signal to a process, or to the process of a thread: `HUP`, `TERM`.
+///
+/// # Errors
+/// When it is gone.
+pub fn kill(name: &str, id: u32) -> Result<()> {
+    let signal = match name {
+        "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
+        "TERM" => Signal::TERM,
+        "KILL" => Signal::KILL,
+        "STOP" => Signal::STOP,
+        "CONT" => Signal::CONT,
+        "USR2" => Signal::USR2,
+        _ => return Err(ErrorKind::InvalidInput.into()),
+    };
+    let id = id.try_into().ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidInput)?;
+    Ok(kill_process(id, signal)?)
+}
+
 impl Drop for Switch {
     fn drop(&mut self) {
         // It may have ended by itself, which the test has then looked at.
         drop(self.child.kill());
         drop(self.child.wait());
         for successor in &self.successors {
-            let kill = format!("kill -KILL {successor} 2>/dev/null");
-            drop(Command::new("sh").args(["-c", &kill]).status());
+            drop(kill("KILL", *successor));
         }
         if std::thread::panicking() {
             let said = self.said();

@@ -90,5 +90,5 @@ pub use sockets::{BindFault, Inherited, InheritedSocket, SocketLabel};
 pub use standing::{Admission, Health, Newcomer, ProbeCounts, ProbeOutcome, Standing};
 pub use sticky_clients::{StickyClient, StickyCounts, StickyPage};
 pub use sticky_passing::Giving;
-pub use switch::{Address, Shortages, Start, StartFault, Switch};
+pub use switch::{Address, Shortages, Start, StartFault, Switch, Unheld};
 pub use threads::Threads;

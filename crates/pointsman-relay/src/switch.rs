@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pointsman_config::{Bind, Plan, Pool, PoolIndex};
 use pointsman_net::{Budget, Clock, Line};
@@ -57,8 +57,32 @@ pub struct Switch {
     pub(crate) registry: Registry,
     crew: Crew,
     sockets: Sockets,
-    /// Generations that some thread may still hold. They are freed here, never on a thread.
+    /// Generations that some thread may still hold. They are never freed on a thread that serves.
     retired: Vec<Arc<Live>>,
+    /// Whether what has been freed since the last look may have been the last to name something.
+    are_freed: Arc<AtomicBool>,
+}
+
+/// Generations that nobody holds any more. They end when this is dropped.
+pub struct Unheld {
+    generations: Vec<Arc<Live>>,
+    are_freed: Arc<AtomicBool>,
+}
+
+impl Unheld {
+    /// Whether there is nothing to end.
+    pub fn is_empty(&self) -> bool {
+        self.generations.is_empty()
+    }
+}
+
+impl Drop for Unheld {
+    fn drop(&mut self) {
+        if !self.is_empty() {
+            self.generations.clear();
+            self.are_freed.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// An address that is listened on.
@@ -138,6 +162,7 @@ impl Switch {
             crew: Crew::new(kit),
             sockets,
             retired: Vec::new(),
+            are_freed: Arc::default(),
         };
         switch.crew.set_to_work(start.threads).map_err(StartFault::Thread)?;
         switch.prober.watch(&switch.live);
@@ -198,18 +223,21 @@ impl Switch {
         self.shared.threads()
     }
 
-    /// Frees the generations that no thread holds any more, and sends what could not be sent before. Call it now
-    /// and then.
-    pub fn clear_up(&mut self) {
+    /// Sends what could not be sent before. Call it now and then.
+    ///
+    /// Gives the generations that no thread holds any more: to free one of many rules takes milliseconds, so do it
+    /// where nobody waits.
+    #[must_use = "who drops them takes the time"]
+    pub fn clear_up(&mut self) -> Unheld {
         self.crew.send_sockets(&self.sockets);
         self.crew.forget_ended();
         // What cannot begin now may at the next call.
         let (Ok(()) | Err(_)) = self.prober.begin();
-        let before = self.retired.len();
-        self.retired.retain(|live| Arc::strong_count(live) > 1);
-        if self.retired.len() < before {
+        let unheld: Vec<_> = self.retired.extract_if(.., |live| Arc::strong_count(live) == 1).collect();
+        if self.are_freed.swap(false, Ordering::Acquire) {
             self.registry.forget_unused();
         }
+        Unheld { generations: unheld, are_freed: self.are_freed.clone() }
     }
 
     /// Every address that is listened on, in the order of the configuration.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pointsman_e2e::{Lines, Origin, Setup, ends, folder, pointsman, program};
+use pointsman_e2e::{Lines, Origin, Setup, ends, folder, kill, pointsman, program};
 
 const GOOD: &str = "R1: if (path under \"/a\") { routeTo(fast); }\nelse: routeTo(standard);\n";
 const BAD: &str = "R1: if (pth == \"/\") { routeTo(fast); }\nR2: { goto R1; }\n";
@@ -247,8 +247,7 @@ fn demo_stays_up() {
         pointsman_e2e::installed("curl").then(|| try_what_is_shown(&stdout.text()))
     });
     let goes_on = child.try_wait().expect("it is ours").is_none();
-    let kill = format!("kill -TERM {}", child.id());
-    let told = Command::new("sh").args(["-c", &kill]).status().expect("a shell").success();
+    let told = kill("TERM", child.id()).is_ok();
     if waited.is_err() || !told || !stdout.wait_for_end() {
         child.kill().expect("it is ours");
     }

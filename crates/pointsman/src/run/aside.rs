@@ -83,6 +83,16 @@ pub(super) fn giving_way<T: Send>(work: impl Fn() -> T + Send + Sync) -> T {
     })
 }
 
+/// Drops what takes milliseconds to drop, in a thread that gives way.
+pub(super) fn let_go<T: Send + 'static>(what: T) {
+    let ends = || {
+        give_way();
+        drop(what);
+    };
+    // Where there is no thread for it, it is dropped with the closure: here.
+    let (Ok(_) | Err(_)) = thread::Builder::new().name("giving way".to_owned()).spawn(ends);
+}
+
 /// Lets every other thread of the machine go first where there are more than processors: this one gets about a tenth of
 /// what each of them does. It cannot be taken back, so it is for threads that end with their work.
 pub(super) fn give_way() {

@@ -21,7 +21,7 @@ use super::log_level::LogLevels;
 use super::names::Names;
 use super::notice::{self, notice};
 use super::pages::SwitchPages;
-use super::reloads::{Fixed, Reloads};
+use super::reloads::{Fixed, Reloads, free};
 use super::service::Service;
 use super::shortage::Watch;
 use super::successor::{Program, Succession};
@@ -235,7 +235,7 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
             return Ends::Replaced;
         }
         reloads.is_held.set(succession.is_under_way());
-        switch.borrow_mut().clear_up();
+        free(switch);
         let changes = switch.borrow().take_health_changes();
         changes.iter().for_each(say_change);
         reloads.follow_names();

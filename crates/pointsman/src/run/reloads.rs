@@ -10,7 +10,7 @@ use pointsman_net::Signals;
 use pointsman_relay::Switch;
 use pointsman_telemetry::{AccessLog, Metrics};
 
-use super::aside::giving_way;
+use super::aside::{giving_way, let_go};
 use super::history::{By, History};
 use super::log_level::LogLevels;
 use super::names::{Names, Unjoined};
@@ -111,7 +111,7 @@ impl Reloads {
     pub(super) fn reload(&self, by: By) -> Result<Reloaded, Refused> {
         self.is_free()?;
         // Reloads that come thick and fast would pile up the plans of all of them until the next look.
-        self.switch.borrow_mut().clear_up();
+        free(&self.switch);
         let config = self.config();
         let loaded = self.switch.borrow().with_plan(|plan| giving_way(|| Plan::load(config, Some(plan))));
         match loaded {
@@ -168,7 +168,7 @@ impl Reloads {
                 self.levels.follow(log_level);
                 self.metrics.reloaded(generation);
                 self.history.borrow_mut().keep(&rule_sets, by);
-                *self.rule_sets.borrow_mut() = rule_sets;
+                let_go(self.rule_sets.replace(rule_sets));
                 *self.source.borrow_mut() = source;
                 notice::listening(&switch);
                 threads_changed(before, &switch).iter().for_each(|line| notice(line));
@@ -200,6 +200,14 @@ impl Reloads {
         self.metrics.reload_refused();
         notice::error(&format!("reload refused: {fault}"));
         Refused::System(fault)
+    }
+}
+
+/// Ends the generations that nobody holds any more.
+pub(super) fn free(switch: &RefCell<Switch>) {
+    let unheld = switch.borrow_mut().clear_up();
+    if !unheld.is_empty() {
+        let_go(unheld);
     }
 }
 
