@@ -145,7 +145,17 @@ pub(crate) static RULES: Shape = Object(&[
     ("file", Text),
     ("rules_version", Text),
     ("text", Text),
-    ("rules", List(&Object(&[("rule", Text), ("hits", Count)]))),
+    ("rules", List(&Object(&[("rule", Text), ("hits", Count), ("responses", OrNull(&RESPONSES))]))),
+]);
+
+/// By class of status.
+const RESPONSES: Shape = Object(&[
+    ("none", Count),
+    ("1xx", Count),
+    ("2xx", Count),
+    ("3xx", Count),
+    ("4xx", Count),
+    ("5xx", Count),
 ]);
 
 const PUBLISHED_RULES: Shape = Object(&[

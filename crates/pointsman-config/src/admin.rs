@@ -28,6 +28,8 @@ pub struct Admin {
     pub audit_log: Option<PathBuf>,
     /// Web pages that may ask, besides those of the listener itself: `https://console.example`, in lower case.
     pub allowed_origins: Vec<Box<str>>,
+    /// Of how many rules the metrics tell statuses and durations by name.
+    pub metrics_rules_max: u32,
 }
 
 impl Admin {
@@ -149,7 +151,8 @@ pub(crate) fn lower(
     let allowed_origins = spec.allowed_origins.iter().map(|origin| origin.value.clone()).collect();
     let audit_log = spec.audit_log.as_ref().map(|path| folder.join(&path.value));
     let tokens = tokens.unwrap_or_default();
-    Some(Arc::new(Admin { bind: bind.value, tls, tokens, audit_log, allowed_origins }))
+    let AdminSpec { metrics_rules_max, .. } = *spec;
+    Some(Arc::new(Admin { bind: bind.value, tls, tokens, audit_log, allowed_origins, metrics_rules_max }))
 }
 
 /// Whoever is not on this machine must say who they are, and nobody else is to hear it.

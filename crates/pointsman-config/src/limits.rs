@@ -121,7 +121,7 @@ limits! {
     try_ms_max: u32 = 0, 0..DAY_MS, "ms",
         "How long one attempt may take that has the whole request, from connecting to the end of the answer's head; 504 over it, or another server where `timeout` stands in `retry_on`. 0: as long as the other limits let it.";
     hedge_ms: u32 = 0, 0..DAY_MS, "ms",
-        "After so long without an answer's head, a request that may be sent again (`retry_methods`), and any server of the pool may serve, goes to another server besides: the first answer that `retry_on` does not ask another server for is taken, and the other server is given up. Once for a request; it counts as an attempt of `tries_max`, and as one that follows a failed one. 0: never.";
+        "After so long without an answer's head, a request that may be sent again (`retry_methods`), and any server of the pool may serve, goes to another server besides: the first answer that `retry_on` does not ask another server for is taken, and the other server is given up. Once for a request; it counts as an attempt of `tries_max`, and as one that follows a failed one. A request with a body that was held and is longer than 64 KiB has none. 0: never.";
     request_ms_max: u32 = 0, 0..DAY_MS, "ms",
         "How long a request may take with all its attempts, from its first byte to the end of its answer's head; 504 over it, 408 where its body is waited for. 0: as long as the other limits let it.";
     head_bytes_max: u32 = 32_768, 1024..1_048_576, "bytes",

@@ -70,6 +70,7 @@ pub(crate) struct AdminSpec {
     /// Likewise.
     pub(crate) audit_log: Option<Spanned<String>>,
     pub(crate) allowed_origins: Vec<Spanned<Box<str>>>,
+    pub(crate) metrics_rules_max: u32,
 }
 
 /// A listener as written.
@@ -168,6 +169,7 @@ impl AdminSpec {
             token_file: section.parsed("token_file", notation::path),
             audit_log: section.parsed("audit_log", notation::path),
             allowed_origins: section.parsed_list("allowed_origins", notation::origin),
+            metrics_rules_max: section.number("metrics_rules_max").unwrap_or_default(),
         }
     }
 }

@@ -57,8 +57,8 @@ fn check_process(plan: &Plan) {
     let traces = plan.traces.as_ref().expect("there are some");
     assert_eq!((&*traces.endpoint.authority(), &*traces.endpoint.path), ("[::1]:4318", "/v1/traces"));
     assert_eq!((&*traces.service, traces.sample), ("edge", Sample::per_million(10_000)));
-    let admin = plan.admin.as_ref().map(|admin| admin.bind);
-    assert_eq!(admin, "127.0.0.1:0".parse().ok());
+    let admin = plan.admin.as_ref().map(|admin| (admin.bind, admin.metrics_rules_max));
+    assert_eq!(admin, "127.0.0.1:0".parse().ok().map(|bind| (bind, 20)));
     let class = |name: &str, parent, ceiling, burst_bytes, direction| BandwidthClass {
         name: name.into(),
         parent,

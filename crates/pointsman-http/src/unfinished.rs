@@ -9,7 +9,8 @@ use crate::{AnswerTo, HeadLimits, Refusal, RequestHead, ResponseHead};
 /// How far a head has come that is not finished. One value follows one head, from its first byte on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    bytes: usize,
+    // Each connection has one for as long as it is open, and no head is anywhere near 4 GiB long.
+    bytes: u32,
     place: Place,
 }
 
@@ -41,9 +42,11 @@ impl Unfinished {
     /// more refused than it was.
     fn goes_on(&mut self, buffer: &[u8], bytes_max: usize) -> bool {
         let is_more = buffer.len() < bytes_max
-            && buffer.get(self.bytes..).is_some_and(|more| more.iter().all(|&byte| self.place.takes(byte)));
+            && buffer
+                .get(self.bytes as usize..)
+                .is_some_and(|more| more.iter().all(|&byte| self.place.takes(byte)));
         if is_more {
-            self.bytes = buffer.len();
+            self.bytes = buffer.len() as u32;
         }
         is_more
     }
@@ -74,7 +77,7 @@ impl Unfinished {
             Some(_) if line.contains(&b':') => Place::Value,
             Some(_) => Place::Name,
         };
-        Unfinished { bytes: buffer.len(), place }
+        Unfinished { bytes: buffer.len() as u32, place }
     }
 }
 

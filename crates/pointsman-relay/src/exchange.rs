@@ -14,7 +14,7 @@ use crate::ejection::Heard;
 use crate::facts::{Facts, Step, Text};
 use crate::fault::{ClientFault, Fault, ServerFault};
 use crate::learned::OfAnswer;
-use crate::local::LocalServer;
+use crate::local::{LocalRule, LocalServer};
 use crate::session::{After, Session};
 use crate::shard::Shard;
 use crate::transport::Transport;
@@ -52,6 +52,8 @@ pub(crate) struct Exchange {
     /// The class whose bandwidth it has.
     pub(crate) bandwidth: Option<ClassId>,
     pub(crate) server: Option<Rc<LocalServer>>,
+    /// The rule that decided.
+    pub(crate) rule: Option<Rc<LocalRule>>,
     pub(crate) status: u16,
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
@@ -223,6 +225,7 @@ impl Exchange {
         let counts = Counts {
             listener,
             server: self.server.as_ref().map(|server| &*server.metrics),
+            rule: self.rule.as_ref().map(|rule| &*rule.metrics),
             is_connection: self.is_connection,
             status: self.status,
             request_bytes: self.request_bytes,

@@ -67,8 +67,10 @@ pub(crate) struct Live {
 pub(crate) struct LiveListener {
     pub(crate) id: ListenerId,
     pub(crate) state: Arc<ListenerState>,
+    /// Its place among the plan's listeners.
+    pub(crate) place: usize,
     /// The rules in order, then the final `else:` if there is one, then the default pool.
-    rules: Vec<Arc<RuleMetrics>>,
+    pub(crate) rules: Vec<Arc<RuleMetrics>>,
     /// What is known of a body before any of it is read, where the rules name something of it.
     pub(crate) unread: Option<Evidence>,
     /// What clients are known by that stay with a target; nothing where they stay with a server inside it only.
@@ -141,12 +143,12 @@ impl Live {
 }
 
 impl LiveListener {
-    /// The counters of the rule that decided.
-    pub(crate) fn rule(&self, by: DecidedBy<'_>) -> &RuleMetrics {
+    /// The place of the rule that decided among its rules.
+    pub(crate) fn place_of(&self, by: DecidedBy<'_>) -> usize {
         let last = self.rules.len() - 1;
         match by {
-            DecidedBy::Rule { index, .. } => &self.rules[(index.0 as usize).min(last)],
-            DecidedBy::Nothing => &self.rules[last],
+            DecidedBy::Rule { index, .. } => (index.0 as usize).min(last),
+            DecidedBy::Nothing => last,
         }
     }
 }
@@ -201,8 +203,11 @@ impl Registry {
 
     /// Joins a plan with its state. Servers that are new are up since `now_us`.
     pub(crate) fn attach(&mut self, plan: Plan, now_us: u64) -> Live {
+        // Without an admin listener nobody is told.
+        self.metrics.set_rules_max(plan.admin.as_ref().map_or(0, |admin| admin.metrics_rules_max));
         let key = plan.sticky_key.unwrap_or(self.sticky_key);
-        let listeners: Vec<_> = plan.listeners.iter().map(|listener| self.listener(listener)).collect();
+        let listeners = plan.listeners.iter().enumerate();
+        let listeners: Vec<_> = listeners.map(|(place, listener)| self.listener(place, listener)).collect();
         let pools: Vec<_> = plan.pools.iter().map(|pool| self.pool(pool, now_us)).collect();
         self.named_servers.follow(&plan.pools, &pools, now_us);
         let pool_states = plan.pools.iter().map(|pool| self.pool_states.of(&pool.name)).collect();
@@ -233,7 +238,7 @@ impl Registry {
         }
     }
 
-    fn listener(&mut self, listener: &Listener) -> LiveListener {
+    fn listener(&mut self, place: usize, listener: &Listener) -> LiveListener {
         let (id, state) = self
             .listeners
             .entry(listener.name.clone())
@@ -251,6 +256,7 @@ impl Registry {
         LiveListener {
             id,
             state,
+            place,
             rules: labels.map(|label| self.metrics.rule(&listener.name, label)).collect(),
             unread: program.filter(|program| !program.payloads.is_empty()).map(Evidence::new),
             keeps: KeptBy::of(listener),

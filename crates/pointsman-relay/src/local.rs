@@ -1,6 +1,6 @@
 //! What one thread keeps of the live plan: its reference to it, and its own pickers.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use pointsman_balance::{Algorithm, ByHash, Condition, Level, Levels, Picker};
 use pointsman_config::{OnDown, Pool, PoolIndex, PoolLimits, ProxyVersion, RetryPolicy, ServerProtocol};
 use pointsman_h2::ServerLimits;
 use pointsman_net::Clock;
-use pointsman_rules::Field;
-use pointsman_telemetry::ServerMetrics;
+use pointsman_rules::{DecidedBy, Field};
+use pointsman_telemetry::{RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
@@ -17,7 +17,7 @@ use crate::capacity::Queue;
 use crate::ejection::Ejection;
 use crate::hash_tables::identity;
 use crate::in_flight::Bounded;
-use crate::live::Live;
+use crate::live::{Live, LiveListener};
 use crate::load::OwnLoad;
 use crate::memory::STREAM_UNSENT_BYTES_MAX;
 use crate::pool_state::PoolState;
@@ -29,6 +29,18 @@ use crate::standing::{Admission, Newcomer, Standing};
 pub(crate) struct Local {
     pub(crate) live: Arc<Live>,
     pools: Vec<Rc<LocalPool>>,
+    /// Parallel to the plan's listeners.
+    rules: Vec<LocalRules>,
+}
+
+/// The rules of a listener that have decided on this thread, parallel to all of its rules. There are none where none has.
+type LocalRules = OnceCell<Box<[OnceCell<Rc<LocalRule>>]>>;
+
+/// A rule as an exchange holds it: also after a reload has taken it out of the plan. Threads that counted who holds it
+/// together would write one place for each request.
+#[derive(Debug)]
+pub(crate) struct LocalRule {
+    pub(crate) metrics: Arc<RuleMetrics>,
 }
 
 /// A pool with this thread's place in its rotation.
@@ -90,7 +102,16 @@ impl Local {
                 kept.cloned().unwrap_or_else(|| Rc::new(LocalPool::new(plan, &live, index, thread)))
             })
             .collect();
-        Local { live, pools }
+        let rules = live.listeners().map(|_| LocalRules::new()).collect();
+        Local { live, pools, rules }
+    }
+
+    /// The rule of a listener of the plan that decided.
+    pub(crate) fn rule(&self, listener: &LiveListener, by: DecidedBy<'_>) -> Rc<LocalRule> {
+        let all = self.rules[listener.place]
+            .get_or_init(|| listener.rules.iter().map(|_| OnceCell::new()).collect());
+        let place = listener.place_of(by);
+        all[place].get_or_init(|| Rc::new(LocalRule { metrics: listener.rules[place].clone() })).clone()
     }
 
     pub(crate) fn pool(&self, index: PoolIndex) -> &Rc<LocalPool> {

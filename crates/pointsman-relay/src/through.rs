@@ -135,10 +135,10 @@ impl Session<Tcp> {
         let view = ConnectionView::new(&self.connection, hello);
         let Scratch { truths, .. } = &mut *shard.scratch.borrow_mut();
         let decision = decision(listener, &view, truths);
-        let rule = live.rule(decision.by);
-        shard.recorder.hear(&Event::Decided(rule));
+        let rule = local.rule(live, decision.by);
+        shard.recorder.hear(&Event::Decided(&rule.metrics));
         if let Some(facts) = exchange.facts_mut() {
-            facts.note(Text::Rule, rule.label().as_bytes());
+            facts.note(Text::Rule, rule.metrics.label().as_bytes());
             note_unknown(facts, &decision.outcome);
             let tags = decision.effects.iter().filter_map(|effect| match effect {
                 Effect::Tag(tag) => Some(Box::<str>::from(&**tag)),
@@ -150,6 +150,7 @@ impl Session<Tcp> {
             });
             facts.tags.extend(tags);
         }
+        exchange.rule = Some(rule);
         exchange.bandwidth = local.live.bandwidth.of_effects(&decision.effects);
         let keeps = &*live.keeps;
         let (route, sticky, keeps) = match decision.outcome {

@@ -137,12 +137,13 @@ impl<'a> Place<'a> {
         view: &RequestView<'_>,
         exchange: &mut Exchange,
     ) -> Result<Decided<'a>, Fault> {
-        let rule = self.live.rule(decision.by);
-        self.shard.recorder.hear(&Event::Decided(rule));
+        let rule = self.local.rule(self.live, decision.by);
+        self.shard.recorder.hear(&Event::Decided(&rule.metrics));
         if let Some(facts) = exchange.facts_mut() {
-            facts.note(Text::Rule, rule.label().as_bytes());
+            facts.note(Text::Rule, rule.metrics.label().as_bytes());
             note_unknown(facts, &decision.outcome);
         }
+        exchange.rule = Some(rule);
         let mut committed = match decision.effects.is_empty() {
             true => Committed::default(),
             false => Committed::render(&decision.effects, view, path_options(self.listener))?,

@@ -238,6 +238,8 @@ pub struct Counts<'a> {
     pub listener: &'a ListenerMetrics,
     /// The server that was tried last.
     pub server: Option<&'a ServerMetrics>,
+    /// The rule that decided; none where it did not come to that.
+    pub rule: Option<&'a RuleMetrics>,
     /// Whether it was a connection as a whole, of which no request was read: it is no request among others, and takes
     /// as long as its two sides like.
     pub is_connection: bool,
@@ -341,6 +343,7 @@ impl<'a> Counts<'a> {
         Counts {
             listener,
             server: None,
+            rule: None,
             is_connection: false,
             status: 0,
             request_bytes: 0,

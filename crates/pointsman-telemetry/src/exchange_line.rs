@@ -210,6 +210,7 @@ mod tests {
             counts: Counts {
                 listener: &listener,
                 server: Some(&server),
+                rule: None,
                 is_connection: false,
                 status: 200,
                 request_bytes: 120,

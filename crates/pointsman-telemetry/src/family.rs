@@ -1,8 +1,10 @@
 //! The counters of listeners, rules and servers, behind handles that carry their names.
 
+use std::sync::OnceLock;
+
 use crate::event::{Handshake, HandshakeFailure, Hedge, Mirrored, Refusal, ServerFailure};
-use crate::histogram::Histogram;
 use crate::json::quoted;
+use crate::outcomes::{LazyOutcomes, Outcomes, Total};
 use crate::slots::{Counter, Slots};
 
 /// The counters of a listener.
@@ -19,6 +21,9 @@ pub struct ListenerMetrics {
 pub struct RuleMetrics {
     listener: Box<str>,
     label: Box<str>,
+    /// Whether what it decides is counted under its name, or with that of others. Settled when it first decides, for as
+    /// long as some plan or request holds it: figures never move from one name to another.
+    has_place: OnceLock<bool>,
     pub(crate) slots: Slots<RuleSlot>,
 }
 
@@ -58,11 +63,11 @@ pub(crate) struct ListenerSlot {
     pub(crate) waits_ended: Counter,
     pub(crate) held_bytes: Counter,
     pub(crate) released_bytes: Counter,
-    /// By hundreds; the first is "no answer".
-    pub(crate) requests: [Counter; 6],
+    pub(crate) outcomes: Outcomes,
+    /// Of rules that have no place of their own.
+    pub(crate) other_rules: LazyOutcomes,
     pub(crate) received_bytes: Counter,
     pub(crate) sent_bytes: Counter,
-    pub(crate) duration: Histogram,
     pub(crate) handshakes: [Counter; Handshake::ALL.len()],
     pub(crate) handshake_failures: [Counter; HandshakeFailure::ALL.len()],
     pub(crate) refusals: [Counter; Refusal::ALL.len()],
@@ -72,6 +77,8 @@ pub(crate) struct ListenerSlot {
 #[derive(Debug, Default)]
 pub(crate) struct RuleSlot {
     pub(crate) hits: Counter,
+    /// Where the rule has a place and this thread has seen it decide.
+    pub(crate) outcomes: LazyOutcomes,
 }
 
 #[derive(Debug, Default)]
@@ -87,9 +94,7 @@ pub(crate) struct BandwidthSlot {
 
 #[derive(Debug, Default)]
 pub(crate) struct ServerSlot {
-    /// As those of a listener are.
-    pub(crate) responses: [Counter; 6],
-    pub(crate) duration: Histogram,
+    pub(crate) outcomes: Outcomes,
     pub(crate) retries: Counter,
     pub(crate) retries_refused: Counter,
     pub(crate) hedges: [Counter; Hedge::ALL.len()],
@@ -107,11 +112,27 @@ impl ListenerMetrics {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// What became of its requests.
+    pub(crate) fn total(&self) -> Total {
+        Total::of(self.slots.iter().map(|slot| &slot.outcomes))
+    }
+
+    /// What became of those whose rules have no place of their own; nothing where there were none.
+    pub(crate) fn total_of_other_rules(&self) -> Option<Total> {
+        let mut seen = self.slots.iter().filter_map(|slot| slot.other_rules.get()).peekable();
+        seen.peek().is_some().then(|| Total::of(seen.map(|own| &own.0)))
+    }
 }
 
 impl RuleMetrics {
     pub(crate) fn new(listener: &str, label: &str, threads: usize) -> RuleMetrics {
-        RuleMetrics { listener: listener.into(), label: label.into(), slots: Slots::new(threads) }
+        RuleMetrics {
+            listener: listener.into(),
+            label: label.into(),
+            has_place: OnceLock::new(),
+            slots: Slots::new(threads),
+        }
     }
 
     /// The name of the listener that the rule stands on.
@@ -122,6 +143,27 @@ impl RuleMetrics {
     /// The rule's label.
     pub fn label(&self) -> &str {
         &self.label
+    }
+
+    /// Whether it has a place of its own. `take` is asked once, when the first thread wants to know.
+    pub(crate) fn has_place_or(&self, take: impl FnOnce() -> bool) -> bool {
+        *self.has_place.get_or_init(take)
+    }
+
+    /// The same, as far as it is settled.
+    pub(crate) fn has_place(&self) -> bool {
+        self.has_place.get() == Some(&true)
+    }
+
+    /// How often it decided.
+    pub(crate) fn hits(&self) -> u64 {
+        self.slots.sum(|slot| &slot.hits)
+    }
+
+    /// What became of that, where it has a place of its own.
+    pub(crate) fn total(&self) -> Option<Total> {
+        let seen = || self.slots.iter().filter_map(|slot| slot.outcomes.get());
+        self.has_place().then(|| Total::of(seen().map(|own| &own.0)))
     }
 }
 
@@ -174,7 +216,12 @@ impl ServerMetrics {
 
     /// Requests that it was the last to get.
     pub fn requests(&self) -> u64 {
-        (0..6).map(|class| self.slots.sum(|slot| &slot.responses[class])).sum()
+        self.total().requests()
+    }
+
+    /// What became of those.
+    pub(crate) fn total(&self) -> Total {
+        Total::of(self.slots.iter().map(|slot| &slot.outcomes))
     }
 
     /// Attempts at it that failed.

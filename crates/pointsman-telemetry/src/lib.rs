@@ -25,6 +25,7 @@ mod json;
 mod metrics;
 mod names;
 mod notes;
+mod outcomes;
 mod queue;
 mod recorder;
 mod slots;
@@ -40,7 +41,7 @@ pub use event::{
     Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,
 };
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
-pub use metrics::{BufferBytes, Metrics, ServerNow, StandingNow};
+pub use metrics::{BufferBytes, Metrics, RuleCounts, ServerNow, StandingNow};
 pub use names::{NameNow, render_names};
 pub use notes::{Notes, Topic};
 pub use recorder::{Recorder, Sinks};

@@ -1,6 +1,8 @@
 //! The registry: handles by name, and the page that Prometheus reads.
 
 mod of_listener;
+mod of_outcomes;
+mod of_rule;
 mod of_server;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,10 @@ use crate::exposition::{Exposition, Kind};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics,
 };
-use crate::metrics::of_listener::{render_durations, render_handshakes};
+use crate::metrics::of_listener::render_handshakes;
+use crate::metrics::of_outcomes::{Row, render_durations, render_statuses};
+pub use crate::metrics::of_rule::RuleCounts;
+use crate::metrics::of_rule::{RulePlaces, render_rules};
 use crate::metrics::of_server::render_servers;
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
 use crate::recorder::{Recorder, Sinks};
@@ -29,6 +34,7 @@ pub struct Metrics {
     taken: Mutex<Vec<bool>>,
     listeners: Named<ListenerMetrics>,
     rules: Named<RuleMetrics>,
+    pub(crate) rule_places: RulePlaces,
     servers: Named<ServerMetrics>,
     limits: Named<LimitMetrics>,
     bandwidth: Named<BandwidthMetrics>,
@@ -82,6 +88,7 @@ impl Metrics {
             taken: Mutex::new(vec![false; event_loops + 1]),
             listeners: Named::default(),
             rules: Named::default(),
+            rule_places: RulePlaces::default(),
             servers: Named::default(),
             limits: Named::default(),
             bandwidth: Named::default(),
@@ -113,6 +120,12 @@ impl Metrics {
         self.listeners.get((name, ""), || ListenerMetrics::new(name, self.threads()))
     }
 
+    /// Of how many rules statuses and durations are told by name, in the process; 0 until this is said. Those that decide
+    /// first have the places, and keep them as long as a plan has the rule.
+    pub fn set_rules_max(&self, max: u32) {
+        self.rule_places.set_max(max);
+    }
+
     /// The counters of a rule on a listener: the same for the same names, over reloads.
     pub fn rule(&self, listener: &str, label: &str) -> Arc<RuleMetrics> {
         self.rules.get((listener, label), || RuleMetrics::new(listener, label, self.threads()))
@@ -137,11 +150,11 @@ impl Metrics {
     /// Forgets the counters that no plan or connection holds any more, so that reloads with ever new names do
     /// not add up. For the control thread, after it freed an old plan.
     pub fn forget_unused(&self) {
-        self.listeners.forget_unused();
-        self.rules.forget_unused();
-        self.servers.forget_unused();
-        self.limits.forget_unused();
-        self.bandwidth.forget_unused();
+        self.listeners.forget_unused(|_| {});
+        self.rules.forget_unused(|rule| self.rule_places.give_back(rule));
+        self.servers.forget_unused(|_| {});
+        self.limits.forget_unused(|_| {});
+        self.bandwidth.forget_unused(|_| {});
     }
 
     /// A new plan is in force. The first plan is generation 1 and no reload.
@@ -171,18 +184,18 @@ impl Metrics {
         let mut page = Exposition::new(out);
         self.render_process(&mut page);
         render_buffers(&mut page, buffers);
-        render_listeners(&mut page, &self.listeners.all());
-        render_rules(&mut page, &self.rules.all());
+        let listeners = self.listeners.all();
+        render_listeners(&mut page, &listeners);
+        render_rules(&mut page, &listeners, &self.rules.all());
         render_limits(&mut page, &self.limits.all());
         render_bandwidth(&mut page, &self.bandwidth.all());
         render_servers(&mut page, &self.servers.all(), now);
     }
 
-    /// How often each rule of a listener decided, by its label.
-    pub fn rule_hits(&self, listener: &str) -> Vec<(String, u64)> {
+    /// What was counted of each rule of a listener.
+    pub fn rules_of(&self, listener: &str) -> Vec<RuleCounts> {
         let rules = self.rules.all();
-        let here = rules.iter().filter(|rule| rule.listener() == listener);
-        here.map(|rule| (rule.label().to_owned(), rule.slots.sum(|slot| &slot.hits))).collect()
+        rules.iter().filter(|rule| rule.listener() == listener).map(|rule| RuleCounts::of(rule)).collect()
     }
 
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
@@ -223,9 +236,6 @@ fn render_buffers(page: &mut Exposition<'_>, buffers: BufferBytes) {
     page.sample(name, &[], buffers.max);
 }
 
-/// Classes of status, in the order of their counters.
-const STATUS: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
-
 fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
     let simple =
         |page: &mut Exposition<'_>, name: &str, help: &str, counter: fn(&ListenerSlot) -> &Counter| {
@@ -247,14 +257,12 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
     render_now(page, listeners, ("pointsman_tunnels_open", "Tunnels open now."), open);
     render_waits(page, listeners);
     render_handshakes(page, listeners);
-    let name = "pointsman_requests_total";
-    page.family(name, Kind::Counter, "Requests by the class of the status that the client was sent.");
-    for listener in listeners {
-        for (class, label) in STATUS.into_iter().enumerate() {
-            let count = listener.slots.sum(|slot| &slot.requests[class]);
-            page.sample(name, &[("listener", listener.name()), ("status", label)], count);
-        }
-    }
+    let rows: Vec<Row<'_>> = listeners
+        .iter()
+        .map(|listener| Row { labels: vec![("listener", listener.name())], total: listener.total() })
+        .collect();
+    let help = "Requests by the class of the status that the client was sent.";
+    render_statuses(page, ("pointsman_requests_total", help), &rows);
     let name = "pointsman_refusals_total";
     page.family(name, Kind::Counter, "Clients refused, by reason.");
     for listener in listeners {
@@ -277,12 +285,8 @@ fn render_listeners(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>
     simple(page, "pointsman_sent_bytes_total", "Bytes of HTTP and of tunnels to clients.", |slot| {
         &slot.sent_bytes
     });
-    let name = "pointsman_request_duration_seconds";
-    page.family(name, Kind::Histogram, "From the first byte of a request to the end of its answer.");
-    for listener in listeners {
-        let labels = [("listener", listener.name())];
-        render_durations(page, name, &labels, &listener.slots, |slot| &slot.duration);
-    }
+    let help = "From the first byte of a request to the end of its answer.";
+    render_durations(page, ("pointsman_request_duration_seconds", help), &rows);
 }
 
 /// What a gauge is the difference of: what began, and what of it is over.
@@ -310,15 +314,6 @@ fn render_waits(page: &mut Exposition<'_>, listeners: &[Arc<ListenerMetrics>]) {
     let held: Pair = (|slot| &slot.held_bytes, |slot| &slot.released_bytes);
     let name = ("pointsman_held_bytes", "Room taken now by bodies that are held.");
     render_now(page, listeners, name, held);
-}
-
-fn render_rules(page: &mut Exposition<'_>, rules: &[Arc<RuleMetrics>]) {
-    let name = "pointsman_rule_hits_total";
-    page.family(name, Kind::Counter, "Requests that a rule decided.");
-    for rule in rules {
-        let labels = [("listener", rule.listener()), ("rule", rule.label())];
-        page.sample(name, &labels, rule.slots.sum(|slot| &slot.hits));
-    }
 }
 
 fn render_limits(page: &mut Exposition<'_>, limits: &[Arc<LimitMetrics>]) {
@@ -364,8 +359,15 @@ impl<T> Named<T> {
         locked(&self.0).values().cloned().collect()
     }
 
-    fn forget_unused(&self) {
-        locked(&self.0).retain(|_, handle| Arc::strong_count(handle) > 1);
+    /// `gone` is told of each that is forgotten.
+    fn forget_unused(&self, mut gone: impl FnMut(&T)) {
+        locked(&self.0).retain(|_, handle| {
+            let is_used = Arc::strong_count(handle) > 1;
+            if !is_used {
+                gone(handle);
+            }
+            is_used
+        });
     }
 }
 

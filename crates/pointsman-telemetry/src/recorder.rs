@@ -7,7 +7,9 @@ use crate::access_log::AccessLog;
 use crate::common_line::push_common_line;
 use crate::event::{Counts, Event, Exchange};
 use crate::exchange_line::push_line;
+use crate::family::{ListenerSlot, RuleMetrics};
 use crate::metrics::Metrics;
+use crate::outcomes::{Outcome, Outcomes, STATUS};
 use crate::queue::{Lines, Queue};
 use crate::span::push_spans;
 use crate::style::{LogForm, LogStyle, Sampler};
@@ -173,24 +175,31 @@ impl Recorder {
         let slot = counts.listener.slots.of(self.thread);
         // A status outside of 100 to 599 never leaves the switch; counted as no answer.
         let class = usize::from(counts.status / 100);
-        let class = if class < slot.requests.len() { class } else { 0 };
-        if !counts.is_connection {
-            slot.requests[class].add(1);
-        }
+        let class = if class < STATUS.len() { class } else { 0 };
         slot.received_bytes.add(counts.request_bytes);
         slot.sent_bytes.add(counts.response_bytes);
         // A tunnel takes as long as its two sides like.
         let is_timed = counts.status != SWITCHING_PROTOCOLS && !counts.is_connection;
-        if is_timed {
-            slot.duration.add(counts.total_us);
-        }
+        let outcome = Outcome { class: Some(class), duration_us: is_timed.then_some(counts.total_us) };
+        let of_listener = Outcome { class: outcome.class.filter(|_| !counts.is_connection), ..outcome };
+        slot.outcomes.add(of_listener);
         if let Some(server) = counts.server {
-            let slot = server.slots.of(self.thread);
-            slot.responses[class].add(1);
-            if is_timed {
-                slot.duration.add(counts.total_us);
-            }
+            server.slots.of(self.thread).outcomes.add(outcome);
         }
+        if let Some(rule) = counts.rule {
+            self.outcomes_of(rule, slot).add(outcome);
+        }
+    }
+
+    /// Where what a rule decided is counted: under its name, or with others of its listener.
+    #[inline]
+    fn outcomes_of<'a>(&self, rule: &'a RuleMetrics, listener: &'a ListenerSlot) -> &'a Outcomes {
+        let own = &rule.slots.of(self.thread).outcomes;
+        own.get().unwrap_or_else(|| {
+            let has_place = rule.has_place_or(|| self.metrics.rule_places.take());
+            let wanted = if has_place { own } else { &listener.other_rules };
+            wanted.get_or_init(Box::default)
+        })
     }
 }
 

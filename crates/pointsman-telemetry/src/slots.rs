@@ -106,6 +106,11 @@ impl<T: Default> Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// Those of all threads.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|own| &own.0)
+    }
+
     /// The sum over all threads of one counter.
     pub(crate) fn sum(&self, counter: impl Fn(&T) -> &Counter) -> u64 {
         self.0.iter().fold(0, |sum, slot| sum.wrapping_add(counter(slot).get()))

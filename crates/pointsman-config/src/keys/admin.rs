@@ -43,6 +43,13 @@ pub(super) static ADMIN: Table = Table {
             doc: "Web pages that may ask, besides those from the admin listener itself, and names of hosts that it may \
                   be called by, besides `localhost` and addresses.",
         },
+        Key {
+            name: "metrics_rules_max",
+            kind: Kind::Integer { min: 0, max: 1_000_000, unit: "rules" },
+            default: Default::Integer(500),
+            doc: "Of how many rules `/metrics` tells [statuses and durations](metrics-and-logs.md#rules) by name, in the \
+                  whole process, 30 series each. Those that decide first have the places; the others count together.",
+        },
     ]],
 };
 

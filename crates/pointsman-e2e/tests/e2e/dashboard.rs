@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pointsman_e2e::{Origin, Setup, workspace};
+use pointsman_e2e::{Origin, Setup, until, workspace};
 use serde_json::Value;
 
 /// Labels that Prometheus adds.
@@ -14,7 +14,11 @@ fn queries_ask_for_what_there_is() {
     let rules = "R1: { limitRate(api); routeTo(standard); }";
     let setup = Setup::new(1).rules(rules).raw("[limit.api]\nper_second = 1000");
     let switch = setup.pool("standard", &[&origin]).start();
-    let page = switch.metrics();
+    // What became of requests is told of rules that have decided.
+    assert_eq!(switch.get("/").status(), 200);
+    let page = until("a rule's answer", || {
+        Some(switch.metrics()).filter(|page| page.contains("pointsman_rule_responses_total{"))
+    });
     let mut told: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
         let (series, _) = line.rsplit_once(' ').expect("a value");

@@ -68,6 +68,7 @@ mod reload;
 mod reload_command;
 mod replay;
 mod retries;
+mod rule_outcomes;
 mod rule_tests;
 mod rules_at_run_time;
 mod sandboxes;

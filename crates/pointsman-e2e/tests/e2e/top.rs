@@ -63,6 +63,8 @@ fn a_second_for_people(threads: usize) {
     // What is hit stands before what is not.
     let rules: Vec<_> = text.lines().skip_while(|line| !line.contains("RULE")).skip(1).collect();
     assert!(rules[0].contains("R1") || rules[0].contains("R2"), "{text}");
+    let has_times = |line: &str| line.contains(" us ") || line.contains(" ms ");
+    assert!(has_times(rules[0]) && has_times(line("fast server1 up")), "{text}");
     assert!(!text.contains('\x1b'), "{text}");
 }
 
@@ -88,10 +90,18 @@ fn a_second_for_programs(threads: usize) {
         let found = view[list].as_array().and_then(|rows| rows.iter().find(|row| row[key] == name));
         found.unwrap_or_else(|| panic!("{name} is missing in {text}")).clone()
     };
-    assert!(positive(&find("rules", "rule", "R1")["hits_per_second"]), "{text}");
+    for (rule, class) in [("R1", "2xx"), ("R2", "4xx")] {
+        let rule = find("rules", "rule", rule);
+        for figure in ["hits_per_second", "p50_seconds", "p99_seconds"] {
+            assert!(positive(&rule[figure]), "{figure} in {text}");
+        }
+        assert!(positive(&rule["status_per_second"][class]), "{class} in {text}");
+    }
     assert!(positive(&find("errors", "reason", "rule")["per_second"]), "{text}");
     assert_eq!(find("servers", "pool", "dead")["state"], "down");
     let server = find("servers", "pool", "fast");
+    assert!(positive(&server["p50_seconds"]) && positive(&server["p99_seconds"]), "{text}");
+    assert_eq!(find("servers", "pool", "dead")["p99_seconds"], Value::Null, "{text}");
     assert_eq!((&server["state"], positive(&server["requests_per_second"])), (&"up".into(), true));
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::of_listener::render_durations;
-use super::{STATUS, ServerNow};
+use super::ServerNow;
+use super::of_outcomes::{Row, render_durations, render_statuses};
 use crate::event::{Hedge, ServerFailure};
 use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{ServerMetrics, ServerSlot};
@@ -22,17 +22,21 @@ pub(super) fn render_servers(
     };
     let name = "pointsman_server_requests_total";
     page.family(name, Kind::Counter, "Requests that a server was the last to get.");
-    for server in servers {
-        page.sample(name, &server_labels(server), server.requests());
+    let rows: Vec<Row<'_>> = servers
+        .iter()
+        .map(|server| Row { labels: server_labels(server).into(), total: server.total() })
+        .collect();
+    for Row { labels, total } in &rows {
+        page.sample(name, labels, total.requests());
     }
     let (name, help) =
         ("pointsman_server_responses_total", "What became of those requests, by class of the status sent.");
-    render_kinds(page, servers, (name, help), ("status", &STATUS), |slot| &slot.responses);
-    let name = "pointsman_server_request_duration_seconds";
-    page.family(name, Kind::Histogram, "From the first byte of those requests to the end of the answer.");
-    for server in servers {
-        render_durations(page, name, &server_labels(server), &server.slots, |slot| &slot.duration);
-    }
+    render_statuses(page, (name, help), &rows);
+    let (name, help) = (
+        "pointsman_server_request_duration_seconds",
+        "From the first byte of those requests to the end of the answer.",
+    );
+    render_durations(page, (name, help), &rows);
     simple(page, "pointsman_server_retries_total", "Attempts at a server after a failed one.", |slot| {
         &slot.retries
     });

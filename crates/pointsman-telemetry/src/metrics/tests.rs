@@ -1,5 +1,7 @@
 //! The registry from the outside: events in, the page out.
 
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
@@ -126,10 +128,16 @@ fn handshakes_are_on_the_page() {
 }
 
 /// Exchanges of every kind, and a connection that was none.
-fn hear_exchanges(recorder: &Recorder, listener: &ListenerMetrics, server: &ServerMetrics) {
+fn hear_exchanges(
+    recorder: &Recorder,
+    listener: &ListenerMetrics,
+    server: &ServerMetrics,
+    rule: &RuleMetrics,
+) {
     let counts = Counts {
         listener,
         server: Some(server),
+        rule: Some(rule),
         is_connection: false,
         status: 204,
         request_bytes: 100,
@@ -163,23 +171,28 @@ fn how_servers_stand_is_on_the_page() {
 }
 
 #[test]
-fn what_became_of_a_servers_requests_is_on_the_page() {
+fn what_became_of_requests_is_on_the_page_by_server_and_by_rule() {
     let metrics = registry(1);
+    metrics.set_rules_max(1);
     let (shop, server) = (metrics.listener("shop"), metrics.server("fast", "server1"));
-    hear_exchanges(&metrics.recorder(&Sinks::default(), BASE), &shop, &server);
+    hear_exchanges(&metrics.recorder(&Sinks::default(), BASE), &shop, &server, &metrics.rule("shop", "R1"));
     let page = page(&metrics);
-    for (series, expected) in [
-        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="none"}"#, 3.0),
-        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="1xx"}"#, 1.0),
-        (r#"pointsman_server_responses_total{pool="fast",server="server1",status="2xx"}"#, 1.0),
-        (r#"pointsman_server_request_duration_seconds_count{pool="fast",server="server1"}"#, 3.0),
-        (r#"pointsman_server_request_duration_seconds_sum{pool="fast",server="server1"}"#, 90.001_501),
-        (
-            r#"pointsman_server_request_duration_seconds_bucket{pool="fast",server="server1",le="0.002048"}"#,
-            2.0,
-        ),
-    ] {
-        assert_eq!(page.get(series), Some(&expected), "{series}");
+    for (of, labels) in
+        [("server", r#"pool="fast",server="server1""#), ("rule", r#"listener="shop",rule="R1""#)]
+    {
+        for (name, label, expected) in [
+            ("responses_total", r#",status="none""#, 3.0),
+            ("responses_total", r#",status="1xx""#, 1.0),
+            ("responses_total", r#",status="2xx""#, 1.0),
+            ("responses_total", r#",status="5xx""#, 0.0),
+            ("request_duration_seconds_count", "", 3.0),
+            ("request_duration_seconds_sum", "", 90.001_501),
+            ("request_duration_seconds_bucket", r#",le="0.002048""#, 2.0),
+            ("request_duration_seconds_bucket", r#",le="+Inf""#, 3.0),
+        ] {
+            let series = format!("pointsman_{of}_{name}{{{labels}{label}}}");
+            assert_eq!(page.get(&series), Some(&expected), "{series}");
+        }
     }
 }
 
@@ -212,7 +225,7 @@ fn every_event_is_on_the_page() {
     for _ in 0..3 {
         recorder.hear(&Event::Decided(&rule));
     }
-    hear_exchanges(&recorder, &shop, &server);
+    hear_exchanges(&recorder, &shop, &server, &rule);
     metrics.reloaded(2);
     metrics.reload_refused();
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::view::{STATUS, Traffic, View};
+use super::view::{ByStatus, Durations, STATUS, Traffic, View};
 
 /// One object. Rates are a second's, times seconds; `null` where nothing ended.
 pub(super) fn json(view: &View) -> Value {
@@ -23,6 +23,8 @@ pub(super) fn json(view: &View) -> Value {
             "requests_per_second": row.requests_per_s,
             "failures_per_second": row.failures_per_s,
             "retries_per_second": row.retries_per_s,
+            "p50_seconds": row.durations.p50_s,
+            "p99_seconds": row.durations.p99_s,
             "in_flight": whole(row.in_flight),
             "idle_connections": whole(row.idle_connections),
         })
@@ -33,6 +35,9 @@ pub(super) fn json(view: &View) -> Value {
             "rule": row.rule,
             "hits_per_second": row.hits_per_s,
             "hits": whole(row.hits),
+            "status_per_second": row.status_per_s.map(by_status),
+            "p50_seconds": row.durations.p50_s,
+            "p99_seconds": row.durations.p99_s,
         })
     });
     json!({
@@ -51,13 +56,12 @@ pub(super) fn json(view: &View) -> Value {
 }
 
 fn traffic(traffic: &Traffic) -> Map<String, Value> {
-    let status =
-        STATUS.iter().zip(traffic.status_per_s).map(|(name, per_s)| ((*name).to_owned(), json!(per_s)));
+    let Durations { p50_s, p99_s } = traffic.durations;
     let figures = [
         ("requests_per_second", json!(traffic.requests_per_s)),
-        ("status_per_second", Value::Object(status.collect())),
-        ("p50_seconds", json!(traffic.p50_s)),
-        ("p99_seconds", json!(traffic.p99_s)),
+        ("status_per_second", by_status(traffic.status_per_s)),
+        ("p50_seconds", json!(p50_s)),
+        ("p99_seconds", json!(p99_s)),
         ("received_bytes_per_second", json!(traffic.received_bytes_per_s)),
         ("sent_bytes_per_second", json!(traffic.sent_bytes_per_s)),
         ("connections_open", whole(traffic.connections_open)),
@@ -65,6 +69,10 @@ fn traffic(traffic: &Traffic) -> Map<String, Value> {
         ("requests_waiting", whole(traffic.requests_waiting)),
     ];
     figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn by_status(per_s: ByStatus) -> Value {
+    STATUS.iter().zip(per_s).map(|(name, per_s)| ((*name).to_owned(), json!(per_s))).collect()
 }
 
 /// A count without a decimal point.

@@ -2,7 +2,7 @@
 
 use pointsman_rules::Colour;
 
-use super::view::{State, Traffic, View};
+use super::view::{STATUS, State, Traffic, View};
 use crate::check::terminal::{Style, cell};
 use crate::units::{age, bytes_per_s, count, duration, rate};
 
@@ -30,7 +30,7 @@ pub(super) fn lines(view: &View) -> Vec<String> {
 /// The lines that fit, from `first` on where not all do; `first` is brought to where there are some.
 pub(super) fn fitted(view: &View, size: Size, first: &mut usize, colour: Colour) -> Vec<String> {
     let mut head = head(view);
-    let body = body(view);
+    let body = body(view, size.columns);
     let room = size.rows.saturating_sub(head.len());
     *first = (*first).min(body.len().saturating_sub(room));
     let shown = body.into_iter().skip(*first).take(room);
@@ -56,7 +56,7 @@ fn head(view: &View) -> Vec<Line> {
         count(all.connections_open),
         count(all.tunnels_open)
     );
-    let times = format!("p50 {}  p99 {}", duration(all.p50_s), duration(all.p99_s));
+    let times = format!("p50 {}  p99 {}", duration(all.durations.p50_s), duration(all.durations.p99_s));
     let bytes =
         format!("in {}  out {}", bytes_per_s(all.received_bytes_per_s), bytes_per_s(all.sent_bytes_per_s));
     let lines = [
@@ -104,44 +104,76 @@ fn errors(view: &View) -> Line {
     line
 }
 
-fn body(view: &View) -> Vec<Line> {
+/// The tables. Where a terminal is narrow they do without what matters least.
+fn body(view: &View, columns: usize) -> Vec<Line> {
     let mut lines = Vec::new();
+    listeners(view, columns, &mut lines);
+    servers(view, columns, &mut lines);
+    rules(view, columns, &mut lines);
+    lines
+}
+
+fn listeners(view: &View, columns: usize, lines: &mut Vec<Line>) {
     let listeners = view.listeners.iter().map(|(name, traffic)| {
         let [.., refused, failed] = traffic.status_per_s;
         let figures = [
             rate(traffic.requests_per_s),
             rate(refused),
             rate(failed),
-            duration(traffic.p50_s),
-            duration(traffic.p99_s),
+            duration(traffic.durations.p50_s),
+            duration(traffic.durations.p99_s),
             count(traffic.connections_open),
         ];
         Row { names: vec![name.clone()], state: None, figures: figures.into() }
     });
-    table(&["LISTENER"], &["REQ/S", "4XX/S", "5XX/S", "P50", "P99", "OPEN"], listeners.collect(), &mut lines);
+    let titles = ["REQ/S", "4XX/S", "5XX/S", "P50", "P99", "OPEN"];
+    let table = Table { names: &["LISTENER"], figures: &titles, sheds: &["OPEN", "P50", "4XX/S"] };
+    table.draw(listeners.collect(), columns, lines);
+}
+
+fn servers(view: &View, columns: usize, lines: &mut Vec<Line>) {
     let servers = view.servers.iter().map(|row| {
         let figures = [
             rate(row.requests_per_s),
             rate(row.failures_per_s),
             rate(row.retries_per_s),
+            duration(row.durations.p50_s),
+            duration(row.durations.p99_s),
             count(row.in_flight),
             count(row.idle_connections),
         ];
         let names = vec![row.pool.clone(), row.server.clone()];
         Row { names, state: Some(row.state), figures: figures.into() }
     });
-    let titles = ["REQ/S", "FAIL/S", "RETRY/S", "FLIGHT", "IDLE"];
-    table(&["POOL", "SERVER", "STATE"], &titles, servers.collect(), &mut lines);
+    let titles = ["REQ/S", "FAIL/S", "RETRY/S", "P50", "P99", "FLIGHT", "IDLE"];
+    let sheds = &["IDLE", "RETRY/S", "P50", "FLIGHT"];
+    let table = Table { names: &["POOL", "SERVER", "STATE"], figures: &titles, sheds };
+    table.draw(servers.collect(), columns, lines);
+}
+
+fn rules(view: &View, columns: usize, lines: &mut Vec<Line>) {
     // Rules of listeners that read no requests are hit, too.
     let hits: f64 = view.rules.iter().map(|row| row.hits_per_s).sum();
     let rules = view.rules.iter().map(|row| {
         let share = if hits > 0.0 { row.hits_per_s / hits } else { 0.0 };
-        let figures = [rate(row.hits_per_s), format!("{:.1} %", share * 100.0), count(row.hits)];
+        let [.., refused, failed] = row.status_per_s.map_or([None; STATUS.len()], |all| all.map(Some));
+        let known = |per_s: Option<f64>| per_s.map_or_else(|| "-".to_owned(), rate);
+        let figures = [
+            rate(row.hits_per_s),
+            format!("{:.1} %", share * 100.0),
+            known(refused),
+            known(failed),
+            duration(row.durations.p50_s),
+            duration(row.durations.p99_s),
+            count(row.hits),
+        ];
         let names = vec![row.listener.clone(), row.rule.clone()];
         Row { names, state: None, figures: figures.into() }
     });
-    table(&["LISTENER", "RULE"], &["HITS/S", "SHARE", "HITS"], rules.collect(), &mut lines);
-    lines
+    let titles = ["HITS/S", "SHARE", "4XX/S", "5XX/S", "P50", "P99", "HITS"];
+    let sheds = &["HITS", "SHARE", "P50", "4XX/S"];
+    let table = Table { names: &["LISTENER", "RULE"], figures: &titles, sheds };
+    table.draw(rules.collect(), columns, lines);
 }
 
 /// A line of a table: names at the left, figures at the right.
@@ -151,34 +183,60 @@ struct Row {
     figures: Vec<String>,
 }
 
-fn table(names: &[&str], figures: &[&str], rows: Vec<Row>, lines: &mut Vec<Line>) {
-    if rows.is_empty() {
-        return;
-    }
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let state = row.state.map(|state| state.name().to_owned());
-            row.names.iter().map(|name| shown(name)).chain(state).collect()
-        })
-        .collect();
-    let width = |at: usize| {
-        let longest = cells.iter().map(|cells| cells[at].chars().count()).max().unwrap_or_default();
-        longest.max(names[at].len()) + 2
-    };
-    let widths: Vec<usize> = (0..names.len()).map(width).collect();
-    lines.push(Vec::new());
-    let title = names.iter().zip(&widths).map(|(name, width)| format!("{name:<width$}"));
-    let title: String = title.chain(figures.iter().map(|name| format!("{name:>9}"))).collect();
-    lines.push(vec![(title, Style::Bold)]);
-    for (row, cells) in rows.iter().zip(&cells) {
-        let mut line = Line::new();
-        for (at, (text, width)) in cells.iter().zip(&widths).enumerate() {
-            let style = row.state.filter(|_| at == names.len() - 1).map_or(Style::Plain, style);
-            line.push((format!("{text:<width$}"), style));
+/// What stands above rows: names at the left, figures at the right.
+struct Table<'a> {
+    names: &'a [&'a str],
+    figures: &'a [&'a str],
+    /// Figures that are left out where there is no room for all, what matters least first.
+    sheds: &'a [&'a str],
+}
+
+/// As wide is a column of figures.
+const FIGURE_LETTERS: usize = 9;
+
+impl Table<'_> {
+    fn draw(&self, rows: Vec<Row>, columns: usize, lines: &mut Vec<Line>) {
+        if rows.is_empty() {
+            return;
         }
-        line.push((row.figures.iter().map(|figure| format!("{figure:>9}")).collect(), Style::Plain));
-        lines.push(line);
+        let names = self.names;
+        let cells: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| {
+                let state = row.state.map(|state| state.name().to_owned());
+                row.names.iter().map(|name| shown(name)).chain(state).collect()
+            })
+            .collect();
+        let width = |at: usize| {
+            let longest = cells.iter().map(|cells| cells[at].chars().count()).max().unwrap_or_default();
+            longest.max(names[at].len()) + 2
+        };
+        let widths: Vec<usize> = (0..names.len()).map(width).collect();
+        let left_out = self.left_out(columns.saturating_sub(widths.iter().sum()));
+        let figures = |texts: &mut dyn Iterator<Item = &str>| -> String {
+            let all = self.figures.iter().zip(texts);
+            let shown = all.filter(|(title, _)| !left_out.contains(title));
+            shown.map(|(_, text)| format!("{text:>FIGURE_LETTERS$}")).collect()
+        };
+        lines.push(Vec::new());
+        let title: String =
+            names.iter().zip(&widths).map(|(name, width)| format!("{name:<width$}")).collect();
+        lines.push(vec![(title + &figures(&mut self.figures.iter().copied()), Style::Bold)]);
+        for (row, cells) in rows.iter().zip(&cells) {
+            let mut line = Line::new();
+            for (at, (text, width)) in cells.iter().zip(&widths).enumerate() {
+                let style = row.state.filter(|_| at == names.len() - 1).map_or(Style::Plain, style);
+                line.push((format!("{text:<width$}"), style));
+            }
+            line.push((figures(&mut row.figures.iter().map(String::as_str)), Style::Plain));
+            lines.push(line);
+        }
+    }
+
+    /// The figures that so many columns have no room for.
+    fn left_out(&self, columns: usize) -> &[&str] {
+        let excess = self.figures.len().saturating_sub(columns / FIGURE_LETTERS);
+        &self.sheds[..excess.min(self.sheds.len())]
     }
 }
 

@@ -37,19 +37,27 @@ pub(super) struct View {
 /// Classes of status, as the metric names them.
 pub(super) const STATUS: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
+/// A figure for each of [`STATUS`].
+pub(super) type ByStatus = [f64; STATUS.len()];
+
 /// What passes.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Traffic {
     pub(super) requests_per_s: f64,
-    pub(super) status_per_s: [f64; STATUS.len()],
-    /// Absent where no request ended.
-    pub(super) p50_s: Option<f64>,
-    pub(super) p99_s: Option<f64>,
+    pub(super) status_per_s: ByStatus,
+    pub(super) durations: Durations,
     pub(super) received_bytes_per_s: f64,
     pub(super) sent_bytes_per_s: f64,
     pub(super) connections_open: f64,
     pub(super) tunnels_open: f64,
     pub(super) requests_waiting: f64,
+}
+
+/// How long those requests took that ended in the interval; absent where none did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Durations {
+    pub(super) p50_s: Option<f64>,
+    pub(super) p99_s: Option<f64>,
 }
 
 /// Something that went wrong.
@@ -62,13 +70,16 @@ pub(super) struct Fault {
     pub(super) per_s: f64,
 }
 
-/// How a rule is hit.
+/// How a rule is hit, and what becomes of that.
 #[derive(Debug, PartialEq)]
 pub(super) struct RuleRow {
     pub(super) listener: String,
     pub(super) rule: String,
     pub(super) hits_per_s: f64,
     pub(super) hits: f64,
+    /// Absent where the switch counts them together with other rules', or the rule has never decided.
+    pub(super) status_per_s: Option<ByStatus>,
+    pub(super) durations: Durations,
 }
 
 /// How a server does.
@@ -80,6 +91,7 @@ pub(super) struct ServerRow {
     pub(super) requests_per_s: f64,
     pub(super) failures_per_s: f64,
     pub(super) retries_per_s: f64,
+    pub(super) durations: Durations,
     pub(super) in_flight: f64,
     pub(super) idle_connections: f64,
 }
@@ -120,17 +132,20 @@ impl View {
         let interval_s = if is_same { times.seconds } else { times.seconds.min(uptime_s) };
         let change = Change { before, now, seconds: interval_s.max(SHORTEST_S) };
         let version = now.family("pointsman_build_info").next();
+        let durations = change.durations(DURATIONS, |labels| label(labels, "listener"));
         let listeners = now.family("pointsman_connections_open").map(|(labels, _)| {
             let name = label(labels, "listener");
-            (name.to_owned(), change.traffic(&[("listener", name)]))
+            let durations = durations.get(name).copied().unwrap_or_default();
+            (name.to_owned(), change.traffic(&[("listener", name)], durations))
         });
+        let of_all = change.durations(DURATIONS, |_| ()).remove(&()).unwrap_or_default();
         View {
             version: version.map_or("", |(labels, _)| label(labels, "version")).to_owned(),
             generation: now.sum("pointsman_plan_generation", &[]),
             uptime_s,
             interval_s,
             in_flight: now.sum(IN_FLIGHT, &[]),
-            all: change.traffic(&[]),
+            all: change.traffic(&[], of_all),
             listeners: listeners.collect(),
             errors: change.errors(),
             servers: change.servers(),
@@ -141,6 +156,7 @@ impl View {
 
 const STARTED: &str = "pointsman_start_time_seconds";
 const IN_FLIGHT: &str = "pointsman_server_in_flight_requests";
+const DURATIONS: &str = "pointsman_request_duration_seconds_bucket";
 /// No rate is over less.
 const SHORTEST_S: f64 = 0.001;
 
@@ -167,18 +183,16 @@ impl Change<'_> {
         self.rise_of_all(name, wanted) / self.seconds
     }
 
-    fn traffic(&self, wanted: &[(&str, &str)]) -> Traffic {
+    fn traffic(&self, wanted: &[(&str, &str)], durations: Durations) -> Traffic {
         let of_status = |status| {
             let wanted = [wanted, &[("status", status)]].concat();
             self.rate("pointsman_requests_total", &wanted)
         };
         let status_per_s = STATUS.map(of_status);
-        let buckets = self.buckets(wanted);
         Traffic {
             requests_per_s: status_per_s.iter().sum(),
             status_per_s,
-            p50_s: quantile(&buckets, 0.5),
-            p99_s: quantile(&buckets, 0.99),
+            durations,
             received_bytes_per_s: self.rate("pointsman_received_bytes_total", wanted),
             sent_bytes_per_s: self.rate("pointsman_sent_bytes_total", wanted),
             connections_open: self.now.sum("pointsman_connections_open", wanted),
@@ -187,20 +201,24 @@ impl Change<'_> {
         }
     }
 
-    /// Bounds and how many were no longer, added up over listeners.
-    fn buckets(&self, wanted: &[(&str, &str)]) -> Vec<(f64, f64)> {
-        let name = "pointsman_request_duration_seconds_bucket";
-        let mut buckets: Vec<(f64, f64)> = Vec::new();
-        for (labels, now) in self.now.family(name).filter(|(labels, _)| has(labels, wanted)) {
+    /// How long what has the same key took, by the buckets of a name.
+    fn durations<'a, K: Ord>(&'a self, name: &str, key: impl Fn(&'a Labels) -> K) -> BTreeMap<K, Durations> {
+        // Bounds and how many were no longer.
+        let mut by_key: BTreeMap<K, Vec<(f64, f64)>> = BTreeMap::new();
+        for (labels, now) in self.now.family(name) {
             let Ok(bound) = label(labels, "le").parse::<f64>() else { continue };
             let rise = self.rise(name, labels, now);
+            let buckets = by_key.entry(key(labels)).or_default();
             match buckets.iter_mut().find(|(known, _)| *known == bound) {
                 Some((_, count)) => *count += rise,
                 None => buckets.push((bound, rise)),
             }
         }
-        buckets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        buckets
+        let durations = by_key.into_iter().map(|(key, mut buckets)| {
+            buckets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            (key, Durations { p50_s: quantile(&buckets, 0.5), p99_s: quantile(&buckets, 0.99) })
+        });
+        durations.collect()
     }
 
     fn errors(&self) -> Vec<Fault> {
@@ -234,6 +252,9 @@ impl Change<'_> {
             let server = (label(labels, "pool"), label(labels, "server"));
             *failures.entry(server).or_default() += self.rise(name, labels, now);
         }
+        let durations = self.durations("pointsman_server_request_duration_seconds_bucket", |labels| {
+            (label(labels, "pool"), label(labels, "server"))
+        });
         let requests = "pointsman_server_requests_total";
         let rows = self.now.family(requests).map(|(labels, now)| {
             let (pool, server) = (label(labels, "pool"), label(labels, "server"));
@@ -246,6 +267,7 @@ impl Change<'_> {
                 requests_per_s: self.rise(requests, labels, now) / self.seconds,
                 failures_per_s: failures.get(&(pool, server)).copied().unwrap_or_default() / self.seconds,
                 retries_per_s: self.rise(retries, labels, retried) / self.seconds,
+                durations: durations.get(&(pool, server)).copied().unwrap_or_default(),
                 in_flight: self.now.at(IN_FLIGHT, labels).unwrap_or_default(),
                 idle_connections: self
                     .now
@@ -276,12 +298,28 @@ impl Change<'_> {
     }
 
     fn rules(&self) -> Vec<RuleRow> {
+        let key = |labels| (label(labels, "listener"), label(labels, "rule"));
+        let durations = self.durations("pointsman_rule_request_duration_seconds_bucket", key);
+        let mut statuses: BTreeMap<_, ByStatus> = BTreeMap::new();
+        let responses = "pointsman_rule_responses_total";
+        for (labels, now) in self.now.family(responses) {
+            let Some(class) = STATUS.iter().position(|class| label(labels, "status") == *class) else {
+                continue;
+            };
+            statuses.entry(key(labels)).or_default()[class] +=
+                self.rise(responses, labels, now) / self.seconds;
+        }
         let name = "pointsman_rule_hits_total";
-        let rows = self.now.family(name).map(|(labels, hits)| RuleRow {
-            listener: label(labels, "listener").to_owned(),
-            rule: label(labels, "rule").to_owned(),
-            hits_per_s: self.rise(name, labels, hits) / self.seconds,
-            hits,
+        let rows = self.now.family(name).map(|(labels, hits)| {
+            let (listener, rule) = key(labels);
+            RuleRow {
+                listener: listener.to_owned(),
+                rule: rule.to_owned(),
+                hits_per_s: self.rise(name, labels, hits) / self.seconds,
+                hits,
+                status_per_s: statuses.get(&(listener, rule)).copied(),
+                durations: durations.get(&(listener, rule)).copied().unwrap_or_default(),
+            }
         });
         let mut rows: Vec<RuleRow> = rows.collect();
         rows.sort_by(|a, b| b.hits_per_s.total_cmp(&a.hits_per_s).then(b.hits.total_cmp(&a.hits)));

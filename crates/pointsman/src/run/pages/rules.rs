@@ -1,10 +1,12 @@
 //! Rules at run time: shown, checked, compared, published, restored.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pointsman_admin::{Page, Request};
 use pointsman_config::{Colour, RuleSet};
+use pointsman_telemetry::RuleCounts;
 use serde_json::{Value, json};
 
 use super::changes::{seen, unpublished};
@@ -20,11 +22,14 @@ impl SwitchPages {
             Ok(set) => set,
             Err(unfit) => return self.unfit(unfit, Colour::Never),
         };
-        let mut hits = self.metrics.rule_hits(listener);
+        let mut rules = self.metrics.rules_of(listener);
         // In the order of the text, and behind them what no rule decided.
         let place = |label: &str| set.program.rules.iter().position(|rule| &*rule.label == label);
-        hits.sort_by_key(|(label, _)| place(label).unwrap_or(usize::MAX));
-        let hits = hits.into_iter().map(|(label, hits)| json!({ "rule": label, "hits": hits }));
+        rules.sort_by_key(|counts| place(&counts.rule).unwrap_or(usize::MAX));
+        let rules = rules.into_iter().map(|RuleCounts { rule, hits, responses }| {
+            let responses = responses.map(BTreeMap::from);
+            json!({ "rule": rule, "hits": hits, "responses": responses })
+        });
         let version = set.version();
         let shown = json!({
             "version": 1,
@@ -33,7 +38,7 @@ impl SwitchPages {
             "file": set.name,
             "rules_version": version,
             "text": &*set.source,
-            "rules": hits.collect::<Vec<_>>(),
+            "rules": rules.collect::<Vec<_>>(),
         });
         Page::json(&shown).with_version(&version)
     }

@@ -16,6 +16,9 @@ fn view() -> View {
              pointsman_request_duration_seconds_bucket{{listener=\"shop\",le=\"+Inf\"}} {requests}\n\
              pointsman_rule_hits_total{{listener=\"shop\",rule=\"R1\"}} {requests}\n\
              pointsman_rule_hits_total{{listener=\"shop\",rule=\"odd\x1b[2J\"}} 5\n\
+             pointsman_rule_responses_total{{listener=\"shop\",rule=\"R1\",status=\"5xx\"}} {requests}\n\
+             pointsman_rule_request_duration_seconds_bucket{{listener=\"shop\",rule=\"R1\",le=\"0.001024\"}} {requests}\n\
+             pointsman_server_request_duration_seconds_bucket{{pool=\"fast\",server=\"one\",le=\"0.002048\"}} {requests}\n\
              pointsman_server_requests_total{{pool=\"fast\",server=\"one\"}} {requests}\n\
              pointsman_server_requests_total{{pool=\"fast\",server=\"two\"}} 0\n\
              pointsman_server_failures_total{{pool=\"fast\",server=\"one\",kind=\"connect\"}} {requests}\n\
@@ -41,14 +44,57 @@ errors    server connect 4.0/s
 LISTENER      REQ/S    4XX/S    5XX/S      P50      P99     OPEN
 shop            4.0        0        0   512 us   1.0 ms        3
 
-POOL  SERVER  STATE      REQ/S   FAIL/S  RETRY/S   FLIGHT     IDLE
-fast  two     down           0        0        0        0        0
-fast  one     up           4.0      4.0        0        2        0
+POOL  SERVER  STATE      REQ/S   FAIL/S  RETRY/S      P50      P99   FLIGHT     IDLE
+fast  two     down           0        0        0        -        -        0        0
+fast  one     up           4.0      4.0        0   1.0 ms   2.0 ms        2        0
 
-LISTENER  RULE        HITS/S    SHARE     HITS
-shop      R1             4.0  100.0 %        4
-shop      odd?[2J          0    0.0 %        5";
+LISTENER  RULE        HITS/S    SHARE    4XX/S    5XX/S      P50      P99     HITS
+shop      R1             4.0  100.0 %        0      4.0   512 us   1.0 ms        4
+shop      odd?[2J          0    0.0 %        -        -        -        -        5";
     assert_eq!(lines(&view()).join("\n"), expected);
+}
+
+/// What matters least goes first, and only as much as has no room.
+#[test]
+fn narrow_terminals_have_fewer_figures() {
+    let check = |columns, expected: [&str; 3]| {
+        let size = Size { columns, rows: 100 };
+        let shown = fitted(&view(), size, &mut 0, Colour::Never);
+        let titles = shown.iter().filter(|line| line.starts_with(|letter: char| letter.is_uppercase()));
+        let words = titles.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(words.collect::<Vec<_>>(), expected, "{columns}");
+    };
+    let listeners = "LISTENER REQ/S 4XX/S 5XX/S P50 P99 OPEN";
+    let whole = [
+        listeners,
+        "POOL SERVER STATE REQ/S FAIL/S RETRY/S P50 P99 FLIGHT IDLE",
+        "LISTENER RULE HITS/S SHARE 4XX/S 5XX/S P50 P99 HITS",
+    ];
+    check(84, whole);
+    check(
+        80,
+        [
+            listeners,
+            "POOL SERVER STATE REQ/S FAIL/S RETRY/S P50 P99 FLIGHT",
+            whole[2].trim_end_matches(" HITS"),
+        ],
+    );
+    check(
+        60,
+        [
+            "LISTENER REQ/S 4XX/S 5XX/S P50 P99",
+            "POOL SERVER STATE REQ/S FAIL/S P99 FLIGHT",
+            "LISTENER RULE HITS/S 4XX/S 5XX/S P99",
+        ],
+    );
+    check(
+        50,
+        [
+            "LISTENER REQ/S 4XX/S 5XX/S P99",
+            "POOL SERVER STATE REQ/S FAIL/S P99",
+            "LISTENER RULE HITS/S 5XX/S P99",
+        ],
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn quantiles_are_those_of_the_interval() {
         + &bucket("b", "2", 10)
         + &bucket("b", "+Inf", 10);
     let view = view(&before, &now);
-    assert_eq!((view.all.p50_s, view.all.p99_s), (Some(1.0), Some(1.98)));
+    assert_eq!((view.all.durations.p50_s, view.all.durations.p99_s), (Some(1.0), Some(1.98)));
 }
 
 #[test]
@@ -94,6 +94,37 @@ fn servers_have_the_state_that_weighs_most() {
     check(&(figure("up", 1) + &figure("ejected", 1)), State::Ejected);
     check(&(figure("up", 0) + &set("draining")), State::Draining);
     check(&(figure("up", 1) + &set("disabled")), State::Disabled);
+}
+
+/// Each server and each rule by itself; nothing is known of a rule that has no place of its own.
+#[test]
+fn servers_and_rules_have_durations() {
+    let bucket = |name: &str, labels: &str, [short, all]: [u8; 2]| {
+        format!("{name}_bucket{{{labels},le=\"1\"}} {short}\n{name}_bucket{{{labels},le=\"+Inf\"}} {all}\n")
+    };
+    let page_of = |[a, b, r1]: [[u8; 2]; 3]| {
+        let of_server = "pointsman_server_request_duration_seconds";
+        let of_rule = "pointsman_rule_request_duration_seconds";
+        "pointsman_server_requests_total{pool=\"p\",server=\"a\"} 9\n\
+         pointsman_server_requests_total{pool=\"p\",server=\"b\"} 9\n\
+         pointsman_rule_hits_total{listener=\"l\",rule=\"R1\"} 9\n\
+         pointsman_rule_hits_total{listener=\"l\",rule=\"R2\"} 8\n"
+            .to_owned()
+            + &bucket(of_server, "pool=\"p\",server=\"a\"", a)
+            + &bucket(of_server, "pool=\"p\",server=\"b\"", b)
+            + &bucket(of_rule, "listener=\"l\",rule=\"R1\"", r1)
+            + &bucket(of_rule, "listener=\"l\",rule=\"(other)\"", [3, 3])
+            + &format!(
+                "pointsman_rule_responses_total{{listener=\"l\",rule=\"R1\",status=\"5xx\"}} {}\n",
+                r1[1]
+            )
+    };
+    let view = view(&page_of([[50, 50], [7, 7], [0, 0]]), &page_of([[60, 60], [7, 7], [0, 4]]));
+    let servers: Vec<_> = view.servers.iter().map(|row| (&*row.server, row.durations.p50_s)).collect();
+    assert_eq!(servers, [("a", Some(0.5)), ("b", None)]);
+    let rules: Vec<_> =
+        view.rules.iter().map(|row| (&*row.rule, row.durations.p99_s, row.status_per_s)).collect();
+    assert_eq!(rules, [("R1", Some(1.0), Some([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])), ("R2", None, None)]);
 }
 
 #[test]
