@@ -134,6 +134,23 @@ fn runs_share_their_axes() {
 }
 
 #[test]
+fn what_is_of_something_else_has_axes_and_ratios_of_its_own() {
+    let mut document = two_runs();
+    document.runs.push(run("kept", 40_000.0));
+    document.runs[2].charts[0].x.label = "demanded, requests/s".to_owned();
+    document.runs[2].figures[0].unit = "requests/s".to_owned();
+    let page = page(&document);
+    let slow = page.split("<figure>").nth(1).expect("the first chart");
+    assert!(slow.contains(">600</text>"), "not on an axis to 40,000: {slow}");
+    let row = |unit: &str| {
+        let from = page.find(&format!("peak <small>{unit}</small>")).expect("a row");
+        page[from..].split("</tr>").next().expect("it ends").to_owned()
+    };
+    assert_eq!(row("1/s").matches('×').count(), 1, "{}", row("1/s"));
+    assert_eq!(row("requests/s").matches('×').count(), 0, "{}", row("requests/s"));
+}
+
+#[test]
 fn hostile_names_do_nothing() {
     let hostile =
         "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\" onload=\"alert(3)\u{202e}\u{0}";

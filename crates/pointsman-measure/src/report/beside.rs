@@ -19,21 +19,24 @@ pub(super) fn figures(runs: &[Run]) -> String {
     }
     let rows: String = names.into_iter().map(|name| row(&runs, name)).collect();
     let heads = heads(&runs, " class=\"number\"");
-    let beside = if runs.len() > 1 { " × is times the first run’s." } else { "" };
+    let beside = if runs.len() > 1 { " × is times the first of its row." } else { "" };
     format!(
         "<h2>Figures</h2>\n<div class=\"wide\"><table><caption>Below each figure its interval at 95 %.{beside}</caption>\n\
          <tr><td></td>{heads}</tr>\n{rows}</table></div>\n"
     )
 }
 
-/// A figure of all runs that have it, with how many times the first run's it is.
+/// A figure of all runs that have it, with how many times the first of them it is.
 fn row(runs: &[&Run], (name, unit): (&str, &str)) -> String {
     let of =
         |run: &&Run| run.figures.iter().find(|figure| figure.name == name && figure.unit == unit).cloned();
-    let first = runs.first().and_then(of).and_then(|figure| figure.value).filter(|value| *value != 0.0);
+    let first_at = runs.iter().position(|run| of(run).is_some());
+    let first =
+        first_at.and_then(|at| of(&runs[at])).and_then(|figure| figure.value).filter(|value| *value != 0.0);
     let cell = |(at, run): (usize, &&Run)| {
         let Some(figure) = of(run) else { return "<td></td>".to_owned() };
-        let ratio = first.zip(figure.value).filter(|_| at > 0).map(|(first, value)| value / first);
+        let ratio =
+            first.zip(figure.value).filter(|_| first_at != Some(at)).map(|(first, value)| value / first);
         let ratio = ratio.map(|ratio| format!(" <small>× {}</small>", rounded(ratio))).unwrap_or_default();
         format!("<td class=\"number\">{}</td>", value(&figure, &ratio))
     };

@@ -104,17 +104,25 @@ pub(super) fn results(runs: &[Run]) -> Vec<&Run> {
     runs.iter().filter(|run| run.colour != Colour::Red).collect()
 }
 
+/// What makes charts of several runs the same: their id, and what their axes are of.
+type ChartKey<'r> = (&'r str, &'r str, &'r str);
+
+fn chart_key(chart: &Chart) -> ChartKey<'_> {
+    (&chart.id, &chart.x.label, &chart.y.label)
+}
+
 /// Those of one run stand in a grid. Of several runs charts with an id stand beside each other, on axes that span all of
-/// them.
+/// them where they are of the same.
 fn charts(runs: &[Run]) -> String {
     let runs = results(runs);
-    let mut ids: Vec<&str> = Vec::new();
+    let mut keys: Vec<ChartKey> = Vec::new();
     for chart in runs.iter().flat_map(|run| &run.charts) {
-        if !ids.contains(&chart.id.as_str()) {
-            ids.push(&chart.id);
+        if !keys.contains(&chart_key(chart)) {
+            keys.push(chart_key(chart));
         }
     }
-    let rows: Vec<String> = ids.iter().enumerate().map(|(row, id)| row_of_charts(&runs, row, id)).collect();
+    let rows: Vec<String> =
+        keys.iter().enumerate().map(|(row, key)| row_of_charts(&runs, row, *key)).collect();
     let grids = if runs.len() == 1 { vec![rows.concat()] } else { rows };
     let drawn: String = grids
         .iter()
@@ -124,10 +132,10 @@ fn charts(runs: &[Run]) -> String {
     if drawn.is_empty() { drawn } else { format!("<h2>Charts</h2>\n{drawn}") }
 }
 
-fn row_of_charts(runs: &[&Run], row: usize, id: &str) -> String {
+fn row_of_charts(runs: &[&Run], row: usize, key: ChartKey) -> String {
     let drawn: Vec<(&str, &Chart)> = runs
         .iter()
-        .filter_map(|run| Some((run.name.as_str(), run.charts.iter().find(|chart| chart.id == id)?)))
+        .filter_map(|run| Some((run.name.as_str(), run.charts.iter().find(|chart| chart_key(chart) == key)?)))
         .collect();
     let spans = drawn.iter().filter_map(|(_, chart)| ranges(chart)).reduce(|left, right| {
         (left.0.zip(right.0).map(|(left, right)| left.joined(right)), left.1.joined(right.1))
