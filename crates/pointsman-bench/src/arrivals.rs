@@ -11,28 +11,33 @@ pub(crate) struct Schedule {
     gap_ns: f64,
     /// In fractions of nanoseconds, so that high rates are kept.
     next_ns: f64,
+    /// Nothing is due before it is known.
     begin_ns: u64,
     random: fastrand::Rng,
 }
 
 impl Schedule {
-    /// The arrivals of thread `index` of so many, at `rate` a second for all of them, from `begin_ns` on.
+    /// The arrivals of thread `index` of so many, at `rate` a second for all of them, from when they begin.
     pub(crate) fn new(
         arrivals: Arrivals,
         rate: f64,
         (index, threads): (usize, usize),
-        begin_ns: u64,
         seed: u64,
     ) -> Schedule {
         let gap_ns = SECOND_NS as f64 * threads as f64 / rate;
-        let mut schedule =
-            Schedule { arrivals, gap_ns, next_ns: 0.0, begin_ns, random: fastrand::Rng::with_seed(seed) };
+        let random = fastrand::Rng::with_seed(seed);
+        let mut schedule = Schedule { arrivals, gap_ns, next_ns: 0.0, begin_ns: u64::MAX, random };
         schedule.next_ns = match arrivals {
             // Threads take turns.
             Arrivals::Uniform => gap_ns * index as f64 / threads as f64,
             Arrivals::Poisson => exponential(&mut schedule.random, gap_ns),
         };
         schedule
+    }
+
+    /// The first one may be due then.
+    pub(crate) fn begin_at(&mut self, begin_ns: u64) {
+        self.begin_ns = begin_ns;
     }
 
     /// When the next one is due.
@@ -62,7 +67,8 @@ mod tests {
     fn dues(arrivals: Arrivals, rate: f64, threads: usize, seconds: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for index in 0..threads {
-            let mut schedule = Schedule::new(arrivals, rate, (index, threads), 0, index as u64 + 1);
+            let mut schedule = Schedule::new(arrivals, rate, (index, threads), index as u64 + 1);
+            schedule.begin_at(0);
             while schedule.due_ns() < seconds * SECOND_NS {
                 all.push(schedule.due_ns());
                 schedule.advance();

@@ -204,6 +204,11 @@ impl Connection {
         &self.transport.socket
     }
 
+    /// Whether its handshake is done.
+    pub(crate) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
     /// Whether another request may be put on it at all, now or later.
     pub(crate) fn goes_on(&self) -> bool {
         self.left > 0 && self.speech.goes_on()

@@ -2,7 +2,7 @@
 
 pub(crate) mod frames;
 mod head;
-mod hpack;
+pub(crate) mod hpack;
 mod huffman;
 mod streams;
 

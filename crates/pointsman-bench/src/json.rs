@@ -245,7 +245,7 @@ pub(crate) fn settings(plan: &Plan) -> Value {
             "persistent": plan.shares.persistent, "pipelined": plan.shares.pipelined,
             "pipeline_depth": plan.shares.pipeline_depth, "tls": plan.shares.tls,
         },
-        "connections_max": plan.connections_max,
+        "connections_max": plan.connections_max, "opened_first": plan.opened_first,
         "tls": {
             "version": plan.offer.version.map(|version| version.name()),
             "suites": plan.offer.suites, "groups": plan.offer.groups, "verify": plan.verify,

@@ -74,8 +74,28 @@ impl Negotiated {
     }
 }
 
+/// How many of these handshakes agreed on something else than was pinned, a sentence for each part of it: what makes a run void.
+pub fn unlike_pinned(pinned: &Offer, negotiated: &[(Negotiated, u64)]) -> Vec<String> {
+    let differ = |what| count_of(negotiated, |agreed| differing(pinned, agreed) == Some(what));
+    ["version", "suite", "group"]
+        .into_iter()
+        .filter_map(|what| another(what, differ(what), negotiated))
+        .collect()
+}
+
+/// The sentence about `count` of them that agreed on another thing, if there are any.
+pub(crate) fn another(what: &str, count: u64, negotiated: &[(Negotiated, u64)]) -> Option<String> {
+    let all = count_of(negotiated, |_| true);
+    (count > 0).then(|| format!("{count} of {all} handshakes agreed on another {what} than was asked for"))
+}
+
+/// How many of these handshakes are so.
+pub fn count_of(negotiated: &[(Negotiated, u64)], is: impl Fn(&Negotiated) -> bool) -> u64 {
+    negotiated.iter().filter(|(agreed, _)| is(agreed)).map(|(_, count)| count).sum()
+}
+
 /// The first thing that was pinned and not agreed on, by its name.
-pub fn differing(pinned: &Offer, agreed: &Negotiated) -> Option<&'static str> {
+fn differing(pinned: &Offer, agreed: &Negotiated) -> Option<&'static str> {
     let is_other = |pinned: &[String], agreed: &str| {
         !pinned.is_empty() && !pinned.iter().any(|name| group_name(name).eq_ignore_ascii_case(agreed))
     };

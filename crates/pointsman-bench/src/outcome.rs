@@ -2,7 +2,7 @@
 
 use crate::little::Little;
 use crate::machine::Machine;
-use crate::negotiated::{Kind, Negotiated, differing};
+use crate::negotiated::{Kind, Negotiated, another, count_of, unlike_pinned};
 use crate::plan::{Handshakes, Plan};
 use crate::process::Spent;
 use crate::record::{ErrorKind, Record};
@@ -116,17 +116,10 @@ impl Outcome {
     }
 }
 
-/// Something that is asked of what a handshake agreed on.
-type Question<'a> = &'a dyn Fn(&Negotiated) -> bool;
-
 /// Whether the handshakes were what the plan says, and anything was answered at all.
 pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64)]) -> Vec<Void> {
     let mut voids = Vec::new();
     let mut void = |code, sentence: String| voids.push(Void { code, sentence });
-    let count = |wanted: Question| -> u64 {
-        negotiated.iter().filter(|(agreed, _)| wanted(agreed)).map(|(_, count)| count).sum()
-    };
-    let all = count(&|_| true);
     let unasked = record.errors_of(ErrorKind::Unasked);
     if unasked > 0 {
         let words = tls_fault(record);
@@ -137,24 +130,15 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
             ),
         );
     }
-    if let Some(other) = of_another_kind(plan, record, &count) {
+    if let Some(other) = of_another_kind(plan, record, negotiated) {
         void(other.code, other.sentence);
     }
-    let pinned: [(&str, Question); 4] = [
-        ("version", &|agreed| differing(&plan.offer, agreed) == Some("version")),
-        ("suite", &|agreed| differing(&plan.offer, agreed) == Some("suite")),
-        ("group", &|agreed| differing(&plan.offer, agreed) == Some("group")),
-        ("protocol", &|agreed| !plan.protocol.is_agreed_by(agreed.protocol)),
-    ];
-    for (what, is_other) in pinned {
-        let others = count(is_other);
-        if others > 0 {
-            void(
-                "negotiated",
-                format!("{others} of {all} handshakes agreed on another {what} than was asked for"),
-            );
-        }
-    }
+    let unlike = count_of(negotiated, |agreed| !plan.protocol.is_agreed_by(agreed.protocol));
+    let unlike = another("protocol", unlike, negotiated);
+    unlike_pinned(&plan.offer, negotiated)
+        .into_iter()
+        .chain(unlike)
+        .for_each(|words| void("negotiated", words));
     for share in plan.shares.outcomes(record).into_iter().filter(|share| !share.is_as_asked()) {
         let (name, asked) = (share.name, share.asked.unwrap_or_default() * 100.0);
         let came = share.came_out * 100.0;
@@ -165,11 +149,11 @@ pub(crate) fn voids(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64
 }
 
 /// Where handshakes were full that were to be resumed, or the other way round.
-fn of_another_kind(plan: &Plan, record: &Record, count: &dyn Fn(Question) -> u64) -> Option<Void> {
-    let all = count(&|_| true);
-    let resumed = count(&|agreed| agreed.kind == Kind::Resumed);
-    let offered = count(&|agreed| agreed.offered_session);
-    let refused = count(&|agreed| agreed.offered_session && agreed.kind != Kind::Resumed);
+fn of_another_kind(plan: &Plan, record: &Record, negotiated: &[(Negotiated, u64)]) -> Option<Void> {
+    let all = count_of(negotiated, |_| true);
+    let resumed = count_of(negotiated, |agreed| agreed.kind == Kind::Resumed);
+    let offered = count_of(negotiated, |agreed| agreed.offered_session);
+    let refused = count_of(negotiated, |agreed| agreed.offered_session && agreed.kind != Kind::Resumed);
     let (code, sentence) = match plan.handshakes {
         Handshakes::Full if resumed > 0 => {
             ("resumed", format!("{resumed} of {all} handshakes were resumed, and all were to be full"))

@@ -52,6 +52,9 @@ pub struct Plan {
     pub shares: Shares,
     /// Connections at a time, of all threads together: what is due when there are so many waits.
     pub connections_max: usize,
+    /// How many of them are opened before the load begins, if it is an open loop whose connections are kept. What is due when
+    /// none is free opens another, whose handshake is work that the server has beside the requests.
+    pub opened_first: usize,
     /// What is offered in handshakes.
     pub offer: Offer,
     /// A PEM file of the authorities that the server's certificate must come from; `None`: those of the system.
@@ -215,6 +218,7 @@ impl Plan {
             requests_per_connection: None,
             shares: Shares::default(),
             connections_max: 10_000,
+            opened_first: 0,
             offer: Offer::default(),
             ca: None,
             verify: true,
@@ -261,6 +265,11 @@ impl Plan {
             (Handshakes::Keep, _) | (_, Some(_)) => None,
             (Handshakes::Full | Handshakes::Resumed(_), None) => Some(self.requests_a_connection()),
         }
+    }
+
+    /// What a thread has of so many that all threads share.
+    pub(crate) fn share_of_thread(&self, all: usize, index: usize) -> usize {
+        all / self.threads + usize::from(index < all % self.threads)
     }
 
     /// How many different places are asked over TLS.
@@ -315,11 +324,31 @@ impl Plan {
                 Fault::new("with a share of 0 no handshake is resumed").help("say `--handshake full`")
             );
         }
+        self.check_opened_first()?;
         self.check_sessions()?;
         self.shares.check(self)?;
         crate::classes::check(self)?;
         self.check_protocol()?;
         self.check_bounds()
+    }
+
+    fn check_opened_first(&self) -> Result<(), Fault> {
+        let is_kept = matches!(self.load, Load::Open { .. }) && self.handshakes == Handshakes::Keep;
+        match self.opened_first {
+            0 => Ok(()),
+            _ if !is_kept || self.session.is_some() => Err(Fault::new(
+                "only an open loop of requests on kept connections can have them open before it begins",
+            )
+            .help("leave `--opened` out")),
+            count if count > self.connections_max => {
+                let most = self.connections_max;
+                Err(Fault::new(format!(
+                    "{count} connections cannot be open where there are {most} at the most"
+                ))
+                .help("say `--connections` as well"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_sessions(&self) -> Result<(), Fault> {

@@ -1,5 +1,6 @@
 //! From a plan to its outcome: threads are started, watched and added up.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -16,15 +17,15 @@ use crate::outcome::{Generator, Outcome, ServerUse, voids};
 use crate::plan::Handshakes;
 use crate::probe::probe;
 use crate::process::{Time, ticks_per_second};
-use crate::record::{BATCH_NS, Record};
+use crate::record::Record;
 use crate::request::Requests;
 use crate::self_watch::Look;
 use crate::users::{self, Setup};
-use crate::worker::{Assignment, Gauges, Timeline, Worker};
+use crate::worker::{Assignment, Gauges, Timeline, Worker, batches, measured_ns};
 use crate::{Fault, Machine, Plan};
 
-/// From starting the threads to when the first request may be due.
-const START_NS: u64 = SECOND_NS / 20;
+/// From when all threads are ready to when the first request may be due.
+const START_NS: u64 = SECOND_NS / 50;
 
 /// How things are, once a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,14 +62,12 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     let descriptors_max = raise_descriptors();
     let setups = client.setups(plan, &requests)?;
     let plan = Arc::new(plan.clone());
-    let begin_ns = now_ns() + START_NS;
-    let from_ns = begin_ns + plan.warm_up.as_nanos() as u64;
-    // Whole batches.
-    let measured_ns = (plan.time.as_nanos() as u64).next_multiple_of(BATCH_NS);
-    let timeline = Timeline { begin_ns, from_ns, to_ns: from_ns + measured_ns };
-    let crew = Crew::start(&plan, &requests, setups, timeline)?;
+    let crew = Crew::start(&plan, &requests, setups)?;
+    let timeline = Timeline::of(&plan, now_ns() + START_NS);
+    crew.begin(timeline);
     let watched = crew.watch(&plan, timeline, observe)?;
-    let (mut record, spun_ns) = crew.join(measured_ns)?;
+    let (mut record, spun_ns) = crew.join(&plan)?;
+    let measured_ns = measured_ns(&plan);
     let seconds = measured_ns as f64 / SECOND_NS as f64;
     let negotiated = std::mem::take(&mut record.agreements).into_sorted();
     let voids = voids(&plan, &record, &negotiated);
@@ -176,37 +175,38 @@ impl Client {
 
 /// The threads of a run.
 struct Crew {
-    threads: Vec<JoinHandle<std::io::Result<Record>>>,
+    threads: Vec<JoinHandle<io::Result<Record>>>,
     ids: Vec<i32>,
     gauges: Vec<Arc<Gauges>>,
-    /// Keep threads from ending, and the kernel's accounts of them with them.
-    leashes: Vec<Sender<()>>,
+    /// Tell threads when they begin, and then keep them from ending, and the kernel's accounts of them with them.
+    leashes: Vec<Sender<Timeline>>,
 }
 
 impl Crew {
-    fn start(
-        plan: &Arc<Plan>,
-        requests: &Arc<Requests>,
-        setups: Vec<Setup>,
-        timeline: Timeline,
-    ) -> Result<Crew, Fault> {
+    /// All threads, with the connections that are to be open first.
+    fn start(plan: &Arc<Plan>, requests: &Arc<Requests>, setups: Vec<Setup>) -> Result<Crew, Fault> {
         let (say, said) = channel();
         let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new(), leashes: Vec::new() };
         for (index, setup) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
             let (plan, requests) = (plan.clone(), requests.clone());
+            let opened_first = plan.share_of_thread(plan.opened_first, index);
+            let timeline = Timeline::TO_COME;
             let assignment = Assignment { plan, requests, setup, timeline, gauges: gauges.clone(), index };
             let say = say.clone();
             let (leash, held) = channel();
             let name = format!("bench-{index}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let mut worker = Worker::new(assignment)?;
+                worker.open_first(opened_first)?;
                 // Nobody waits for it where starting another thread has failed.
-                let (Ok(()) | Err(_)) = say.send(rustix::thread::gettid().as_raw_nonzero().get());
+                let (Ok(()) | Err(_)) = say.send((index, rustix::thread::gettid().as_raw_nonzero().get()));
                 // Who waits for all of them waits until the last has let go.
                 drop(say);
-                let record = Worker::new(assignment)?.run();
-                // Nothing is sent: what ends the wait is that the leash is gone.
-                let (Ok(()) | Err(_)) = held.recv();
+                let timeline = held.recv().map_err(|_| io::Error::other("nobody let it begin"))?;
+                let record = worker.run(timeline);
+                // Nothing more is sent: what ends the wait is that the leash is gone.
+                let (Ok(_) | Err(_)) = held.recv();
                 record
             });
             crew.leashes.push(leash);
@@ -214,8 +214,17 @@ impl Crew {
             crew.gauges.push(gauges);
         }
         drop(say);
-        crew.ids = said.iter().collect();
+        let mut ids: Vec<(usize, i32)> = said.iter().collect();
+        ids.sort_unstable();
+        crew.ids = ids.into_iter().map(|(_, id)| id).collect();
         Ok(crew)
+    }
+
+    fn begin(&self, timeline: Timeline) {
+        for leash in &self.leashes {
+            // Who has given up by now says why when it is joined.
+            let (Ok(()) | Err(_)) = leash.send(timeline);
+        }
     }
 
     /// Looks at everybody until the measured time is over.
@@ -291,9 +300,9 @@ impl Crew {
     }
 
     /// What all wrote down, and how long each of them spun.
-    fn join(self, measured_ns: u64) -> Result<(Record, Vec<u64>), Fault> {
+    fn join(self, plan: &Plan) -> Result<(Record, Vec<u64>), Fault> {
         drop(self.leashes);
-        let mut all = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
+        let mut all = Record::new(batches(plan));
         let mut spun_ns = Vec::with_capacity(self.threads.len());
         for thread in self.threads {
             let ended = thread.join().map_err(|_| Fault::new("a thread of the generator broke off"))?;

@@ -44,9 +44,28 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
+    /// Before it is known when load begins: nothing is due yet, and nothing is measured.
+    pub(crate) const TO_COME: Timeline = Timeline { begin_ns: u64::MAX, from_ns: u64::MAX, to_ns: u64::MAX };
+
+    /// That of a plan whose load begins then.
+    pub(crate) fn of(plan: &Plan, begin_ns: u64) -> Timeline {
+        let from_ns = begin_ns + plan.warm_up.as_nanos() as u64;
+        Timeline { begin_ns, from_ns, to_ns: from_ns + measured_ns(plan) }
+    }
+
     pub(crate) fn measures(&self, time_ns: u64) -> bool {
         (self.from_ns..self.to_ns).contains(&time_ns)
     }
+}
+
+/// How long a plan is measured: whole batches.
+pub(crate) fn measured_ns(plan: &Plan) -> u64 {
+    (plan.time.as_nanos() as u64).next_multiple_of(BATCH_NS)
+}
+
+/// How many those are.
+pub(crate) fn batches(plan: &Plan) -> usize {
+    (measured_ns(plan) / BATCH_NS) as usize
 }
 
 /// What a thread shows of itself while it runs.
@@ -68,6 +87,7 @@ pub(crate) struct Assignment {
     pub(crate) requests: Arc<Requests>,
     /// What handshakes are done with.
     pub(crate) setup: Setup,
+    /// To come, until [`Worker::run`] is told of it.
     pub(crate) timeline: Timeline,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) index: usize,
@@ -91,7 +111,9 @@ pub(crate) struct Worker {
     spare: Vec<Parts>,
     schedule: Option<Schedule>,
     mix: Mix,
-    /// Clients that will ask again, by when.
+    /// Clients of a closed loop.
+    clients: usize,
+    /// Those that will ask again, by when.
     resting: BinaryHeap<Reverse<(u64, u32)>>,
     /// Requests of a connection that fails: empty between.
     failing: Vec<Job>,
@@ -117,8 +139,6 @@ impl Worker {
     pub(crate) fn new(given: Assignment) -> io::Result<Worker> {
         let plan = &*given.plan;
         let threads = plan.threads;
-        let measured_ns = given.timeline.to_ns - given.timeline.from_ns;
-        let share = |all: usize| all / threads + usize::from(given.index < all % threads);
         let origins = given.requests.origins.len();
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(given.index as u64);
         let mut random = fastrand::Rng::with_seed(seed);
@@ -126,26 +146,17 @@ impl Worker {
         let (schedule, clients) = match plan.load {
             Load::Open { rate, arrivals } => {
                 let place = (given.index, threads);
-                (
-                    Some(Schedule::new(
-                        arrivals,
-                        rate / mix.requests_each(),
-                        place,
-                        given.timeline.begin_ns,
-                        random.u64(..),
-                    )),
-                    0,
-                )
+                (Some(Schedule::new(arrivals, rate / mix.requests_each(), place, random.u64(..))), 0)
             }
             Load::Closed { clients } => {
                 let streams = plan.streams as usize;
                 (None, clients::of_thread(clients as usize, streams, (given.index, threads)))
             }
         };
-        let connections_max = share(plan.connections_max).max(1);
+        let connections_max = plan.share_of_thread(plan.connections_max, given.index).max(1);
         let capacity = connections_max.min(clients.max(1024));
         let mut turn = Turn::new(given.requests.clone(), random.fork());
-        let mut record = Record::new(measured_ns.div_ceil(BATCH_NS) as usize);
+        let mut record = Record::new(batches(plan));
         record.classes = plan.classes.iter().map(|_| ClassRecord::new()).collect();
         let mut users = clients;
         if let Some(script) = &plan.session {
@@ -171,7 +182,8 @@ impl Worker {
             beginning: Vec::new(),
             schedule,
             mix,
-            resting: clients::to_come(&given, clients),
+            clients,
+            resting: BinaryHeap::new(),
             record,
             turn,
             random,
@@ -189,7 +201,10 @@ impl Worker {
     }
 
     /// Runs until nothing is left to do.
-    pub(crate) fn run(mut self) -> io::Result<Record> {
+    pub(crate) fn run(mut self, timeline: Timeline) -> io::Result<Record> {
+        self.given.timeline = timeline;
+        self.schedule.iter_mut().for_each(|schedule| schedule.begin_at(timeline.begin_ns));
+        self.resting = clients::to_come(&self.given, self.clients);
         let mut ready: Vec<Ready> = Vec::with_capacity(64);
         let mut sweep_ns = self.next_look_ns(now_ns());
         loop {

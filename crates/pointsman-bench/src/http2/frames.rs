@@ -50,7 +50,7 @@ pub(crate) mod code {
 
 /// It is no HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken;
+pub struct Broken;
 
 /// What stands before a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@ pub(crate) const TABLE_BYTES: usize = 4096;
 /// What an entry counts beside its text (section 4.1).
 pub(crate) const ENTRY_BYTES: usize = 32;
 
-/// Reads the field blocks of a connection, in order.
+/// Reads the field blocks of a connection, in order, for the statuses that they say.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     /// The latest first.
     entries: VecDeque<Entry>,
     bytes: usize,
@@ -50,8 +50,16 @@ impl Decoder {
         (self.bytes, self.bytes_max) = (0, TABLE_BYTES);
     }
 
+    /// What the table counts as, in bytes (section 4.1): at most 4,096.
+    pub fn table_bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The status that a block says, if it does.
-    pub(crate) fn read(&mut self, mut block: &[u8]) -> Result<Option<u16>, Broken> {
+    ///
+    /// # Errors
+    /// It is no block, or it says two statuses, or one that is none: the connection is of no use any more.
+    pub fn read(&mut self, mut block: &[u8]) -> Result<Option<u16>, Broken> {
         let mut status = None;
         while let Some(first) = block.first().copied() {
             let said = match first {

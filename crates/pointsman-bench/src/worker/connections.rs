@@ -6,6 +6,7 @@ use rustls::ClientConnection;
 
 use super::Worker;
 use crate::Close;
+use crate::clock::now_ns;
 use crate::connection::{Connection, Job, Parts, kind_of};
 use crate::plan::Handshakes;
 use crate::record::ErrorKind;
@@ -59,10 +60,25 @@ impl Worker {
         found.inspect(|number| self.close_as(*number, self.given.plan.close)).is_some()
     }
 
-    /// Opens a connection for these, of which there is at least one.
+    /// Opens so many connections that no request waits for, to each place in turns, and waits until their handshakes are done
+    /// or have failed, but no longer than a request may take.
+    pub(crate) fn open_first(&mut self, count: usize) -> io::Result<()> {
+        let mut ready = Vec::with_capacity(64);
+        let origins = self.idle.len();
+        (0..count).for_each(|number| self.open(number % origins, &[], now_ns()));
+        let until_ns = now_ns() + self.given.plan.timeout.as_nanos() as u64;
+        while now_ns() < until_ns && self.connections.iter().any(|(_, connection)| !connection.is_open()) {
+            self.poller.wait(now_ns(), until_ns, &mut ready)?;
+            ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
+        }
+        Ok(())
+    }
+
+    /// Opens a connection for these. Where there are none it is kept for those to come.
     pub(super) fn open(&mut self, origin: usize, jobs: &[Job], now: u64) {
-        let client = jobs[0].client.filter(|_| jobs[0].is_kept);
-        match self.opened(origin, &jobs[0], now) {
+        let first = jobs.first();
+        let client = first.and_then(|job| job.client.filter(|_| job.is_kept));
+        match self.opened(origin, first, now) {
             Ok(mut connection) => {
                 connection.owner = client;
                 let entry = self.connections.vacant_entry();
@@ -93,10 +109,11 @@ impl Worker {
         }
     }
 
-    pub(super) fn opened(&mut self, origin: usize, job: &Job, now: u64) -> io::Result<Connection> {
+    fn opened(&mut self, origin: usize, job: Option<&Job>, now: u64) -> io::Result<Connection> {
         let place = &self.given.requests.origins[origin];
         let (mut tls, mut offered) = (None, false);
-        let user = self.turn.users.as_mut().zip(job.client).map(|(users, user)| users.get(user));
+        let client = job.and_then(|job| job.client);
+        let user = self.turn.users.as_mut().zip(client).map(|(users, user)| users.get(user));
         let (config, sessions) = &user.and_then(|user| user.setup()).unwrap_or(&self.given.setup)[origin];
         if let (Some(config), Some(name)) = (config, &place.tls) {
             if let (Some(sessions), Handshakes::Resumed(share)) = (sessions, self.given.plan.handshakes) {
@@ -118,7 +135,7 @@ impl Worker {
         let transport = Transport::open(place.address, from, tls)?;
         let plan = &self.given.plan;
         let parts = self.spare.pop().unwrap_or_else(|| Parts::new(plan.protocol));
-        let left = if job.is_kept { plan.requests_a_connection() } else { 1 };
+        let left = if job.is_none_or(|job| job.is_kept) { plan.requests_a_connection() } else { 1 };
         Ok(Connection::new(transport, parts, origin, (left, plan.streams), now, offered))
     }
 

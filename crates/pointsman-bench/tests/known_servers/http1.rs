@@ -30,6 +30,23 @@ fn an_open_loop_asks_as_often_as_it_is_told() {
 }
 
 #[test]
+fn connections_are_open_before_an_open_loop_begins() {
+    let server = started(&tls(false));
+    let mut plan = of_tls(&server, open(200.0), Handshakes::Keep);
+    (plan.opened_first, plan.connections_max, plan.threads) = (25, 25, 2);
+    plan.warm_up = Duration::ZERO;
+    let outcome = outcome(&plan);
+    let record = &outcome.record;
+    assert_eq!((record.answered, record.failed(), record.opened), (record.due, 0, 0), "none is opened later");
+    assert_eq!((record.connections_most, record.handshakes), (25, [0; Kind::ALL.len()]));
+    assert_eq!(of_kind(&outcome, Kind::Full), 25, "their handshakes are verified");
+    plan.opened_first = 26;
+    assert!(run(&plan, &mut |_| {}).is_err(), "more than there may be");
+    (plan.opened_first, plan.handshakes) = (25, Handshakes::Full);
+    assert!(run(&plan, &mut |_| {}).is_err(), "they are not kept");
+}
+
+#[test]
 fn the_generator_is_watched_while_it_runs() {
     let server = started(&Manner::default());
     let mut plan = plan("http", &server, Load::Closed { clients: 4 });

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pointsman_bench::{Kind, Look, Sessions, differing};
+use pointsman_bench::{Kind, Look, Sessions, count_of, unlike_pinned};
 use pointsman_measure::verdict::SelfMeasures;
 use pointsman_measure::{Interval, Random};
 use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
@@ -207,28 +207,20 @@ impl Seen {
         let mut void = |code, sentence: String| {
             voids.push(Void { code, sentence: format!("{}: {sentence}", wanted.name()) });
         };
-        let all: u64 = self.negotiated.iter().map(|(_, count)| count).sum();
+        let all = count_of(&self.negotiated, |_| true);
         let kind = match wanted.kind {
             KindWanted::Full => Kind::Full,
             KindWanted::Resumed => Kind::Resumed,
         };
-        let of = |is: &dyn Fn(&pointsman_bench::Negotiated) -> bool| -> u64 {
-            self.negotiated.iter().filter(|(agreed, _)| is(agreed)).map(|(_, count)| count).sum()
-        };
         for other in Kind::ALL.into_iter().filter(|other| *other != kind) {
-            let count = of(&|agreed| agreed.kind == other);
+            let count = count_of(&self.negotiated, |agreed| agreed.kind == other);
             if count > 0 {
                 void("kind", format!("{count} of {all} handshakes were {}", other.name()));
             }
         }
-        for what in ["version", "suite", "group"] {
-            let count = of(&|agreed| differing(&wanted.offer, agreed) == Some(what));
-            if count > 0 {
-                let words =
-                    format!("{count} of {all} handshakes agreed on another {what} than was asked for");
-                void("negotiated", words);
-            }
-        }
+        unlike_pinned(&wanted.offer, &self.negotiated)
+            .into_iter()
+            .for_each(|words| void("negotiated", words));
         if self.negotiated.len() > 1 {
             void("mixed", "the server did not agree on the same in all handshakes".to_owned());
         }

@@ -41,6 +41,7 @@ connections
                              each time, `resumed`: the same, and the session goes on, `ratio:0.8`: so many of them
     --requests-per-connection N
     --connections N          at most so many at a time; 10000
+    --opened N               kept ones of an open loop: so many are open before it begins; 0
     --close KIND             `fin` (the default) or `reset`
     --source NETWORK         where connections come from (`127.0.0.0/8`), in turns
 
@@ -84,6 +85,7 @@ pub(super) struct PlanOptions {
     handshakes: Handshakes,
     requests_per_connection: Option<u32>,
     connections: Option<usize>,
+    opened_first: usize,
     close: Close,
     sources: Sources,
     offer: Offer,
@@ -176,6 +178,7 @@ impl PlanOptions {
             "handshake" => self.handshakes = handshakes(&text(parser)?)?,
             "requests-per-connection" => self.requests_per_connection = Some(parser.value()?.parse()?),
             "connections" => self.connections = Some(parser.value()?.parse()?),
+            "opened" => self.opened_first = parser.value()?.parse()?,
             "close" => self.close = one_of(&text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?,
             "streams" => self.streams = Some(parser.value()?.parse()?),
             "source" => self.sources = text(parser)?.parse()?,
@@ -269,6 +272,7 @@ impl PlanOptions {
             requests_per_connection: self.requests_per_connection,
             shares: self.shares.shares(),
             connections_max: self.connections.unwrap_or(plan.connections_max),
+            opened_first: self.opened_first,
             offer: self.offer,
             ca: self.ca,
             verify: !self.insecure,
@@ -430,6 +434,7 @@ mod tests {
         ] {
             assert!(plan(bad).is_err(), "{bad}");
         }
+        assert_eq!(plan("http://a/ --rate 1 --opened 7").expect("good").opened_first, 7);
         let mixed =
             plan("http://127.0.0.1:81/a --rate 1 --tls 50% --tls-port 8443 --pipelined 0.2").expect("good");
         let urls: Vec<String> = mixed.targets.iter().map(|target| target.url.to_string()).collect();
