@@ -8,6 +8,7 @@ pub mod bench_files;
 pub mod body;
 pub mod config;
 pub mod dns_answer;
+pub mod field_blocks;
 pub mod fields;
 pub mod frames;
 pub mod h2_answer;
@@ -23,6 +24,7 @@ pub mod rules;
 mod runner;
 mod second_reading;
 mod seeds;
+pub mod session_script;
 pub mod tls_hello;
 pub mod view;
 
@@ -93,5 +95,17 @@ pub const TARGETS: &[Target] = &[
         check: bench_files::check,
         seeds: seeds::bench_files,
         tokens: bench_files::TOKENS,
+    },
+    Target {
+        name: "session_script",
+        check: session_script::check,
+        seeds: seeds::session_scripts,
+        tokens: session_script::TOKENS,
+    },
+    Target {
+        name: "field_blocks",
+        check: field_blocks::check,
+        seeds: seeds::field_blocks,
+        tokens: field_blocks::TOKENS,
     },
 ];

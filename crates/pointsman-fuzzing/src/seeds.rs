@@ -226,6 +226,42 @@ pub(crate) fn bench_files() -> Vec<Vec<u8>> {
     of_bench.map(|(_, text)| text.into_bytes()).chain(short).collect()
 }
 
+/// What users do, in all its forms.
+pub(crate) fn session_scripts() -> Vec<Vec<u8>> {
+    [
+        "GET /\n",
+        "think exp:5s # in the mean\n\nGET /list?page={random 1 20}\n  Accept: text/html\n  name the list\n",
+        "POST /order\n  Content-Type: application/json\n  body {\"item\": {random 1 1000}}\n  think 20s\n  expect 201\n",
+        "PUT /a\r\n\ttemplate order\r\n\tthink 0\r\n",
+        "DELETE https://b.example:8443/x\n  body-file order\nGET /y\n",
+        "get /\n  what\nGET /{letters 9}\n  template none\n  expect 99\n",
+    ]
+    .map(|script| script.as_bytes().to_vec())
+    .to_vec()
+}
+
+/// Field blocks of connections, each behind its length: those of RFC 7541 appendix C.5 and C.6 begin two of them.
+pub(crate) fn field_blocks() -> Vec<Vec<u8>> {
+    let of_connection = |blocks: &[&[u8]]| -> Vec<u8> {
+        blocks.iter().flat_map(|block| [&[block.len() as u8], *block].concat()).collect()
+    };
+    vec![
+        of_connection(&[
+            b"\x48\x03302\x58\x07private\x61\x1dMon, 21 Oct 2013 20:13:21 GMT\x6e\x17https://www.example.com",
+            b"\x48\x03307\xc1\xc0\xbf",
+        ]),
+        of_connection(&[
+            b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+            b"\x48\x83\x64\x0e\xff\xc0\xbf",
+        ]),
+        of_connection(&[b"\x88\x0f\x0d\x03128", b"\x8d", b"\x8e\x61\x03now", b"\x88\xbe"]),
+        of_connection(&[b"\x40\x01a\x01b\x40\x01c\x01d", b"\x3f\x1f\xbe", b"\x20\x88", b"\x3f\xe1\x1f\x88"]),
+        of_connection(&[b"\x00\x07:status\x03503", b"\x10\x07:status\x03404", b"\x40\x07:status\x03201", b"\xbe"]),
+        of_connection(&[b"\x08\x0320x"]),
+        of_connection(&[b"\x88\x88"]),
+    ]
+}
+
 /// The files with an extension below `testdata` and `examples`, in order.
 fn files(extension: &str) -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

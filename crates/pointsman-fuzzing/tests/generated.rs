@@ -108,7 +108,8 @@ macro_rules! targets {
 }
 
 targets! {
-    http_request http_response http_body body path proxy_header tls_hello dns_answer frames h2_request h2_answer fields view rules config bench_files
+    http_request http_response http_body body path proxy_header tls_hello dns_answer frames h2_request h2_answer fields view rules config bench_files session_script
+    field_blocks
 }
 
 /// A target that cargo-fuzz does not know is run by nobody there.
