@@ -18,6 +18,7 @@ use crate::peers::Machine;
 use crate::project::Project;
 use crate::turns::Turns;
 use contestant::{CONTESTS, Contest, Round};
+pub(crate) use server::{CONTENT_BYTES, configuration as nginx_configuration};
 use server::{Server, ServerKind};
 
 /// The server has this core to itself, the generator whose turn it is the other.

@@ -99,6 +99,25 @@ const COMMANDS: &[Command] = &[
         more: "docs/guide/benchmarks.md says what is measured, and how.",
     },
     Command {
+        usage: "saturation [--trial TIME] [--rounds N] [--share PERCENT] [--of NAME]… [--server NAME]… [--seed N] [--output FOLDER] [--binary FILE] [--no-build]",
+        what: "nginx, HAProxy, Apache and the switch by `pointsman bench find`: full handshakes, and kept connections",
+        arguments: &[
+            ("--trial TIME", "how long a trial of handshakes is measured, from 200ms to 60s; without it 1s"),
+            ("--rounds N", "how often each search is made, from 1 to 100; without it 3"),
+            (
+                "--share PERCENT",
+                "what a server gets of its core, from 5 to 100; without it 40 for handshakes, 25 for kept connections",
+            ),
+            ("--of NAME", "only these modes, handshake or keep"),
+            ("--server NAME", "only these; an unknown one is answered with those there are"),
+            ("--seed N", "what the order of searches and their draws begin with; without it 1"),
+            ("--output FOLDER", "where saturation.html and saturation.json go; without it target/saturation"),
+            ("--binary FILE", "measured, and measuring, in place of the release build"),
+            NO_BUILD,
+        ],
+        more: "docs/guide/benchmarks.md says what is measured, and how.",
+    },
+    Command {
         usage: "conformance [--of NAME] [--short] [--no-build]",
         what: "h2spec before the switch: cases passed, failed and skipped",
         arguments: &[

@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask demo`, `check`, `tidy`, `endure`, `storm`, `fuzz`, `soak`,
-//! `bench-peers`, `generators`, `conformance` and `package`.
+//! `bench-peers`, `generators`, `saturation`, `conformance` and `package`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks to its caller")]
 
 mod check;
@@ -17,6 +17,7 @@ mod packages;
 mod peers;
 mod process;
 mod project;
+mod saturation;
 mod soak;
 mod tidy;
 mod turns;
@@ -67,6 +68,7 @@ fn run() -> Result<()> {
         Some("package") => package::run(&project, arguments),
         Some("bench-peers") => peers::run(&project, peers::Options::read(arguments)?),
         Some("generators") => generators::run(&project, &generators::Options::read(arguments)?),
+        Some("saturation") => saturation::run(&project, &saturation::Options::read(arguments)?),
         Some("conformance") => conformance::run(&project, &conformance::Options::read(arguments)?),
         Some("fuzz") => fuzz::run(&project, &fuzz::Options::read(arguments)?),
         Some("soak") => soak::run(&project, &soak::Options::read(arguments)?),
@@ -74,6 +76,8 @@ fn run() -> Result<()> {
         Some("origin") => nothing_more(arguments).and_then(|()| origin::run()),
         Some("crowd") => crowd::run(arguments),
         Some("spin") => nothing_more(arguments).and_then(|()| peers::spin()),
+        // What saturation starts, to leave servers a part of their core.
+        Some("throttle") => saturation::run_throttle(arguments),
         // What soak pipes the access log into.
         Some("read-log") => nothing_more(arguments).and_then(|()| soak::read_log()),
         _ => Err(Failure::usage(format!("no such command: `{}`\n\n{}", command.display(), help::overview()))),

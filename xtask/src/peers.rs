@@ -27,7 +27,7 @@ use crate::failure::{Because, Failure, Result};
 use crate::packages::{self, Tool};
 use crate::project::Project;
 use crate::turns::Turns;
-pub(crate) use child::{Child, Place};
+pub(crate) use child::{Child, Place, Precedence};
 use lineup::Lineup;
 pub(crate) use lineup::free_port;
 pub(crate) use load::Outcome as LoadOutcome;

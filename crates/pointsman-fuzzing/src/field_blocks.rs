@@ -34,7 +34,9 @@ pub fn check(mut input: &[u8]) {
             }
             (Err(_), Some(statuses)) => {
                 let is_status = |value: &Vec<u8>| {
-                    value.len() == 3 && (b'1'..=b'5').contains(&value[0]) && value.iter().all(u8::is_ascii_digit)
+                    value.len() == 3
+                        && (b'1'..=b'5').contains(&value[0])
+                        && value.iter().all(u8::is_ascii_digit)
                 };
                 let is_wrong = statuses.len() > 1 || statuses.iter().any(|value| !is_status(value));
                 // A table of more than 4,096 bytes, which nobody allowed, is said with this byte.

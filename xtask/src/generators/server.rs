@@ -11,7 +11,7 @@ use crate::packages::located;
 use crate::peers::{Child, Place, free_port};
 
 /// Bytes of each answer's content.
-const CONTENT_BYTES: usize = 128;
+pub(crate) const CONTENT_BYTES: usize = 128;
 
 /// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,11 @@ fn nginx(folder: &Path) -> Result<(u16, u16, Vec<Child>)> {
 }
 
 /// One process, no log, no resumption, and an answer that is nothing but written.
-fn configuration(folder: &Path, (plain, tls): (u16, u16), (certificate, key): (&Path, &Path)) -> String {
+pub(crate) fn configuration(
+    folder: &Path,
+    (plain, tls): (u16, u16),
+    (certificate, key): (&Path, &Path),
+) -> String {
     let (folder, certificate, key) = (folder.display(), certificate.display(), key.display());
     let content = "x".repeat(CONTENT_BYTES);
     format!(

@@ -15,13 +15,23 @@ const OPEN_FILES: u32 = 16_384;
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) cores: &'a [usize],
-    /// Whether it waits for whoever is on the core to have had a turn, also when work has just come.
-    pub(crate) waits: bool,
+    pub(crate) precedence: Precedence,
+}
+
+/// Who goes first of those that want a core.
+#[derive(Clone, Copy)]
+pub(crate) enum Precedence {
+    /// As the kernel usually has it.
+    Usual,
+    /// It waits for whoever is on the core to have had a turn, also when work has just come.
+    Waits,
+    /// It takes the core whenever it wants it. Only root may.
+    First,
 }
 
 impl<'a> Place<'a> {
     pub(crate) fn on(cores: &'a [usize]) -> Self {
-        Self { cores, waits: false }
+        Self { cores, precedence: Precedence::Usual }
     }
 
     /// What hands over to a program in this place.
@@ -29,9 +39,11 @@ impl<'a> Place<'a> {
         let files = format!("--nofile={OPEN_FILES}");
         let cores = list(self.cores);
         let mut words = vec!["prlimit", &files, "taskset", "--cpu-list", &cores];
-        if self.waits {
+        match self.precedence {
+            Precedence::Usual => {}
             // The kernel lets no batch process take the core from another that has it.
-            words.extend(["chrt", "--batch", "0"]);
+            Precedence::Waits => words.extend(["chrt", "--batch", "0"]),
+            Precedence::First => words.extend(["chrt", "--fifo", "10"]),
         }
         words.into_iter().map(OsString::from).collect()
     }
@@ -108,7 +120,9 @@ mod tests {
                 .join(" ")
         };
         assert_eq!(words(Place::on(&[0])), "prlimit --nofile=16384 taskset --cpu-list 0");
-        let waits = Place { cores: &[0, 1], waits: true };
+        let waits = Place { cores: &[0, 1], precedence: Precedence::Waits };
         assert_eq!(words(waits), "prlimit --nofile=16384 taskset --cpu-list 0,1 chrt --batch 0");
+        let first = Place { cores: &[0], precedence: Precedence::First };
+        assert_eq!(words(first), "prlimit --nofile=16384 taskset --cpu-list 0 chrt --fifo 10");
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::child::{Child, Place};
+use super::child::{Child, Place, Precedence};
 use super::load::Load;
 use super::scenario::{POOLS, Program, Rules, Scenario, Setup, Threads};
 use super::{LOAD_CORE, PROXY_CORE, Ports, haproxy, nginx, ours};
@@ -145,7 +145,8 @@ impl<'a> Lineup<'a> {
                 (binary.to_path_buf(), vec!["run".into(), "--config".into(), file.into()])
             }
         };
-        let place = Place { cores, waits: self.spinners > 0 };
+        let precedence = if self.spinners > 0 { Precedence::Waits } else { Precedence::Usual };
+        let place = Place { cores, precedence };
         let mut child = Child::start(setup.name, place, &program, &words, &folder.join("output.log"))?;
         child.wait_for_port(port)?;
         Ok((child, port))
