@@ -14,9 +14,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lexopt::{Arg, ValueExt};
-use pointsman_analysis::Setting;
+use pointsman_analysis::{Effort, Setting};
+use pointsman_bench::read_time;
 use pointsman_config::{Listener, Loaded, Plan, Protocol, RuleSet};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Suggestions, Targets, draw};
 
@@ -25,14 +27,16 @@ use crate::{WRONG_USE, say, wrong_use};
 use asserted::Asserted;
 use costs::BodyCosts;
 use finding::to_json;
-use meaning::Meaning;
+use meaning::{Meaning, STEPS};
 
 const HELP: &str = "\
-pointsman check [--json] [--fail-on LEVEL] [--rule LABEL]... FILE...
+pointsman check [--json] [--fail-on LEVEL] [--rule LABEL]... [--within TIME] FILE...
 
     FILE               a configuration (.toml), with the rules it names, or rules by themselves (`-`: standard input)
     --fail-on LEVEL    what makes the exit status 1: error, warning (the default) or note
     --rule LABEL       of what rules mean together, only what is about this rule: much sooner, where one was changed
+    --within TIME      how long it is looked for what rules mean together: 200ms, 30s, 5m; the rest is unknown then. Without
+                       it, until the work is too much, which is the same on every machine
     --json             findings as JSON
 
 exit status: 0 fine, 1 findings of that level or above, 2 wrong use or unreadable input
@@ -46,8 +50,9 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
         Err(error) => return wrong_use(&error.to_string()),
     };
     let mut report = Report::default();
+    let effort = options.effort();
     for path in &options.files {
-        match look_at(path, &options.rules) {
+        match look_at(path, &options.rules, &effort) {
             Ok(looked) => report.add(looked),
             Err(message) => report.unreadable.push(message),
         }
@@ -68,20 +73,38 @@ struct Options {
     json: bool,
     fail_on: Severity,
     rules: Vec<String>,
+    /// For what rules mean together.
+    within: Option<Duration>,
     files: Vec<PathBuf>,
 }
 
 impl Options {
+    /// How much may be tried of each rule set, from now on.
+    fn effort(&self) -> Effort {
+        let effort = Effort::new(STEPS);
+        // A time that never comes is none.
+        match self.within.and_then(|within| Instant::now().checked_add(within)) {
+            Some(end) => effort.until(move || Instant::now() >= end),
+            None => effort,
+        }
+    }
+
     /// Nothing where help is wanted.
     fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
-        let mut options =
-            Options { json: false, fail_on: Severity::Warning, rules: Vec::new(), files: Vec::new() };
+        let mut options = Options {
+            json: false,
+            fail_on: Severity::Warning,
+            rules: Vec::new(),
+            within: None,
+            files: Vec::new(),
+        };
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("json") => options.json = true,
                 Arg::Long("fail-on") => options.fail_on = level(&parser.value()?.string()?)?,
                 Arg::Long("rule") => options.rules.push(parser.value()?.string()?),
+                Arg::Long("within") => options.within = Some(read_time(&parser.value()?.string()?)?),
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Value(file) => options.files.push(file.into()),
                 _ => return Err(argument.unexpected()),
@@ -148,9 +171,9 @@ struct Looked {
 }
 
 /// What was found behind a file of the command line, or why it cannot be read.
-fn look_at(path: &Path, rules: &[String]) -> Result<Looked, String> {
+fn look_at(path: &Path, rules: &[String], effort: &Effort) -> Result<Looked, String> {
     if input::is_configuration(path) {
-        return look_at_configuration(path, rules);
+        return look_at_configuration(path, rules, effort);
     }
     let source = input::text(path)?;
     let name = input::name(path);
@@ -159,8 +182,8 @@ fn look_at(path: &Path, rules: &[String]) -> Result<Looked, String> {
         Ok(compiled) => {
             let program = Arc::new(compiled.program);
             let settings = [Setting::default()];
-            let mut meanings = Meaning::of(&program, &settings, rules);
-            let proofs = Asserted::of(&program, &compiled.tests.assertions, &settings);
+            let mut meanings = Meaning::of(&program, &settings, rules, effort);
+            let proofs = Asserted::of(&program, &compiled.tests.assertions, &settings, effort);
             asserted = proofs.0;
             labels = labels_of(&program);
             meanings.extend(proofs.1);
@@ -174,13 +197,13 @@ fn look_at(path: &Path, rules: &[String]) -> Result<Looked, String> {
     Ok(Looked { texts, is_configuration: false, rule_sets: 1, costs, body_costs, asserted, labels })
 }
 
-fn look_at_configuration(path: &Path, rules: &[String]) -> Result<Looked, String> {
+fn look_at_configuration(path: &Path, rules: &[String], effort: &Effort) -> Result<Looked, String> {
     let (mut asserted, mut labels) = (Asserted::default(), Vec::new());
     let (problems, rule_sets, costs, body_costs, meant) = match Plan::check_only(path) {
         Ok(loaded) => {
             let sets = loaded.rule_sets.iter();
             let body_costs = sets.filter_map(|set| BodyCosts::of(&set.name, &set.program)).collect();
-            let meant = meant(&loaded, rules, &mut asserted);
+            let meant = meant(&loaded, rules, effort, &mut asserted);
             labels.extend(loaded.rule_sets.iter().flat_map(|set| labels_of(&set.program)));
             (loaded.warnings, rule_sets(&loaded.plan), costs(&loaded.plan), body_costs, meant)
         }
@@ -209,15 +232,15 @@ fn look_at_configuration(path: &Path, rules: &[String]) -> Result<Looked, String
 }
 
 /// The rules of a configuration of which the analyst has something to say; what is asserted of them is counted.
-fn meant(loaded: &Loaded, rules: &[String], asserted: &mut Asserted) -> Vec<Text> {
+fn meant(loaded: &Loaded, rules: &[String], effort: &Effort, asserted: &mut Asserted) -> Vec<Text> {
     let mut of_set = |set: &RuleSet| {
         let uses = loaded.plan.listeners.iter().filter(|listener| {
             let program = listener.program.as_ref();
             listener.protocol == Protocol::Http && program.is_some_and(|used| Arc::ptr_eq(used, &set.program))
         });
         let settings: Vec<_> = uses.map(|listener| setting(listener, &loaded.plan)).collect();
-        let mut meanings = Meaning::of(&set.program, &settings, rules);
-        let proofs = Asserted::of(&set.program, &set.tests.assertions, &settings);
+        let mut meanings = Meaning::of(&set.program, &settings, rules, effort);
+        let proofs = Asserted::of(&set.program, &set.tests.assertions, &settings, effort);
         asserted.add(proofs.0);
         meanings.extend(proofs.1);
         let source = set.source.clone();
@@ -429,8 +452,11 @@ mod tests {
         let options = read(&["--fail-on", "note", "a", "--json", "b"]).expect("good").expect("no help");
         assert_eq!((options.fail_on, options.json, options.files.len()), (Severity::Note, true, 2));
         assert!(read(&["--help", "a"]).expect("good").is_none());
-        for bad in [&[][..], &["--fail-on", "all", "a"], &["--jsn", "a"], &["a", "--fail-on"]] {
-            assert!(read(bad).is_err(), "{bad:?}");
+        let within = read(&["--within", "1500ms", "a"]).expect("good").expect("no help").within;
+        assert_eq!(within, Some(Duration::from_millis(1500)));
+        for bad in ["", "--fail-on all a", "--jsn a", "a --fail-on", "a --within", "a --within soon"] {
+            let words: Vec<_> = bad.split_whitespace().collect();
+            assert!(read(&words).is_err(), "{bad:?}");
         }
     }
 }

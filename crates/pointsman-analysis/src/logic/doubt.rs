@@ -2,11 +2,15 @@
 
 use pointsman_rules::{Field, RuleIndex, Test};
 
+use crate::Effort;
+
 /// Why something was not settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The steps were used up.
     Steps,
+    /// The time was over.
+    Time,
     /// There was more of it than is looked at.
     Many,
     /// Values of one field were not found with which these tests come to what is asked of them, nor was it proved that there
@@ -43,12 +47,22 @@ const TESTS_MAX: usize = 8;
 const GROUPS_MAX: usize = 32;
 
 impl Doubt {
+    /// Why an effort is used up.
+    pub(super) fn of_used_up(effort: &Effort) -> Doubt {
+        if effort.is_late() { Doubt::Time } else { Doubt::Steps }
+    }
+
     /// The tests that it is about.
     #[must_use]
     pub fn tests(&self) -> &[Doubted] {
         match self {
             Doubt::Values(tests) | Doubt::Request(tests) | Doubt::Unconfirmed(tests) => tests,
-            Doubt::Steps | Doubt::Many | Doubt::Needs(_) | Doubt::NoRequests | Doubt::Remembered => &[],
+            Doubt::Steps
+            | Doubt::Time
+            | Doubt::Many
+            | Doubt::Needs(_)
+            | Doubt::NoRequests
+            | Doubt::Remembered => &[],
         }
     }
 

@@ -170,7 +170,7 @@ impl Report<'_> {
                 continue;
             }
             if pairs.asked == PAIRS_MAX || self.analyst.is_used_up() {
-                let doubt = if pairs.asked == PAIRS_MAX { Doubt::Many } else { Doubt::Steps };
+                let doubt = if pairs.asked == PAIRS_MAX { Doubt::Many } else { self.analyst.used_up() };
                 pairs.own_up_to_many(1, doubt);
                 continue;
             }

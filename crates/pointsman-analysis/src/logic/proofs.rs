@@ -174,7 +174,7 @@ pub fn prove(
 
 fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analyst<'p>) -> Proof {
     if !analyst.take(1 + rooms.len() / RULES_A_STEP) {
-        return Proof::Unknown(vec![InDoubt { rules: Vec::new(), doubt: Doubt::Steps }]);
+        return Proof::Unknown(vec![InDoubt { rules: Vec::new(), doubt: analyst.used_up() }]);
     }
     let anywhere =
         Question { rule: analyst.walk.len(), states: States::TRUE, removed: None, way: Way::Apart };
@@ -192,7 +192,7 @@ fn proof<'p>(assertion: &'p Assertion, rooms: &[Rooms<'p>], analyst: &mut Analys
             continue;
         }
         if analyst.is_used_up() {
-            unknown.push((rule, Doubt::Steps));
+            unknown.push((rule, analyst.used_up()));
             continue;
         }
         match analyst.ask(Question { rule, states, removed: None, way: Way::Walk }) {

@@ -176,6 +176,11 @@ impl<'p> Analyst<'p> {
     }
 
     /// With what every text begins that satisfies a comparison.
+    /// Why that is so.
+    pub(super) fn used_up(&self) -> Doubt {
+        Doubt::of_used_up(&self.effort)
+    }
+
     pub(super) fn beginning(&mut self, op: &Op) -> Vec<u8> {
         self.automata.beginning(op, &mut self.effort)
     }
@@ -279,12 +284,14 @@ impl<'a, 'p> Trial<'a, 'p> {
             self.world.learn(&self.analyst.lemmas);
             let assumptions: Vec<_> = self.active.values().copied().chain(self.unproved()).collect();
             match self.world.solve(&assumptions, effort) {
-                Said::GaveUp => return (Answer::Unknown(Doubt::Steps), Sketch::default()),
+                Said::GaveUp => {
+                    return (Answer::Unknown(Doubt::of_used_up(effort)), Sketch::default());
+                }
                 Said::Falls(guilty) => return (self.prove(guilty, effort), Sketch::default()),
                 Said::Stands => {}
             }
             if !effort.take(self.active.len() as u64) || effort.is_used_up() {
-                return (Answer::Unknown(Doubt::Steps), Sketch::default());
+                return (Answer::Unknown(Doubt::of_used_up(effort)), Sketch::default());
             }
             let matters = self.matters(&self.active);
             let fields = self.fields(&matters);
@@ -321,7 +328,7 @@ impl<'a, 'p> Trial<'a, 'p> {
                 Solved::Unknown => {
                     stands = false;
                     let doubt = match effort.is_used_up() {
-                        true => Doubt::Steps,
+                        true => Doubt::of_used_up(effort),
                         false => Doubt::Values(doubted(field.tests.iter().map(|asked| asked.test))),
                     };
                     let assumed = self.in_doubt(doubt);

@@ -20,6 +20,25 @@ fn check_rules() {
     ends(folder.path(), &["check"], 2, &[]);
 }
 
+/// What is not settled in the time that there is is unknown, and never fine where it was to be proved.
+#[test]
+fn check_in_time() {
+    let rules = "R1: if (path under \"/a\") { routeTo(a); }\nR2: if (path == \"/a/b\") { routeTo(b); }\n";
+    let asserted = "assert \"none\": never (path == \"/a/b\") -> b;\n";
+    let folder = folder(&[("a.rules", rules), ("b.rules", &format!("{rules}{asserted}"))]);
+    let unreachable = &["no request that gets to `R2` makes its condition true"];
+    ends(folder.path(), &["check", "--within", "1h", "a.rules"], 1, unreachable);
+    let late = ["note: it is unknown whether", "help: the time for it was over"];
+    ends(folder.path(), &["check", "--within", "0s", "a.rules"], 0, &late);
+    ends(folder.path(), &["check", "--within", "0s", "--fail-on", "note", "a.rules"], 1, &late);
+    let unproved = ["warning: it is unknown whether the assertion `none` holds", "0 of 1 assertion proved"];
+    ends(folder.path(), &["check", "--within", "0s", "b.rules"], 1, &unproved);
+    let json = ends(folder.path(), &["check", "--within", "0s", "--json", "a.rules"], 0, &[]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(json["findings"][0]["reasons"][0]["kind"], "time", "{json}");
+    ends(folder.path(), &["check", "--within", "soon", "a.rules"], 2, &["a time is a number with a unit"]);
+}
+
 /// Of what rules mean, only what is about one of them.
 #[test]
 fn check_of_one_rule() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pointsman_analysis::{Doubt, Effort, InDoubt, Proof, Setting, prove};
 use pointsman_rules::{Assertion, Assertions, Program};
 
-use super::meaning::{Meaning, STEPS};
+use super::meaning::Meaning;
 use super::plural;
 
 /// How many assertions there are, and how many of them are proved.
@@ -22,14 +22,14 @@ impl Asserted {
         program: &Arc<Program>,
         assertions: &Assertions,
         settings: &[Setting],
+        effort: &Effort,
     ) -> (Asserted, Vec<Meaning>) {
         let mut known = HashSet::new();
         let different = settings.iter().filter(|setting| {
             known.insert(format!("{:?}", Setting { listener: None, ..(*setting).clone() }))
         });
-        let places: Vec<_> = different
-            .map(|setting| (setting, prove(program, assertions, setting, Effort::new(STEPS))))
-            .collect();
+        let places: Vec<_> =
+            different.map(|setting| (setting, prove(program, assertions, setting, effort.clone()))).collect();
         let (nowhere, not_looked_at) = (Setting::default(), not_looked_at());
         let mut asserted = Asserted { stated: assertions.list.len(), proved: 0 };
         let mut meanings = Vec::new();

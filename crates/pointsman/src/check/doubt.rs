@@ -13,6 +13,7 @@ const TOLD_MAX: usize = 5;
 pub(crate) fn sentence(doubt: &Doubt) -> String {
     match doubt {
         Doubt::Steps => "the work was too much: its steps are used up".to_owned(),
+        Doubt::Time => "the time for it was over".to_owned(),
         Doubt::Many => "there is more of it than is looked at".to_owned(),
         Doubt::Values(tests) => {
             format!("no value was found{}, nor that there is none", with(tests, " that fits "))
@@ -76,6 +77,7 @@ pub(crate) fn all_to_json(doubts: &[InDoubt], program: &Program) -> Value {
 pub(crate) fn to_json(doubt: &Doubt) -> Value {
     let kind = match doubt {
         Doubt::Steps => "steps",
+        Doubt::Time => "time",
         Doubt::Many => "many",
         Doubt::Values(_) => "values",
         Doubt::Request(_) => "request",
@@ -111,6 +113,7 @@ mod tests {
         let rows = [
             (Doubt::Steps, "steps", "the work was too much: its steps are used up"),
             (Doubt::Many, "many", "there is more of it than is looked at"),
+            (Doubt::Time, "time", "the time for it was over"),
             (
                 Doubt::Values(tests[..1].to_vec()),
                 "values",

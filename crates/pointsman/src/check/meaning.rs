@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pointsman_analysis::{Effort, Finding, Setting, Witness, findings, findings_about};
+use pointsman_analysis::{Doubt, Effort, Finding, Setting, Witness, findings, findings_about};
 use pointsman_rules::{Diagnostic, Program, RuleIndex};
 use serde_json::{Value, json};
 
@@ -49,14 +49,19 @@ pub(super) fn labelled(program: &Program, label: &str) -> Option<RuleIndex> {
 
 impl Meaning {
     /// What holds of a program wherever it is used; where rules are named, only what is about them.
-    pub(super) fn of(program: &Arc<Program>, settings: &[Setting], named: &[String]) -> Vec<Meaning> {
+    pub(super) fn of(
+        program: &Arc<Program>,
+        settings: &[Setting],
+        named: &[String],
+        effort: &Effort,
+    ) -> Vec<Meaning> {
         let rules: Vec<_> = named.iter().filter_map(|label| labelled(program, label)).collect();
         if rules.is_empty() && !named.is_empty() {
             return Vec::new();
         }
         let found = |setting: &Setting| match named {
-            [] => findings(program, setting, Effort::new(STEPS)),
-            _ => findings_about(program, &rules, setting, Effort::new(STEPS)),
+            [] => findings(program, setting, effort.clone()),
+            _ => findings_about(program, &rules, setting, effort.clone()),
         };
         let mut known = HashSet::new();
         // Where the rest goes makes no difference to what rules mean, nor what a listener is called.
@@ -64,11 +69,17 @@ impl Meaning {
             settings.iter().filter(|setting| known.insert(format!("{:?}", setting.of_any_name())));
         let Some(first) = different.next() else { return Vec::new() };
         let mut common = found(first);
+        let mut given_up = Vec::new();
         for setting in different {
             let found = found(setting);
-            common.retain(|one| found.iter().any(|other| (other.code, other.rule) == (one.code, one.rule)));
+            let is_there =
+                |one: &Finding| found.iter().any(|other| (other.code, other.rule) == (one.code, one.rule));
+            common.retain(|one| is_given_up(one) || is_there(one));
+            given_up.extend(found.into_iter().filter(is_given_up).map(|finding| (finding, setting)));
         }
-        common.into_iter().map(|finding| Meaning::new(finding, program, first)).collect()
+        given_up.retain(|(one, _)| !common.iter().any(|known| known.message == one.message));
+        let common = common.into_iter().map(|finding| (finding, first)).chain(given_up);
+        common.map(|(finding, setting)| Meaning::new(finding, program, setting)).collect()
     }
 
     pub(super) fn new(finding: Finding, program: &Program, setting: &Setting) -> Meaning {
@@ -124,6 +135,11 @@ impl Meaning {
             object["before"] = before.to_json();
         }
     }
+}
+
+/// Whether it was too much to settle at one of several listeners: what holds at the others may then hold at all of them.
+fn is_given_up(finding: &Finding) -> bool {
+    finding.doubts.iter().any(|in_doubt| matches!(in_doubt.doubt, Doubt::Steps | Doubt::Time | Doubt::Many))
 }
 
 impl Shown {

@@ -67,7 +67,7 @@ impl Comparison<'_> {
         let mut patterns = Vec::new();
         while patterns.len() < PATTERNS_MAX {
             if self.analyst.is_used_up() {
-                return settled(Verdict::Unknown(Doubt::Steps));
+                return settled(Verdict::Unknown(self.analyst.used_up()));
             }
             let witness = match self.analyst.ask_beside(question, also.as_slice(), &patterns) {
                 Answer::No(_) => return settled(Verdict::Same),

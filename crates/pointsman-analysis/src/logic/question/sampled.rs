@@ -6,7 +6,6 @@ use pointsman_rules::{
 use pointsman_view::RequestView;
 
 use super::{Analyst, Answer, Question, Trial};
-use crate::logic::doubt::Doubt;
 use crate::logic::misses::values;
 use crate::logic::samples::{Unshown, Why};
 use crate::logic::states::States;
@@ -93,7 +92,7 @@ impl<'p> Analyst<'p> {
             }
         }
         if !self.effort.take(REQUEST_STEPS) {
-            return Err(Unshown::Unknown(Doubt::Steps));
+            return Err(Unshown::Unknown(self.used_up()));
         }
         let is_there_one = unshown == Unshown::NoRequest && realise(&alone, self.setting).is_ok();
         Err(if is_there_one { Unshown::NotThere } else { unshown })
@@ -118,7 +117,7 @@ impl<'p> Analyst<'p> {
         }
         for _ in 0..LEFT_OUT_MAX {
             if !self.effort.take(REQUEST_STEPS) {
-                return Err(Unshown::Unknown(Doubt::Steps));
+                return Err(Unshown::Unknown(self.used_up()));
             }
             let why = match realise(&changed, self.setting) {
                 Ok(witness) => {
