@@ -5,10 +5,13 @@ mod body;
 mod connection;
 mod content;
 mod draft;
+mod ends;
 mod handshake;
 mod least;
 mod lines;
+mod odds;
 mod reading;
+mod sender;
 mod setting;
 mod shown;
 mod sought;
@@ -16,7 +19,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -25,12 +27,13 @@ use pointsman_view::{BodyPaths, Connection, RequestView};
 
 pub use self::connection::{is_fingerprint, server_name, usual_client};
 pub use self::draft::usual_method;
-pub use self::handshake::{
-    Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion, NeverAgreed, Odds,
-};
+pub use self::ends::Ends;
+pub use self::handshake::{Agreed, AgreedTls, ClientCertificates, Handshakes, HttpVersion};
 pub(crate) use self::handshake::{Narrowed, Says, is_of_handshake};
 pub(crate) use self::lines::cookie_line;
+pub use self::odds::{NeverAgreed, Odds};
 use self::reading::Reading;
+pub use self::sender::Proxy;
 pub use self::setting::{OddFields, ProxyHeader, Setting};
 pub use self::shown::ExplainOptions;
 pub(crate) use self::sought::as_shown;
@@ -50,7 +53,7 @@ pub struct Witness {
     is_cut: bool,
     connection: Connection,
     /// A proxy that is believed besides those of the setting.
-    proxy: Option<IpAddr>,
+    proxy: Option<Proxy>,
 }
 
 impl Witness {
@@ -84,8 +87,18 @@ impl Witness {
         })
     }
 
-    fn trusted(&self, setting: &Setting) -> Vec<IpNet> {
-        setting.trusted_proxies.iter().copied().chain(self.proxy.map(IpNet::from)).collect()
+    /// The networks of those who are believed.
+    fn networks(&self, setting: &Setting) -> Vec<IpNet> {
+        let further = match self.proxy {
+            Some(Proxy::Address(address)) => Some(IpNet::from(address)),
+            Some(Proxy::Unix) | None => None,
+        };
+        setting.trusted_proxies.iter().copied().chain(further).collect()
+    }
+
+    /// Whether those of Unix sockets are.
+    fn trusts_unix(&self, setting: &Setting) -> bool {
+        setting.trusts_unix || self.proxy == Some(Proxy::Unix)
     }
 }
 

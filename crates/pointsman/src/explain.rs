@@ -49,6 +49,8 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
                            line ends in `HTTP/2`
     --listener NAME        which listener of a configuration; the first one where none is named
     --srcip, --srcport     where the client is; 127.0.0.1 and 40000 (`--src` is `--srcip`)
+    --srcip unix:          it came to a Unix socket, where neither end has an address; so it does where the listener has
+                           no other
     --proxied IP           the client that a PROXY header names
     --dstip, --dstport     where it connected to; 127.0.0.1 and 80 or 443, or where the listener listens
     --tls 1.2|1.3          it came over TLS; 1.3 where the listener speaks TLS
@@ -60,7 +62,7 @@ pointsman explain RULES [OPTION...]     a connection of a listener that reads no
     --client-subject NAME, --client-san NAME, --client-fingerprint HEX
                            the certificate that the client shows; `CN=client`, no further names (there may be several) and
                            zeros where one of them is given, or the listener lets nobody in without one
-    --trusted-proxy NET    a network of proxies to believe; may be given several times
+    --trusted-proxy NET    a network of proxies to believe, or `unix:`; may be given several times
     --miss LABEL           how the request misses this rule, instead of the three that are nearest
     --json                 all of it as JSON
 
@@ -241,13 +243,16 @@ fn decided(
 /// The connection that somebody came over: as the options say, as the listener is, or the usual.
 fn connection(options: &Options, place: &Place, tls: Option<TlsFacts>, is_tls: bool) -> Connection {
     let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let bind = place.bind;
+    let bind = place.binds.first();
     let dst_ip = options.dst_ip.or(bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified()));
     let dst_port = options.dst_port.or(bind.map(|bind| bind.port()).filter(|port| *port != 0));
     let usual_port = if is_tls { 443 } else { 80 };
+    let has_ends = !options.comes_by_unix && !place.takes_unix_alone();
+    let src = SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000));
+    let dst = SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port));
     Connection {
-        src: Some(SocketAddr::new(options.src_ip.unwrap_or(loopback), options.src_port.unwrap_or(40_000))),
-        dst: Some(SocketAddr::new(dst_ip.unwrap_or(loopback), dst_port.unwrap_or(usual_port))),
+        src: has_ends.then_some(src),
+        dst: has_ends.then_some(dst),
         proxied: options
             .proxied
             .map(|client| Arc::new(Proxied::Client(SocketAddr::new(client, PROXIED_PORT)))),

@@ -3,8 +3,8 @@
 mod assertion;
 mod coverage;
 mod generate;
-mod handshake;
 mod mutants;
+mod odds;
 mod report;
 mod said;
 mod suite;

@@ -14,6 +14,7 @@ mod related;
 mod sampled;
 mod solving;
 mod spelled;
+mod upgrades;
 mod well_formed;
 
 use std::collections::{BTreeMap, HashMap};
@@ -175,12 +176,12 @@ impl<'p> Analyst<'p> {
         self.effort.is_used_up()
     }
 
-    /// With what every text begins that satisfies a comparison.
     /// Why that is so.
     pub(super) fn used_up(&self) -> Doubt {
         Doubt::of_used_up(&self.effort)
     }
 
+    /// With what every text begins that satisfies a comparison.
     pub(super) fn beginning(&mut self, op: &Op) -> Vec<u8> {
         self.automata.beginning(op, &mut self.effort)
     }

@@ -137,20 +137,14 @@ fn name(field: &Field) -> &'static str {
     }
 }
 
-/// Where requests come from. On a Unix socket there are no ports, and no witness comes to one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sockets {
-    Tcp,
-    Unix,
-}
-
 /// Lists of values, among them one for everything that the tests above can say of a field.
-fn lists(field: &str, sockets: Sockets) -> Vec<Vec<OwnedValue>> {
+fn lists(field: &str) -> Vec<Vec<OwnedValue>> {
     let text = |text: &str| OwnedValue::Text(text.as_bytes().into());
     match field {
         "dstport" => {
             let ports = [0, 80, 81, 443, 444].map(|port| vec![OwnedValue::Integer(port)]);
-            ports.into_iter().chain((sockets == Sockets::Unix).then(Vec::new)).collect()
+            // A Unix socket has none.
+            ports.into_iter().chain([Vec::new()]).collect()
         }
         "path" => ["/", "/a", "/ab", "/a/b", "/b", "/cb", "/ac"].map(|path| vec![text(path)]).into(),
         "method" => ["GET", "POST", "PUT"].map(|method| vec![text(method)]).into(),
@@ -172,7 +166,7 @@ fn lists(field: &str, sockets: Sockets) -> Vec<Vec<OwnedValue>> {
 }
 
 /// One subject for each way in which the tests of a program can come out.
-pub(super) fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
+pub(super) fn subjects(program: &Program) -> Vec<MadeUp> {
     let mut tests: BTreeMap<&'static str, BTreeMap<u32, &Test>> = BTreeMap::new();
     for rule in &program.rules {
         rule.condition.each_test(&mut |test| {
@@ -183,7 +177,7 @@ pub(super) fn subjects(program: &Program, sockets: Sockets) -> Vec<MadeUp> {
     for (field, tests) in tests {
         let mut kinds: Vec<(Vec<OwnedValue>, Vec<Truth>)> = Vec::new();
         let mut known = BTreeSet::new();
-        for list in lists(field, sockets) {
+        for list in lists(field) {
             let one = MadeUp([(field, (list.clone(), Vec::new()))].into());
             let truths: Vec<_> = tests.values().map(|test| test.eval(&one)).collect();
             if known.insert(truths.iter().map(|truth| States::of(*truth)).collect::<Vec<_>>()) {
@@ -388,19 +382,12 @@ proptest! {
     #[test]
     fn findings_are_all_that_is_so(source in sources()) {
         let program = program(&source);
-        let all = subjects(&program, Sockets::Unix);
-        let [expected, of_witnesses] = [Sockets::Unix, Sockets::Tcp].map(|sockets| {
-            let subjects = subjects(&program, sockets);
-            let seen = look_at_all(&program, &subjects);
-            (expected(&program, &seen), expected_of_more(&program, &subjects, &seen))
-        });
+        let all = subjects(&program);
+        let seen = look_at_all(&program, &all);
+        let expected = (expected(&program, &seen), expected_of_more(&program, &all, &seen));
         let found = findings(&program, &Setting::default(), Effort::new(10_000_000));
         let (more, plain): (Vec<_>, Vec<_>) = found.iter().partition(is_of_more);
-        // Without a port some rule may matter that no witness meets.
-        let names_port = source.contains("dstport");
-        let is_open = |finding: &&&Finding| names_port && finding.code == Code::Unknown;
-        let plain = plain.iter().filter(|finding| !is_open(finding));
-        let plain: BTreeSet<_> = plain.map(|finding| (finding.code, finding.rule.0)).collect();
+        let plain: BTreeSet<_> = plain.iter().map(|finding| (finding.code, finding.rule.0)).collect();
         let more: BTreeSet<_> = more.iter().flat_map(|finding| {
             let rule = finding.rule.0;
             // A guard is told with those behind it, and any other rule with those before it.
@@ -410,16 +397,8 @@ proptest! {
                 _ => finding.others.iter().map(pair).collect(),
             }
         }).collect();
-        if expected == of_witnesses {
-            prop_assert_eq!(&plain, &expected.0, "{}{:#?}", source, found);
-            let may_miss = |code| code == Code::Redundant && names_port;
-            let missed = expected.1.difference(&more).find(|(code, ..)| !may_miss(*code));
-            prop_assert!(missed.is_none() && more.is_subset(&expected.1), "{missed:?} {source}{found:#?}");
-        } else {
-            // What only a Unix socket shows is unknown.
-            let false_ones = plain.difference(&expected.0).find(|(code, _)| *code != Code::Unknown);
-            prop_assert!(false_ones.is_none() && more.is_subset(&expected.1), "{source}{found:#?}");
-        }
+        prop_assert_eq!(&plain, &expected.0, "{}{:#?}", source, found);
+        prop_assert_eq!(&more, &expected.1, "{}{:#?}", source, found);
         for finding in &found {
             check_proof(&program, &all, finding)?;
         }
@@ -429,7 +408,7 @@ proptest! {
     #[test]
     fn nothing_false_is_said_in_few_steps(source in sources(), steps in 0_u64..6_000) {
         let program = program(&source);
-        let subjects = subjects(&program, Sockets::Unix);
+        let subjects = subjects(&program);
         let expected = expected(&program, &look_at_all(&program, &subjects));
         let found = findings(&program, &Setting::default(), Effort::new(steps));
         let unknown: BTreeSet<_> = found

@@ -102,7 +102,7 @@ impl Domain {
                 Domain::many(text(MEDIA_TYPE, &["text/plain", "application/json", "application/xml"]))
             }
             Field::ContentLength => Domain::one(whole(0, u64::MAX), Usual),
-            Field::Upgrade => Domain::many(text(PROTOCOL, &["websocket"])),
+            Field::Upgrade => Domain::many(text(PROTOCOL, &["websocket", "h2c"])),
             Field::TlsSni => Domain::one(Kind::Text(hosts::SERVER_NAME), Usual),
             Field::TlsVersion => Domain::one(Kind::Choice(&["1.3", "1.2"]), Usual),
             Field::TlsCipher => {

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use pointsman_rules::{Field, OwnedValue};
 
 use super::body::Body;
-use super::connection::{self, Sender};
+use super::connection;
 use super::handshake::{Agreed, HttpVersion};
 use super::lines::Lines;
+use super::sender::Sender;
 use super::sought::{Sought, text};
 use super::target::Target;
 use super::{Setting, Witness};

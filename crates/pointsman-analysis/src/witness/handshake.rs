@@ -6,6 +6,7 @@ use pointsman_view::{TlsClient, TlsFacts};
 
 use super::Setting;
 use super::connection::is_fingerprint;
+use super::odds::{NeverAgreed, Odds, Told, first_at_odds};
 use super::sought::{Sought, text};
 use crate::space::is_server_name;
 use crate::wanted::Values;
@@ -131,30 +132,6 @@ impl AgreedTls {
     }
 }
 
-/// Fields that never have such values together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NeverAgreed {
-    /// The place of the field that is at odds with those before it.
-    pub at: usize,
-    /// What it is at odds with.
-    pub with: Odds,
-    /// What it may be instead; nothing where that cannot be listed.
-    pub instead: Vec<Vec<OwnedValue>>,
-}
-
-/// What the values of a field are at odds with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Odds {
-    /// With what such a field can be at all.
-    Itself,
-    /// With what the listener agrees on, whatever else is said.
-    Listener,
-    /// With the field at this place.
-    Field(usize),
-    /// With several together.
-    Several,
-}
-
 /// What a connection says of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Says {
@@ -237,7 +214,7 @@ impl Setting {
     /// # Errors
     /// Where that is never agreed on.
     pub fn agreed(&self, said: &[(Field, Vec<OwnedValue>)]) -> Result<Agreed, NeverAgreed> {
-        let of_handshakes: Vec<_> =
+        let of_handshakes: Vec<Told<'_>> =
             said.iter().enumerate().filter(|(_, (field, _))| is_of_handshake(field)).collect();
         let url = said.iter().find(|(field, _)| *field == Field::Url).and_then(|(_, values)| values.first());
         let fitting = self
@@ -246,25 +223,14 @@ impl Setting {
         first_of_scheme(fitting, url.and_then(text)).ok_or_else(|| self.odds(&of_handshakes))
     }
 
-    /// Which of some fields is the first at odds, and with what.
-    fn odds(&self, said: &[(usize, &(Field, Vec<OwnedValue>))]) -> NeverAgreed {
-        let fit = |agreed: &Agreed, said: &[(usize, &(Field, Vec<OwnedValue>))]| {
+    /// Which of some fields is the first at odds, with what, and what it may be instead.
+    fn odds(&self, said: &[Told<'_>]) -> NeverAgreed {
+        let fit = |agreed: &Agreed, said: &[Told<'_>]| {
             said.iter().all(|(_, (field, values))| agreed.may_have(field, values))
         };
-        let leaves = |said: &[_]| self.agreements().any(|agreed| fit(&agreed, said));
-        let first = (1..said.len()).find(|count| !leaves(said.get(..*count).unwrap_or_default()));
-        let (before, last) =
-            said.split_at_checked(first.unwrap_or(said.len()).saturating_sub(1)).unwrap_or_default();
-        let Some(last @ (at, (field, values))) = last.first().copied() else {
+        let leaves = |said: &[Told<'_>]| self.agreements().any(|agreed| fit(&agreed, said));
+        let Some(((at, (field, _)), before, with)) = first_at_odds(said, &leaves, can_be) else {
             return NeverAgreed { at: 0, with: Odds::Listener, instead: Vec::new() };
-        };
-        let with = match () {
-            () if !values.iter().all(|value| can_be(field, value)) => Odds::Itself,
-            () if !leaves(&[last]) => Odds::Listener,
-            () => match before.iter().find(|one| !leaves(&[**one, last])) {
-                Some((one, _)) => Odds::Field(*one),
-                None => Odds::Several,
-            },
         };
         let mut instead = Vec::new();
         for agreed in self.agreements().filter(|agreed| fit(agreed, before)) {
@@ -282,8 +248,8 @@ impl Setting {
 
     /// What is the same of a field for every request that comes here, or almost.
     pub(crate) fn narrowed(&self, field: &Field) -> Narrowed {
-        if let Some(fixed) = self.fixed(field) {
-            return Narrowed::Among(vec![fixed]);
+        if let Some(choices) = self.choices(field) {
+            return Narrowed::Among(choices);
         }
         if self.is_addressed(field) {
             return Narrowed::Present;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pointsman_http::{BodyReader, Framing, HeaderLine, RequestHead, Version};
 use pointsman_rules::{Evidence, Program};
-use pointsman_view::{BodyPaths, Inspection, RequestView, normal_form, take_away_forwarding};
+use pointsman_view::{BodyPaths, Inspection, RequestView, TrustedProxies, normal_form, take_away_forwarding};
 
 use super::{Setting, Witness};
 
@@ -26,8 +26,8 @@ pub(super) fn read<T>(
 ) -> Option<T> {
     let Witness { bytes, connection, .. } = witness;
     let mut head = head(witness, setting)?;
-    let networks = witness.trusted(setting);
-    let trusted = setting.trusted(&networks);
+    let networks = witness.networks(setting);
+    let trusted = TrustedProxies { networks: &networks, unix: witness.trusts_unix(setting) };
     if !connection.is_trusted(trusted) {
         take_away_forwarding(&mut head);
         head.check_scheme(bytes, connection.scheme()).ok()?;

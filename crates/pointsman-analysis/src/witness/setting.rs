@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use ipnet::IpNet;
 use pointsman_http::{HeadLimits, OddNames};
 use pointsman_rules::{Field, OwnedValue};
-use pointsman_view::{BodyOptions, PathOptions, TrustedProxies};
+use pointsman_view::{BodyOptions, PathOptions};
 
 use super::handshake::Handshakes;
 use crate::wanted::Values;
@@ -34,13 +34,14 @@ pub struct Setting {
     pub speaks_tls: Option<bool>,
     /// What its handshakes may come to, where it does.
     pub tls: Handshakes,
-    /// Whether peers of Unix sockets are believed when they name the client. No witness comes from one.
+    /// Whether peers of Unix sockets are believed when they name the client.
     pub trusts_unix: bool,
-    /// Whether connections come to Unix sockets, too, and have no addresses. Where that is not said, they may.
+    /// Whether connections may come to Unix sockets, and have no addresses. Where that is not said, they may.
     pub takes_unix: bool,
-    /// Where all its requests come to. An unspecified address and port 0 are not known; nothing where there are Unix
-    /// sockets, too.
-    pub bind: Option<SocketAddr>,
+    /// Whether connections come to addresses, and not to Unix sockets alone.
+    pub takes_addresses: bool,
+    /// Where it listens; an unspecified address stands for any, and port 0 for any port. Nothing where that is not said.
+    pub binds: Vec<SocketAddr>,
     /// Whether it takes requests of HTTP/1.
     pub takes_http1: bool,
     /// Whether it takes those of HTTP/2.
@@ -93,7 +94,8 @@ impl Default for Setting {
             tls: Handshakes::default(),
             trusts_unix: false,
             takes_unix: true,
-            bind: None,
+            takes_addresses: true,
+            binds: Vec::new(),
             takes_http1: true,
             takes_http2: true,
             hold_bytes_max: None,
@@ -105,11 +107,6 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// Those that are believed, as views take them. No witness comes to a Unix socket.
-    pub(super) fn trusted<'n>(&self, networks: &'n [IpNet]) -> TrustedProxies<'n> {
-        TrustedProxies { networks, unix: false }
-    }
-
     /// Whether nobody is believed who names another client than the peer.
     pub(crate) fn clients_are_peers(&self) -> bool {
         !self.may_trust_others && !self.trusts_unix && self.trusted_proxies.is_empty()
@@ -133,20 +130,36 @@ impl Setting {
         is_of_ends && !self.takes_unix
     }
 
-    /// What a field is for every request, where all come to one address or port.
-    pub(crate) fn fixed(&self, field: &Field) -> Option<Values> {
-        let value = match field {
-            Field::DstPort => {
-                let port = self.bind.map(|bind| bind.port()).filter(|port| *port != 0)?;
-                OwnedValue::Integer(port.into())
-            }
-            Field::DstIp => {
-                let address = self.bind.map(|bind| bind.ip()).filter(|address| !address.is_unspecified())?;
-                OwnedValue::Ip(address.to_canonical())
-            }
-            _ => return None,
+    /// What a field is one of for every request, where all come to some addresses and ports, or to Unix sockets.
+    pub(crate) fn choices(&self, field: &Field) -> Option<Vec<Values>> {
+        let is_of_ends = matches!(field, Field::SrcIp | Field::SrcPort | Field::DstIp | Field::DstPort);
+        let is_nobody = *field == Field::ClientIp && !self.hears_of_clients();
+        if !self.takes_addresses && (is_of_ends || is_nobody) {
+            return Some(vec![Values::default()]);
+        }
+        let value = |bind: &SocketAddr| match field {
+            Field::DstPort => (bind.port() != 0).then(|| OwnedValue::Integer(bind.port().into())),
+            Field::DstIp => (!bind.ip().is_unspecified()).then(|| OwnedValue::Ip(bind.ip().to_canonical())),
+            _ => None,
         };
-        Some(Values { known: vec![value], rest: None })
+        let known: Vec<OwnedValue> = self.binds.iter().map(value).collect::<Option<_>>()?;
+        let mut choices: Vec<Values> = Vec::new();
+        for value in known {
+            let values = Values { known: vec![value], rest: None };
+            if !choices.contains(&values) {
+                choices.push(values);
+            }
+        }
+        if choices.is_empty() {
+            return None;
+        }
+        choices.extend(self.takes_unix.then(Values::default));
+        Some(choices)
+    }
+
+    /// Whether somebody may name another client than the peer of a Unix socket.
+    fn hears_of_clients(&self) -> bool {
+        self.may_be_proxied() || self.trusts_unix || self.may_trust_others
     }
 
     /// A condition that is true of every request, which comes from a trusted proxy or not at all; nothing where anybody

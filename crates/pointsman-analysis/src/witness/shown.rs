@@ -7,7 +7,8 @@ use std::net::Ipv4Addr;
 use pointsman_http::{HeadLimits, RequestHead};
 use pointsman_view::{Connection, Proxied, TlsFacts};
 
-use super::connection::{CLIENT_PORT, server_name, usual_client, usual_destination};
+use super::connection::{server_name, usual_client};
+use super::sender::{CLIENT_PORT, usual_destination};
 use super::{AgreedTls, HttpVersion, Setting, Witness};
 
 /// What `pointsman explain` is to be told besides the request, to see what the rules saw.
@@ -38,7 +39,9 @@ impl Witness {
             options.add_unless(false, "--listener", listener);
         }
         let Connection { src, dst, proxied, tls } = &self.connection;
-        let usual_port = if tls.is_some() { 443 } else { 80 };
+        if src.is_none() && setting.takes_addresses {
+            options.add_unless(false, "--srcip", "unix:");
+        }
         if let Some(src) = src {
             options.add_unless(src.ip() == Ipv4Addr::LOCALHOST, "--srcip", src.ip());
             options.add_unless(src.port() == CLIENT_PORT, "--srcport", src.port());
@@ -47,11 +50,10 @@ impl Witness {
             options.add_unless(false, "--proxied", client.ip());
         }
         if let Some(dst) = dst {
-            let bound = setting.bind.filter(|bind| bind.port() != 0);
-            let usual_ip = usual_destination(Ipv4Addr::LOCALHOST.into(), setting);
-            options.add_unless(dst.ip() == usual_ip, "--dstip", dst.ip());
-            let usual_port = bound.map_or(usual_port, |bound| bound.port());
-            options.add_unless(dst.port() == usual_port, "--dstport", dst.port());
+            let bind = setting.binds.first().copied();
+            let usual = usual_destination(bind, Ipv4Addr::LOCALHOST.into(), tls.is_some());
+            options.add_unless(dst.ip() == usual.ip(), "--dstip", dst.ip());
+            options.add_unless(dst.port() == usual.port(), "--dstport", dst.port());
         }
         if let Some(tls) = tls.as_deref() {
             self.add_handshake(tls, setting, &mut options);

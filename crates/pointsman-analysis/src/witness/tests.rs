@@ -81,14 +81,17 @@ fn unescaped(text: &str) -> Vec<u8> {
     out
 }
 
-/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`, and what the keys of a
+/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`, `comes by unix`, `comes by address`, and what the keys of a
 /// listener are called that say more.
 fn settle(setting: &mut Setting, line: &str) {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("proxies", network) => setting.trusted_proxies.push(network.parse().expect("a network")),
         ("speaks", what) => setting.speaks_tls = Some(what == "tls"),
         ("sniffs", "") => setting.body_options.kind = pointsman_view::BodyKind::Sniff,
-        ("bind", address) => setting.bind = Some(address.parse().expect("an address")),
+        ("bind", address) => setting.binds.push(address.parse().expect("an address")),
+        ("comes", "by unix") => setting.takes_addresses = false,
+        ("comes", "by address") => setting.takes_unix = false,
+        ("trusts", "unix") => setting.trusts_unix = true,
         ("trusts", "nobody") => {
             (setting.may_trust_others, setting.proxy_header) = (false, super::ProxyHeader::Off);
         }

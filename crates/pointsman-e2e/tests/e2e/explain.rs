@@ -60,6 +60,58 @@ fn explain_connection() {
     ends(folder.path(), &words[..3], 0, &["outside"]);
 }
 
+/// Who comes to a Unix socket has no address, and may be believed.
+#[test]
+fn explain_unix_sockets() {
+    let rules = "R1: if (clientip == 192.0.2.1) { routeTo(inside); }\n\
+                 R2: if (!(srcip exists) && !(dstport exists)) { routeTo(nowhere); }\nelse: routeTo(outside);\n";
+    let request = "GET / HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
+    let listener = |name: &str, binds: &str| {
+        format!(
+            "[[listener]]\nname = \"{name}\"\nbind = [{binds}]\nrules = \"a.rules\"\npool = \"outside\"\n"
+        )
+    };
+    let pool = |name: &str| format!("[pool.{name}]\nservers = [\"127.0.0.1:1\"]\n");
+    let configuration = [
+        listener("socket", "\"unix:a.sock\""),
+        listener("port", "\"127.0.0.1:0\""),
+        listener("both", "\"unix:b.sock\", \"127.0.0.1:0\""),
+        ["inside", "nowhere", "outside"].map(pool).concat(),
+    ];
+    let folder = folder(&[("a.rules", rules), ("a.http", request), ("a.toml", &configuration.concat())]);
+    let rows: [(&str, i32, &[&str]); 9] = [
+        ("a.rules a.http --srcip unix:", 0, &["R2: routeTo(nowhere);"]),
+        (
+            "a.rules a.http --srcip unix: --trusted-proxy unix:",
+            0,
+            &["R1: routeTo(inside);", "192.0.2.1, behind"],
+        ),
+        ("a.rules a.http --srcip unix: --proxied 192.0.2.1", 0, &["R1: routeTo(inside);"]),
+        ("a.toml a.http", 0, &["R2: routeTo(nowhere);", "unix:"]),
+        (
+            "a.toml a.http --srcip 10.0.0.1",
+            2,
+            &["never comes to the listener `socket`", "Unix sockets alone"],
+        ),
+        (
+            "a.toml a.http --listener port --srcip unix:",
+            2,
+            &["never comes to the listener `port`", "no Unix socket"],
+        ),
+        ("a.toml a.http --listener both", 0, &["else: routeTo(outside);"]),
+        ("a.toml a.http --listener both --srcip unix:", 0, &["R2: routeTo(nowhere);"]),
+        (
+            "a.rules a.http --srcip unix: --dstport 80",
+            2,
+            &["`--dstport` says what a client of a Unix socket"],
+        ),
+    ];
+    for (words, code, said) in rows {
+        let words: Vec<_> = std::iter::once("explain").chain(words.split(' ')).collect();
+        ends(folder.path(), &words, code, said);
+    }
+}
+
 /// What is taken away or refused before the rules look depends on the listener and on who asks.
 #[test]
 fn explain_odd_names_and_schemes() {

@@ -213,6 +213,48 @@ test \"slashes are one\" { request url \"/a//b\" path \"/a/b\" expect R1 -> stan
     ends(folder.path(), &["test", "pointsman.toml"], 2, &["standrd", "standard", "^"]);
 }
 
+/// A listener sees what comes to its sockets, and believes whom it is told to.
+#[test]
+fn what_never_comes_to_a_listener() {
+    let rules = "R1: if (clientip == 192.0.2.1) { reject(); }\nelse: routeTo(standard);\n";
+    let both = "bind = [\"127.0.0.1:8080\", \"127.0.0.1:8081\"]";
+    let of_unix = "bind = \"unix:shop.sock\"";
+    let behind = "proxy_protocol = \"required\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
+    let of_lines = "trusted_proxies = [\"10.0.0.0/8\"]";
+    let rows: [(&str, &str, &[&str]); 14] = [
+        (both, "dstport 8081", &[]),
+        (both, "dstport 80", &["`dstport` is never `80` here", "help: it is `8080` or `8081`", "^^^^^^^"]),
+        (both, "srcip absent", &["`srcip` is never absent here"]),
+        (both, "clientip 192.0.2.1 srcip 192.0.2.1", &["R1 -> reject"]),
+        (
+            both,
+            "srcip 192.0.2.2 clientip 192.0.2.1",
+            &[
+                "`clientip` is never `192.0.2.1` where `srcip` is `192.0.2.2`",
+                "help: it is `192.0.2.2`",
+                "^^^^^^^^",
+            ],
+        ),
+        (both, "header[\"x-forwarded-for\"] \"192.0.2.1\"", &["`trusted_proxies` are believed", "^^^"]),
+        (of_unix, "srcip absent clientip absent", &[]),
+        (of_unix, "srcip 192.0.2.1", &["`srcip` is never `192.0.2.1` here", "help: it is absent", "^^^^^"]),
+        (of_unix, "clientip 192.0.2.1", &["`clientip` is never", "help: it is absent"]),
+        (behind, "srcip 192.0.2.1", &["`srcip` is never", "nobody in but its `trusted_proxies`", "^^^^^"]),
+        (behind, "clientip 192.0.2.1", &["R1 -> reject"]),
+        (of_lines, "srcip 10.1.1.1 clientip 192.0.2.1", &["R1 -> reject"]),
+        (of_lines, "srcip 192.0.2.2 clientip 192.0.2.1", &["`clientip` is never `192.0.2.1` where"]),
+        (of_lines, "header[\"x-forwarded-for\"] \"192.0.2.1\" clientip 192.0.2.1", &["R1 -> reject"]),
+    ];
+    for (keys, said, expected) in rows {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let rules = format!("{rules}test \"t\" {{ request {said} expect else -> standard }}\n");
+        let setup = Setup::new(1).pool_at("standard", "", &[("s", Origin::dead_address())]);
+        setup.listener(keys).rules(&rules).write(folder.path());
+        let code = i32::from(!expected.is_empty());
+        ends(folder.path(), &["test", "pointsman.toml"], code, expected);
+    }
+}
+
 /// Connections that are passed on are described by what their rules know of them.
 #[test]
 fn of_connections() {

@@ -20,6 +20,8 @@ pub(super) struct Options {
     pub(super) request: Option<PathBuf>,
     pub(super) listener: Option<String>,
     pub(super) src_ip: Option<IpAddr>,
+    /// Whether the client comes to a Unix socket, and has no address.
+    pub(super) comes_by_unix: bool,
     pub(super) src_port: Option<u16>,
     /// The client that a PROXY header names.
     pub(super) proxied: Option<IpAddr>,
@@ -27,6 +29,8 @@ pub(super) struct Options {
     pub(super) dst_port: Option<u16>,
     pub(super) handshake: Handshake,
     pub(super) trusted_proxies: Vec<IpNet>,
+    /// Whether peers of Unix sockets are believed.
+    pub(super) trusts_unix: bool,
     /// The label of a rule that the request misses.
     pub(super) miss: Option<String>,
     pub(super) json: bool,
@@ -41,7 +45,10 @@ impl Options {
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
-                Arg::Long("srcip" | "src") => options.src_ip = Some(value(&mut parser, "--srcip", ADDRESS)?),
+                Arg::Long("srcip" | "src") => match value(&mut parser, "--srcip", PEER)? {
+                    OrUnix::Of(address) => options.src_ip = Some(address),
+                    OrUnix::Unix => options.comes_by_unix = true,
+                },
                 Arg::Long("srcport") => options.src_port = Some(value(&mut parser, "--srcport", PORT)?),
                 Arg::Long("proxied") => options.proxied = Some(value(&mut parser, "--proxied", ADDRESS)?),
                 Arg::Long("dstip") => options.dst_ip = Some(value(&mut parser, "--dstip", ADDRESS)?),
@@ -51,9 +58,10 @@ impl Options {
                     options.handshake.read(&name, &mut parser)?;
                 }
                 Arg::Long("trusted-proxy") => {
-                    let network: Network =
-                        value(&mut parser, "--trusted-proxy", "a network such as `10.0.0.0/8`")?;
-                    options.trusted_proxies.push(network.0);
+                    match value::<OrUnix<Network>>(&mut parser, "--trusted-proxy", PROXY)? {
+                        OrUnix::Of(network) => options.trusted_proxies.push(network.0),
+                        OrUnix::Unix => options.trusts_unix = true,
+                    }
                 }
                 Arg::Long("miss") => options.miss = Some(parser.value()?.string()?),
                 Arg::Long("json") => options.json = true,
@@ -74,6 +82,9 @@ impl Options {
 
     /// Without a request a connection is explained, which needs a listener.
     fn check_files(&self) -> Result<(), lexopt::Error> {
+        if let (true, Some(end)) = (self.comes_by_unix, self.first_end()) {
+            return Err(format!("`{end}` says what a client of a Unix socket does not have").into());
+        }
         let Some(request) = &self.request else {
             if !self.has_configuration() {
                 return Err(TWO_FILES.into());
@@ -92,6 +103,17 @@ impl Options {
         self.handshake.check_agreed()
     }
 
+    /// The first option that says an end of a connection with addresses.
+    pub(super) fn first_end(&self) -> Option<&'static str> {
+        let ends = [
+            ("--srcip", self.src_ip.is_some()),
+            ("--srcport", self.src_port.is_some()),
+            ("--dstip", self.dst_ip.is_some()),
+            ("--dstport", self.dst_port.is_some()),
+        ];
+        ends.into_iter().find_map(|(option, is_said)| is_said.then_some(option))
+    }
+
     /// Whether the rules are those of a configuration.
     pub(super) fn has_configuration(&self) -> bool {
         input::is_configuration(&self.rules)
@@ -99,6 +121,8 @@ impl Options {
 }
 
 const ADDRESS: &str = "an address such as `10.0.0.1`";
+const PEER: &str = "an address such as `10.0.0.1`, or `unix:`";
+const PROXY: &str = "a network such as `10.0.0.0/8`, or `unix:`";
 const PORT: &str = "a port from 0 to 65535";
 const TWO_FILES: &str = "`explain` needs two files: pointsman explain RULES REQUEST";
 
@@ -110,6 +134,23 @@ pub(super) fn value<T: FromStr>(
 ) -> Result<T, lexopt::Error> {
     let text = parser.value()?.string()?;
     text.parse().map_err(|_| format!("`{option}` takes {expected}, not `{text}`").into())
+}
+
+/// What connections have, or a Unix socket, as `trusted_proxies` writes it.
+enum OrUnix<T> {
+    Of(T),
+    Unix,
+}
+
+impl<T: FromStr> FromStr for OrUnix<T> {
+    type Err = T::Err;
+
+    fn from_str(text: &str) -> Result<Self, T::Err> {
+        match text {
+            "unix:" => Ok(OrUnix::Unix),
+            text => text.parse().map(OrUnix::Of),
+        }
+    }
 }
 
 /// A network, or a single address.
@@ -164,6 +205,9 @@ mod tests {
             "a b --sni a-",
             "a b --sni a..b",
             "a b --srcip x",
+            "a b --srcip unix:/run/a.sock",
+            "a b --srcip unix: --srcport 1",
+            "a b --dstip 10.0.0.1 --srcip unix:",
             "a b --dstport 65536",
             "a b --what",
         ] {
@@ -171,6 +215,15 @@ mod tests {
             assert!(read(&words).is_err(), "{words:?}");
         }
         assert!(read(&["--help"]).expect("good").is_none());
+    }
+
+    #[test]
+    fn a_client_may_come_to_a_unix_socket() {
+        let words = ["a", "b", "--srcip", "unix:", "--trusted-proxy", "unix:"];
+        let options = read(&words).expect("good").expect("no help");
+        assert!(options.comes_by_unix && options.trusts_unix && options.src_ip.is_none());
+        let wrong = read(&["a", "b", "--srcip", "unix:", "--dstport", "80"]).expect_err("it is wrong");
+        assert_eq!(wrong.to_string(), "`--dstport` says what a client of a Unix socket does not have");
     }
 
     #[test]
@@ -203,7 +256,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (words, expected) in [
-            (["a", "b", "--srcip", "banana"], "`--srcip` takes an address such as `10.0.0.1`, not `banana`"),
+            (
+                ["a", "b", "--srcip", "banana"],
+                "`--srcip` takes an address such as `10.0.0.1`, or `unix:`, not `banana`",
+            ),
             (["a", "b", "--dstport", "65536"], "`--dstport` takes a port from 0 to 65535, not `65536`"),
             (["a", "b", "--tls", "1.1"], "`--tls` takes `1.2` or `1.3`, not `1.1`"),
         ] {

@@ -1,6 +1,6 @@
 //! Where a request or a connection is decided: a listener of a configuration, or rules by themselves.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -42,10 +42,10 @@ pub(crate) struct Place {
     /// What its handshakes may come to, where it speaks TLS.
     pub(crate) handshakes: Handshakes,
     pub(crate) proxy_header: ProxyHeader,
-    /// Where the listener listens; the first address where it has several.
-    pub(crate) bind: Option<SocketAddr>,
-    /// What all its addresses have in common; nothing where it listens on Unix sockets, too.
-    pub(crate) common_bind: Option<SocketAddr>,
+    /// The addresses that the listener listens on.
+    pub(crate) binds: Vec<SocketAddr>,
+    /// Whether it listens on Unix sockets, too; rules by themselves may be of any listener.
+    pub(crate) takes_unix: bool,
     /// Whether peers of Unix sockets are believed.
     pub(crate) trusts_unix: bool,
     sticky_scope: StickyScope,
@@ -85,7 +85,8 @@ impl Place {
         }
         let compiled = pointsman_rules::compile(&source, &Targets::Any)
             .map_err(|findings| drawn(&input::name(&options.rules), &source, &findings, colour))?;
-        Ok(Place::of_no_listener(Arc::new(compiled.program), options.trusted_proxies.clone()))
+        let place = Place::of_no_listener(Arc::new(compiled.program), options.trusted_proxies.clone());
+        Ok(Place { trusts_unix: options.trusts_unix, ..place })
     }
 
     /// Where rules stand without a configuration.
@@ -107,8 +108,8 @@ impl Place {
             is_tls: false,
             handshakes: Handshakes::default(),
             proxy_header: ProxyHeader::Unsaid,
-            bind: None,
-            common_bind: None,
+            binds: Vec::new(),
+            takes_unix: true,
             trusts_unix: false,
             sticky_scope: StickyScope::Target,
             default_pool: DefaultPool::Unknown,
@@ -127,7 +128,9 @@ impl Place {
         let plan = &loaded.plan;
         let listener = listener(plan, options.listener.as_deref())?;
         check_use(options, listener, plan)?;
-        Ok(Place::of_listener(listener, plan, &options.trusted_proxies))
+        let mut place = Place::of_listener(listener, plan, &options.trusted_proxies);
+        place.trusts_unix |= options.trusts_unix;
+        Ok(place)
     }
 
     /// A listener of a plan, which believes further proxies.
@@ -158,8 +161,8 @@ impl Place {
                 ProxyProtocol::Off => ProxyHeader::Off,
                 ProxyProtocol::Required => ProxyHeader::Required,
             },
-            bind: listener.binds.iter().find_map(Bind::address),
-            common_bind: common_bind(&listener.binds),
+            binds: listener.binds.iter().filter_map(Bind::address).collect(),
+            takes_unix: listener.binds.iter().any(|bind| bind.address().is_none()),
             trusts_unix: listener.trusts_unix,
             sticky_scope: listener.sticky_scope,
             default_pool: match listener.default_pool {
@@ -188,36 +191,31 @@ fn handshakes(terms: &Terms) -> Handshakes {
     }
 }
 
-/// An address where all have the same, and a port; unspecified and 0 where they differ.
-fn common_bind(binds: &[Bind]) -> Option<SocketAddr> {
-    let addresses: Option<Vec<_>> = binds.iter().map(Bind::address).collect();
-    let addresses = addresses?;
-    let mut common = *addresses.first()?;
-    for other in &addresses {
-        if other.ip() != common.ip() {
-            common.set_ip(Ipv4Addr::UNSPECIFIED.into());
-        }
-        if other.port() != common.port() {
-            common.set_port(0);
-        }
-    }
-    Some(common)
-}
-
 impl Place {
     /// The address that all requests come to, where it is known.
     pub(crate) fn dst_ip(&self) -> Option<IpAddr> {
-        self.common_bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified())
+        self.of_all_binds(|bind| bind.ip()).filter(|ip| !ip.is_unspecified())
     }
 
     /// The port that all requests come to, where it is known.
     pub(crate) fn dst_port(&self) -> Option<u16> {
-        self.common_bind.map(|bind| bind.port()).filter(|port| *port != 0)
+        self.of_all_binds(|bind| bind.port()).filter(|port| *port != 0)
     }
 
-    /// Whom the listener believes. Nothing that is explained comes to a Unix socket.
+    fn of_all_binds<T: PartialEq>(&self, part: impl Fn(&SocketAddr) -> T) -> Option<T> {
+        let mut parts = self.binds.iter().map(part);
+        let first = parts.next().filter(|_| !self.takes_unix)?;
+        parts.all(|other| other == first).then_some(first)
+    }
+
+    /// Whom the listener believes.
     pub(crate) fn trusted_proxies(&self) -> TrustedProxies<'_> {
-        TrustedProxies { networks: &self.trusted_proxies, unix: false }
+        TrustedProxies { networks: &self.trusted_proxies, unix: self.trusts_unix }
+    }
+
+    /// Whether all connections come to Unix sockets.
+    pub(crate) fn takes_unix_alone(&self) -> bool {
+        self.binds.is_empty() && !self.listener.is_empty()
     }
 
     /// Who is told of an outcome here.
@@ -271,9 +269,10 @@ impl Place {
             // Rules by themselves say nothing of it.
             speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
             tls: self.handshakes.clone(),
-            bind: self.common_bind,
+            binds: self.binds.clone(),
             trusts_unix: self.trusts_unix,
-            takes_unix: self.common_bind.is_none(),
+            takes_unix: self.takes_unix,
+            takes_addresses: !self.takes_unix_alone(),
             takes_http1: self.http2 != Http2::Only,
             takes_http2: self.http2 != Http2::Off,
             hold_bytes_max: Some(self.hold_bytes_max),
@@ -310,12 +309,13 @@ pub(crate) fn listener<'p>(plan: &'p Plan, name: Option<&str>) -> Result<&'p Lis
 /// Whether the options fit what the listener reads; the error is a text for people.
 fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), String> {
     let name = &listener.name;
+    check_socket(options, listener)?;
     let (protocol, misfits, help) = match listener.protocol {
         Protocol::Http if options.request.is_some() => return check_connection(options, listener),
         Protocol::Http => return Err(no_request(name, plan)),
         Protocol::Tcp => {
             let misfits = [
-                ("--trusted-proxy", !options.trusted_proxies.is_empty()),
+                ("--trusted-proxy", !options.trusted_proxies.is_empty() || options.trusts_unix),
                 (options.handshake.first_said().unwrap_or_default(), !options.handshake.is_unsaid()),
             ];
             let help =
@@ -325,7 +325,7 @@ fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), 
         Protocol::TlsPassthrough => {
             let of_requests = options.handshake.first_of_requests();
             let misfits = [
-                ("--trusted-proxy", !options.trusted_proxies.is_empty()),
+                ("--trusted-proxy", !options.trusted_proxies.is_empty() || options.trusts_unix),
                 (of_requests.unwrap_or_default(), of_requests.is_some()),
             ];
             let help = "the one who names a client there is a PROXY header: `--proxied`";
@@ -343,6 +343,25 @@ fn check_use(options: &Options, listener: &Listener, plan: &Plan) -> Result<(), 
         Some((option, _)) => Err(format!(
             "error: `{option}` changes nothing at the listener `{name}`: its `protocol` is `{protocol}`\n\
              help: {help}\n"
+        )),
+    }
+}
+
+/// Whether the listener has a socket of the kind that the connection comes to.
+fn check_socket(options: &Options, listener: &Listener) -> Result<(), String> {
+    let name = &listener.name;
+    let has = |is_of_unix: bool| listener.binds.iter().any(|bind| bind.address().is_none() == is_of_unix);
+    if options.comes_by_unix && !has(true) {
+        return Err(format!(
+            "error: `--srcip unix:` says what never comes to the listener `{name}`: it has no Unix socket\n\
+             help: leave it out, or give the listener one by `bind`\n"
+        ));
+    }
+    match options.first_end().filter(|_| !has(false)) {
+        None => Ok(()),
+        Some(option) => Err(format!(
+            "error: `{option}` says what never comes to the listener `{name}`: it has Unix sockets alone\n\
+             help: leave it out: `--srcip unix:` is taken for granted there\n"
         )),
     }
 }

@@ -132,6 +132,16 @@ R11: if (json.amount > 5 && tls.resumed) { routeTo(a); }
 R12: if (header["x-forwarded-for"] exists && tls.cipher contains "_ECDSA_") { routeTo(b); }
 "#;
 
+/// Whom a listener hears of that has a Unix socket.
+const OF_UNIX: &str = r#"
+U1: if (!(srcip exists) && path == "/a") { routeTo(a); }
+U2: if (!(dstport exists) && clientip == 192.0.2.1) { routeTo(b); }
+U3: if (!(clientip exists) && method == "POST") { reject(401); }
+U4: if (header["x-forwarded-for"] contains "192.0.2.2" && !(dstip exists)) { tag(hops); }
+U5: if (clientip in [10.0.0.0/8] && path under "/b") { routeTo(b); }
+U6: if (srcip exists && path == "/c") { routeTo(b); }
+"#;
+
 #[test]
 fn witnesses_of_rules_by_themselves() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -178,6 +188,19 @@ http2 = "only"
 proxy_protocol = "required"
 trusted_proxies = ["10.0.0.0/8"]
 tls = { certificate = "a.crt", key = "a.key" }
+[[listener]]
+name = "sockets"
+bind = ["unix:a.sock", "127.0.0.1:0"]
+rules = "unix.rules"
+pool = "a"
+trusted_proxies = ["unix:"]
+[[listener]]
+name = "socket"
+bind = "unix:b.sock"
+rules = "unix.rules"
+pool = "a"
+proxy_protocol = "required"
+trusted_proxies = ["unix:"]
 [pool.a]
 servers = ["127.0.0.1:1"]
 [pool.b]
@@ -200,6 +223,7 @@ fn witnesses_of_listeners() {
     write("a.crt", &issued.cert.pem());
     write("a.key", &issued.signing_key.serialize_pem());
     write("a.rules", OF_TLS);
+    write("unix.rules", OF_UNIX);
     let file = write("a.toml", LISTENERS);
     let loaded = Plan::check_only(&file).unwrap_or_else(|wrong| panic!("{}", wrong.render(Colour::Never)));
     let mut counts = Vec::new();
@@ -209,7 +233,8 @@ fn witnesses_of_listeners() {
         assert_eq!(setting.listener.as_deref(), Some(&*listener.name));
         let (name, folder) = (&*listener.name, folder.path());
         let stand = Stand { name, folder, file: file.clone(), program, setting };
-        counts.push(stand.check_all(OF_TLS));
+        let source = if name.starts_with("socket") { OF_UNIX } else { OF_TLS };
+        counts.push(stand.check_all(source));
     }
     assert!(counts.iter().all(|count| *count > 1) && counts.iter().sum::<usize>() > 16, "{counts:?}");
     let request = write("request", "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
@@ -227,6 +252,8 @@ fn witnesses_of_listeners() {
         ("old|--cipher|TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "`TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`"),
         ("old|--proxied|10.0.0.1", "it reads no PROXY header"),
         ("plain|--client-san|a", "it speaks no TLS"),
+        ("plain|--srcip|unix:", "it has no Unix socket"),
+        ("socket|--srcport|1", "it has Unix sockets alone"),
         ("behind|--client-san|a", "its `http2` is `only`"),
     ] {
         let files = [file.clone().into_os_string(), request.clone().into_os_string(), "--listener".into()];

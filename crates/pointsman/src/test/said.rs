@@ -1,18 +1,16 @@
 //! What a test says of a request, and the request that is made of it.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use pointsman_analysis::{Agreed, AgreedTls, Setting, server_name, usual_client, usual_method};
-use pointsman_config::Protocol;
+use pointsman_analysis::{Agreed, AgreedTls, Ends, Setting, server_name, usual_client, usual_method};
 use pointsman_rules::{Diagnostic, Field, OwnedValue, TestCase};
 use pointsman_tls::is_dns_name;
 use pointsman_view::{Connection, HelloFacts, Proxied, Reads, TlsClient, TlsFacts};
 
-use super::handshake;
+use super::odds;
 use super::trial::Verdict;
-use crate::explain::place::Place;
 
 /// Of a request whose test says none. No rule means it.
 const HOST: &str = "test.invalid";
@@ -71,20 +69,6 @@ impl<'t> Said<'t> {
         self.text(field).map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
-    fn address(self, field: &Field) -> Option<IpAddr> {
-        self.values(field).find_map(|value| match value {
-            OwnedValue::Ip(ip) => Some(*ip),
-            _ => None,
-        })
-    }
-
-    fn port(self, field: &Field) -> Option<u16> {
-        self.values(field).find_map(|value| match value {
-            OwnedValue::Integer(port) => u16::try_from(*port).ok(),
-            _ => None,
-        })
-    }
-
     /// That there is no such request, under what the test says of a field.
     pub(super) fn impossible(self, field: &Field, sentence: String, help: Option<String>) -> Verdict {
         match self.0.given.iter().find(|given| given.field == *field) {
@@ -97,16 +81,6 @@ impl<'t> Said<'t> {
                 None => sentence,
             }),
         }
-    }
-
-    /// Whether the client is said to be known by the fields of a proxy, which then is believed.
-    pub(super) fn trusts_its_peer(self) -> bool {
-        self.is_said(|field| match field {
-            Field::Header(name) => {
-                &**name == "forwarded" || &**name == "x-real-ip" || name.starts_with("x-forwarded-")
-            }
-            _ => false,
-        })
     }
 
     /// What its media type says that it is, where that is one that is read.
@@ -124,10 +98,7 @@ impl<'t> Said<'t> {
 
     /// What was agreed on before the request, as far as it is said, and as is usual at such a listener.
     pub(super) fn agreed(self, setting: &Setting) -> Result<Agreed, Verdict> {
-        let owned = |(field, values): (&Field, Vec<&OwnedValue>)| {
-            (field.clone(), values.into_iter().cloned().collect::<Vec<_>>())
-        };
-        let mut said: Vec<_> = self.fields().into_iter().map(owned).collect();
+        let mut said = self.owned_fields();
         let old = (Field::Version, vec![OwnedValue::Text(b"1.0"[..].into())]);
         if !self.has_host_line() && self.text(&Field::Version).is_none() {
             // Only in HTTP/1.0 the Host line may be missing.
@@ -137,26 +108,28 @@ impl<'t> Said<'t> {
             }
             said.pop();
         }
-        setting.agreed(&said).map_err(|never| handshake::never(self, &said, &never))
+        setting.agreed(&said).map_err(|never| odds::never(self, &said, &never, setting))
     }
 
-    /// The connection that the request came over: as the test says, as the listener is, or the usual.
-    pub(super) fn connection(self, place: &Place, tls: Option<AgreedTls>) -> Connection {
-        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let is_tls = tls.is_some() || place.protocol == Protocol::TlsPassthrough;
-        let usual_port = if is_tls { 443 } else { 80 };
-        let bind = place.bind;
-        let bound_ip = bind.map(|bind| bind.ip()).filter(|ip| !ip.is_unspecified());
-        let bound_port = bind.map(|bind| bind.port()).filter(|port| *port != 0);
-        let src_ip = self.address(&Field::SrcIp).unwrap_or(loopback);
-        let dst_ip = self.address(&Field::DstIp).or(bound_ip).unwrap_or(loopback);
-        let src_port = self.port(&Field::SrcPort).unwrap_or(40_000);
-        let dst_port = self.port(&Field::DstPort).or(bound_port).unwrap_or(usual_port);
-        let behind = self.address(&Field::ClientIp).filter(|ip| *ip != src_ip && !self.trusts_its_peer());
+    /// The ends of the connection and whom it speaks for, likewise.
+    pub(super) fn ends(self, setting: &Setting, is_tls: bool) -> Result<Ends, Verdict> {
+        let said = self.owned_fields();
+        setting.ends(&said, is_tls).map_err(|never| odds::never(self, &said, &never, setting))
+    }
+
+    fn owned_fields(self) -> Vec<(Field, Vec<OwnedValue>)> {
+        let owned = |(field, values): (&Field, Vec<&OwnedValue>)| {
+            (field.clone(), values.into_iter().cloned().collect())
+        };
+        self.fields().into_iter().map(owned).collect()
+    }
+
+    /// The connection that the request came over.
+    pub(super) fn connection(self, ends: Ends, tls: Option<AgreedTls>) -> Connection {
         Connection {
-            src: Some(SocketAddr::new(src_ip, src_port)),
-            dst: Some(SocketAddr::new(dst_ip, dst_port)),
-            proxied: behind.map(|ip| Arc::new(Proxied::Client(SocketAddr::new(ip, src_port)))),
+            src: ends.src,
+            dst: ends.dst,
+            proxied: ends.proxied.map(|client| Arc::new(Proxied::Client(client))),
             tls: tls.map(|tls| Arc::new(self.tls(tls))),
         }
     }
@@ -185,8 +158,8 @@ impl<'t> Said<'t> {
         }
     }
 
-    /// The head of the request, as it would come over the wire.
-    pub(super) fn head(self, agreed: Agreed) -> Vec<u8> {
+    /// The head of the request, as it would come over the wire. A proxy writes whom it is `forwarded_for`.
+    pub(super) fn head(self, agreed: Agreed, forwarded_for: Option<IpAddr>) -> Vec<u8> {
         let target = self.target(agreed);
         let usual_method = usual_method(&target).as_bytes();
         let mut head = self.text(&Field::Method).unwrap_or(usual_method).to_vec();
@@ -238,6 +211,16 @@ impl<'t> Said<'t> {
             {
                 line(name, value.as_bytes());
             }
+        }
+        if let Some(client) = forwarded_for {
+            let is_line =
+                |field: &Field| matches!(field, Field::Header(name) if &**name == "x-forwarded-for");
+            let (name, value) = match (self.is_absent(is_line), client) {
+                (false, _) => ("x-forwarded-for", client.to_string()),
+                (true, IpAddr::V4(_)) => ("forwarded", format!("for={client}")),
+                (true, IpAddr::V6(_)) => ("forwarded", format!("for=\"[{client}]\"")),
+            };
+            line(name, value.as_bytes());
         }
         head.extend_from_slice(b"\r\n");
         head

@@ -1,12 +1,11 @@
 //! One test: its request is made, read as any other, and decided.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ipnet::IpNet;
-use pointsman_analysis::{Sample, Setting};
+use pointsman_analysis::{Ends, Proxy, ProxyHeader, Sample, Setting};
 use pointsman_config::Protocol;
 use pointsman_http::Refusal;
 use pointsman_rules::{
@@ -53,14 +52,28 @@ impl Verdict {
     }
 }
 
-/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests, but
-/// that a test may say that its client stands behind a proxy that is believed; of rules by themselves, and of connections,
-/// nothing is known but how paths are read.
+/// What is known of requests where tests are asked about: what [`Place::setting`] says of a listener that reads requests. Of
+/// connections it is known where they come from and to, and of rules by themselves nothing but how paths are read.
 pub(super) fn setting(place: &Place) -> Setting {
     let of_place = place.setting();
-    match place.listener.is_empty() || place.protocol != Protocol::Http {
-        true => Setting { path_options: of_place.path_options, ..Setting::default() },
-        false => Setting { may_trust_others: true, ..of_place },
+    if place.listener.is_empty() {
+        return Setting { path_options: of_place.path_options, ..Setting::default() };
+    }
+    if place.protocol == Protocol::Http {
+        return of_place;
+    }
+    // Nobody writes there in a head whom he speaks for.
+    let is_proxied = of_place.proxy_header == ProxyHeader::Required;
+    Setting {
+        path_options: of_place.path_options,
+        trusted_proxies: if is_proxied { of_place.trusted_proxies } else { Vec::new() },
+        trusts_unix: of_place.trusts_unix && is_proxied,
+        may_trust_others: false,
+        proxy_header: of_place.proxy_header,
+        binds: of_place.binds,
+        takes_unix: of_place.takes_unix,
+        takes_addresses: of_place.takes_addresses,
+        ..Setting::default()
     }
 }
 
@@ -188,21 +201,25 @@ fn asked<R>(
     evidence: Evidence,
     ask: impl FnOnce(Said<'_>, &Asked<'_>) -> R,
 ) -> Result<R, Verdict> {
-    let said = Said(test);
+    let (said, setting) = (Said(test), setting(place));
     if place.protocol != Protocol::Http {
         let hello = (place.protocol == Protocol::TlsPassthrough).then(|| said.hello());
-        let connection = said.connection(place, None);
+        let ends = said.ends(&setting, hello.is_some())?;
+        let named = ends.forwarded_for.map(|client| SocketAddr::new(client, 0));
+        let connection = said.connection(Ends { proxied: ends.proxied.or(named), ..ends }, None);
         let view = ConnectionView::new(&connection, hello.as_ref());
         return Ok(ask(said, &Asked { head: &view, evidence }));
     }
-    let agreed = said.agreed(&setting(place))?;
-    let connection = said.connection(place, agreed.tls);
-    let mut trusted = place.trusted_proxies.clone();
-    if said.trusts_its_peer() {
-        trusted.extend(connection.src.map(|src| IpNet::from(src.ip())));
+    let agreed = said.agreed(&setting)?;
+    let ends = said.ends(&setting, agreed.tls.is_some())?;
+    let connection = said.connection(ends, agreed.tls);
+    let mut networks = place.trusted_proxies.clone();
+    if let Some(Proxy::Address(proxy)) = ends.proxy {
+        networks.push(proxy.into());
     }
-    let trusted = TrustedProxies { networks: &trusted, unix: false };
-    let request = match read(said.head(agreed), place, &connection, trusted) {
+    let unix = place.trusts_unix || ends.proxy == Some(Proxy::Unix);
+    let trusted = TrustedProxies { networks: &networks, unix };
+    let request = match read(said.head(agreed, ends.forwarded_for), place, &connection, trusted) {
         Ok(request) => request,
         Err(refusal) => return Err(refused(refusal.status(), refusal.sentence())),
     };

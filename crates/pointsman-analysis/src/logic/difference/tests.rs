@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::super::states::States;
-use super::super::tests::{MadeUp, Sockets, program, rules, sources, subjects};
+use super::super::tests::{MadeUp, program, rules, sources, subjects};
 use super::{Decider, Differences, Holds, RuleSide, differences};
 use crate::{Effort, Setting};
 
@@ -167,24 +167,11 @@ proptest! {
             return Err(TestCaseError::reject("a jump that leads nowhere"));
         };
         let joint = Program::joined(&[&old, &new]);
-        let [all, of_witnesses] = [Sockets::Unix, Sockets::Tcp]
-            .map(|sockets| expected(&old, &new, &subjects(&joint, sockets)));
+        let all = expected(&old, &new, &subjects(&joint));
         let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(20_000_000));
         let found = found(&differences);
-        prop_assert!(found.is_subset(&all), "{old_text}---\n{new_text}{all:#?} {differences:#?}");
-        if all == of_witnesses {
-            prop_assert_eq!(&found, &all, "{}---\n{}{:#?}", old_text, new_text, differences);
-            // Without a port some way may matter that no witness takes.
-            let may_be_unknown = old_text.contains("dstport") || new_text.contains("dstport");
-            let is_settled = differences.undecided_count == 0 || may_be_unknown;
-            prop_assert!(is_settled, "{old_text}---\n{new_text}{differences:#?}");
-        } else {
-            prop_assert!(of_witnesses.is_subset(&found));
-            let undecided: Groups =
-                differences.undecided.iter().filter_map(|one| Some((one.old?, one.new?))).collect();
-            let missed = all.difference(&found).find(|group| !undecided.contains(group));
-            prop_assert!(missed.is_none(), "{missed:?} {old_text}---\n{new_text}{differences:#?}");
-        }
+        prop_assert_eq!(&found, &all, "{}---\n{}{:#?}", old_text, new_text, differences);
+        prop_assert_eq!(differences.undecided_count, 0, "{}---\n{}{:#?}", old_text, new_text, differences);
     }
 
     /// With too few steps less is said, and nothing that is not so.
@@ -194,7 +181,7 @@ proptest! {
             return Err(TestCaseError::reject("a jump that leads nowhere"));
         };
         let joint = Program::joined(&[&old, &new]);
-        let all = expected(&old, &new, &subjects(&joint, Sockets::Unix));
+        let all = expected(&old, &new, &subjects(&joint));
         let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(steps));
         let found = found(&differences);
         prop_assert!(found.is_subset(&all), "{old_text}---\n{new_text}{differences:#?}");

@@ -53,6 +53,9 @@ impl<'p> Trial<'_, 'p> {
             self.analyst.lemmas.add(lemma);
             return Some(Try::Again);
         }
+        if let Some(tried) = self.change(&Case { sketch, matters, why }, effort) {
+            return Some(tried);
+        }
         if let Some(tried) = self.join(&Case { sketch, matters, why }, effort) {
             return Some(tried);
         }
@@ -187,6 +190,9 @@ impl<'p> Trial<'_, 'p> {
                 vec![needs_line(tests, others)]
             }
             (Field::ContentType, Field::Payload(_)) => vec![of_another_type(tests, others)],
+            (end, other) if is_end(end) && (is_end(other) || *other == Field::ClientIp) => {
+                vec![needs_line(tests, others)]
+            }
             _ => Vec::new(),
         };
         found.into_iter().flatten().collect()
@@ -371,6 +377,12 @@ fn of_settled_size(matters: &Matters<'_>) -> Option<Lemma> {
         |(test, states): &(&Test, States)| test.field == Field::ContentLength && needs_value(test, *states);
     let (length, states) = matters.each().find(is_announced)?;
     Some(sorted(vec![(size.number(), unknown), (length.number(), states)]))
+}
+
+/// Whether all connections have it but those to Unix sockets, which have none of its kind; nor has a client no address
+/// whose peer has one.
+fn is_end(field: &Field) -> bool {
+    matches!(field, Field::SrcIp | Field::SrcPort | Field::DstIp | Field::DstPort)
 }
 
 /// Whether values of a field are made of the lines of a name, each of one line.

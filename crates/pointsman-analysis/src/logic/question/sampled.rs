@@ -79,7 +79,7 @@ impl<'p> Analyst<'p> {
         rule: u32,
     ) -> Result<(Sketch<'p>, Witness), Unshown> {
         let values = Values { known, rest: None };
-        if self.setting.fixed(field).is_some_and(|fixed| fixed != values) {
+        if self.setting.choices(field).is_some_and(|choices| !choices.contains(&values)) {
             return Err(Unshown::OtherHere);
         }
         let alone = Sketch { fields: vec![(field, values.clone())] };

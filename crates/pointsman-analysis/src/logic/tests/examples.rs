@@ -110,8 +110,14 @@ fn what_a_listener_fixes() {
         R6: if (dstip == 192.0.2.1 && path == "/f") { reject(); }
         last: { routeTo(a); }"#;
     let of = |speaks_tls, bind: &str, proxy_header| {
-        let bind = Some(bind.parse().expect("an address"));
-        let setting = Setting { speaks_tls: Some(speaks_tls), bind, proxy_header, ..Setting::default() };
+        let binds = vec![bind.parse().expect("an address")];
+        let setting = Setting {
+            speaks_tls: Some(speaks_tls),
+            binds,
+            takes_unix: false,
+            proxy_header,
+            ..Setting::default()
+        };
         let found = findings(&program(rules), &setting, Effort::new(50_000_000));
         let told = found.iter().map(|finding| (finding.code.word(), finding.rule.0 + 1));
         told.collect::<Vec<_>>()

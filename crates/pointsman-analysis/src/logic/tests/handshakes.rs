@@ -9,8 +9,7 @@ use proptest::sample::select;
 use super::super::states::States;
 use super::super::{Code, Finding, findings};
 use super::{
-    MadeUp, Sockets, blocks, conditions, expected, expected_of_more, is_of_more, lists, look_at_all, name,
-    program,
+    MadeUp, blocks, conditions, expected, expected_of_more, is_of_more, lists, look_at_all, name, program,
 };
 use crate::witness::{Says, usual_client};
 use crate::{ClientCertificates, Effort, Handshakes, ProxyHeader, Setting};
@@ -132,7 +131,7 @@ fn connections(program: &Program, setting: &Setting) -> Vec<MadeUp> {
 
 /// Whether there is a server name, whether a certificate has further names, whether it is another one, and a method.
 fn all_of() -> impl Iterator<Item = (bool, bool, bool, Vec<OwnedValue>)> {
-    let methods = lists("method", Sockets::Tcp).into_iter().take(2);
+    let methods = lists("method").into_iter().take(2);
     methods.flat_map(|method| {
         (0..8).map(move |bits| (bits & 1 == 0, bits & 2 == 0, bits & 4 == 0, method.clone()))
     })

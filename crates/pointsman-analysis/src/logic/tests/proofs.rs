@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::{Barred, Proof, prove};
-use super::{MadeUp, Sockets, TESTS, conditions, sources, subjects};
+use super::{MadeUp, TESTS, conditions, sources, subjects};
 use crate::{Effort, ProxyHeader, Setting};
 
 fn compiled(source: &str) -> (Arc<Program>, Assertions) {
@@ -228,13 +228,13 @@ fn is_spoken_of(subjects: &[MadeUp], assertions: &Assertions) -> bool {
 }
 
 /// Rules and an assertion, and all subjects that can be told apart by either.
-fn all_of(source: &str, asserted: &str, sockets: Sockets) -> (Arc<Program>, Assertions, Vec<MadeUp>) {
+fn all_of(source: &str, asserted: &str) -> (Arc<Program>, Assertions, Vec<MadeUp>) {
     let (program, assertions) = compiled(&format!("{source}assert \"a\": {asserted};\n"));
     let condition = asserted.split_once(' ').and_then(|(_, rest)| rest.rsplit_once(" -> "));
     let (condition, _) = condition.expect("a condition and a destination");
     let (settings, rules) = source.split_at(source.find("R0:").expect("a first rule"));
     let (both, _) = compiled(&format!("{settings}if {condition} {{ tag(t); }}\n{rules}"));
-    let subjects = subjects(&both, sockets);
+    let subjects = subjects(&both);
     (program, assertions, subjects)
 }
 
@@ -243,44 +243,33 @@ proptest! {
 
     #[test]
     fn every_answer_is_right(source in sources(), asserted in asserted()) {
-        let (program, assertions, tcp) = all_of(&source, &asserted, Sockets::Tcp);
-        let is_broken = is_broken_by(&tcp, &program, &assertions);
+        let (program, assertions, all) = all_of(&source, &asserted);
+        let is_broken = is_broken_by(&all, &program, &assertions);
         let proofs = prove(&program, &assertions, &Setting::default(), Effort::new(50_000_000));
         match &proofs[0] {
-            Proof::Holds(_) => {
-                let (_, _, unix) = all_of(&source, &asserted, Sockets::Unix);
-                prop_assert!(!is_broken_by(&unix, &program, &assertions), "{source}{asserted}");
-            }
-            Proof::Empty => {
-                let (_, _, unix) = all_of(&source, &asserted, Sockets::Unix);
-                prop_assert!(!is_spoken_of(&unix, &assertions), "{source}{asserted}");
-            }
-            Proof::Broken(all) => {
-                prop_assert!(is_broken && !all.is_empty(), "{source}{asserted}{all:?}");
+            Proof::Holds(_) => prop_assert!(!is_broken, "{source}{asserted}"),
+            Proof::Empty => prop_assert!(!is_spoken_of(&all, &assertions), "{source}{asserted}"),
+            Proof::Broken(broken) => {
+                prop_assert!(is_broken && !broken.is_empty(), "{source}{asserted}{broken:?}");
                 // One for each rule that decides so, up to a few.
-                let by: BTreeSet<_> = breakers(&tcp, &program, &assertions).into_iter().collect();
-                let shown: BTreeSet<_> = all.iter().map(|broken| broken.rule.0).collect();
-                prop_assert!(shown.len() == all.len() && shown.is_subset(&by), "{source}{asserted}{all:?}");
-                prop_assert!(shown.len() == by.len().min(5), "{source}{asserted}{by:?}{all:?}");
+                let by: BTreeSet<_> = breakers(&all, &program, &assertions).into_iter().collect();
+                let shown: BTreeSet<_> = broken.iter().map(|broken| broken.rule.0).collect();
+                prop_assert!(shown.len() == broken.len() && shown.is_subset(&by), "{source}{asserted}{broken:?}");
+                prop_assert!(shown.len() == by.len().min(5), "{source}{asserted}{by:?}{broken:?}");
             }
-            // What only a Unix socket shows is unknown.
-            Proof::Unknown(_) => {
-                let (_, _, unix) = all_of(&source, &asserted, Sockets::Unix);
-                let only_there = !is_broken && is_broken_by(&unix, &program, &assertions);
-                prop_assert!(only_there, "{source}{asserted}{proofs:?}");
-            }
+            Proof::Unknown(_) => prop_assert!(false, "{source}{asserted}{proofs:?}"),
         }
     }
 
     /// With too few steps less is known, and nothing is wrong.
     #[test]
     fn nothing_false_is_proved_in_few_steps(source in sources(), asserted in asserted(), steps in 0_u64..4_000) {
-        let (program, assertions, unix) = all_of(&source, &asserted, Sockets::Unix);
+        let (program, assertions, all) = all_of(&source, &asserted);
         let proofs = prove(&program, &assertions, &Setting::default(), Effort::new(steps));
-        let is_broken = is_broken_by(&unix, &program, &assertions);
+        let is_broken = is_broken_by(&all, &program, &assertions);
         match &proofs[0] {
             Proof::Holds(_) => prop_assert!(!is_broken, "{source}{asserted}"),
-            Proof::Empty => prop_assert!(!is_spoken_of(&unix, &assertions), "{source}{asserted}"),
+            Proof::Empty => prop_assert!(!is_spoken_of(&all, &assertions), "{source}{asserted}"),
             Proof::Broken(_) => prop_assert!(is_broken, "{source}{asserted}"),
             Proof::Unknown(doubts) => prop_assert!(doubts.iter().any(|doubt| !doubt.rules.is_empty()) || steps < 10),
         }

@@ -234,9 +234,9 @@ fn that_not_all_borders_are_looked_at_is_said() {
 #[test]
 fn what_never_comes_to_a_listener_is_said() {
     let mut suite = suite("R1: if (dstport > 443) { routeTo(a); }\n", Vec::new());
-    let bind = "127.0.0.1:443".parse().ok();
     let place = &mut suite.place;
-    (place.listener, place.bind, place.common_bind) = ("shop".into(), bind, bind);
+    (place.listener, place.takes_unix) = ("shop".into(), false);
+    place.binds = vec!["127.0.0.1:443".parse().expect("an address")];
     let generated = Generated::of(&suite, 1000);
     for note in [
         "# R1: its condition is never true\n",

@@ -106,10 +106,10 @@ fn places() -> impl Strategy<Value = Option<bool>> {
 fn at(listener: Option<bool>, source: &str) -> Suite {
     let mut suite = suite(source, Vec::new());
     if let Some(is_tls) = listener {
-        let bind = "127.0.0.1:443".parse().ok();
         let place = &mut suite.place;
         (place.listener, place.is_tls, place.proxy_header) = ("shop".into(), is_tls, ProxyHeader::Off);
-        (place.bind, place.common_bind) = (bind, bind);
+        place.takes_unix = false;
+        place.binds = vec!["127.0.0.1:443".parse().expect("an address")];
     }
     suite
 }

@@ -1,6 +1,6 @@
-//! Why no handshake comes to what a test says.
+//! Why nothing comes as a test says.
 
-use pointsman_analysis::{NeverAgreed, Odds};
+use pointsman_analysis::{NeverAgreed, Odds, ProxyHeader, Setting};
 use pointsman_rules::{Field, OwnedValue};
 
 use super::said::Said;
@@ -10,7 +10,7 @@ use super::trial::{Verdict, listed, text_of};
 type Told = (Field, Vec<OwnedValue>);
 
 /// What is said beside what never comes with it.
-pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed) -> Verdict {
+pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed, setting: &Setting) -> Verdict {
     let Some((field, values)) = said.get(never.at) else {
         return Verdict::Impossible("no request comes to such a listener".to_owned());
     };
@@ -29,6 +29,13 @@ pub(super) fn never(test: Said<'_>, said: &[Told], never: &NeverAgreed) -> Verdi
         }
         (Odds::Itself, Field::TlsClientFingerprint) => {
             Some("it is a SHA-256 of 64 digits in lower-case hex".to_owned())
+        }
+        (Odds::Itself, Field::SrcPort | Field::DstPort) => Some("a port is from 1 to 65535".to_owned()),
+        (_, Field::SrcIp) if setting.proxy_header == ProxyHeader::Required => {
+            Some("the listener lets nobody in but its `trusted_proxies`".to_owned())
+        }
+        (_, Field::ClientIp | Field::Header(_)) if never.instead.is_empty() => {
+            Some("only `trusted_proxies` are believed when they name a client".to_owned())
         }
         _ if never.instead.is_empty() => None,
         _ => Some(format!("it is {}", alternatives(&never.instead))),
