@@ -18,6 +18,8 @@ use crate::users::Users;
 pub(crate) struct Job {
     /// When it was due.
     pub(crate) due_ns: u64,
+    /// When it was found that there is no connection for it yet; 0: there was one.
+    pub(crate) held_ns: u64,
     /// When it was begun: by sending it, or by opening a connection for it.
     pub(crate) begun_ns: u64,
     /// When its first byte was sent; 0 before.
@@ -51,6 +53,7 @@ impl Job {
     pub(crate) fn new(request: u32) -> Job {
         Job {
             due_ns: 0,
+            held_ns: 0,
             begun_ns: 0,
             sent_ns: 0,
             first_byte_ns: 0,

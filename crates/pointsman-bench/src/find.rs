@@ -273,11 +273,12 @@ fn is_of_load(void: &Void) -> bool {
 pub fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
     let mut measures = outcome.self_measures(Some(goal.p99_us_max));
     measures.unsent = 0;
+    // Above its end every server makes them wait, and whether that is ours is asked below.
+    measures.held_back_share = 0.0;
     let record = &outcome.record;
     if record.held_back * 200 > record.due {
         // They were sent when a connection was free, and no sooner.
         measures.gaps = None;
-        measures.send_lag_p99_us = None;
         // More connections may have sustained more where each answer came in time and the goal was missed all the same.
         let service = &record.service;
         let is_in_time = !service.is_empty() && service.value_at_quantile(0.99) / 1_000 <= goal.p99_us_max;

@@ -73,6 +73,7 @@ fn requests(outcome: &Outcome) -> Value {
         "answered_in_time": record.completed_in_time(), "right_in_time": record.right_in_time(),
         "sent_again": record.sent_again, "held_back": record.held_back,
         "unsent": record.unsent, "failed": record.failed(),
+        "left_of_warm_up": record.left_of_warm_up, "left_waiting": record.left_waiting,
         "errors": named(ErrorKind::ALL.map(ErrorKind::name), &record.errors),
         "tls_fault": record.tls_fault, "statuses": statuses,
         "demanded_per_second": outcome.demanded(), "per_second": outcome.rate(),
@@ -130,6 +131,7 @@ fn times(record: &Record) -> Value {
         "connect": histogram(&record.connect),
         "handshake": histogram(&record.handshake),
         "lag": histogram(&record.lag),
+        "held": histogram(&record.held),
     })
 }
 
@@ -194,7 +196,11 @@ fn generator(outcome: &Outcome) -> Value {
     json!({
         "threads": threads, "stolen": generator.stolen, "segments_resent": generator.segments_resent,
         "syns_resent": generator.syns_resent, "ceiling_per_second": outcome.ceiling,
-        "descriptors_max": generator.descriptors_max, "ports": generator.ports,
+        "descriptors_max": generator.descriptors_max, "descriptors_most": generator.descriptors_most,
+        "ports": generator.ports, "ports_most": generator.ports_most, "ports_share": outcome.ports_share(),
+        "listening": generator.listening.map(|listening| {
+            json!({"overflows": listening.overflows, "drops": listening.drops})
+        }),
         "little": {
             "under_way": generator.little.under_way,
             "rate_times_time": generator.little.rate_times_time,

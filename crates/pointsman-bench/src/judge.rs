@@ -16,6 +16,7 @@ impl Outcome {
         let busiest = generator.threads.iter().max_by(|left, right| work(left).total_cmp(&work(right)));
         let waited = generator.threads.iter().map(|thread| thread.waited).max_by(f64::total_cmp);
         let share_of_opened = |count: u64| count as f64 / record.opened.max(1) as f64;
+        let share_of_tried = |count: u64| count as f64 / (record.opened + count).max(1) as f64;
         let gaps = match self.plan.load {
             Load::Open { arrivals: Arrivals::Poisson, .. } => exponentiality(&record.gaps.sample()),
             _ => None,
@@ -26,11 +27,16 @@ impl Outcome {
             unsent: record.unsent,
             // Only who knows a goal can tell.
             held_back: 0,
+            held_back_share: record.held_back as f64 / record.due.max(1) as f64,
+            warm_up_share: self.made_good_share(),
             cpu_share: busiest.map(work),
             waited_share: waited,
             steal_share: Some(generator.stolen),
             switches_per_s: busiest.map(|thread| thread.involuntary_switches as f64 / generator.seconds),
             ports_exhausted: record.errors_of(ErrorKind::Ports),
+            ports_share: self.ports_share().unwrap_or_default(),
+            descriptors_share: self.descriptors_share(),
+            listen_drop_share: generator.listening.map(|listening| share_of_tried(listening.drops)),
             descriptors_exhausted: record.errors_of(ErrorKind::Descriptors),
             syn_retransmit_share: (record.opened > 0).then(|| share_of_opened(generator.syns_resent)),
             little: (rate > 0.0).then(|| Little {

@@ -68,7 +68,7 @@ pub use little::Little;
 pub use machine::Machine;
 pub use negotiated::{Agreements, Kind, Negotiated, count_of, unlike_pinned};
 pub use null::{Manner, NullServer, NullTls, Service};
-pub use outcome::{Generator, Outcome, ServerUse, ThreadUse, Void};
+pub use outcome::{Generator, Listening, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target};
 pub use pointsman_tls::Offer;
 pub use process::{Spent, Time, ticks_per_second};

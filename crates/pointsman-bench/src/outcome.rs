@@ -3,7 +3,7 @@
 use crate::little::Little;
 use crate::machine::Machine;
 use crate::negotiated::{Kind, Negotiated, another, count_of, unlike_pinned};
-use crate::plan::{Handshakes, Plan};
+use crate::plan::{Handshakes, Load, Plan};
 use crate::process::Spent;
 use crate::record::{ErrorKind, Record};
 use crate::shares::{self, ShareOutcome};
@@ -48,12 +48,29 @@ pub struct Generator {
     pub segments_resent: u64,
     /// Those of them that were to open a connection.
     pub syns_resent: u64,
+    /// What listening sockets of this machine had no room for. `None`: the server is on another one.
+    pub listening: Option<Listening>,
     /// Descriptors that the process may open.
     pub descriptors_max: u64,
+    /// Those that it had at most, in the whole run.
+    pub descriptors_most: u64,
     /// Ports that connections of one source address to one place can have.
     pub ports: Option<u32>,
+    /// Those that were taken at most, of all source addresses and places together: by connections, and, where the kernel
+    /// does not use them again, by what waits behind the end of any connection of this machine (TIME_WAIT), which is
+    /// looked at once a second.
+    pub ports_most: u64,
     /// Requests under way, measured in two ways.
     pub little: Little,
+}
+
+/// Connections that the kernel did not put into the queue of a listening socket, in the measured time, of the whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listening {
+    /// Because it was full.
+    pub overflows: u64,
+    /// For whatever reason: these and others.
+    pub drops: u64,
 }
 
 /// What a thread of the generator spent in the measured time.
@@ -103,6 +120,30 @@ impl Outcome {
     /// Requests a second that were due.
     pub fn demanded(&self) -> f64 {
         self.record.due as f64 / self.seconds
+    }
+
+    /// The share of the local ports that was taken at most, 0 to 1, of all that the plan's source addresses and places have.
+    /// `None`: how many there are is not known.
+    pub fn ports_share(&self) -> Option<f64> {
+        let ports = f64::from(self.generator.ports?);
+        let pairs = (self.plan.sources.count().max(1) * self.addresses.len().max(1) as u64) as f64;
+        Some(self.generator.ports_most as f64 / (ports * pairs))
+    }
+
+    /// The share of the descriptors that the process may open, and had at most.
+    pub fn descriptors_share(&self) -> f64 {
+        self.generator.descriptors_most as f64 / self.generator.descriptors_max.max(1) as f64
+    }
+
+    /// What was answered in the measured time beside what was due in it, beyond chance, because the warm-up had left it
+    /// behind: as a share of what was due. 0 in a closed loop, which leaves nothing behind.
+    pub fn made_good_share(&self) -> f64 {
+        let Load::Open { .. } = self.plan.load else { return 0.0 };
+        let (record, left) = (&self.record, self.record.left_of_warm_up as f64);
+        // What is under way at a moment varies by this.
+        let by_chance = 3.0 * left.sqrt();
+        let beside = record.completed_in_time() as f64 - record.due as f64;
+        (beside.min(left) - by_chance).max(0.0) / record.due.max(1) as f64
     }
 
     /// What shares of the requests went how, beside what was asked for. Empty where nothing was answered.
@@ -221,7 +262,7 @@ fn tls_fault(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Load, Offer};
+    use crate::Offer;
     use pointsman_tls::OneVersion;
 
     const AGREED: Negotiated = Negotiated {

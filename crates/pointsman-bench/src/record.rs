@@ -116,8 +116,10 @@ pub struct Record {
     pub connect: Histogram<u64>,
     /// From there to when its handshake was complete.
     pub handshake: Histogram<u64>,
-    /// How much later than it was due the generator turned to a request.
+    /// How much later than it was due the generator turned to a request, whether there was a connection for it or not.
     pub lag: Histogram<u64>,
+    /// How long requests that were held back, and begun in the end, waited for a connection.
+    pub held: Histogram<u64>,
     /// Requests that were due.
     pub due: u64,
     /// Those that were begun.
@@ -138,6 +140,10 @@ pub struct Record {
     pub held_back: u64,
     /// Those that were never begun.
     pub unsent: u64,
+    /// Requests of the warm-up that had no answer when the measured time began.
+    pub left_of_warm_up: u64,
+    /// Of these, those that waited for a connection.
+    pub left_waiting: u64,
     /// Those that failed, by [`ErrorKind::ALL`].
     pub errors: [u64; ErrorKind::ALL.len()],
     /// Answers by status: 100 to 599 are at their own numbers.
@@ -181,6 +187,7 @@ impl Record {
             connect: times(),
             handshake: times(),
             lag: times(),
+            held: times(),
             due: 0,
             begun: 0,
             answered: 0,
@@ -189,6 +196,8 @@ impl Record {
             answered_over_tls: 0,
             held_back: 0,
             unsent: 0,
+            left_of_warm_up: 0,
+            left_waiting: 0,
             sent_again: 0,
             errors: [0; ErrorKind::ALL.len()],
             statuses: vec![0; 600],
@@ -217,6 +226,7 @@ impl Record {
             (&mut self.connect, &other.connect),
             (&mut self.handshake, &other.handshake),
             (&mut self.lag, &other.lag),
+            (&mut self.held, &other.held),
         ];
         for (ours, theirs) in pairs {
             ours.add(theirs).expect("all have the same bounds");
@@ -230,6 +240,8 @@ impl Record {
             (&mut self.answered_over_tls, other.answered_over_tls),
             (&mut self.held_back, other.held_back),
             (&mut self.unsent, other.unsent),
+            (&mut self.left_of_warm_up, other.left_of_warm_up),
+            (&mut self.left_waiting, other.left_waiting),
             (&mut self.sent_again, other.sent_again),
             (&mut self.bytes_sent, other.bytes_sent),
             (&mut self.opened, other.opened),

@@ -1,6 +1,7 @@
 //! From a plan to its outcome: threads are started, watched and added up.
 
 use std::io;
+use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -19,13 +20,16 @@ use crate::probe::probe;
 use crate::process::{Time, ticks_per_second};
 use crate::record::Record;
 use crate::request::Requests;
-use crate::self_watch::Look;
+use crate::self_watch::{Look, descriptors, time_waits};
 use crate::users::{self, Setup};
 use crate::worker::{Assignment, Gauges, Timeline, Worker, batches, measured_ns};
 use crate::{Fault, Machine, Plan};
 
 /// From when all threads are ready to when the first request may be due.
 const START_NS: u64 = SECOND_NS / 50;
+
+/// A thread waits with these, beside its connections.
+const DESCRIPTORS_A_THREAD: u64 = 2;
 
 /// How things are, once a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -62,6 +66,7 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
     let descriptors_max = raise_descriptors();
     let setups = client.setups(plan, &requests)?;
     let plan = Arc::new(plan.clone());
+    let descriptors_before = descriptors();
     let crew = Crew::start(&plan, &requests, setups)?;
     let timeline = Timeline::of(&plan, now_ns() + START_NS);
     crew.begin(timeline);
@@ -89,8 +94,14 @@ pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, F
             stolen: watched.after.stolen_since(&watched.before),
             segments_resent: watched.after.resent_since(&watched.before),
             syns_resent: watched.after.syns_resent_since(&watched.before),
+            listening: is_here(&requests).then(|| watched.after.listening_since(&watched.before)),
             descriptors_max,
+            descriptors_most: descriptors_before
+                + DESCRIPTORS_A_THREAD * plan.threads as u64
+                + record.connections_most,
             ports: ports(),
+            ports_most: record.connections_most
+                + if reuses_ports(&requests) { 0 } else { watched.time_waits },
             little,
         },
         record,
@@ -247,7 +258,13 @@ impl Crew {
         let (before, server_before) = (Look::now(&self.ids), look(&server)?);
         self.pass_time(timeline.to_ns, timeline, &mut sums, observe);
         let (after, server_after) = (Look::now(&self.ids), look(&server)?);
-        Ok(Watched { before, after, server: server_before.zip(server_after), began_unix_s: began.as_secs() })
+        Ok(Watched {
+            before,
+            after,
+            server: server_before.zip(server_after),
+            began_unix_s: began.as_secs(),
+            time_waits: sums.time_waits,
+        })
     }
 
     fn pass_time(
@@ -263,6 +280,7 @@ impl Crew {
             if now < next_ns {
                 std::thread::sleep(Duration::from_nanos(next_ns - now));
             }
+            sums.time_waits = sums.time_waits.max(time_waits());
             if next_ns == sums.at_ns + SECOND_NS {
                 observe(&self.progress(next_ns, timeline, sums));
             }
@@ -279,6 +297,7 @@ impl Crew {
             answered: sum(|gauges| gauges.answered.load(Ordering::Relaxed)),
             failed: sum(|gauges| gauges.failed.load(Ordering::Relaxed)),
             bytes: sum(|gauges| gauges.bytes.load(Ordering::Relaxed)),
+            time_waits: last.time_waits,
         };
         let seconds = (at_ns - last.at_ns) as f64 / SECOND_NS as f64;
         let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds;
@@ -321,6 +340,8 @@ struct Sums {
     answered: u64,
     failed: u64,
     bytes: u64,
+    /// Ports taken behind the ends of connections, at most so far.
+    time_waits: u64,
 }
 
 /// What was seen at the two ends of the measured time.
@@ -329,6 +350,8 @@ struct Watched {
     after: Look,
     server: Option<(Time, Time)>,
     began_unix_s: u64,
+    /// Ports that were taken behind the ends of connections, at most.
+    time_waits: u64,
 }
 
 impl Watched {
@@ -356,10 +379,42 @@ fn raise_descriptors() -> u64 {
     current.unwrap_or(u64::MAX)
 }
 
+/// Whether all that is asked is on this machine: of another one nobody has an address.
+fn is_here(requests: &Requests) -> bool {
+    requests.origins.iter().all(|origin| is_ours(origin.address.ip()))
+}
+
+fn is_ours(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Whether the kernel gives the port of a connection that has ended to another one to the same place, a second later:
+/// 0 never, 1 always, 2 (as it is usually) on the loopback.
+fn reuses_ports(requests: &Requests) -> bool {
+    let setting = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or_default();
+    match setting.trim() {
+        "1" => true,
+        "2" => requests.origins.iter().all(|origin| origin.address.ip().is_loopback()),
+        _ => false,
+    }
+}
+
 /// How many ports the kernel chooses from.
 fn ports() -> Option<u32> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse::<u32>().ok());
     let (first, last) = (numbers.next()?, numbers.next()?);
     last.checked_sub(first).map(|count| count + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_ours;
+
+    #[test]
+    fn addresses_of_others_are_not_ours() {
+        // The second is nobody's (RFC 5737).
+        let [loopback, other] = [[127, 0, 0, 1], [192, 0, 2, 1]].map(Into::into);
+        assert!(is_ours(loopback) && !is_ours(other));
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::clock::now_ns;
-use crate::outcome::ThreadUse;
+use crate::outcome::{Listening, ThreadUse};
 
 /// Accounts of the kernel at a moment.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,7 @@ pub struct Look {
     /// Segments that TCP sent again, of the whole machine, and those of them that open a connection.
     resent: u64,
     syns_resent: u64,
+    listening: Listening,
 }
 
 /// One thread's account.
@@ -42,6 +43,10 @@ impl Look {
             ticks,
             resent: counter(&snmp, "Tcp:", "RetransSegs"),
             syns_resent: counter(&netstat, "TcpExt:", "TCPSynRetrans"),
+            listening: Listening {
+                overflows: counter(&netstat, "TcpExt:", "ListenOverflows"),
+                drops: counter(&netstat, "TcpExt:", "ListenDrops"),
+            },
         }
     }
 
@@ -75,6 +80,13 @@ impl Look {
 
     pub(crate) fn syns_resent_since(&self, earlier: &Look) -> u64 {
         self.syns_resent.saturating_sub(earlier.syns_resent)
+    }
+
+    pub(crate) fn listening_since(&self, earlier: &Look) -> Listening {
+        Listening {
+            overflows: self.listening.overflows.saturating_sub(earlier.listening.overflows),
+            drops: self.listening.drops.saturating_sub(earlier.listening.drops),
+        }
     }
 }
 
@@ -110,6 +122,23 @@ fn counter(text: &str, group: &str, name: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
+/// Connections of this machine that have ended, and whose ports are still taken.
+pub(crate) fn time_waits() -> u64 {
+    time_waits_in(&fs::read_to_string("/proc/net/sockstat").unwrap_or_default())
+}
+
+/// `TCP: inuse 1 orphan 0 tw 5 …`
+fn time_waits_in(text: &str) -> u64 {
+    let tcp = text.lines().find_map(|line| line.strip_prefix("TCP:")).unwrap_or_default();
+    let mut words = tcp.split_ascii_whitespace().skip_while(|word| *word != "tw");
+    words.nth(1).and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// Descriptors that the process has.
+pub(crate) fn descriptors() -> u64 {
+    fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +148,10 @@ mod tests {
         assert_eq!(stolen("cpu  10 0 20 60 0 0 5 5 7 0\ncpu0 1\n"), (5, 100));
         let snmp = "Ip: A\nIp: 1\nTcp: InSegs RetransSegs OutRsts\nTcp: 9 8 7\n";
         assert_eq!(counter(snmp, "Tcp:", "RetransSegs"), 8);
+        let sockstat = "sockets: used 18\nTCP: inuse 1 orphan 0 tw 42 alloc 1 mem 9\nUDP: inuse 0 mem 0\n";
+        assert_eq!((time_waits_in(sockstat), time_waits_in("")), (42, 0));
+        let (before, file) = (descriptors(), fs::File::open("/proc/self/stat"));
+        assert!(before >= 3 && file.is_ok() && descriptors() > before - 3, "{before}");
         assert_eq!((stolen(""), counter("", "Tcp:", "RetransSegs")), ((0, 0), 0));
         let own = rustix::thread::gettid().as_raw_nonzero().get();
         let before = Look::now(&[own]);

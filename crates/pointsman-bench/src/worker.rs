@@ -115,6 +115,8 @@ pub(crate) struct Worker {
     clients: usize,
     /// Those that will ask again, by when.
     resting: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The measured time has not begun.
+    warms_up: bool,
     /// Requests of a connection that fails: empty between.
     failing: Vec<Job>,
     /// What is begun at once: empty between.
@@ -138,21 +140,11 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(given: Assignment) -> io::Result<Worker> {
         let plan = &*given.plan;
-        let threads = plan.threads;
         let origins = given.requests.origins.len();
         let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(given.index as u64);
         let mut random = fastrand::Rng::with_seed(seed);
         let mix = Mix::of(plan);
-        let (schedule, clients) = match plan.load {
-            Load::Open { rate, arrivals } => {
-                let place = (given.index, threads);
-                (Some(Schedule::new(arrivals, rate / mix.requests_each(), place, random.u64(..))), 0)
-            }
-            Load::Closed { clients } => {
-                let streams = plan.streams as usize;
-                (None, clients::of_thread(clients as usize, streams, (given.index, threads)))
-            }
-        };
+        let (schedule, clients) = asks(&given, &mix, &mut random);
         let connections_max = plan.share_of_thread(plan.connections_max, given.index).max(1);
         let capacity = connections_max.min(clients.max(1024));
         let mut turn = Turn::new(given.requests.clone(), random.fork());
@@ -184,6 +176,7 @@ impl Worker {
             mix,
             clients,
             resting: BinaryHeap::new(),
+            warms_up: false,
             record,
             turn,
             random,
@@ -203,6 +196,7 @@ impl Worker {
     /// Runs until nothing is left to do.
     pub(crate) fn run(mut self, timeline: Timeline) -> io::Result<Record> {
         self.given.timeline = timeline;
+        self.warms_up = timeline.begin_ns < timeline.from_ns;
         self.schedule.iter_mut().for_each(|schedule| schedule.begin_at(timeline.begin_ns));
         self.resting = clients::to_come(&self.given, self.clients);
         let mut ready: Vec<Ready> = Vec::with_capacity(64);
@@ -244,19 +238,20 @@ impl Worker {
     /// Begins what is due.
     #[inline]
     fn begin_due(&mut self, now: u64) {
+        if self.warms_up && now >= self.given.timeline.from_ns {
+            self.end_warm_up();
+        }
         for _ in 0..ARRIVALS_A_ROUND {
             let due_ns = self.next_due_ns();
             if due_ns > now {
                 return;
             }
             let Some(job) = self.take_due(due_ns) else { continue };
-            let counted = job.counted();
             if let Some(job) = self.assign(job) {
                 if self.backlog.len() < BACKLOG_MAX {
-                    self.record.held_back += counted;
-                    self.backlog.push_back(job);
+                    self.hold_back(job);
                 } else {
-                    self.record.unsent += counted;
+                    self.record.unsent += job.counted();
                     self.step_ended(&job, false, due_ns, 0);
                 }
             }
@@ -473,5 +468,20 @@ impl Worker {
             self.connections.remove(number).close(self.given.plan.close);
         }
         self.record
+    }
+}
+
+/// When an open loop asks, and how many clients a closed one has here.
+fn asks(given: &Assignment, mix: &Mix, random: &mut fastrand::Rng) -> (Option<Schedule>, usize) {
+    let (plan, place) = (&given.plan, (given.index, given.plan.threads));
+    match plan.load {
+        Load::Open { rate, arrivals } => {
+            let rate = rate / mix.requests_each();
+            let schedule = Schedule::new(arrivals, rate, place, random.u64(..));
+            (Some(schedule), 0)
+        }
+        Load::Closed { clients } => {
+            (None, clients::of_thread(clients as usize, plan.streams as usize, place))
+        }
     }
 }

@@ -8,7 +8,13 @@ use crate::outcome::Outcome;
 use crate::record::ErrorKind;
 
 pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
-    let all = [times(outcome), ends(outcome), agreed(AGREED, &outcome.negotiated), threads(outcome)];
+    let all = [
+        times(outcome),
+        ends(outcome),
+        agreed(AGREED, &outcome.negotiated),
+        threads(outcome),
+        limits(outcome),
+    ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
@@ -29,6 +35,7 @@ fn times(outcome: &Outcome) -> Table {
         ("TCP connect", &record.connect),
         ("TLS handshake", &record.handshake),
         ("send lag of the generator", &record.lag),
+        ("held back, for a connection", &record.held),
     ];
     let rows = rows.into_iter().filter(|(_, times)| !times.is_empty()).map(|(name, times)| {
         let at = |quantile| Cell::Number(ms(times.value_at_quantile(quantile) as f64));
@@ -54,6 +61,7 @@ fn ends(outcome: &Outcome) -> Table {
         ("begun".to_owned(), record.begun),
         ("unsent".to_owned(), record.unsent),
         ("held back".to_owned(), record.held_back),
+        ("of the warm-up, without an answer when it ended".to_owned(), record.left_of_warm_up),
         ("answered".to_owned(), record.answered),
     ];
     let statuses = record.statuses.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -98,4 +106,23 @@ fn threads(outcome: &Outcome) -> Table {
         &["thread", "CPU, %", "of it spun, %", "waited for a core, %", "interruptions"],
         rows.collect(),
     )
+}
+
+/// What it took of what it may have, and what listening sockets had no room for.
+fn limits(outcome: &Outcome) -> Table {
+    let (record, generator) = (&outcome.record, &outcome.generator);
+    let of_a_pair = outcome.plan.sources.count().max(1) * outcome.addresses.len().max(1) as u64;
+    let ports =
+        generator.ports.map_or(Cell::Empty, |ports| Cell::Number(f64::from(ports) * of_a_pair as f64));
+    let row = |name: &str, most: u64, limit: Cell| vec![name.into(), (most as f64).into(), limit];
+    let mut rows = vec![
+        row("connections", record.connections_most, (outcome.plan.connections_max as f64).into()),
+        row("descriptors", generator.descriptors_most, (generator.descriptors_max as f64).into()),
+        row("local ports", generator.ports_most, ports),
+    ];
+    if let Some(listening) = generator.listening {
+        rows.push(row("connections for which a listening queue was full", listening.overflows, Cell::Empty));
+        rows.push(row("connections that listening sockets dropped", listening.drops, Cell::Empty));
+    }
+    table("Limits", &["", "at most", "limit"], rows)
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use super::Worker;
-use crate::clock::SECOND_NS;
+use crate::clock::{SECOND_NS, now_ns};
 use crate::connection::Job;
 use crate::record::{BATCH_NS, ErrorKind, LOOK_NS};
 
@@ -126,13 +126,40 @@ impl Worker {
     /// A request, or a pipeline of them, is begun now.
     pub(super) fn count_begun(&mut self, job: &Job) {
         self.under_way += u64::from(job.pipeline);
-        let lag_ns = job.begun_ns.saturating_sub(job.due_ns);
-        self.lag_ns = self.lag_ns.max(lag_ns);
+        if job.held_ns == 0 {
+            self.turned_to(job, job.begun_ns);
+        } else if job.is_counted {
+            let held_ns = job.begun_ns.saturating_sub(job.held_ns);
+            self.record.held.saturating_record_n(held_ns, u64::from(job.pipeline));
+        }
         if job.is_counted {
             self.record.begun += u64::from(job.pipeline);
-            self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
             self.record.gaps.saw(job.begun_ns);
         }
+    }
+
+    /// There is no connection for what is due, and there may be no other: it waits, and that is no lag of ours.
+    pub(super) fn hold_back(&mut self, job: Job) {
+        let now = now_ns();
+        self.turned_to(&job, now);
+        self.record.held_back += job.counted();
+        self.backlog.push_back(Job { held_ns: now, ..job });
+    }
+
+    fn turned_to(&mut self, job: &Job, now: u64) {
+        let lag_ns = now.saturating_sub(job.due_ns);
+        self.lag_ns = self.lag_ns.max(lag_ns);
+        if job.is_counted {
+            self.record.lag.saturating_record_n(lag_ns, u64::from(job.pipeline));
+        }
+    }
+
+    /// The measured time begins: what of the warm-up has no answer is told.
+    pub(super) fn end_warm_up(&mut self) {
+        self.warms_up = false;
+        let waiting: u64 = self.backlog.iter().map(|job| u64::from(job.pipeline)).sum();
+        self.record.left_waiting = waiting;
+        self.record.left_of_warm_up = self.under_way + waiting;
     }
 
     /// Looks how many requests the connections hold: none of the times that are kept of them has a part in it.

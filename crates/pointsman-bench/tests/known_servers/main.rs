@@ -1,6 +1,7 @@
 //! The generator before servers whose behaviour is known: what it says must be that.
 
 mod ceiling;
+mod control;
 mod http1;
 mod http2;
 

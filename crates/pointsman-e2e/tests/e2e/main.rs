@@ -4,6 +4,7 @@ mod admin;
 mod assertions;
 mod balance;
 mod bandwidth;
+mod bench_control;
 mod bench_crypto;
 mod bench_handshake;
 mod bench_load;

@@ -22,10 +22,14 @@ pub enum Measure {
     Steal,
     /// Times that a generator thread was put off its core.
     Switches,
-    /// Local ports (EADDRNOTAVAIL).
+    /// Local ports: how many were taken, and connections that found none (EADDRNOTAVAIL).
     Ports,
-    /// File descriptors (EMFILE, ENFILE).
+    /// File descriptors: how many there were, and sockets that found none (EMFILE, ENFILE).
     Descriptors,
+    /// Queues of listening sockets of this machine.
+    ListenQueue,
+    /// Requests of the warm-up that were answered in the measured time.
+    WarmUp,
     /// SYNs sent again.
     SynRetransmits,
     /// L = λ W.
@@ -50,6 +54,10 @@ pub struct SelfMeasures {
     /// Arrivals that waited for a connection, because the client may have no more, where the server was in time with what it
     /// had been sent: 0 where it was not.
     pub held_back: u64,
+    /// The share of the requests that waited for a connection, for whatever reason, from 0 to 1.
+    pub held_back_share: f64,
+    /// What was answered beside what was due, because the warm-up had left it behind, by what was due.
+    pub warm_up_share: f64,
     /// The busiest generator thread's CPU time by wall-clock time, from 0 to 1.
     pub cpu_share: Option<f64>,
     /// The time that a generator thread could have run and had no core, by wall-clock time, from 0 to 1; of the thread
@@ -63,6 +71,13 @@ pub struct SelfMeasures {
     pub ports_exhausted: u64,
     /// Sockets that found no descriptor.
     pub descriptors_exhausted: u64,
+    /// Local ports that were taken at most, by all that there are; 0 where that is not known.
+    pub ports_share: f64,
+    /// Descriptors that there were at most, by those that there may be; 0 where that is not known.
+    pub descriptors_share: f64,
+    /// Connections that a listening socket of this machine had no room for, by all that were tried; None where the server is
+    /// on another machine.
+    pub listen_drop_share: Option<f64>,
     /// SYNs sent again by SYNs sent, from 0 to 1.
     pub syn_retransmit_share: Option<f64>,
     /// What was counted and what was timed.
@@ -90,6 +105,11 @@ const WAITED: Bounds = Bounds { green_max: 0.05, amber_max: 0.20 };
 const STEAL: Bounds = Bounds { green_max: 0.01, amber_max: 0.05 };
 const SWITCHES_PER_S: Bounds = Bounds { green_max: 200.0, amber_max: f64::INFINITY };
 const SYN_RETRANSMITS: Bounds = Bounds { green_max: 0.0, amber_max: 0.01 };
+/// What is left beyond it goes soon, and the kernel searches long for a port among few.
+const OF_A_LIMIT: Bounds = Bounds { green_max: 0.75, amber_max: f64::INFINITY };
+const LISTEN_DROPS: Bounds = Bounds { green_max: 0.0, amber_max: 0.01 };
+const HELD_BACK: Bounds = Bounds { green_max: 0.01, amber_max: f64::INFINITY };
+const WARM_UP: Bounds = Bounds { green_max: 0.01, amber_max: 0.10 };
 const LITTLE: Bounds = Bounds { green_max: LITTLE_GAP_MAX, amber_max: 0.10 };
 /// As 1 / factor: 1.5 times as much as was measured is fine, less than 1.1 times red.
 const NULL_SERVER: Bounds = Bounds { green_max: 1.0 / 1.5, amber_max: 1.0 / 1.1 };
@@ -152,7 +172,43 @@ impl SelfMeasures {
             self.near_the_ceiling(),
             self.fewer_clients.and_then(|fewer| fewer.reason()),
         ];
-        found.into_iter().flatten().collect()
+        found.into_iter().chain(self.of_limits()).flatten().collect()
+    }
+
+    /// What of it hangs on how many there may be of something, or on what was before.
+    fn of_limits(&self) -> [Option<Reason>; 5] {
+        [
+            share(
+                Measure::Connections,
+                Some(self.held_back_share),
+                &HELD_BACK,
+                "of the requests waited for a connection, because as many as there may be (`--connections`) were taken",
+            ),
+            share(
+                Measure::Ports,
+                Some(self.ports_share),
+                &OF_A_LIMIT,
+                "of the local ports were taken at a time, which are all that connections to one place can have",
+            ),
+            share(
+                Measure::Descriptors,
+                Some(self.descriptors_share),
+                &OF_A_LIMIT,
+                "of the descriptors that the process may have were open at a time",
+            ),
+            share(
+                Measure::ListenQueue,
+                self.listen_drop_share,
+                &LISTEN_DROPS,
+                "of the connections found no room in the queue of a listening socket of this machine",
+            ),
+            share(
+                Measure::WarmUp,
+                Some(self.warm_up_share),
+                &WARM_UP,
+                "of what was due was answered besides, because the warm-up had left it behind",
+            ),
+        ]
     }
 
     pub(super) fn not_measured(&self) -> Vec<Measure> {
@@ -163,6 +219,7 @@ impl SelfMeasures {
             (Measure::Steal, self.steal_share.is_some()),
             (Measure::Switches, self.switches_per_s.is_some()),
             (Measure::SynRetransmits, self.syn_retransmit_share.is_some()),
+            (Measure::ListenQueue, self.listen_drop_share.is_some()),
             (Measure::Little, self.little.is_some()),
             (Measure::Gaps, self.gaps.is_some()),
             (Measure::NullServer, self.null_server_factor.is_some()),
@@ -234,6 +291,8 @@ impl fmt::Display for Measure {
             Self::Switches => "involuntary switches",
             Self::Ports => "local ports",
             Self::Descriptors => "descriptors",
+            Self::ListenQueue => "listening queue",
+            Self::WarmUp => "warm-up",
             Self::SynRetransmits => "SYN retransmits",
             Self::Little => "Little's law",
             Self::Gaps => "gaps between sends",
@@ -257,6 +316,7 @@ mod tests {
             switches_per_s: Some(20.0),
             waited_share: Some(0.01),
             syn_retransmit_share: Some(0.0),
+            listen_drop_share: Some(0.0),
             little: Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s: 0.0101, known_to: 0.0 }),
             gaps: Some(Exponentiality { statistic: 0.5, p_max: 1.0 }),
             null_server_factor: Some(3.0),
@@ -302,6 +362,13 @@ mod tests {
         check(|seen| seen.switches_per_s = Some(5_000.0), Amber, Measure::Switches);
         check(|seen| seen.ports_exhausted = 2, Red, Measure::Ports);
         check(|seen| seen.descriptors_exhausted = 1, Red, Measure::Descriptors);
+        check(|seen| seen.held_back_share = 0.02, Amber, Measure::Connections);
+        check(|seen| seen.ports_share = 0.8, Amber, Measure::Ports);
+        check(|seen| seen.descriptors_share = 0.8, Amber, Measure::Descriptors);
+        check(|seen| seen.listen_drop_share = Some(0.001), Amber, Measure::ListenQueue);
+        check(|seen| seen.listen_drop_share = Some(0.02), Red, Measure::ListenQueue);
+        check(|seen| seen.warm_up_share = 0.02, Amber, Measure::WarmUp);
+        check(|seen| seen.warm_up_share = 0.2, Red, Measure::WarmUp);
         check(|seen| seen.syn_retransmit_share = Some(0.001), Amber, Measure::SynRetransmits);
         let little = |time_s| Some(Little { in_flight: 5.0, rate_per_s: 500.0, time_s, known_to: 0.0 });
         check(|seen| seen.little = little(0.0105), Amber, Measure::Little);

@@ -59,6 +59,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         ("connect", &record.connect),
         ("handshake", &record.handshake),
         ("send lag", &record.lag),
+        ("held back", &record.held),
     ];
     let time = |ns: f64| units::duration(Some(ns / 1e9));
     for (name, times) in rows.into_iter().filter(|(_, times)| !times.is_empty()) {
@@ -181,6 +182,7 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     if let Some(ceiling) = outcome.ceiling {
         writeln!(text, "  before null servers it reaches {} requests/s", units::rate(ceiling))?;
     }
+    limits(text, outcome)?;
     let Some(server) = &outcome.server else { return Ok(()) };
     let us = |value: Option<f64>| value.map_or("-".to_owned(), |us| format!("{us:.1} us"));
     writeln!(
@@ -191,4 +193,29 @@ fn generator(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
         us(server.us_per_request),
         us(server.us_per_handshake),
     )
+}
+
+/// What was taken of what there is, and what was left behind.
+fn limits(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let (record, generator) = (&outcome.record, &outcome.generator);
+    let ports = outcome.ports_share().map_or(String::new(), |share| format!(" ({:.1} %)", share * 100.0));
+    writeln!(
+        text,
+        "  at most {} connections, {} of {} descriptors, {} ports{ports}",
+        record.connections_most, generator.descriptors_most, generator.descriptors_max, generator.ports_most,
+    )?;
+    if let Some(listening) = generator.listening.filter(|listening| listening.drops > 0) {
+        let (drops, overflows) = (listening.drops, listening.overflows);
+        writeln!(
+            text,
+            "  listening sockets of this machine dropped {drops} connections, {overflows} because of a full queue"
+        )?;
+    }
+    match (record.left_of_warm_up, record.left_waiting) {
+        (0, _) => Ok(()),
+        (left, waiting) => writeln!(
+            text,
+            "  warm-up: {left} requests had no answer when it ended, {waiting} of them waited for a connection"
+        ),
+    }
 }
