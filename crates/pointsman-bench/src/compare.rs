@@ -214,21 +214,25 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
     })
 }
 
-fn fought(turn: Turn, outcome: &Outcome) -> Fought {
+/// Where more of a trial's requests failed than may.
+pub(crate) fn too_many_failed(outcome: &Outcome) -> Option<Void> {
     let failed_share = outcome.record.failed_share();
-    let failed = (failed_share > FAILED_SHARE_MAX).then(|| Void {
+    (failed_share > FAILED_SHARE_MAX).then(|| Void {
         code: "failed",
         sentence: format!(
             "{:.1} % of the requests failed, and times and costs of failures are none of answers",
             failed_share * 100.0
         ),
-    });
+    })
+}
+
+fn fought(turn: Turn, outcome: &Outcome) -> Fought {
     Fought {
         turn,
         figures: Quantity::ALL.map(|quantity| quantity.of(outcome)),
         verdict: outcome.verdict(),
-        failed_share,
-        voids: outcome.voids.iter().cloned().chain(failed).collect(),
+        failed_share: outcome.record.failed_share(),
+        voids: outcome.voids.iter().cloned().chain(too_many_failed(outcome)).collect(),
     }
 }
 

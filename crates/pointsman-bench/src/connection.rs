@@ -28,6 +28,8 @@ pub(crate) struct Job {
     pub(crate) first_byte_ns: u64,
     /// Bytes of its answer, head and all; 0 before it is whole.
     pub(crate) answer_bytes: u64,
+    /// Of these, those of its body that have come.
+    pub(crate) payload_bytes: u64,
     /// Which client of a closed loop waits for it.
     pub(crate) client: Option<u32>,
     /// Which request it is.
@@ -58,6 +60,7 @@ impl Job {
             sent_ns: 0,
             first_byte_ns: 0,
             answer_bytes: 0,
+            payload_bytes: 0,
             client: None,
             request,
             number: 0,
@@ -124,6 +127,8 @@ pub(crate) struct Turn {
     pub(crate) refused: Vec<Job>,
     /// Bytes of answers.
     pub(crate) bytes: u64,
+    /// Bytes of their bodies.
+    pub(crate) payload: u64,
     /// Bytes of requests.
     pub(crate) bytes_sent: u64,
     /// How long connecting took, if that is done now.
@@ -171,6 +176,7 @@ impl Turn {
             failed: Vec::new(),
             refused: Vec::new(),
             bytes: 0,
+            payload: 0,
             bytes_sent: 0,
             connect_ns: None,
             shaken: None,

@@ -15,6 +15,8 @@ pub(crate) struct Follow {
     rest: Vec<u8>,
     /// Of the answer so far.
     bytes: u64,
+    /// Of bodies, since somebody looked, without what frames them.
+    pub(crate) payload: u64,
     /// Whether cookies are looked for.
     pub(crate) keeps_cookies: bool,
     /// The Set-Cookie fields of this answer.
@@ -40,7 +42,7 @@ impl Follow {
     pub(crate) fn reset(&mut self) {
         self.body = None;
         self.rest.clear();
-        self.bytes = 0;
+        (self.bytes, self.payload) = (0, 0);
         self.cookies.clear();
     }
 
@@ -68,7 +70,9 @@ impl Follow {
             None => BodyReader::of_answer(self.head.framing()),
         };
         if !body.is_done() {
-            used += body.feed(&bytes[used..]).map_err(|_| Malformed)?.used;
+            let payload = &mut self.payload;
+            let fed = body.feed_showing(&bytes[used..], |data| *payload += data.len() as u64);
+            used += fed.map_err(|_| Malformed)?.used;
         }
         self.bytes += used as u64;
         if body.is_done() {
@@ -130,15 +134,16 @@ mod tests {
     use super::*;
 
     /// All answers in `text`, fed in pieces of every size.
-    fn check(text: &str, to: AnswerTo, ends: bool, expected: &[(u16, bool)]) {
+    fn check(text: &str, to: AnswerTo, ends: bool, data: u64, expected: &[(u16, bool)]) {
         for size in 1..=text.len() {
             let mut follow = Follow::default();
-            let mut answers = Vec::new();
+            let (mut answers, mut payload) = (Vec::new(), 0);
             for piece in text.as_bytes().chunks(size) {
                 let mut rest = piece;
                 while !rest.is_empty() {
                     let (used, answered) = follow.feed(rest, to).expect("an answer");
                     rest = &rest[used..];
+                    payload += std::mem::take(&mut follow.payload);
                     answers.extend(answered);
                 }
             }
@@ -149,6 +154,7 @@ mod tests {
             let whole =
                 if answers.len() == expected.len() && expected.len() > 1 { text.len() as u64 } else { bytes };
             assert_eq!(bytes, whole, "each byte belongs to an answer");
+            assert_eq!(payload, data, "bodies without their framing");
             let answers: Vec<_> = answers.iter().map(|a| (a.status, a.keeps_alive)).collect();
             assert_eq!(answers, expected, "{size}");
         }
@@ -163,10 +169,10 @@ mod tests {
         let interim = "HTTP/1.1 100 Continue\r\n\r\n";
         let all = [length, none, interim, chunked, length, last].concat();
         let expected = [(200, true), (204, true), (404, true), (200, true), (200, false)];
-        check(&all, AnswerTo::Other, false, &expected);
-        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", AnswerTo::Head, false, &[(200, true)]);
-        check("HTTP/1.0 200 OK\r\n\r\nall", AnswerTo::Other, true, &[(200, false)]);
-        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", AnswerTo::Other, true, &[]);
+        check(&all, AnswerTo::Other, false, 13, &expected);
+        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", AnswerTo::Head, false, 0, &[(200, true)]);
+        check("HTTP/1.0 200 OK\r\n\r\nall", AnswerTo::Other, true, 3, &[(200, false)]);
+        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", AnswerTo::Other, true, 4, &[]);
     }
 
     #[test]

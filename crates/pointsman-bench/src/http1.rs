@@ -58,6 +58,9 @@ impl Http1 {
             let is_head = turn.requests.get(job.request as usize).is_head;
             let to = if is_head { AnswerTo::Head } else { AnswerTo::Other };
             let (used, answered) = self.follow.feed(bytes, to)?;
+            let payload = std::mem::take(&mut self.follow.payload);
+            turn.payload += payload;
+            job.payload_bytes += payload;
             bytes = &bytes[used..];
             if let Some(answered) = answered {
                 self.ends |= !answered.keeps_alive;

@@ -9,8 +9,8 @@ mod streams;
 use std::collections::VecDeque;
 
 use frames::{
-    Broken, Cutter, FIRST_WINDOW, FrameHead, PREFACE, Piece, WINDOW_MAX, code, flag, grown, increment, kind,
-    setting, settings, write, write_goaway, write_headers, write_number, write_settings,
+    Broken, Cutter, FIRST_WINDOW, FrameHead, PREFACE, Part, Piece, WINDOW_MAX, code, flag, grown, increment,
+    kind, setting, settings, write, write_goaway, write_headers, write_number, write_settings,
 };
 use hpack::Decoder;
 use streams::Streams;
@@ -114,7 +114,7 @@ impl Http2 {
         session.heard_ns = now_ns;
         while let Some(piece) = cutter.next(&mut bytes)? {
             match piece {
-                Piece::Data(head, count, is_last) => session.on_data(head, count, is_last, turn)?,
+                Piece::Data(head, part) => session.on_data(head, part, turn)?,
                 Piece::Frame(head, payload) => session.on_frame(head, payload, now_ns, turn)?,
             }
         }
@@ -213,17 +213,11 @@ impl Session {
         self.streams.keep_open(stream);
     }
 
-    fn on_data(
-        &mut self,
-        head: FrameHead,
-        count: usize,
-        is_last: bool,
-        turn: &mut Turn,
-    ) -> Result<(), Broken> {
+    fn on_data(&mut self, head: FrameHead, part: Part, turn: &mut Turn) -> Result<(), Broken> {
         if self.block_of.is_some() || !self.has_settings {
             return Err(Broken);
         }
-        self.unsaid += count as i64;
+        self.unsaid += part.bytes as i64;
         if self.unsaid >= CONNECTION_WINDOW / 2 {
             write_number(&mut turn.out, kind::WINDOW_UPDATE, 0, self.unsaid as u32);
             self.unsaid = 0;
@@ -233,12 +227,14 @@ impl Session {
         if stream.status == 0 {
             return Err(Broken);
         }
-        stream.job.answer_bytes += count as u64;
-        if is_last && head.has(flag::END_STREAM) {
+        stream.job.answer_bytes += part.bytes as u64;
+        stream.job.payload_bytes += part.data as u64;
+        turn.payload += part.data as u64;
+        if part.is_last && head.has(flag::END_STREAM) {
             self.answered(at, turn);
             return Ok(());
         }
-        stream.unsaid += count as i64;
+        stream.unsaid += part.bytes as i64;
         if stream.unsaid >= STREAM_WINDOW / 2 {
             write_number(&mut turn.out, kind::WINDOW_UPDATE, head.stream, stream.unsaid as u32);
             stream.unsaid = 0;

@@ -78,6 +78,7 @@ fn requests(outcome: &Outcome) -> Value {
         "tls_fault": record.tls_fault, "statuses": statuses,
         "demanded_per_second": outcome.demanded(), "per_second": outcome.rate(),
         "bytes_received": record.bytes_in_time(), "bytes_sent": record.bytes_sent,
+        "payload_received": record.payload_in_time(), "payload_received_per_second": outcome.payload_rate(),
         "bytes_received_per_second": record.bytes_in_time() as f64 / outcome.seconds,
     })
 }
@@ -167,6 +168,7 @@ fn batches(record: &Record) -> Value {
         "right": column(|batch| batch.right),
         "failed": column(|batch| batch.failed),
         "bytes": column(|batch| batch.bytes),
+        "payload": column(|batch| batch.payload),
         "response_ns_sum": column(|batch| batch.response_ns),
     })
 }

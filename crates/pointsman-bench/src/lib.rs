@@ -12,6 +12,7 @@
 //!   of itself ([`Outcome::verdict`]); none is left out in silence.
 
 mod arrivals;
+mod bulk;
 mod ceiling;
 mod classes;
 pub mod clock;
@@ -55,6 +56,7 @@ mod users;
 mod worker;
 mod workload;
 
+pub use bulk::{Bulk, Bulked, Haul, Hauled, Row, SIZE_BYTES_MAX, SIZE_PLACE, Series, haul};
 pub use ceiling::{ceiling, ceiling_of};
 pub use classes::{Class, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};

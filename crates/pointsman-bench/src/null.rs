@@ -17,7 +17,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, ServerConnection};
 use slab::Slab;
 
-use self::peer::Peer;
+use self::peer::{Answers, Peer};
 use crate::Fault;
 use crate::arrivals::exponential;
 use crate::clock::{SECOND_NS, now_ns};
@@ -28,7 +28,7 @@ const LOOK_NS: u64 = SECOND_NS / 20;
 /// The listener's number among the sockets.
 const LISTENER: usize = u32::MAX as usize - 1;
 
-/// How a null server behaves.
+/// How a null server behaves. In HTTP/1.1 a request for `/bytes/N` is answered with N bytes, up to a GiB, whatever is usual.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
     /// Bytes of each answer's body.
@@ -100,8 +100,7 @@ impl NullServer {
             poller: Poller::new().map_err(cannot)?,
             listener,
             tls,
-            answer: answer(manner, "200 OK", manner.body_bytes),
-            refusal: answer(manner, "503 Service Unavailable", 0),
+            answers: Arc::new(Answers::new(manner.body_bytes as u64, manner.closes)),
             random: fastrand::Rng::with_seed(manner.seed),
             gap_ns: manner.capacity.map_or(0, |rate| (SECOND_NS as f64 / rate) as u64),
             free_ns: 0,
@@ -167,21 +166,12 @@ impl NullTls {
     }
 }
 
-fn answer(manner: &Manner, status: &str, body_bytes: usize) -> Vec<u8> {
-    let end = if manner.closes { "Connection: close\r\n" } else { "" };
-    let mut answer = format!("HTTP/1.1 {status}\r\nContent-Length: {body_bytes}\r\n{end}\r\n").into_bytes();
-    answer.resize(answer.len() + body_bytes, b'x');
-    answer
-}
-
 struct Server {
     poller: Poller,
     listener: TcpListener,
     manner: Manner,
     tls: Option<Arc<ServerConfig>>,
-    answer: Vec<u8>,
-    /// What a limiter says to what is too much.
-    refusal: Vec<u8>,
+    answers: Arc<Answers>,
     random: fastrand::Rng,
     /// Of an answer in the mean, and when the next one may begin; of a limiter when its tokens were counted.
     gap_ns: u64,
@@ -230,7 +220,7 @@ impl Server {
             let entry = self.connections.vacant_entry();
             let set = socket.set_nonblocking(true).and_then(|()| socket.set_nodelay(true));
             if set.and_then(|()| self.poller.watch(&socket, entry.key())).is_ok() {
-                entry.insert(Peer::new(socket, tls.map(Box::new), self.manner.body_bytes));
+                entry.insert(Peer::new(socket, tls.map(Box::new), self.answers.clone()));
             }
         }
     }
@@ -294,8 +284,7 @@ impl Server {
     fn give(&mut self, number: usize, is_served: bool) {
         let Some(peer) = self.connections.get_mut(number) else { return };
         peer.owed -= 1;
-        let answer = if is_served { &self.answer } else { &self.refusal };
-        if !peer.is_gone && peer.answer(answer, is_served).is_err() {
+        if !peer.is_gone && peer.answer(is_served).is_err() {
             peer.is_gone = true;
         }
         peer.is_last |= self.manner.closes;

@@ -117,6 +117,11 @@ impl Outcome {
         self.record.right_in_time() as f64 / self.seconds
     }
 
+    /// Bytes of answers' bodies a second, without what frames and encrypts them.
+    pub fn payload_rate(&self) -> f64 {
+        self.record.payload_in_time() as f64 / self.seconds
+    }
+
     /// Requests a second that were due.
     pub fn demanded(&self) -> f64 {
         self.record.due as f64 / self.seconds

@@ -97,6 +97,8 @@ pub struct Batch {
     pub failed: u64,
     /// Bytes of answers that came.
     pub bytes: u64,
+    /// Of these, those of bodies, without what frames them.
+    pub payload: u64,
 }
 
 /// What was written down of a run, or of one thread of it. Records can be added up.
@@ -150,6 +152,8 @@ pub struct Record {
     pub statuses: Vec<u64>,
     /// The measured time, in tenths of a second.
     pub batches: Vec<Batch>,
+    /// How long the shortest and the longest body of a right answer were, in bytes. Nothing: there was none.
+    pub payloads: Option<(u64, u64)>,
     /// Bytes of requests that were sent in the measured time, without what TLS adds.
     pub bytes_sent: u64,
     /// Connections opened in the measured time.
@@ -202,6 +206,7 @@ impl Record {
             errors: [0; ErrorKind::ALL.len()],
             statuses: vec![0; 600],
             batches: vec![Batch::default(); batches],
+            payloads: None,
             bytes_sent: 0,
             opened: 0,
             connections_most: 0,
@@ -262,7 +267,12 @@ impl Record {
             ours.response_ns += theirs.response_ns;
             ours.failed += theirs.failed;
             ours.bytes += theirs.bytes;
+            ours.payload += theirs.payload;
         }
+        self.payloads = match (self.payloads, other.payloads) {
+            (Some(ours), Some(theirs)) => Some((ours.0.min(theirs.0), ours.1.max(theirs.1))),
+            (ours, theirs) => ours.or(theirs),
+        };
         self.gaps.merge(other.gaps);
         classes::merge(&mut self.classes, other.classes);
         self.agreements.merge(other.agreements);
@@ -300,6 +310,17 @@ impl Record {
     /// The share of the requests that failed in any way, 0 to 1; of no request 0.
     pub fn failed_share(&self) -> f64 {
         self.failed() as f64 / self.due.max(1) as f64
+    }
+
+    /// A right answer had a body of so many bytes.
+    pub(crate) fn had_body(&mut self, bytes: u64) {
+        let (least, most) = self.payloads.unwrap_or((bytes, bytes));
+        self.payloads = Some((least.min(bytes), most.max(bytes)));
+    }
+
+    /// Bytes of answers' bodies that came in the measured time.
+    pub fn payload_in_time(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.payload).sum()
     }
 
     /// Bytes of answers that came in the measured time.

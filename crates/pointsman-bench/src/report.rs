@@ -5,13 +5,14 @@ mod ladder;
 mod orders;
 mod tables;
 
+pub(crate) use charts::{axis, chart, logarithmic};
 use hdrhistogram::Histogram;
 pub use ladder::{ladder, ladder_csv};
 pub use orders::{OrderOutcome, orders};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::{Interval, batch_means, quantile_ranks};
 use pointsman_measure::verdict::Colour;
-pub(crate) use tables::{AGREED, agreed};
+pub(crate) use tables::{AGREED, agreed, table};
 
 use crate::outcome::Outcome;
 use crate::plan::Load;
@@ -75,7 +76,7 @@ fn answer(outcome: &Outcome) -> String {
 }
 
 /// Three digits that count, or all before the point.
-fn round(value: f64) -> String {
+pub(crate) fn round(value: f64) -> String {
     match value.abs() {
         small if small < 10.0 => format!("{value:.2}"),
         small if small < 100.0 => format!("{value:.1}"),

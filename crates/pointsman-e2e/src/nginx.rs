@@ -111,6 +111,12 @@ impl Nginx {
         self.addresses[index]
     }
 
+    /// Its process, which is one.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it complained about.
     #[must_use]
     pub fn said(&self) -> String {

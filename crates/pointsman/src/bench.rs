@@ -1,5 +1,6 @@
 //! `pointsman bench`: load on a web server, and whether its figures can be believed.
 
+mod bulk;
 mod compare;
 mod crypto;
 mod crypto_table;
@@ -31,6 +32,7 @@ pointsman bench COMMAND
     crypto         what the primitives of TLS cost, by library, program and token; whether an accelerator works
     handshake URL  handshakes one at a time: their phases, and what of them the primitives explain
     load URL...    so many requests, or so many clients, for a while: how many are answered, and how soon
+    bulk URL...    bytes a second by the size of bodies, and by cipher suite
     find URL...    the rates that a server sustains and reaches, by trials of many loads
     compare A B    which of two is faster, and whether this machine can tell
     workload FILE URL
@@ -47,6 +49,7 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
         Some("crypto") => crypto::run(arguments),
         Some("handshake") => handshake::run(arguments),
         Some("load") => load::load(arguments),
+        Some("bulk") => bulk::bulk(arguments),
         Some("find") => find::find(arguments),
         Some("compare") => compare::compare(arguments),
         Some("workload") => workload::workload(arguments),
@@ -55,8 +58,8 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
-            "`bench` has no command `{}`; there are `crypto`, `handshake`, `load`, `find`, `compare`, `workload`, \
-             `report` and `null`",
+            "`bench` has no command `{}`; there are `crypto`, `handshake`, `load`, `bulk`, `find`, `compare`, \
+             `workload`, `report` and `null`",
             command.to_string_lossy()
         )),
     }

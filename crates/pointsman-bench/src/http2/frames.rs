@@ -183,8 +183,19 @@ pub(crate) fn block_of(head: FrameHead, mut payload: &[u8]) -> Result<&[u8], Bro
 pub(crate) enum Piece<'b> {
     /// A whole frame and its payload: any but DATA.
     Frame(FrameHead, &'b [u8]),
-    /// So many bytes of a DATA frame, padding and all, and whether they are its last.
-    Data(FrameHead, usize, bool),
+    /// Some bytes of a DATA frame.
+    Data(FrameHead, Part),
+}
+
+/// Some bytes of a DATA frame (section 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// How many, padding and all: they count for windows.
+    pub(crate) bytes: usize,
+    /// Those of them that are the data.
+    pub(crate) data: usize,
+    /// Whether they are the frame's last.
+    pub(crate) is_last: bool,
 }
 
 /// Cuts what comes into frames. It keeps at most one that is not whole.
@@ -196,6 +207,8 @@ pub(crate) struct Cutter {
     head: Option<FrameHead>,
     /// Bytes of its payload that have not come.
     left: usize,
+    /// Of a DATA frame, those at its end that are padding.
+    padding: usize,
     /// Those that have, where they did not come at once.
     part: Vec<u8>,
     /// The part was given away whole.
@@ -220,13 +233,14 @@ impl Cutter {
             if count == 0 && self.left > 0 {
                 return Ok(None);
             }
+            let data = self.data(head, &bytes[..count])?;
             *bytes = &bytes[count..];
             self.left -= count;
             let is_last = self.left == 0;
             if is_last {
                 self.head = None;
             }
-            return Ok(Some(Piece::Data(head, count, is_last)));
+            return Ok(Some(Piece::Data(head, Part { bytes: count, data, is_last })));
         }
         let (payload, rest) = bytes.split_at(count);
         *bytes = rest;
@@ -241,6 +255,22 @@ impl Cutter {
         self.part.extend_from_slice(payload);
         self.is_given = is_whole;
         Ok(is_whole.then_some(Piece::Frame(head, &self.part)))
+    }
+
+    /// How many of these bytes of a DATA frame, which come next, are data: its padding stands behind it, and how long that is
+    /// before it (section 6.1).
+    fn data(&mut self, head: FrameHead, bytes: &[u8]) -> Result<usize, Broken> {
+        if !head.has(flag::PADDED) {
+            return Ok(bytes.len());
+        }
+        let from = head.length - self.left;
+        if from == 0 {
+            let padding = bytes.first().ok_or(Broken)?;
+            self.padding =
+                Some(usize::from(*padding)).filter(|padding| *padding < head.length).ok_or(Broken)?;
+        }
+        let to = (from + bytes.len()).min(head.length - self.padding);
+        Ok(to.saturating_sub(from.max(1)))
     }
 
     fn head(&mut self, bytes: &mut &[u8]) -> Result<Option<FrameHead>, Broken> {
@@ -275,18 +305,19 @@ mod tests {
         write_settings(&mut bytes, &[(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, 7)]);
         write(&mut bytes, kind::DATA, flag::END_STREAM, 5, b"hello");
         write(&mut bytes, kind::DATA, 0, 5, b"");
+        write(&mut bytes, kind::DATA, flag::PADDED, 5, b"\x03data...");
         write_number(&mut bytes, kind::WINDOW_UPDATE, 0, 9);
         write(&mut bytes, kind::SETTINGS, flag::ACK, 0, b"");
         for size in 1..=bytes.len() {
-            let (mut cutter, mut frames, mut data) = (Cutter::default(), Vec::new(), 0);
+            let (mut cutter, mut frames, mut data) = (Cutter::default(), Vec::new(), [0, 0]);
             for mut chunk in bytes.chunks(size) {
                 while let Some(piece) = cutter.next(&mut chunk).expect("frames") {
                     match piece {
                         Piece::Frame(head, payload) => frames.push((head.kind, payload.to_vec())),
-                        Piece::Data(head, count, is_last) => {
+                        Piece::Data(head, part) => {
                             assert_eq!(head.stream, 5);
-                            data += count;
-                            if is_last {
+                            data = [data[0] + part.bytes, data[1] + part.data];
+                            if part.is_last {
                                 frames.push((head.kind, vec![head.flags]));
                             }
                         }
@@ -294,11 +325,15 @@ mod tests {
                 }
                 assert!(chunk.is_empty());
             }
-            assert_eq!(data, 5, "{size}");
+            assert_eq!(data, [13, 9], "{size}: all, and without the padding");
             let kinds: Vec<u8> = frames.iter().map(|(kind, _)| *kind).collect();
-            assert_eq!(kinds, [kind::SETTINGS, kind::DATA, kind::DATA, kind::WINDOW_UPDATE, kind::SETTINGS]);
+            let data = [kind::DATA; 3];
+            assert_eq!(
+                kinds,
+                [&[kind::SETTINGS], &data[..], &[kind::WINDOW_UPDATE, kind::SETTINGS]].concat()
+            );
             assert_eq!(settings(&frames[0].1).expect("two").collect::<Vec<_>>(), [(2, 0), (4, 7)]);
-            assert_eq!((frames[1].1[0], increment(&frames[3].1)), (flag::END_STREAM, Ok(9)));
+            assert_eq!((frames[1].1[0], increment(&frames[4].1)), (flag::END_STREAM, Ok(9)));
         }
     }
 
@@ -308,6 +343,11 @@ mod tests {
         assert_eq!(Cutter::default().next(&mut answer), Err(Broken));
         assert_eq!((increment(&[0; 4]), number(&[1; 3])), (Err(Broken), Err(Broken)));
         assert!(settings(&[0; 7]).is_err());
+        for padded in [&b""[..], b"\x01", b"\x04abc"] {
+            let mut bytes = Vec::new();
+            write(&mut bytes, kind::DATA, flag::PADDED, 1, padded);
+            assert_eq!(Cutter::default().next(&mut &bytes[..]), Err(Broken), "more padding than there is");
+        }
         assert_eq!((grown(WINDOW_MAX, 1), grown(-5, 6)), (Err(Broken), Ok(1)));
         let head = |flags| FrameHead { length: 0, kind: kind::HEADERS, flags, stream: 1 };
         assert_eq!(block_of(head(flag::PADDED), &[2, b'a', 0, 0]), Ok(&b"a"[..]));

@@ -34,7 +34,7 @@ fn content(out: &[u8]) -> i64 {
     let at = if out.starts_with(PREFACE) { PREFACE.len() } else { 0 };
     let (mut cutter, mut bytes, mut sum) = (Cutter::default(), &out[at..], 0);
     while let Some(piece) = cutter.next(&mut bytes).expect("our own frames") {
-        if let Piece::Data(_, count, _) = piece {
+        if let Piece::Data(_, Part { bytes: count, .. }) = piece {
             sum += count as i64;
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::http2::frames::{
-    Broken, Cutter, FIRST_WINDOW, FrameHead, PAYLOAD_BYTES_MAX, PREFACE, Piece, WINDOW_MAX, code, flag,
+    Broken, Cutter, FIRST_WINDOW, FrameHead, PAYLOAD_BYTES_MAX, PREFACE, Part, Piece, WINDOW_MAX, code, flag,
     grown, increment, kind, setting, settings, write, write_goaway, write_headers, write_number,
     write_settings,
 };
@@ -99,7 +99,7 @@ impl NullHttp2 {
         let mut cutter = std::mem::take(&mut self.cutter);
         while let Some(piece) = cutter.next(&mut bytes)? {
             match piece {
-                Piece::Data(head, count, is_last) => self.on_data(head, count, is_last),
+                Piece::Data(head, part) => self.on_data(head, part),
                 Piece::Frame(head, payload) => self.on_frame(head, payload)?,
             }
         }
@@ -173,13 +173,13 @@ impl NullHttp2 {
         }
     }
 
-    fn on_data(&mut self, head: FrameHead, count: usize, is_last: bool) {
-        self.unsaid += count as i64;
+    fn on_data(&mut self, head: FrameHead, part: Part) {
+        self.unsaid += part.bytes as i64;
         if self.unsaid >= WINDOW_BYTES / 2 {
             write_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.unsaid as u32);
             self.unsaid = 0;
         }
-        if is_last
+        if part.is_last
             && head.has(flag::END_STREAM)
             && let Some(at) = self.find(head.stream)
         {

@@ -1,7 +1,9 @@
 //! One connection of a null server, whichever version of HTTP its client speaks.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 
 use rustls::ServerConnection;
 
@@ -12,14 +14,60 @@ use crate::poller::Ready;
 /// A request's head may be so long, and its body is read past.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// A longer body is sent in pieces of this, each when the one before is gone.
+const PIECE_BYTES: u64 = 64 * 1024;
+static PIECE: [u8; PIECE_BYTES as usize] = [b'x'; PIECE_BYTES as usize];
+/// The longest body that may be asked for.
+const ASKED_BYTES_MAX: u64 = 1 << 30;
+
+/// What a server answers in HTTP/1.1.
+pub(super) struct Answers {
+    /// What is usual: with its body, if that is no longer than a piece.
+    usual: Vec<u8>,
+    body_bytes: u64,
+    /// To what is too much.
+    refusal: Vec<u8>,
+    closes: bool,
+}
+
+impl Answers {
+    /// With bodies of so many bytes; it ends each connection behind its answer, or does not.
+    pub(super) fn new(body_bytes: u64, closes: bool) -> Answers {
+        let mut answers = Answers { usual: Vec::new(), body_bytes, refusal: Vec::new(), closes };
+        answers.usual = answers.head("200 OK", body_bytes);
+        if body_bytes <= PIECE_BYTES {
+            answers.usual.extend_from_slice(&PIECE[..body_bytes as usize]);
+        }
+        answers.refusal = answers.head("503 Service Unavailable", 0);
+        answers
+    }
+
+    fn head(&self, status: &str, body_bytes: u64) -> Vec<u8> {
+        let end = if self.closes { "Connection: close\r\n" } else { "" };
+        format!("HTTP/1.1 {status}\r\nContent-Length: {body_bytes}\r\n{end}\r\n").into_bytes()
+    }
+}
+
+/// An answer that waits for the end of the one before.
+enum Answer {
+    Usual,
+    Refusal,
+    /// With a body of so many bytes.
+    Sized(u64),
+}
+
 /// One connection.
 pub(super) struct Peer {
     socket: TcpStream,
     tls: Option<Box<ServerConnection>>,
     speech: Speech,
-    body_bytes: usize,
+    answers: Arc<Answers>,
     /// What the socket has not taken.
     unsent: Vec<u8>,
+    /// Bytes of a body that go behind it.
+    body_left: u64,
+    /// Answers that go behind that.
+    behind: VecDeque<Answer>,
     /// Answers that it waits for.
     pub(super) owed: usize,
     /// What it was answered is the last.
@@ -36,19 +84,22 @@ enum Speech {
         rest: Vec<u8>,
         /// What is left of a request's body.
         body: u64,
+        /// How long a body each request that is not answered asks for, oldest first, where it says so.
+        asked: VecDeque<Option<u64>>,
     },
     Http2(Box<NullHttp2>),
 }
 
 impl Peer {
-    /// Its answers in HTTP/2 have so many bytes.
-    pub(super) fn new(socket: TcpStream, tls: Option<Box<ServerConnection>>, body_bytes: usize) -> Peer {
+    pub(super) fn new(socket: TcpStream, tls: Option<Box<ServerConnection>>, answers: Arc<Answers>) -> Peer {
         Peer {
             socket,
             tls,
             speech: Speech::Unknown,
-            body_bytes,
+            answers,
             unsent: Vec::new(),
+            body_left: 0,
+            behind: VecDeque::new(),
             owed: 0,
             is_last: false,
             is_gone: false,
@@ -86,7 +137,8 @@ impl Peer {
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
-        let Some(mut tls) = self.tls.take() else { return self.speech.take(bytes, self.body_bytes) };
+        let body_bytes = self.answers.body_bytes as usize;
+        let Some(mut tls) = self.tls.take() else { return self.speech.take(bytes, body_bytes) };
         let mut requests = 0;
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
@@ -95,7 +147,7 @@ impl Peer {
                 let mut reader = tls.reader();
                 let plain = reader.fill_buf()?;
                 let count = plain.len();
-                requests += self.speech.take(plain, self.body_bytes)?;
+                requests += self.speech.take(plain, body_bytes)?;
                 tls.reader().consume(count);
                 left -= count;
             }
@@ -104,15 +156,55 @@ impl Peer {
         Ok(requests)
     }
 
-    /// Answers the oldest request, with `answer` where HTTP/1.1 is spoken. [`Peer::flush`] sends it.
-    pub(super) fn answer(&mut self, answer: &[u8], is_served: bool) -> io::Result<()> {
-        match &mut self.speech {
+    /// Answers the oldest request, or refuses it. [`Peer::flush`] sends it.
+    pub(super) fn answer(&mut self, is_served: bool) -> io::Result<()> {
+        let asked = match &mut self.speech {
             Speech::Http2(http2) => {
                 http2.answer(is_served);
-                Ok(())
+                return Ok(());
             }
-            _ => self.put(answer),
+            Speech::Http1 { asked, .. } => asked.pop_front().flatten(),
+            Speech::Unknown => None,
+        };
+        self.behind.push_back(match (is_served, asked) {
+            (false, _) => Answer::Refusal,
+            (true, None) => Answer::Usual,
+            (true, Some(bytes)) => Answer::Sized(bytes),
+        });
+        self.put_answers()
+    }
+
+    /// Puts what may be sent of the answers: up to one whose body is long.
+    fn put_answers(&mut self) -> io::Result<()> {
+        while self.body_left == 0
+            && let Some(answer) = self.behind.pop_front()
+        {
+            let answers = self.answers.clone();
+            match answer {
+                Answer::Refusal => self.put(&answers.refusal)?,
+                Answer::Usual => {
+                    self.put(&answers.usual)?;
+                    self.body_left = if answers.body_bytes > PIECE_BYTES { answers.body_bytes } else { 0 };
+                }
+                Answer::Sized(bytes) => {
+                    self.put(&answers.head("200 OK", bytes))?;
+                    self.body_left = bytes;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Puts the next piece of a body, and what is behind it. False: there is none.
+    fn put_piece(&mut self) -> io::Result<bool> {
+        if self.body_left == 0 {
+            return Ok(false);
+        }
+        let bytes = self.body_left.min(PIECE_BYTES);
+        self.put(&PIECE[..bytes as usize])?;
+        self.body_left -= bytes;
+        self.put_answers()?;
+        Ok(true)
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -131,7 +223,11 @@ impl Peer {
     /// Whether nothing is left to be sent.
     pub(super) fn is_sent(&self) -> bool {
         let is_said = !matches!(&self.speech, Speech::Http2(http2) if !http2.is_sent());
-        is_said && self.unsent.is_empty() && !self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+        is_said
+            && self.body_left == 0
+            && self.behind.is_empty()
+            && self.unsent.is_empty()
+            && !self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
     /// Says that it ends, where there is a word for that. Whoever does not hear it is gone.
@@ -159,9 +255,15 @@ impl Peer {
         }
         loop {
             let written = match &mut self.tls {
-                Some(tls) if tls.wants_write() => tls.write_tls(&mut self.socket),
-                None if !self.unsent.is_empty() => self.socket.write(&self.unsent),
-                _ => return Ok(()),
+                Some(tls) if tls.wants_write() => Some(tls.write_tls(&mut self.socket)),
+                None if !self.unsent.is_empty() => Some(self.socket.write(&self.unsent)),
+                _ => None,
+            };
+            let Some(written) = written else {
+                match self.put_piece()? {
+                    true => continue,
+                    false => return Ok(()),
+                }
             };
             match written {
                 Ok(count) if self.tls.is_none() => drop(self.unsent.drain(..count)),
@@ -181,19 +283,24 @@ impl Speech {
             let known = bytes.len().min(PREFACE.len());
             *self = match bytes.len() > 3 && bytes[..known] == PREFACE[..known] {
                 true => Speech::Http2(Box::new(NullHttp2::new(body_bytes))),
-                false => Speech::Http1 { rest: Vec::new(), body: 0 },
+                false => Speech::Http1 { rest: Vec::new(), body: 0, asked: VecDeque::new() },
             };
         }
         match self {
             Speech::Unknown => Ok(0),
-            Speech::Http1 { rest, body } => count(rest, body, bytes),
+            Speech::Http1 { rest, body, asked } => count(rest, body, asked, bytes),
             Speech::Http2(http2) => http2.feed(bytes).map_err(|_| io::Error::other("no HTTP/2")),
         }
     }
 }
 
 /// Requests of HTTP/1.1 that end in these bytes.
-fn count(rest: &mut Vec<u8>, body: &mut u64, bytes: &[u8]) -> io::Result<usize> {
+fn count(
+    rest: &mut Vec<u8>,
+    body: &mut u64,
+    asked: &mut VecDeque<Option<u64>>,
+    bytes: &[u8],
+) -> io::Result<usize> {
     let joined;
     let mut bytes = if rest.is_empty() {
         bytes
@@ -212,6 +319,7 @@ fn count(rest: &mut Vec<u8>, body: &mut u64, bytes: &[u8]) -> io::Result<usize> 
         }
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { break };
         *body = content_length(&bytes[..end]);
+        asked.push_back(bytes_asked(&bytes[..end]));
         bytes = &bytes[end + 4..];
         requests += 1;
     }
@@ -220,6 +328,13 @@ fn count(rest: &mut Vec<u8>, body: &mut u64, bytes: &[u8]) -> io::Result<usize> 
     }
     rest.extend_from_slice(bytes);
     Ok(requests)
+}
+
+/// `GET /bytes/1024 HTTP/1.1`
+fn bytes_asked(head: &[u8]) -> Option<u64> {
+    let target = head.split(|byte| *byte == b' ').nth(1)?;
+    let digits = std::str::from_utf8(target.strip_prefix(b"/bytes/")?).ok()?;
+    digits.parse().ok().filter(|bytes| *bytes <= ASKED_BYTES_MAX)
 }
 
 fn content_length(head: &[u8]) -> u64 {

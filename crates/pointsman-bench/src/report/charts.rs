@@ -26,15 +26,15 @@ pub(super) fn charts(outcome: &Outcome) -> Vec<Chart> {
     charts
 }
 
-pub(super) fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
+pub(crate) fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
     Chart { id: id.to_owned(), title: title.to_owned(), x, y, content: Content::Lines(lines) }
 }
 
-pub(super) fn axis(label: &str) -> Axis {
+pub(crate) fn axis(label: &str) -> Axis {
     Axis { label: label.to_owned(), is_log: false }
 }
 
-pub(super) fn logarithmic(label: &str) -> Axis {
+pub(crate) fn logarithmic(label: &str) -> Axis {
     Axis { label: label.to_owned(), is_log: true }
 }
 

@@ -7,9 +7,7 @@ use pointsman_measure::table::{Cell, Table, csv};
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
 
-use super::charts::{axis, chart};
-use super::tables::table;
-use super::{ms, rates, round};
+use super::{axis, chart, ms, rates, round, table};
 use crate::classes::ClassRecord;
 use crate::outcome::Outcome;
 use crate::plan::Load;

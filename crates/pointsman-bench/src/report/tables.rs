@@ -18,7 +18,7 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
 
-pub(super) fn table(title: &str, columns: &[&str], rows: Vec<Vec<Cell>>) -> Table {
+pub(crate) fn table(title: &str, columns: &[&str], rows: Vec<Vec<Cell>>) -> Table {
     Table {
         title: title.to_owned(),
         columns: columns.iter().map(|column| (*column).to_owned()).collect(),

@@ -15,9 +15,12 @@ impl Worker {
     pub(super) fn write_down(&mut self, now: u64) {
         let measured = self.given.timeline.measures(now);
         let (bytes, sent) = (std::mem::take(&mut self.turn.bytes), std::mem::take(&mut self.turn.bytes_sent));
+        let payload = std::mem::take(&mut self.turn.payload);
         self.bytes += bytes;
         if measured {
-            self.batch(now).bytes += bytes;
+            let batch = self.batch(now);
+            batch.bytes += bytes;
+            batch.payload += payload;
             self.record.bytes_sent += sent;
         }
         if let Some(connect_ns) = self.turn.connect_ns.take()
@@ -74,8 +77,13 @@ impl Worker {
         };
         if is_failure {
             self.count_failure(&job, ErrorKind::Status, now);
-        } else if self.given.timeline.measures(now) {
-            self.batch(now).right += 1;
+        } else {
+            if self.given.timeline.measures(now) {
+                self.batch(now).right += 1;
+            }
+            if job.is_counted {
+                self.record.had_body(job.payload_bytes);
+            }
         }
         if let Some(sessions) = self.record.sessions.as_deref_mut().filter(|_| job.is_counted) {
             let step = &mut sessions.steps[job.request as usize];

@@ -18,7 +18,7 @@ impl Worker {
 
     fn again(&mut self, job: Job) -> Job {
         self.record.sent_again += u64::from(job.is_counted);
-        Job { sent_ns: 0, first_byte_ns: 0, ..job }
+        Job { sent_ns: 0, first_byte_ns: 0, payload_bytes: 0, ..job }
     }
 
     /// Opens another connection for the rest of a pipeline.

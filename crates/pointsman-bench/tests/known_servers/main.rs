@@ -1,5 +1,6 @@
 //! The generator before servers whose behaviour is known: what it says must be that.
 
+mod bulk;
 mod ceiling;
 mod control;
 mod http1;

@@ -66,7 +66,7 @@ impl Options {
                 Arg::Long("trial") => trial = time(&text(&mut parser)?)?,
                 Arg::Long("warm-up") => warm_up = time(&text(&mut parser)?)?,
                 Arg::Long("ceiling") => ceiling = true,
-                Arg::Long("pid") => processes = Some(both(&text(&mut parser)?)?),
+                Arg::Long("pid") => processes = Some(plan_options::processes(&text(&mut parser)?, 2)?),
                 Arg::Long("time") => return Err("`--trial` is the time of a trial".into()),
                 Arg::Long(name) => {
                     let name = name.to_owned();
@@ -85,18 +85,10 @@ impl Options {
             options.url(url)?;
             Ok(Plan { time: trial, warm_up, server_process: process, ..options.plan()? })
         };
-        let (a, b) = (of(a, processes.map(|[a, _]| a))?, of(b, processes.map(|[_, b]| b))?);
+        let process = |side: usize| processes.as_ref().map(|processes| processes[side]);
+        let (a, b) = (of(a, process(0))?, of(b, process(1))?);
         Ok(Some(Options { a, b, blocks, ceiling, output }))
     }
-}
-
-/// `123,456`
-fn both(word: &str) -> Result<[u32; 2], String> {
-    let numbers: Result<Vec<u32>, _> = word.split(',').map(|number| number.trim().parse()).collect();
-    let both = numbers.ok().and_then(|numbers| <[u32; 2]>::try_from(numbers).ok());
-    both.ok_or_else(|| {
-        format!("`--pid` takes the processes of both servers, such as `123,456`, not `{word}`")
-    })
 }
 
 /// Compares, and says what came of it.

@@ -28,7 +28,7 @@ pointsman bench null [OPTION...]
     --no-resumption      TLS sessions are not resumed
     --close              each connection ends behind its answer
 
-It runs until it is ended.
+It runs until it is ended. In HTTP/1.1 /bytes/N is answered with N bytes, up to a GiB, whatever --body-bytes says.
 ";
 
 /// The largest body: it is kept in memory once.

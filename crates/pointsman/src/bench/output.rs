@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use lexopt::{Parser, ValueExt};
 use pointsman_measure::report::{Document, Run, page};
+use pointsman_measure::table::{Table, xlsx};
 use pointsman_telemetry::rfc3339;
 
 use crate::{WRONG_USE, say};
@@ -59,6 +60,34 @@ impl Output {
             Ok(()) => say(&mut io::stdout(), if self.json { &json } else { summary }, status),
             Err(words) => say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE),
         }
+    }
+}
+
+/// Where tables go, beside the result.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct TableFiles {
+    csv: Option<PathBuf>,
+    xlsx: Option<PathBuf>,
+}
+
+impl TableFiles {
+    /// Reads the value of an option. False: it is none of these.
+    pub(super) fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
+        match name {
+            "csv" => self.csv = Some(parser.value()?.into()),
+            "xlsx" => self.xlsx = Some(parser.value()?.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Writes what is to be written: `csv`, and a workbook of all tables.
+    pub(super) fn give(&self, csv: &str, tables: &[Table]) -> Result<(), String> {
+        self.csv.iter().try_for_each(|path| write(path, csv.as_bytes()))?;
+        self.xlsx.iter().try_for_each(|path| {
+            let bytes = xlsx(tables).map_err(|error| format!("cannot make a workbook: {error}"))?;
+            write(path, &bytes)
+        })
     }
 }
 

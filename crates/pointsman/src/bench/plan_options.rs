@@ -321,6 +321,15 @@ pub(super) fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, St
     found.ok_or_else(|| format!("it is {}, not `{word}`", names()))
 }
 
+/// `123,456`: the processes of so many servers.
+pub(super) fn processes(word: &str, servers: usize) -> Result<Vec<u32>, String> {
+    let numbers: Result<Vec<u32>, _> = word.split(',').map(|number| number.trim().parse()).collect();
+    numbers.ok().filter(|numbers| numbers.len() == servers).ok_or_else(|| match servers {
+        1 => format!("`--pid` takes the server's process, such as `123`, not `{word}`"),
+        _ => format!("`--pid` takes the processes of all {servers} servers, such as `123,456`, not `{word}`"),
+    })
+}
+
 pub(super) fn names(words: &str) -> Vec<String> {
     words.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }

@@ -33,6 +33,20 @@ pub(super) fn told(run: &Run) -> String {
     text
 }
 
+/// What a terminal shows of a run whose figures are those of its first table: the answer, that table, and what speaks
+/// against it.
+pub(super) fn tabled(run: &Run) -> String {
+    let mut text =
+        format!("{}: {}\n", run.colour, if run.answer.is_empty() { "not a result" } else { &run.answer });
+    if let Some(table) = run.tables.first() {
+        text += &table::text(table);
+    }
+    for reason in &run.reasons {
+        text += &format!("  {reason}\n");
+    }
+    text
+}
+
 fn line(text: &mut String, words: &str) {
     let (Ok(()) | Err(_)) = writeln!(text, "{}", words.trim_end());
 }

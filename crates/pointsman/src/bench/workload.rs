@@ -9,15 +9,16 @@ use std::process::ExitCode;
 
 use pointsman_bench::{Arrivals, Load, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run};
 use pointsman_measure::report::{Document, Run};
-use pointsman_measure::table::{self, csv, xlsx};
+use pointsman_measure::table::csv;
 use pointsman_measure::verdict::Colour;
 use pointsman_measure::workload::{WORKLOAD_BYTES_MAX, Workload, parse};
 use pointsman_rules::draw;
 
 use self::options::{Options, What};
 use super::load::refuse;
-use super::output::{began, write};
+use super::output::began;
 use super::progress::ProgressLine;
+use super::told::tabled;
 use super::{refuse_words, with_options};
 use crate::check::terminal;
 use crate::{WRONG_USE, say};
@@ -108,19 +109,12 @@ fn urls(options: &Options) -> String {
 
 /// Everything to where it is to go.
 fn give(options: &Options, run: Run) -> ExitCode {
-    let text = summary(&run);
+    let text = tabled(&run);
     let table = match options.what {
         What::Ladder { .. } => ladder_csv(&run),
         What::Orders { .. } => run.tables.iter().map(csv).collect(),
     };
-    let sheets = options.xlsx.as_ref().map(|path| {
-        xlsx(&run.tables)
-            .map_err(|error| format!("cannot make a workbook: {error}"))
-            .and_then(|bytes| write(path, &bytes))
-    });
-    let written =
-        options.csv.iter().try_for_each(|path| write(path, table.as_bytes())).and(sheets.unwrap_or(Ok(())));
-    if let Err(words) = written {
+    if let Err(words) = options.tables.give(&table, &run.tables) {
         return say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE);
     }
     let status = u8::from(run.colour == Colour::Red);
@@ -130,19 +124,6 @@ fn give(options: &Options, run: Run) -> ExitCode {
     };
     let document = Document { title: format!("{what} on {}", urls(options)), runs: vec![run] };
     options.output.give(&document, &text, status)
-}
-
-/// The answer, what speaks against it, and the first table.
-fn summary(run: &Run) -> String {
-    let mut text =
-        format!("{}: {}\n", run.colour, if run.answer.is_empty() { "not a result" } else { &run.answer });
-    if let Some(table) = run.tables.first() {
-        text += &table::text(table);
-    }
-    for reason in &run.reasons {
-        text += &format!("  {reason}\n");
-    }
-    text
 }
 
 #[cfg(test)]

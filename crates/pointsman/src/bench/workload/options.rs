@@ -8,7 +8,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use pointsman_bench::{Load, Plan};
 use pointsman_measure::workload::{CLIENTS, ITEMS, ITEMS_MAX};
 
-use super::super::output::{self, Output};
+use super::super::output::{self, Output, TableFiles};
 use super::super::plan_options::{self, PlanOptions, time};
 use super::super::share_options;
 
@@ -61,8 +61,7 @@ pub(super) struct Options {
     /// Of each step, but for its load.
     pub(super) plan: Plan,
     pub(super) output: Output,
-    pub(super) csv: Option<PathBuf>,
-    pub(super) xlsx: Option<PathBuf>,
+    pub(super) tables: TableFiles,
 }
 
 #[derive(Default)]
@@ -72,8 +71,7 @@ struct Own {
     orders: Option<Vec<u32>>,
     repeat: Option<u32>,
     every: Option<Duration>,
-    csv: Option<PathBuf>,
-    xlsx: Option<PathBuf>,
+    tables: TableFiles,
 }
 
 impl Options {
@@ -101,8 +99,8 @@ impl Options {
         let what = own.what(&mut values)?;
         values.into_iter().try_for_each(|url| plan.url(url))?;
         let plan = plan.plan_of(Load::Closed { clients: 1 })?;
-        let Own { delay, csv, xlsx, .. } = own;
-        Ok(Some(Options { what, plan: Plan { delay, ..plan }, output, csv, xlsx }))
+        let Own { delay, tables, .. } = own;
+        Ok(Some(Options { what, plan: Plan { delay, ..plan }, output, tables }))
     }
 }
 
@@ -119,9 +117,7 @@ impl Own {
             }
             "repeat" => self.repeat = Some(parser.value()?.parse()?),
             "every" => self.every = Some(time(&parser.value()?.string()?)?),
-            "csv" => self.csv = Some(parser.value()?.into()),
-            "xlsx" => self.xlsx = Some(parser.value()?.into()),
-            _ => return Ok(false),
+            _ => return self.tables.take(name, parser),
         }
         Ok(true)
     }
@@ -186,7 +182,7 @@ mod tests {
         let options = read(words).expect("good").expect("no help");
         assert_eq!(options.what, What::Ladder { file: "a.wl".into(), clients: vec![1, 20] });
         assert_eq!(options.plan.delay, Some(Duration::from_millis(5)));
-        assert!(options.csv.is_some() && options.xlsx.is_some());
+        assert_ne!(options.tables, TableFiles::default());
         assert!(read("--help").expect("good").is_none());
     }
 
