@@ -33,7 +33,7 @@ pub(super) struct Mode {
     pub(super) unit: &'static str,
     /// The 99th percentile of the response time that a sustained rate keeps.
     pub(super) p99_ms: u32,
-    /// What a server gets of its core, in hundredths: so much that the generator has a quarter of its own core left when it asks
+    /// What a server gets of its core, in hundredths: so much that the generator is to have a quarter of its own left when it asks
     /// the fastest for 1.3 times what that sustains, as a search does.
     share_percent: u32,
     /// How long a trial is beside one of handshakes.
