@@ -10,7 +10,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::task::{Poll, ready};
 
@@ -128,7 +128,20 @@ impl SocketSender {
     }
 }
 
+/// As it passes to another table itself.
+impl AsFd for SocketReceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl SocketReceiver {
+    /// The end of a channel that came to this table through another one.
+    #[must_use]
+    pub fn received(socket: OwnedFd) -> SocketReceiver {
+        SocketReceiver(socket.into())
+    }
+
     /// The same end for the table of this thread. What is there already is not received twice.
     ///
     /// # Errors

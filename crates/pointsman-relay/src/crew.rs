@@ -9,10 +9,11 @@ use pointsman_net::{Clock, SocketSender};
 use pointsman_telemetry::{Metrics, Sinks, WallBase};
 
 use crate::live::SocketId;
+use crate::nursery::Nursery;
 use crate::shard::ShardStart;
 use crate::shared::{Ending, Inbox, Shared};
 use crate::sockets::{Move, Sockets};
-use crate::threads::Threads;
+use crate::threads::{Threads, Waiting};
 
 /// So many there may be, with those that are about to end.
 const THREADS_MAX: usize = 1024;
@@ -25,8 +26,8 @@ pub(crate) struct Kit {
     pub(crate) clock: Clock,
     /// Keys the ids of clients; never the same twice.
     pub(crate) client_id_key: [u8; 16],
-    /// Whether all threads share one descriptor table.
-    pub(crate) shares_table: bool,
+    /// What starts threads, where they have descriptor tables of their own.
+    pub(crate) nursery: Option<Nursery>,
 }
 
 /// All threads.
@@ -54,10 +55,6 @@ impl Crew {
         Crew { threads: Vec::new(), kit, begun: 0, unsent: Vec::new() }
     }
 
-    pub(crate) fn shares_table(&self) -> bool {
-        self.kit.shares_table
-    }
-
     /// Those that serve, by number.
     pub(crate) fn team(&self) -> Vec<usize> {
         self.threads.iter().filter(|thread| !thread.is_dismissed).map(|thread| thread.number).collect()
@@ -67,23 +64,23 @@ impl Crew {
     ///
     /// # Errors
     /// When the system gives none, or too many others have not ended yet.
-    pub(crate) fn start_missing(&self, count: usize) -> io::Result<Threads> {
+    pub(crate) fn start_missing(&self, count: usize) -> io::Result<Vec<Waiting>> {
         let missing = count.saturating_sub(self.team().len());
         if self.threads.len() + missing > THREADS_MAX {
             return Err(io::Error::other("too many of those before still have connections"));
         }
         let is_free = |number: &usize| self.threads.iter().all(|thread| thread.number != *number);
-        Threads::start_more((0..).filter(is_free).take(missing).collect(), self.kit.shares_table)
+        Threads::start_more((0..).filter(is_free).take(missing).collect(), self.kit.nursery.as_ref())
     }
 
     /// Sets threads to work that wait for it.
     ///
     /// # Errors
     /// When one has ended before.
-    pub(crate) fn set_to_work(&mut self, waiting: Threads) -> io::Result<()> {
+    pub(crate) fn set_to_work(&mut self, waiting: Vec<Waiting>) -> io::Result<()> {
         let Kit { shared, metrics, sinks, clock, client_id_key, .. } = &self.kit;
         let base = WallBase { unix_us: clock.unix_us(), monotonic_us: clock.now_us() };
-        for waiting in waiting.into_waiting() {
+        for waiting in waiting {
             let inbox = Arc::new(Inbox::default());
             let shard = ShardStart {
                 shared: shared.clone(),

@@ -44,6 +44,7 @@ mod local;
 mod memory;
 mod mirror;
 mod named_servers;
+mod nursery;
 mod onward;
 mod pick;
 mod pipeline;

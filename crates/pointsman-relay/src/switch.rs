@@ -145,13 +145,14 @@ impl Switch {
         let live = Arc::new(live);
         let shared =
             Arc::new(Shared::new(live.clone(), start.descriptors_max, start.capacity, start.notes.clone()));
+        let (waiting, nursery) = start.threads.into_parts();
         let kit = Kit {
             shared: shared.clone(),
             metrics: start.metrics,
             sinks: start.sinks,
             clock,
             client_id_key: start.client_id_key,
-            shares_table: !live.plan.own_descriptor_tables || start.threads.table_refusal().is_some(),
+            nursery,
         };
         let mut switch = Switch {
             shared,
@@ -164,7 +165,7 @@ impl Switch {
             retired: Vec::new(),
             are_freed: Arc::default(),
         };
-        switch.crew.set_to_work(start.threads).map_err(StartFault::Thread)?;
+        switch.crew.set_to_work(waiting).map_err(StartFault::Thread)?;
         switch.prober.watch(&switch.live);
         switch.prober.begin().map_err(StartFault::Thread)?;
         if let Some(line) = start.sticky_clients {
@@ -211,11 +212,6 @@ impl Switch {
     fn share_out(&mut self) {
         let moves = self.sockets.share_out(&self.crew.team());
         self.crew.obey(&moves, &self.sockets);
-    }
-
-    /// Whether threads have descriptor tables of their own, but for those that a new plan has added.
-    pub fn has_own_tables(&self) -> bool {
-        !self.crew.shares_table()
     }
 
     /// How many threads serve.

@@ -10,12 +10,15 @@ use pointsman_net::{
 };
 
 use crate::hand_over::HandOver;
+use crate::nursery::Nursery;
 use crate::shard::{Equipment, ShardStart, run};
 
 /// Threads that wait for a switch. They end when they are dropped.
 #[derive(Debug)]
 pub struct Threads {
     all: Vec<Waiting>,
+    /// What starts others, where threads have tables of their own.
+    nursery: Option<Nursery>,
     refusal: Option<io::Error>,
 }
 
@@ -39,41 +42,35 @@ impl Threads {
     /// When the system gives no thread or event loop.
     pub fn start(count: usize, own_tables: bool) -> io::Result<Threads> {
         // All ways first: so each is open under the same number in every table.
-        let ways = (0..count).map(|_| Way::new().map(Some)).collect::<io::Result<_>>()?;
-        Threads::start_numbered((0..count).collect(), ways, own_tables)
+        let ways = (0..count).map(|_| Way::new()).collect::<io::Result<Vec<_>>>()?;
+        let (mut nursery, mut refusal) = match own_tables {
+            true => Nursery::begin()?,
+            false => (None, None),
+        };
+        let own_table = nursery.is_some();
+        let mut all = Vec::with_capacity(count);
+        for (number, way) in ways.into_iter().enumerate() {
+            let (waiting, refused) = Waiting::start(number, way, own_table)?;
+            refusal = refusal.or(refused);
+            all.push(waiting);
+        }
+        if refusal.is_some() {
+            nursery = None;
+        }
+        Ok(Threads { all, nursery, refusal })
     }
 
-    /// Starts others beside those that serve already. They share the caller's descriptor table. `takes_over`: whether
-    /// those that serve share it, too, and so can hand connections over.
+    /// Starts others beside those that serve already: from the nursery, each with a table of its own, or where there is
+    /// none, all with the caller's. Then those that serve share it, too, and can hand connections over.
     ///
     /// # Errors
     /// As [`Threads::start`].
-    pub(crate) fn start_more(numbers: Vec<usize>, takes_over: bool) -> io::Result<Threads> {
-        let way = |_| takes_over.then(Way::new).transpose();
-        let ways = numbers.iter().map(way).collect::<io::Result<_>>()?;
-        Threads::start_numbered(numbers, ways, false)
-    }
-
-    fn start_numbered(numbers: Vec<usize>, ways: Vec<Option<Way>>, own_tables: bool) -> io::Result<Threads> {
-        let mut threads = Threads { all: Vec::with_capacity(numbers.len()), refusal: None };
-        for (number, way) in numbers.into_iter().zip(ways) {
-            let (way, arrivals) = way.map(|way| (way.sender, (Arc::new(way.receiver), way.bell))).unzip();
-            let (sockets, receiver) = socket_channel()?;
-            let receiver = Arc::new(receiver);
-            let (work, works) = mpsc::channel();
-            let (ready, is_ready) = mpsc::channel();
-            let theirs =
-                Theirs { own_table: own_tables, receiver: receiver.clone(), arrivals: arrivals.clone() };
-            let name = format!("shard-{number}");
-            let thread = std::thread::Builder::new()
-                .name(name)
-                .spawn(move || wait_for_work(theirs, &ready, &works))?;
-            let ended = || Err(io::Error::other("a thread ended before it began"));
-            let refusal = is_ready.recv().unwrap_or_else(|_| ended())?;
-            threads.refusal = threads.refusal.or(refusal);
-            threads.all.push(Waiting { number, thread, work, sockets, way });
-        }
-        Ok(threads)
+    pub(crate) fn start_more(numbers: Vec<usize>, nursery: Option<&Nursery>) -> io::Result<Vec<Waiting>> {
+        let start = |number| match nursery {
+            Some(nursery) => nursery.start(number),
+            None => Waiting::start(number, Way::new()?, false).map(|(waiting, _)| waiting),
+        };
+        numbers.into_iter().map(start).collect()
     }
 
     /// Why they share a descriptor table, where they were to have their own.
@@ -81,9 +78,43 @@ impl Threads {
         self.refusal.as_ref()
     }
 
-    pub(crate) fn into_waiting(self) -> Vec<Waiting> {
-        self.all
+    pub(crate) fn into_parts(self) -> (Vec<Waiting>, Option<Nursery>) {
+        (self.all, self.nursery)
     }
+}
+
+impl Waiting {
+    /// Starts a thread from the caller's table, and says why it shares that where it was to have its own.
+    fn start(number: usize, way: Way, own_table: bool) -> io::Result<(Waiting, Option<io::Error>)> {
+        let arrivals = Some((Arc::new(way.receiver), way.bell));
+        let (sockets, receiver) = socket_channel()?;
+        let (work, works) = mpsc::channel();
+        let theirs = Theirs { own_table, receiver: Arc::new(receiver), arrivals };
+        let (thread, refusal) = begin(number, theirs, works)?;
+        Ok((Waiting { number, thread, work, sockets, way: Some(way.sender) }, refusal))
+    }
+}
+
+/// Starts a thread, and waits until it has what it needs in its table. Also says why it shares the caller's, where it was to
+/// have its own.
+pub(crate) fn begin(
+    number: usize,
+    theirs: Theirs,
+    works: mpsc::Receiver<ShardStart>,
+) -> io::Result<(JoinHandle<()>, Option<io::Error>)> {
+    let (ready, is_ready) = mpsc::channel();
+    // Whoever opened something closes it: this goes last.
+    let _ours = theirs.clone();
+    let thread = std::thread::Builder::new()
+        .name(format!("shard-{number}"))
+        .spawn(move || wait_for_work(theirs, &ready, &works))?;
+    let refusal = is_ready.recv().unwrap_or_else(|_| ended())?;
+    Ok((thread, refusal))
+}
+
+/// What a thread says that says nothing.
+pub(crate) fn ended<T>() -> io::Result<T> {
+    Err(io::Error::other("a thread ended before it began"))
 }
 
 /// How others reach a thread: what they hand connections over by, and what ends its wait for sockets.
@@ -101,10 +132,11 @@ impl Way {
 }
 
 /// What a thread begins with. Whoever started it has opened what it receives by, and is to close that.
-struct Theirs {
-    own_table: bool,
-    receiver: Arc<SocketReceiver>,
-    arrivals: Option<(Arc<SocketReceiver>, Bell)>,
+#[derive(Clone)]
+pub(crate) struct Theirs {
+    pub(crate) own_table: bool,
+    pub(crate) receiver: Arc<SocketReceiver>,
+    pub(crate) arrivals: Option<(Arc<SocketReceiver>, Bell)>,
 }
 
 impl Theirs {
@@ -149,7 +181,7 @@ fn wait_for_work(
     }
 }
 
-fn tell<T>(to: &mpsc::Sender<T>, what: T) {
+pub(crate) fn tell<T>(to: &mpsc::Sender<T>, what: T) {
     // Whoever started the thread waits for this, or has given up and ends the process.
     let (Ok(()) | Err(_)) = to.send(what);
 }

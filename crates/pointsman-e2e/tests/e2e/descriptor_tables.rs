@@ -22,10 +22,10 @@ fn both(threads: usize) -> [Setup; 2] {
     [Setup::new(threads).top(OWN), Setup::new(threads)]
 }
 
-/// One for each thread that serves and one for the rest of the process; or one for all.
+/// One for each thread that serves, one for that which starts others later, and one for the rest of the process; or one for all.
 fn as_many_as_threads(threads: usize) {
     let origin = Origin::new("origin");
-    for (setup, tables) in both(threads).into_iter().zip([1 + threads, 1]) {
+    for (setup, tables) in both(threads).into_iter().zip([2 + threads, 1]) {
         let switch = setup.pool("standard", &[&origin]).start();
         assert_eq!(switch.descriptor_tables(), tables);
         let before = descriptors_of_the_process(&switch).len();

@@ -2,7 +2,7 @@
 
 use pointsman_e2e::{Client, Origin, Setup, Switch, until};
 
-use crate::drain::held;
+use crate::drain::{held, refuses};
 use crate::http2::begin;
 use crate::tunnels::{open, tunnelled};
 use crate::upgrades::echo;
@@ -166,20 +166,27 @@ fn an_upgrade_behind_it(threads: usize) {
     }
 }
 
-/// Threads that come later share one, and say so. Where the system refuses tables of their own all do.
+/// Also those that come later; and what a reload has removed is open in none of them. Where the system refuses tables of their
+/// own all share one, and the switch has said so.
 fn with_tables_of_their_own(threads: usize) {
     let origin = Origin::new("origin");
     let own = |threads| setup(threads, &origin).top("own_descriptor_tables = true");
     let switch = own(threads).start();
-    for (others, generation) in [threads + 2, 1, 3, 1].into_iter().zip(2..) {
-        switch.reload(&own(others), generation);
+    let are_shared = switch.said().contains("threads share one descriptor table, which costs");
+    for (others, generation) in [threads + 2, 1, 3, 1, 2].into_iter().zip((2..).step_by(2)) {
+        let name = format!("second{generation}");
+        switch.reload(&own(threads).another_listener(&name), generation);
+        let second = switch.address(&name);
+        switch.reload(&own(others), generation + 1);
         for _ in 0..40 {
             assert_eq!(switch.get("/").status(), 200);
         }
         switch.wait_for_threads(others);
+        // One for each, one for those that start them, and one for the rest.
+        let tables = if are_shared { 1 } else { 2 + others };
+        until("a table for each", || (switch.descriptor_tables() == tables).then_some(()));
+        refuses(&switch, second);
     }
-    let says_so = switch.said().contains("the new ones share one descriptor table");
-    assert_ne!(says_so, switch.said().contains("threads share one descriptor table, which costs"));
 }
 
 /// No thread is left behind by a reload that is refused.

@@ -214,9 +214,5 @@ pub(super) fn free(switch: &RefCell<Switch>) {
 /// What to say where other threads serve than before.
 fn threads_changed(before: usize, switch: &Switch) -> Option<String> {
     let now = switch.threads();
-    let but = match now > before && switch.has_own_tables() {
-        true => "; the new ones share one descriptor table until an upgrade (SIGUSR2)",
-        false => "",
-    };
-    (now != before).then(|| format!("threads changed from={before} to={now}{but}"))
+    (now != before).then(|| format!("threads changed from={before} to={now}"))
 }
