@@ -10,7 +10,6 @@ mod outcome;
 pub(crate) mod place;
 pub(crate) mod report;
 pub(crate) mod request;
-pub(crate) mod spelling;
 #[cfg(test)]
 mod vectors;
 #[cfg(test)]

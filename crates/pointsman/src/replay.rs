@@ -7,7 +7,7 @@ mod options;
 mod own_log;
 mod progress;
 mod record;
-mod report;
+pub(crate) mod report;
 mod ruling;
 pub(crate) mod stand;
 mod tally;

@@ -1,10 +1,8 @@
 //! Why something is unknown, in words and as JSON.
 
 use pointsman_analysis::{Doubt, Doubted, InDoubt, rule_names};
-use pointsman_rules::{Program, RuleIndex};
+use pointsman_rules::{Program, RuleIndex, spelling};
 use serde_json::{Value, json};
-
-use crate::explain::spelling;
 
 /// So many doubts are told; the rest is counted.
 const TOLD_MAX: usize = 5;

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use pointsman_analysis::{Decider, Differences, Doubt, Holds, RuleSide, Setting, Undecided, Witness};
 use pointsman_config::ChangedSetting;
-use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate};
+use pointsman_rules::{Audience, Colour, Decision, Outcome, Program, Stickiness, Validate, spelling};
 use serde_json::{Value, json};
 
 use crate::check::terminal::{Style, cell};
 use crate::check::{doubt, plural};
-use crate::explain::spelling;
 
 /// Not everything could be settled, and nothing that was differs.
 const UNSETTLED: u8 = 3;

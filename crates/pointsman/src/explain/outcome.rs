@@ -5,13 +5,12 @@ use std::fmt;
 use pointsman_config::Protocol;
 use pointsman_rules::{
     Audience, Decision, Effect, HeaderEdit, Idle, Outcome, Program, Share, Stickiness, Subject, Template,
-    Terminal, rewrite_path,
+    Terminal, rewrite_path, spelling,
 };
 use serde_json::{Value, json};
 
 use super::place::{DefaultPool, Place};
 use super::report::shown;
-use super::spelling;
 
 /// The end of an explanation.
 #[derive(Debug, PartialEq, Eq)]

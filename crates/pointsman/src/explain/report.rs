@@ -1,13 +1,12 @@
 //! An explanation as text for people and as JSON for programs.
 
-use pointsman_rules::{Cause, Colour, Program, ShownValue, Truth, VisitedExit, VisitedRule};
+use pointsman_rules::{Cause, Colour, Program, ShownValue, Truth, VisitedExit, VisitedRule, spelling};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::body::Needed;
 use super::near::Near;
 use super::outcome::{Action, End, Verdict};
-use super::spelling;
 use crate::check::terminal::{Style, cell};
 
 /// Everything there is to say about a request, or about a connection that is passed on as it is.

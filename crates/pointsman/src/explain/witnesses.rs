@@ -7,11 +7,11 @@ use std::{fs, iter};
 
 use pointsman_analysis::{Effort, RuleSide, Setting, Witness, differences, findings};
 use pointsman_config::Plan;
-use pointsman_rules::{Colour, Outcome, Program, Targets, compile, mutants};
+use pointsman_rules::{Colour, Outcome, Program, Targets, compile, mutants, spelling};
 
 use self::sets::Set;
 use super::outcome::End;
-use super::{Options, reported, spelling};
+use super::{Options, reported};
 use crate::check::setting;
 
 #[path = "../../../pointsman-analysis/tests/sets/mod.rs"]

@@ -1,27 +1,18 @@
 //! What was decided of a record beside what is decided of it now.
 
 use pointsman_config::Protocol;
-use pointsman_rules::{Decision, ExpectedOutcome, Outcome, Program, TargetId, TargetName, Terminal};
+use pointsman_rules::{
+    self as rules, Contrast, Decision, NO_RULE, Outcome, Program, Said, TargetId, TargetName, Terminal, Way,
+};
 
 use super::record::Decided;
 use super::ruling::Ruling;
 use super::stand::Stand;
 use crate::explain::place::DefaultPool;
 use crate::explain::report::shown;
-use crate::explain::spelling;
-
-/// What the log calls the rule that decided where none did.
-const NO_RULE: &str = "(default)";
 
 /// Characters of a name that a log has written; names of rules and pools are shorter.
 const NAME_CHARS_MAX: usize = 100;
-
-/// A rule and what it decides, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Way {
-    pub(super) rule: String,
-    pub(super) outcome: String,
-}
 
 /// What has changed for a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +31,9 @@ pub(super) enum Comparison {
 pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -> Comparison {
     let (program, decision) = match now {
         Ruling::Untold(fields) => return untold(fields),
-        Ruling::Refused(sentence) => return Comparison::Changed(Way::recorded(then), Way::refused(sentence)),
+        Ruling::Refused(sentence) => {
+            return Comparison::Changed(recorded(then), Way::short(Said::Refused(sentence)));
+        }
         Ruling::Decided(program, decision) => (*program, decision),
     };
     let is_same_rule = label(decision) == then.rule;
@@ -85,42 +78,42 @@ pub(super) fn with_log<'r>(then: &Decided, now: &Ruling<'r>, stand: &'r Stand) -
             "which target the client stayed with, for `sticky_scope` is `listener`".to_owned(),
         ]);
     }
+    let now = || Way::short(Said::Decided { program, decision, default_pool: stand.default_pool() });
     match (is_same, is_same_rule) {
         (true, true) => Comparison::Same,
-        (true, false) => Comparison::OtherRule(Way::recorded(then), Way::short(program, decision, stand)),
-        (false, _) => Comparison::Changed(Way::recorded(then), Way::short(program, decision, stand)),
+        (true, false) => Comparison::OtherRule(recorded(then), now()),
+        (false, _) => Comparison::Changed(recorded(then), now()),
     }
 }
 
 /// What two rule sets say of a record. Effects and stickiness count.
 pub(super) fn of_two(then: (&Ruling<'_>, &Stand), now: (&Ruling<'_>, &Stand)) -> Comparison {
-    let (then_way, now_way) = match (then.0, now.0) {
+    match (then.0, now.0) {
         (Ruling::Untold(fields), Ruling::Untold(others)) => {
             let others = others.iter().filter(|field| !fields.contains(field));
             let fields: Vec<_> = fields.iter().chain(others).copied().collect();
             return untold(&fields);
         }
         (Ruling::Untold(fields), _) | (_, Ruling::Untold(fields)) => return untold(fields),
-        (Ruling::Refused(_), Ruling::Refused(_)) => return Comparison::Refused,
-        (then_ruling, now_ruling) => (Way::whole(then_ruling, then.1), Way::whole(now_ruling, now.1)),
-    };
-    if then_way.outcome == now_way.outcome {
-        return match then_way.rule == now_way.rule {
-            true => Comparison::Same,
-            false => Comparison::OtherRule(then_way, now_way),
-        };
+        _ => {}
     }
-    if let (Ruling::Decided(then_program, then_decision), Ruling::Decided(now_program, now_decision)) =
-        (then.0, now.0)
-    {
-        let short =
-            [Way::short(*then_program, then_decision, then.1), Way::short(*now_program, now_decision, now.1)];
-        let [then_short, now_short] = short;
-        if then_short.outcome != now_short.outcome {
-            return Comparison::Changed(then_short, now_short);
+    match Contrast::of(said(then), said(now)) {
+        Contrast::Same => Comparison::Same,
+        Contrast::OtherRule(then, now) => Comparison::OtherRule(then, now),
+        Contrast::Changed(then, now) => Comparison::Changed(then, now),
+        Contrast::Refused => Comparison::Refused,
+    }
+}
+
+fn said<'a, 'r>((ruling, stand): (&'a Ruling<'r>, &'a Stand)) -> Said<'a, 'r> {
+    match ruling {
+        Ruling::Refused(sentence) => Said::Refused(sentence),
+        Ruling::Decided(program, decision) => {
+            Said::Decided { program: *program, decision, default_pool: stand.default_pool() }
         }
+        // It is told before.
+        Ruling::Untold(_) => Said::Refused("unknown"),
     }
-    Comparison::Changed(then_way, now_way)
 }
 
 fn untold(fields: &[&pointsman_rules::Field]) -> Comparison {
@@ -181,60 +174,26 @@ fn is_there(then: &Decided, target: &TargetName, knows_pools: bool) -> bool {
     }
 }
 
-impl Way {
-    fn recorded(then: &Decided) -> Way {
-        let outcome = match (&then.unknown, &then.pool, then.status) {
-            (Some(cause), Some(pool), _) => format!("unknown({}), which goes to {}", cut(cause), cut(pool)),
-            (Some(cause), None, _) => format!("unknown({})", cut(cause)),
-            (None, Some(pool), _) => cut(pool),
-            (None, None, Some(status)) => format!("status {status}"),
-            (None, None, None) => "no answer".to_owned(),
-        };
-        Way { rule: cut(&then.rule), outcome }
-    }
-
-    fn refused(sentence: &str) -> Way {
-        Way { rule: "(refused)".to_owned(), outcome: sentence.to_owned() }
-    }
-
-    /// As a test expects it.
-    fn short(program: Option<&Program>, decision: &Decision<'_>, stand: &Stand) -> Way {
-        let expected = ExpectedOutcome::seen(&decision.outcome).zip(program);
-        let mut outcome = match expected {
-            Some((outcome, program)) => outcome.shown(program),
-            None => default_pool(stand),
-        };
-        if let (Outcome::RouteUnknown { target, .. }, Some(program)) = (&decision.outcome, program) {
-            outcome.push_str(", which goes to ");
-            outcome.push_str(&ExpectedOutcome::Target(*target).shown(program));
-        }
-        Way { rule: label(decision).to_owned(), outcome }
-    }
-
-    /// With all that is done and comes to something.
-    fn whole(ruling: &Ruling<'_>, stand: &Stand) -> Way {
-        let (program, decision) = match ruling {
-            Ruling::Refused(sentence) => return Way::refused(sentence),
-            Ruling::Untold(_) => return Way::refused("unknown"),
-            Ruling::Decided(program, decision) => (*program, decision),
-        };
-        let mut way = Way::short(program, decision, stand);
-        if let (Outcome::Terminal(terminal), Some(program)) = (decision.outcome, program) {
-            way.outcome = spelling::terminal(program, terminal);
-        }
-        let noticed = decision.noticed(decision.outcome.audience()).filter(|(_, idle)| idle.is_none());
-        for (effect, _) in noticed {
-            way.outcome.push_str(&format!(" with {}", spelling::effect(effect)));
-        }
-        way
-    }
+/// What a log says.
+fn recorded(then: &Decided) -> Way {
+    let outcome = match (&then.unknown, &then.pool, then.status) {
+        (Some(cause), Some(pool), _) => format!("unknown({}), which goes to {}", cut(cause), cut(pool)),
+        (Some(cause), None, _) => format!("unknown({})", cut(cause)),
+        (None, Some(pool), _) => cut(pool),
+        (None, None, Some(status)) => format!("status {status}"),
+        (None, None, None) => "no answer".to_owned(),
+    };
+    Way { rule: cut(&then.rule), outcome }
 }
 
-fn default_pool(stand: &Stand) -> String {
-    match &stand.place.default_pool {
-        DefaultPool::Named(pool) => pool.clone(),
-        DefaultPool::None => format!("no server ({NO_SERVER})"),
-        DefaultPool::Unknown => "the default pool".to_owned(),
+impl Stand {
+    /// What takes a request that no rule decides.
+    fn default_pool(&self) -> rules::DefaultPool<'_> {
+        match &self.place.default_pool {
+            DefaultPool::Named(pool) => rules::DefaultPool::Named(pool),
+            DefaultPool::None => rules::DefaultPool::None,
+            DefaultPool::Unknown => rules::DefaultPool::Unknown,
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a replay has found, as text for people and as JSON for programs.
 
-use pointsman_rules::Colour;
+use pointsman_rules::{Colour, Way};
 use serde_json::{Value, json};
 
-use super::comparison::Way;
 use super::tally::{Group, LISTENERS_MAX, Sample, Tally};
 use crate::check::plural;
 use crate::check::terminal::{Style, cell};
@@ -16,20 +15,25 @@ impl Tally {
     /// For people.
     pub(super) fn text(&self, colour: Colour) -> String {
         let mut text = String::new();
-        let groups = self.groups();
-        let (outcomes, rules): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(_, group)| group.is_outcome);
-        self.section(&mut text, "decided otherwise", self.changed, Style::Red, &outcomes, colour);
-        self.section(&mut text, "by another rule, alike", self.other_rule, Style::Yellow, &rules, colour);
+        let rows = self.groups().into_iter().map(|((then, now), group)| Row {
+            is_outcome: group.is_outcome,
+            then,
+            now,
+            count: group.count,
+            samples: group.samples.iter().map(Sample::text).collect(),
+        });
+        let rows: Vec<_> = rows.collect();
+        changes(&mut text, &rows, (self.changed, self.other_rule), colour);
         if self.ungrouped > 0 {
             text.push_str(&format!("{} more of other kinds\n\n", self.ungrouped));
         }
         if self.untold > 0 {
-            let title = cell("cannot be told", 0, Style::Yellow, colour);
+            let title = cell(CANNOT_BE_TOLD, 0, Style::Yellow, colour);
             text.push_str(&format!("{title}: {}; these were not written down\n", self.untold));
             for (name, count) in self.wanted() {
                 text.push_str(&format!("  {count:>8}  {}\n", shown(name.as_bytes())));
             }
-            samples(&mut text, &self.untold_samples);
+            self.untold_samples.iter().for_each(|sample| show_sample(&mut text, &sample.text()));
             text.push('\n');
         }
         if self.unreadable > 0 {
@@ -50,30 +54,6 @@ impl Tally {
             text.push_str(&format!("note: {note}\n"));
         }
         text
-    }
-
-    fn section(
-        &self,
-        text: &mut String,
-        title: &str,
-        count: u64,
-        style: Style,
-        groups: &[(&(Way, Way), &Group)],
-        colour: Colour,
-    ) {
-        if count == 0 {
-            return;
-        }
-        text.push_str(&format!("{}: {count}\n", cell(title, 0, style, colour)));
-        for ((then, now), group) in groups.iter().take(GROUPS_SHOWN_MAX) {
-            let count = group.count;
-            text.push_str(&format!("  {count:>8}  {}  becomes  {}\n", then.text(), now.text()));
-            samples(text, &group.samples);
-        }
-        if let Some(more @ 1..) = groups.len().checked_sub(GROUPS_SHOWN_MAX) {
-            text.push_str(&format!("            and {} more\n", plural(more, "kind")));
-        }
-        text.push('\n');
     }
 
     fn notes(&self) -> Vec<String> {
@@ -110,20 +90,10 @@ impl Tally {
         notes
     }
 
-    /// `1000 decisions: 12 change, 950 stay, 38 cannot be told`
+    /// In a line.
     pub(super) fn summary(&self) -> String {
-        let mut summary = format!(
-            "{}: {} otherwise, {} alike",
-            plural(usize::try_from(self.compared).unwrap_or(usize::MAX), "decision"),
-            self.changed,
-            self.same + self.other_rule + self.refused
-        );
-        for (count, what) in [(self.untold, "cannot be told"), (self.unreadable, "unreadable")] {
-            if count > 0 {
-                summary.push_str(&format!(", {count} {what}"));
-            }
-        }
-        summary
+        let rest = [(self.untold, CANNOT_BE_TOLD), (self.unreadable, "unreadable")];
+        summary(self.compared, self.changed, self.same + self.other_rule + self.refused, &rest)
     }
 
     /// For programs.
@@ -159,31 +129,78 @@ impl Group {
     fn to_json(&self, (then, now): &(Way, Way)) -> Value {
         json!({
             "kind": if self.is_outcome { "changed" } else { "other_rule" },
-            "old": then.to_json(),
-            "new": now.to_json(),
+            "old": way_json(then),
+            "new": way_json(now),
             "count": self.count,
             "samples": samples_json(&self.samples),
         })
     }
 }
 
-fn samples(text: &mut String, samples: &[Sample]) {
-    for sample in samples {
-        text.push_str(&format!("            line {}: {}\n", sample.line, sample.request));
+impl Sample {
+    fn text(&self) -> String {
+        format!("line {}: {}", self.line, self.request)
     }
+}
+
+/// What is said of decisions that nobody can compare.
+pub(crate) const CANNOT_BE_TOLD: &str = "cannot be told";
+
+/// `1000 decisions: 12 otherwise, 950 alike, 38 cannot be told`
+pub(crate) fn summary(compared: u64, changed: u64, alike: u64, rest: &[(u64, &str)]) -> String {
+    let compared = plural(usize::try_from(compared).unwrap_or(usize::MAX), "decision");
+    let mut summary = format!("{compared}: {changed} otherwise, {alike} alike");
+    for (count, what) in rest.iter().filter(|(count, _)| *count > 0) {
+        summary.push_str(&format!(", {count} {what}"));
+    }
+    summary
+}
+
+/// Requests that have changed alike.
+pub(crate) struct Row<'a> {
+    /// Whether something else comes of them; otherwise only another rule decides.
+    pub(crate) is_outcome: bool,
+    pub(crate) then: &'a Way,
+    pub(crate) now: &'a Way,
+    pub(crate) count: u64,
+    pub(crate) samples: Vec<String>,
+}
+
+/// Writes what has changed for people: so many are decided otherwise, and so many by another rule alike. The rows are in
+/// their order.
+pub(crate) fn changes(
+    text: &mut String,
+    rows: &[Row<'_>],
+    (changed, other_rule): (u64, u64),
+    colour: Colour,
+) {
+    let sections = [
+        ("decided otherwise", changed, Style::Red, true),
+        ("by another rule, alike", other_rule, Style::Yellow, false),
+    ];
+    for (title, count, style, is_outcome) in sections.into_iter().filter(|(_, count, ..)| *count > 0) {
+        text.push_str(&format!("{}: {count}\n", cell(title, 0, style, colour)));
+        let rows: Vec<_> = rows.iter().filter(|row| row.is_outcome == is_outcome).collect();
+        for row in rows.iter().take(GROUPS_SHOWN_MAX) {
+            text.push_str(&format!("  {:>8}  {}  becomes  {}\n", row.count, row.then, row.now));
+            row.samples.iter().for_each(|sample| show_sample(text, sample));
+        }
+        if let Some(more @ 1..) = rows.len().checked_sub(GROUPS_SHOWN_MAX) {
+            text.push_str(&format!("            and {} more\n", plural(more, "kind")));
+        }
+        text.push('\n');
+    }
+}
+
+fn show_sample(text: &mut String, sample: &str) {
+    text.push_str(&format!("            {sample}\n"));
 }
 
 fn samples_json(samples: &[Sample]) -> Value {
     samples.iter().map(|sample| json!({ "line": sample.line, "request": sample.request })).collect()
 }
 
-impl Way {
-    /// `R1 -> fast`
-    fn text(&self) -> String {
-        format!("{} -> {}", self.rule, self.outcome)
-    }
-
-    fn to_json(&self) -> Value {
-        json!({ "rule": self.rule, "outcome": self.outcome })
-    }
+/// For programs.
+pub(crate) fn way_json(way: &Way) -> Value {
+    json!({ "rule": way.rule, "outcome": way.outcome })
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::comparison::{Comparison, Way};
+use pointsman_rules::Way;
+
+use super::comparison::Comparison;
 
 /// More kinds of changes are counted, and not told apart.
 pub(super) const GROUPS_MAX: usize = 1_000;

@@ -1,11 +1,10 @@
 //! What no test is made for, as comments with the reasons.
 
 use pointsman_analysis::{Missing, Reach, Sample, Samples, Unshown, Why};
-use pointsman_rules::{Field, OwnedValue, Program, RuleIndex};
+use pointsman_rules::{Field, OwnedValue, Program, RuleIndex, spelling};
 
 use super::writing;
 use crate::check::{doubt, plural};
-use crate::explain::spelling;
 
 /// So many comments are written.
 const NOTES_MAX: usize = 1000;

@@ -1,12 +1,13 @@
 //! Compiled rules as the language spells them.
 
-use pointsman_rules::{
+use crate::{
     Condition, Effect, Entry, HeaderEdit, Op, Order, Over, Piece, Program, Side, Span, Stickiness, TargetId,
     Template, Terminal, Test,
 };
 
 /// The test of a condition that stands at a place of the source.
-pub(super) fn test_at(condition: &Condition, span: Span) -> Option<&Test> {
+#[must_use]
+pub fn test_at(condition: &Condition, span: Span) -> Option<&Test> {
     match condition {
         Condition::Always => None,
         Condition::Not(inner) => test_at(inner, span),
@@ -16,7 +17,8 @@ pub(super) fn test_at(condition: &Condition, span: Span) -> Option<&Test> {
 }
 
 /// `path under "/api"`
-pub(crate) fn test(test: &Test) -> String {
+#[must_use]
+pub fn test(test: &Test) -> String {
     let field = match test.over {
         Over::Any => test.field.to_string(),
         Over::All => format!("all({})", test.field),
@@ -55,7 +57,8 @@ pub(crate) fn test(test: &Test) -> String {
 }
 
 /// `routeTo(fast, STICKY_ON_IP);`
-pub(crate) fn terminal(program: &Program, terminal: &Terminal) -> String {
+#[must_use]
+pub fn terminal(program: &Program, terminal: &Terminal) -> String {
     match terminal {
         Terminal::RouteTo { target: id, sticky } => match stickiness(sticky) {
             None => format!("routeTo({});", target(program, *id)),
@@ -77,7 +80,8 @@ pub(crate) fn terminal(program: &Program, terminal: &Terminal) -> String {
 }
 
 /// `setHeader("x-class", "gold");`
-pub(crate) fn effect(effect: &Effect) -> String {
+#[must_use]
+pub fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Header { side, name, edit } => {
             let (what, name) =
@@ -99,7 +103,8 @@ pub(crate) fn effect(effect: &Effect) -> String {
 }
 
 /// `fast.server3`; a bare name where the rules stand alone.
-pub(super) fn target(program: &Program, id: TargetId) -> String {
+#[must_use]
+pub fn target(program: &Program, id: TargetId) -> String {
     match program.targets.get(id.0 as usize) {
         Some(name) => match &name.server {
             None => name.pool.to_string(),
@@ -181,9 +186,8 @@ fn escaped(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pointsman_rules::{Exit, Targets, compile};
-
     use super::*;
+    use crate::{Exit, Targets, compile};
 
     /// What is compiled is spelled as it was written.
     #[test]
