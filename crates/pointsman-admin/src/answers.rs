@@ -26,6 +26,60 @@ const COMPARED: &[(&str, Shape)] = &[
     ("text", Text),
 ];
 
+const WAY: Shape = Object(&[("rule", Text), ("outcome", Text)]);
+
+const DECISIONS: &[(&str, Shape)] = &[
+    ("decisions", Count),
+    ("same", Count),
+    ("other_rule", Count),
+    ("changed", Count),
+    ("untold", Count),
+    ("untold_because", Object(&[("needs_body", Count), ("no_listener", Count), ("other_protocol", Count)])),
+];
+
+pub(crate) static DRY_RUN: Shape = All(&[
+    Object(DECISIONS),
+    Object(&[
+        ("version", Version),
+        ("n", Count),
+        ("state", Word(&["running", "ended"])),
+        ("ended_by", OrNull(&Word(&["time", "decisions", "told", "published"]))),
+        ("rules_of", OrNull(&Text)),
+        ("who", Text),
+        ("when", Time),
+        ("why", Text),
+        ("seconds", Count),
+        ("decisions_max", OrNull(&Count)),
+        ("elapsed_ms", Count),
+        ("listeners", List(&All(&[Object(&[("listener", Text)]), Object(DECISIONS)]))),
+        (
+            "groups",
+            List(&Object(&[
+                ("listener", Text),
+                ("kind", Word(&["changed", "other_rule"])),
+                ("old", WAY),
+                ("new", WAY),
+                ("count", Count),
+                (
+                    "samples",
+                    List(&Object(&[
+                        ("when", Time),
+                        ("client", OrNull(&Text)),
+                        ("method", OrNull(&Text)),
+                        ("host", OrNull(&Text)),
+                        ("path", OrNull(&Text)),
+                        ("query", OrNull(&Text)),
+                    ])),
+                ),
+            ])),
+        ),
+        ("ungrouped", Count),
+        ("findings", FINDINGS),
+        ("summary", Text),
+        ("text", Text),
+    ]),
+]);
+
 const HISTORY: &[(&str, Shape)] = &[
     ("n", Count),
     ("file", Text),
@@ -239,6 +293,7 @@ pub(crate) static REFUSED: &[(&str, Shape)] = &[
     ("configuration_version", Text),
     ("fingerprint", Text),
     ("level", Text),
+    ("n", Text),
 ];
 
 const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug"];

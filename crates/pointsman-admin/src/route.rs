@@ -24,6 +24,14 @@ pub enum Call {
     ValidateRules,
     /// What such rules decide otherwise.
     CompareRules,
+    /// A candidate beside what serves: the files on disk.
+    BeginDryRun,
+    /// The same with other rules for a listener.
+    BeginDryRunOfRules,
+    /// What it has found.
+    DryRun,
+    /// Its end.
+    EndDryRun,
     /// Which rules have served.
     Versions,
     /// The text of some that have.

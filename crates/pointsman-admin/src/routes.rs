@@ -45,6 +45,16 @@ const MAX: Parameter = Parameter {
     kind: ParameterKind::Number { min: 1, max: 1000 },
     doc: "How many to tell at most; 100 where it is left out.",
 };
+const SECONDS: Parameter = Parameter {
+    name: "seconds",
+    kind: ParameterKind::Number { min: 1, max: 86_400 },
+    doc: "How long it lasts at most; 60 where it is left out.",
+};
+const DECISIONS: Parameter = Parameter {
+    name: "decisions",
+    kind: ParameterKind::Number { min: 1, max: u32::MAX },
+    doc: "How many decisions are compared before it ends; it is looked at four times a second. Where it is left out its time alone counts.",
+};
 const WRONG: (u16, &str) = (422, "The rules are wrong; `findings` and `text` say where.");
 const CHANGED: (u16, &str) = (409, "A file has changed since it was read, or the listener has no rules.");
 const DRAINS: (u16, &str) = (503, "It drains.");
@@ -74,6 +84,7 @@ const CONFIGURATION_REFUSALS: &[(u16, &str)] = &[
     NO_CHANGES,
 ];
 const NO_LISTENER: (u16, &str) = (404, "There is no such listener.");
+const NO_DRY_RUN: (u16, &str) = (404, "There was none since the start.");
 
 /// Reads something.
 const fn get(path: &'static str, call: Call, answer: &'static Shape, summary: &'static str) -> Route {
@@ -200,6 +211,66 @@ pub(crate) static ROUTES: &[Route] = &[
             Call::CompareRules,
             &answers::DIFFERENCE,
             "Says what rules would decide otherwise than those of a listener that serve, and changes nothing.",
+        )
+    },
+    Route {
+        query: &[SECONDS, DECISIONS, WHY, COLOUR],
+        if_match: Some("The version of the rules that serve, in quotes; may be left out."),
+        body: Some(&RULES),
+        refusals: &[
+            NO_LISTENER,
+            (409, "A file has changed since it was read, the listener has no rules, or a dry-run goes on."),
+            (412, "Other rules serve than `If-Match` says; `rules_version` says which."),
+            WRONG,
+            NO_CHANGES,
+        ],
+        ..change(
+            "POST",
+            "/api/v1/listeners/{name}/rules/dry-run",
+            Call::BeginDryRunOfRules,
+            &answers::DRY_RUN,
+            "Asks other rules beside those of a listener about the requests that come, and counts what they would decide otherwise. They decide nothing.",
+        )
+    },
+    Route {
+        query: &[SECONDS, DECISIONS, WHY, COLOUR],
+        refusals: &[
+            (409, "A dry-run goes on, or a comparison."),
+            (422, "The configuration is wrong; `findings` and `text` say where."),
+            (503, "It drains, an upgrade is under way, or there is no thread to read the files."),
+            (504, "To read the files takes too long."),
+        ],
+        ..change(
+            "POST",
+            "/api/v1/dry-run",
+            Call::BeginDryRun,
+            &answers::DRY_RUN,
+            "The same with the configuration and the rules as they stand on disk.",
+        )
+    },
+    Route {
+        query: &[COLOUR],
+        refusals: &[NO_DRY_RUN],
+        ..get(
+            "/api/v1/dry-run",
+            Call::DryRun,
+            &answers::DRY_RUN,
+            "What the dry-run that goes on, or was last, has found so far; its number also in `ETag`. Requests are shown to whoever has a token or a client certificate.",
+        )
+    },
+    Route {
+        query: &[COLOUR],
+        if_match: Some("The number of the dry-run, in quotes; may be left out."),
+        refusals: &[
+            NO_DRY_RUN,
+            (412, "Another one than `If-Match` says goes on, or was last; `n` says which."),
+        ],
+        ..change(
+            "DELETE",
+            "/api/v1/dry-run",
+            Call::EndDryRun,
+            &answers::DRY_RUN,
+            "Ends the dry-run, and says what it has found. What has ended stays so.",
         )
     },
     get(

@@ -14,6 +14,7 @@ use pointsman_view::{
     take_away_forwarding,
 };
 
+use crate::beside::Asked;
 use crate::exchange::Exchange;
 use crate::facts::{Facts, Text};
 use crate::fault::Fault;
@@ -96,6 +97,7 @@ fn decide_by_head<C: Transport>(
             Undecided::new(session, std::mem::take(head), received, local.clone(), Halt::of(&decision))?;
         return Ok(Some(Verdict::Waits(Some(undecided))));
     }
+    place.compare(session.listener_id, Asked { head, received, view: &view, body: None }, &decision, truths);
     let decided = place.commit(&decision, &view, exchange)?;
     if asks_for_protocol && matches!(&decided, Decided::Answer(answer) if matches!(answer.status, 200..300)) {
         // The client would take it for the change, and the body for what comes through the tunnel.
@@ -226,7 +228,7 @@ pub(crate) fn head_limits(listener: &Listener) -> HeadLimits {
 
 /// Whether the request may be asked of this listener. A proxy in front may have ended TLS; nobody else speaks
 /// for another scheme than its own.
-fn fits(
+pub(crate) fn fits(
     (head, received): (&mut RequestHead, &[u8]),
     of_stream: Option<(&OfHttp2<'_>, &Connection)>,
     listener: &Listener,

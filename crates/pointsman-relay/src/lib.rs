@@ -4,7 +4,7 @@
 //! first of all; [`Switch`] sets them to work, publishes a new plan to them, and drains them.
 //!
 //! Invariant: a request writes nothing that another thread reads, but slots of its own thread (`load.rs`,
-//! `retry_budget.rs`, and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by
+//! `retry_budget.rs`, `beside/findings.rs`, and `slots.rs` of `pointsman-telemetry`), the buckets of classes that a rule limits it by
 //! (`limit.rs`), the places of a server that may have only so many requests (`capacity.rs`), and where each sticky
 //! client stays (`sticky_clients.rs`, `sticky_targets.rs`).
 //!
@@ -16,6 +16,7 @@ mod admission;
 mod ahead;
 mod answer;
 mod bandwidth;
+mod beside;
 mod capacity;
 mod chance;
 mod choice;
@@ -83,6 +84,9 @@ mod upgrade;
 mod upload;
 mod verdict;
 
+pub use beside::{
+    DryRunCounts, DryRunEnd, DryRunFound, DryRunGoesOn, DryRunGroup, DryRunLimits, DryRunSample,
+};
 pub use history::{ServerChange, ServerState};
 pub use prober::{HealthChange, HealthNews};
 pub use servers::{ByHand, Leaving, ServerShown};

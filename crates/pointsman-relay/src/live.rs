@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{Maglev, RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol, Target};
-use pointsman_rules::{DecidedBy, Evidence, Program, Rule, Stickiness};
+use pointsman_rules::{DecidedBy, Evidence, NO_RULE, Program, Rule, Stickiness};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
@@ -24,12 +24,16 @@ use crate::response_time::SharedResponseTime;
 use crate::standing::{Health, NOT_PROBED, Standing};
 use crate::sticky_targets::{KeptBy, targets_by_number};
 
-/// Stands where a rule's label would, for requests that no rule decided. No label has brackets.
-const NO_RULE: &str = "(default)";
-
 /// A listener's number, given once by name and kept over reloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListenerId(u32);
+
+impl ListenerId {
+    /// The number: small, as there are no more than were ever named.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A listening socket's number, given once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,6 +13,7 @@ use pointsman_telemetry::{RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::{IdleLimits, Owner, Place, ServerId, Sharing};
 
+use crate::beside::Beside;
 use crate::capacity::Queue;
 use crate::ejection::Ejection;
 use crate::hash_tables::identity;
@@ -23,11 +24,14 @@ use crate::memory::STREAM_UNSENT_BYTES_MAX;
 use crate::pool_state::PoolState;
 use crate::response_time::SharedResponseTime;
 use crate::retry_budget::Retries;
+use crate::shared::Current;
 use crate::standing::{Admission, Newcomer, Standing};
 
 /// One thread's view of a generation. Sessions hold it only while they decide, and while they wait for what decides.
 pub(crate) struct Local {
     pub(crate) live: Arc<Live>,
+    /// What is asked beside it.
+    pub(crate) beside: Option<Rc<Beside>>,
     pools: Vec<Rc<LocalPool>>,
     /// Parallel to the plan's listeners.
     rules: Vec<LocalRules>,
@@ -90,8 +94,10 @@ pub(crate) struct LocalServer {
 }
 
 impl Local {
-    /// This thread's view of `live`. Pools that did not change keep their place in the rotation.
-    pub(crate) fn new(live: Arc<Live>, thread: usize, previous: Option<&Local>) -> Local {
+    /// This thread's view of what is to be gone by. Pools that did not change keep their place in the rotation, and a
+    /// candidate that stays what was counted.
+    pub(crate) fn new(current: Current, thread: usize, previous: Option<&Local>) -> Local {
+        let Current { live, beside } = current;
         let pools = live
             .pools()
             .enumerate()
@@ -103,7 +109,12 @@ impl Local {
             })
             .collect();
         let rules = live.listeners().map(|_| LocalRules::new()).collect();
-        Local { live, pools, rules }
+        let kept = previous.and_then(|previous| previous.beside.as_ref());
+        let beside = beside.map(|candidate| match kept.filter(|kept| kept.is_of(&candidate)) {
+            Some(kept) => kept.clone(),
+            None => Rc::new(Beside::new(candidate)),
+        });
+        Local { live, beside, pools, rules }
     }
 
     /// The rule of a listener of the plan that decided.

@@ -44,8 +44,8 @@ pub(crate) struct Session<C: Transport> {
     /// What this connection may take: as the configuration said when its request began.
     pub(crate) limits: ListenerLimits,
     pub(crate) requests: u32,
-    /// The generation of the plan that `limits` are from.
-    generation: u64,
+    /// How often what threads go by had changed when `limits` were taken from it; `u64::MAX`: they were not yet.
+    swaps: u64,
     /// Bytes of the next request that came with the last one.
     pub(crate) early: Option<PooledBuffer>,
     /// Whether no answer was due when those bytes came.
@@ -108,7 +108,7 @@ impl<C: Transport> Session<C> {
             deadline,
             sender_text,
             limits: ListenerLimits::default(),
-            generation: 0,
+            swaps: u64::MAX,
             requests: 0,
             early: None,
             was_awaited: false,
@@ -401,12 +401,12 @@ impl<C: Transport> Session<C> {
 
     /// Takes over what a reload changed about the listener.
     pub(crate) fn look_at_plan(&mut self) {
-        let generation = self.shard.shared.generation();
-        if generation != self.generation
+        let swaps = self.shard.shared.swaps();
+        if swaps != self.swaps
             && let Some((listener, _)) = self.shard.local().live.listener(self.listener_id)
         {
             // A listener that is gone is looked for again each time.
-            self.generation = generation;
+            self.swaps = swaps;
             self.limits = listener.limits;
         }
     }
@@ -441,7 +441,7 @@ impl<C: Transport> Session<C> {
 
     fn is_unlisted(&self) -> bool {
         let is_listed = || self.shard.local().live.listener(self.listener_id).is_some();
-        self.generation != self.shard.shared.generation() && !is_listed()
+        self.swaps != self.shard.shared.swaps() && !is_listed()
     }
 
     /// Whether it ends unasked behind an answer that did not say so: what the client says meanwhile must not take

@@ -144,8 +144,8 @@ pub(crate) fn run(equipment: Equipment, start: ShardStart) {
 
 impl Shard {
     fn new(start: ShardStart, hand_over: Option<HandOver>, has_own_table: bool) -> Shard {
-        let seen = start.shared.generation();
-        let local = Local::new(start.shared.live(), start.thread, None);
+        let seen = start.shared.swaps();
+        let local = Local::new(start.shared.current(), start.thread, None);
         let buffers = Buffers::new(start.shared.budget.clone(), start.shared.holds.clone());
         let hold_queue = HoldQueue::new(start.shared.turns.clone());
         Shard {
@@ -203,12 +203,12 @@ impl Shard {
         LastDescriptors::new(self.shared.descriptors_max, self.shared.connections_max(), sharers)
     }
 
-    /// The live plan, refreshed when its generation has moved.
+    /// The live plan, refreshed when it has moved, or what is beside it.
     pub(crate) fn local(&self) -> Rc<Local> {
-        let generation = self.shared.generation();
-        if generation != self.seen.get() {
-            self.seen.set(generation);
-            let fresh = Rc::new(Local::new(self.shared.live(), self.thread, Some(&self.local.borrow())));
+        let swaps = self.shared.swaps();
+        if swaps != self.seen.get() {
+            self.seen.set(swaps);
+            let fresh = Rc::new(Local::new(self.shared.current(), self.thread, Some(&self.local.borrow())));
             let previous = self.local.replace(fresh.clone());
             if previous.live.listeners().any(|(_, listener)| fresh.live.listener(listener.id).is_none()) {
                 self.listener_left.set(true);

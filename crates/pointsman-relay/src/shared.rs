@@ -8,6 +8,7 @@ use pointsman_config::Plan;
 use pointsman_net::Budget;
 use pointsman_telemetry::{Notes, OwnLines};
 
+use crate::beside::Candidate;
 use crate::hand_over::StreamCounts;
 use crate::live::{Live, SocketId};
 use crate::shortage::ShortageCounts;
@@ -30,7 +31,9 @@ pub struct Capacity {
 /// Every request reads some of it, and none writes here. What connections write has lines of its own.
 pub(crate) struct Shared {
     generation: AtomicU64,
-    live: Mutex<Arc<Live>>,
+    /// How often what threads go by has changed: the generation, or what is beside it.
+    swaps: AtomicU64,
+    current: Mutex<Current>,
     pub(crate) draining: AtomicBool,
     /// Another process accepts on the sockets: threads leave theirs. Set a while before the switch drains.
     pub(crate) handed_on: AtomicBool,
@@ -75,7 +78,8 @@ impl Shared {
         make_room(&sticky_clients, &sticky_targets, &live.plan);
         Shared {
             generation: AtomicU64::new(1),
-            live: Mutex::new(live),
+            swaps: AtomicU64::new(0),
+            current: Mutex::new(Current { live, beside: None }),
             draining: AtomicBool::new(false),
             handed_on: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -119,17 +123,43 @@ impl Shared {
         self.generation.load(Ordering::Acquire)
     }
 
-    pub(crate) fn live(&self) -> Arc<Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Every request reads it: where it has moved there is something new to go by.
+    pub(crate) fn swaps(&self) -> u64 {
+        self.swaps.load(Ordering::Acquire)
     }
 
-    /// Puts `live` in the place of the last generation, which is handed back.
-    pub(crate) fn publish(&self, live: Arc<Live>) -> Arc<Live> {
-        let mut current = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let previous = std::mem::replace(&mut *current, live);
-        self.generation.fetch_add(1, Ordering::Release);
-        previous
+    pub(crate) fn live(&self) -> Arc<Live> {
+        self.current().live
     }
+
+    /// What threads go by.
+    pub(crate) fn current(&self) -> Current {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts `live` in the place of the last generation, which is handed back, and a candidate beside it.
+    pub(crate) fn publish(&self, live: Arc<Live>, beside: Option<Arc<Candidate>>) -> Arc<Live> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let previous = std::mem::replace(&mut *current, Current { live, beside });
+        self.generation.fetch_add(1, Ordering::Release);
+        self.swaps.fetch_add(1, Ordering::Release);
+        previous.live
+    }
+
+    /// Puts a candidate beside what serves, or takes it away.
+    pub(crate) fn put_beside(&self, beside: Option<Arc<Candidate>>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.beside = beside;
+        self.swaps.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// What threads go by.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) live: Arc<Live>,
+    /// What is asked beside it.
+    pub(crate) beside: Option<Arc<Candidate>>,
 }
 
 /// What becomes of a socket that a thread accepts on no more.

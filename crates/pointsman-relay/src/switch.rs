@@ -10,6 +10,7 @@ use pointsman_config::{Bind, Plan, Pool, PoolIndex};
 use pointsman_net::{Budget, Clock, Line};
 use pointsman_telemetry::{Metrics, Notes, Sinks};
 
+use crate::beside::{Candidate, DryRun};
 use crate::crew::{Crew, Kit, seed};
 use crate::live::{Live, Registry};
 use crate::prober::{HealthChange, HealthNews, Prober};
@@ -61,24 +62,26 @@ pub struct Switch {
     retired: Vec<Arc<Live>>,
     /// Whether what has been freed since the last look may have been the last to name something.
     are_freed: Arc<AtomicBool>,
+    pub(crate) dry_run: DryRun,
 }
 
-/// Generations that nobody holds any more. They end when this is dropped.
+/// Generations, and candidates of dry-runs, that nobody holds any more. They end when this is dropped.
 pub struct Unheld {
     generations: Vec<Arc<Live>>,
+    candidates: Vec<Arc<Candidate>>,
     are_freed: Arc<AtomicBool>,
 }
 
 impl Unheld {
     /// Whether there is nothing to end.
     pub fn is_empty(&self) -> bool {
-        self.generations.is_empty()
+        self.generations.is_empty() && self.candidates.is_empty()
     }
 }
 
 impl Drop for Unheld {
     fn drop(&mut self) {
-        if !self.is_empty() {
+        if !self.generations.is_empty() {
             self.generations.clear();
             self.are_freed.store(true, Ordering::Release);
         }
@@ -164,6 +167,7 @@ impl Switch {
             sockets,
             retired: Vec::new(),
             are_freed: Arc::default(),
+            dry_run: DryRun::default(),
         };
         switch.crew.set_to_work(waiting).map_err(StartFault::Thread)?;
         switch.prober.watch(&switch.live);
@@ -196,7 +200,8 @@ impl Switch {
         self.shared.prepare(&live.plan, capacity);
         live.bound_servers();
         self.live = Arc::new(live);
-        let previous = self.shared.publish(self.live.clone());
+        let beside = self.dry_run.beside(&self.live, self.clock.now_us());
+        let previous = self.shared.publish(self.live.clone(), beside);
         if let Some(clients) = self.shared.sticky_clients.get() {
             look_again(clients, &previous, &self.live, self.now_us());
         }
@@ -233,7 +238,8 @@ impl Switch {
         if self.are_freed.swap(false, Ordering::Acquire) {
             self.registry.forget_unused();
         }
-        Unheld { generations: unheld, are_freed: self.are_freed.clone() }
+        let candidates = self.clear_up_dry_run();
+        Unheld { generations: unheld, candidates, are_freed: self.are_freed.clone() }
     }
 
     /// Every address that is listened on, in the order of the configuration.

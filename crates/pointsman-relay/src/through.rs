@@ -13,6 +13,7 @@ use pointsman_tls::{Alert, ClientHello, HelloFault, client_hello, hello_bytes_ne
 use pointsman_view::{ConnectionView, HelloFacts};
 
 use crate::accept::{Incoming, first_word};
+use crate::beside::Here;
 use crate::choice::Choice;
 use crate::decide::{decision, default_target};
 use crate::exchange::Exchange;
@@ -135,6 +136,10 @@ impl Session<Tcp> {
         let view = ConnectionView::new(&self.connection, hello);
         let Scratch { truths, .. } = &mut *shard.scratch.borrow_mut();
         let decision = decision(listener, &view, truths);
+        if let Some(beside) = &local.beside {
+            let here = Here::now(shard, self.listener_id, &local.live, listener);
+            beside.hear_connection(here, &view, &self.connection, &decision, truths);
+        }
         let rule = local.rule(live, decision.by);
         shard.recorder.hear(&Event::Decided(&rule.metrics));
         if let Some(facts) = exchange.facts_mut() {

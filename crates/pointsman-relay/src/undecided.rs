@@ -13,6 +13,7 @@ use pointsman_telemetry::{Event, ListenerMetrics, Recorder};
 use pointsman_view::{Inspection, RequestView, normal_form};
 
 use crate::ahead::{Ahead, Judge, Pace};
+use crate::beside::{Asked, BodyBeside};
 use crate::decide::{decision, path_options, trusted_proxies};
 use crate::exchange::Exchange;
 use crate::facts::Text;
@@ -34,6 +35,8 @@ pub(crate) struct Undecided {
     /// The plan that it began with, whatever is published meanwhile.
     local: Rc<Local>,
     judge: Judge,
+    /// Looks into the same for a candidate, where one is asked beside the plan and wants to know.
+    beside: Option<Box<BodyBeside>>,
     body: BodyReader,
     /// Where the rules wait.
     halt: Option<Halt>,
@@ -103,7 +106,11 @@ impl Undecided {
         let booked = session.shard.buffers.inspection().ok_or(Fault::Memory)?;
         let judge = Judge::new(inspection, booked).ok_or(Fault::Memory)?;
         let hold_bytes_max = listener.body_limits.hold_bytes_max.into();
+        let buffers = &session.shard.buffers;
+        let beside = local.beside.as_ref();
+        let beside = beside.and_then(|beside| beside.body(session.listener_id, &head, received, buffers));
         Ok(Box::new(Undecided {
+            beside,
             body: BodyReader::new(head.framing()),
             head,
             received: session.shard.buffers.request(),
@@ -179,6 +186,9 @@ impl Undecided {
     fn look(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let fed = self.judge.follow(&mut self.body, bytes, &mut self.kept_back);
         let used = fed.map_err(Fault::from)?.used;
+        if let Some(beside) = &mut self.beside {
+            beside.look(&bytes[..used]);
+        }
         self.pace.read_bytes += used as u64;
         self.body_left = self.body_left.checked_sub(used as u64).ok_or(Fault::BodyTooLarge)?;
         Ok(used)
@@ -233,6 +243,8 @@ impl Undecided {
         if let (Some(facts), Some(fault)) = (exchange.facts_mut(), self.judge.inspection.fault()) {
             facts.note(Text::Content, fault.to_string().as_bytes());
         }
+        let asked = Asked { head: &self.head, received, view: &view, body: self.beside.as_deref() };
+        place.compare(session.listener_id, asked, &decision, truths);
         exchange.request_bytes = self.request_bytes();
         // What follows it, if it is refused, can be read.
         exchange.has_whole_request =

@@ -3,11 +3,12 @@
 use pointsman_config::{Listener, ListenerLimits};
 use pointsman_http::{BodyReader, Framing, Method, PLAIN_TEXT_LINE, RequestHead, Upgrade};
 use pointsman_net::PooledBuffer;
-use pointsman_rules::{Cause, Decision, Outcome, Stickiness, Terminal};
+use pointsman_rules::{Cause, Decision, Outcome, Stickiness, Terminal, Truths};
 use pointsman_telemetry::{self as telemetry, Event};
 use pointsman_view::RequestView;
 
 use crate::ahead::Ahead;
+use crate::beside::{Asked, Here};
 use crate::choice::Choice;
 use crate::commit::Committed;
 use crate::decide::{default_target, path_options};
@@ -15,7 +16,7 @@ use crate::exchange::Exchange;
 use crate::facts::{Facts, Text};
 use crate::fault::Fault;
 use crate::learned::{Learning, OfAnswer};
-use crate::live::LiveListener;
+use crate::live::{ListenerId, LiveListener};
 use crate::local::Local;
 use crate::onward::{Request, grow};
 use crate::pick::{Fork, Route};
@@ -130,6 +131,21 @@ impl Decided<'_> {
 }
 
 impl<'a> Place<'a> {
+    /// Compares what the live rules have said with what a candidate says, where one is asked beside them.
+    #[inline]
+    pub(crate) fn compare(
+        &self,
+        id: ListenerId,
+        asked: Asked<'_>,
+        decision: &Decision<'_>,
+        truths: &mut Truths,
+    ) {
+        if let Some(beside) = &self.local.beside {
+            let here = Here::now(self.shard, id, &self.local.live, self.listener);
+            beside.hear_request(here, asked, decision, truths);
+        }
+    }
+
     /// Commits a decision about a request. One that waits is none.
     pub(crate) fn commit(
         &self,

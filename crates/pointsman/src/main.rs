@@ -2,10 +2,12 @@
 
 mod admin_client;
 mod ask;
+mod asking;
 mod bench;
 mod check;
 mod demo;
 mod diff;
+mod dry_run;
 mod explain;
 mod format;
 mod http_request;
@@ -43,6 +45,7 @@ pointsman, a secure content switch
     pointsman replay LOG NEW [--old OLD] which recorded requests new rules decide otherwise
     pointsman diff OLD NEW               which requests new rules decide otherwise, whatever requests there are
     pointsman reload [--dry-run]         the running switch reads its files again, or what that would change
+    pointsman dry-run [RULES]            what new rules would decide otherwise of the requests that come, while others serve
     pointsman top [--once] [--json]      what the running switch does now: rates, times, rules, servers
     pointsman bench COMMAND              a test bench for any web server: load, the most it can do, which of two is faster,
                                          handshakes, primitives of TLS, workloads, reports (`bench --help`)
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Some("replay") => replay::replay(rest),
         Some("diff") => diff::diff(rest),
         Some("reload") => reload::reload(rest),
+        Some("dry-run") => dry_run::dry_run(rest),
         Some("top") => top::top(rest),
         Some("bench") => bench::bench(rest),
         Some("demo") => demo::demo(rest),
@@ -81,8 +85,10 @@ fn main() -> ExitCode {
 }
 
 fn no_command(word: &str) -> String {
-    const COMMANDS: [&str; 12] =
-        ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "top", "bench", "demo"];
+    const COMMANDS: [&str; 13] = [
+        "run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "dry-run", "top",
+        "bench", "demo",
+    ];
     const OTHER_NAMES: [(&str, &str); 10] = [
         ("format", "fmt"),
         ("validate", "check"),

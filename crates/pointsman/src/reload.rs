@@ -1,21 +1,18 @@
 //! `pointsman reload`: the running switch reads its files again, or says what that would change.
 
-mod asking;
-
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::Arg;
-use pointsman_config::{AdminClient, AdminUse};
 use pointsman_rules::Colour;
 use serde_json::Value;
 
-use crate::admin_client::{TlsOptions, Way};
+use crate::admin_client::TlsOptions;
+use crate::asking::{Answer, Asker, text};
 use crate::check::terminal;
 use crate::{WRONG_USE, say, wrong_use};
-use asking::{Answer, ask};
 
 const HELP: &str = "\
 pointsman reload [--config FILE] [--dry-run] [--json] [--ca FILE] [--cert FILE [--key FILE]]
@@ -42,7 +39,10 @@ pub(crate) fn reload(arguments: Vec<OsString>) -> ExitCode {
     let colours = [terminal::colour(&io::stdout()), terminal::colour(&io::stderr())];
     // One answer has what goes to both.
     let colour = if colours == [Colour::Ansi; 2] { Colour::Ansi } else { Colour::Never };
-    let asked = found(&options).and_then(|(way, token)| ask(&way, token.as_deref(), options.dry_run, colour));
+    let asked = Asker::of(&options.config, &options.tls, "a reload").and_then(|asker| {
+        let (dry_run, colour) = (options.dry_run, colour == Colour::Ansi);
+        asker.ask("POST", &format!("/api/v1/reload?dry_run={dry_run}&colour={colour}"), "")
+    });
     let (out, errors, status) = match asked {
         Ok(answer) => options.told(&answer),
         Err(complaint) => (String::new(), complaint, WRONG_USE),
@@ -127,36 +127,6 @@ impl Options {
             _ => String::new(),
         }
     }
-}
-
-fn text(body: &Value, name: &str) -> String {
-    body[name].as_str().unwrap_or_default().to_owned()
-}
-
-/// The way to the switch, and the token to show, unless a certificate is; the error is a text for people.
-fn found(options: &Options) -> Result<(Way, Option<String>), String> {
-    let (config, wanted) = (&options.config, options.tls.wanted(AdminUse::Change));
-    let name = config.display();
-    let client = AdminClient::of(config, wanted).map_err(|problems| {
-        let help = if problems.is_unreadable() { "help: name one with `--config FILE`\n" } else { "" };
-        format!("{}{help}", problems.render(terminal::colour(&io::stderr())))
-    })?;
-    let Some(mut client) = client else {
-        return Err(format!(
-            "error: `{name}` has no `[admin]`, which says where the switch can be asked\n\
-             help: add it with `bind` and `token_file` and start the switch anew; SIGHUP reloads it meanwhile\n"
-        ));
-    };
-    let way = Way::to(&client, &options.tls)?;
-    let token = client.token.take();
-    if token.is_none() && wanted == AdminUse::Change {
-        return Err(format!(
-            "error: `[admin]` of `{name}` has no `token_file`, and a reload needs a token, or a certificate (`--cert`)\n\
-             help: `(umask 077; openssl rand -hex 32 > admin.token)` makes one, `token_file = \"admin.token\"` names \
-             it, and SIGHUP lets the switch read it\n"
-        ));
-    }
-    Ok((way, token))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod descriptor_tables;
 mod dialogues;
 mod documents;
 mod drain;
+mod dry_runs;
 mod ejection;
 mod endure;
 mod explain;

@@ -142,7 +142,14 @@ impl Control {
                 None => None,
                 Some(listening) => {
                     let (switch, reloads, draining) = (switch.clone(), reloads.clone(), draining.clone());
-                    let pages = SwitchPages { switch, metrics, reloads, draining, aside: Aside::default() };
+                    let pages = SwitchPages {
+                        switch,
+                        metrics,
+                        reloads,
+                        draining,
+                        aside: Aside::default(),
+                        begun: RefCell::default(),
+                    };
                     Some(serve_admin(listening, &timers, pages)?)
                 }
             };

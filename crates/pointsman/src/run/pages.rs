@@ -2,6 +2,7 @@
 
 mod certificates;
 mod changes;
+mod dry_run;
 mod log_level;
 mod plan;
 mod rules;
@@ -27,6 +28,7 @@ use pointsman_telemetry::{BufferBytes, Metrics, Topic, render_names, rfc3339};
 use serde_json::{Map, Value, json};
 
 use self::changes::upgrading;
+use self::dry_run::Begun;
 use super::aside::{Aside, Undone};
 use super::history::By;
 use super::notice;
@@ -41,6 +43,8 @@ pub(super) struct SwitchPages {
     pub(super) reloads: Rc<Reloads>,
     pub(super) draining: Rc<Cell<bool>>,
     pub(super) aside: Aside,
+    /// What was asked for of the last dry-run.
+    pub(super) begun: RefCell<Option<Begun>>,
 }
 
 impl Pages for SwitchPages {
@@ -63,6 +67,10 @@ impl Pages for SwitchPages {
                 Call::PublishRules => self.publish_rules(request).await,
                 Call::ValidateRules => self.validate_rules(request),
                 Call::CompareRules => self.compare_rules(request).await,
+                Call::BeginDryRun => self.begin_dry_run(&request).await,
+                Call::BeginDryRunOfRules => self.begin_dry_run_of_rules(request),
+                Call::DryRun => self.found(&request),
+                Call::EndDryRun => self.end_dry_run(&request),
                 Call::Versions => self.versions(),
                 Call::Version => self.version(request.name()),
                 Call::RestoreVersion => self.restore_version(&request),
@@ -132,6 +140,7 @@ impl SwitchPages {
         for (pool, requests) in switch.queued() {
             text.push_str(&format!("{name}{{pool=\"{pool}\"}} {requests}\n"));
         }
+        dry_run::metrics(&switch, &mut text);
         Page::metrics(text)
     }
 
@@ -187,6 +196,9 @@ fn is_lasting(call: Call) -> bool {
     match call {
         Call::Reload
         | Call::PublishRules
+        // It would see nothing any more.
+        | Call::BeginDryRun
+        | Call::BeginDryRunOfRules
         | Call::RestoreVersion
         | Call::SetServerState
         | Call::PutServer
@@ -204,6 +216,8 @@ fn is_lasting(call: Call) -> bool {
         | Call::Rules
         | Call::ValidateRules
         | Call::CompareRules
+        | Call::DryRun
+        | Call::EndDryRun
         | Call::Versions
         | Call::Version
         | Call::Pools

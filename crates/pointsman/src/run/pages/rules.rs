@@ -196,7 +196,7 @@ fn no_version(number: &str) -> Page {
     Page::problem(404, format!("there is no version `{number}`, or no more: `/api/v1/versions` lists them"))
 }
 
-fn text_of(request: &mut Request) -> Result<String, Page> {
+pub(super) fn text_of(request: &mut Request) -> Result<String, Page> {
     let body = std::mem::take(&mut request.body);
     pointsman_config::text(body).map_err(|error| Page::problem(400, format!("the body is no text: {error}")))
 }
