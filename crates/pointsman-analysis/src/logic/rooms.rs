@@ -94,9 +94,19 @@ impl Interval {
     }
 
     fn of_network(network: &IpNet) -> Interval {
-        Interval::between(of_address(network.network()), of_address(network.broadcast()), false)
+        let (first, last) = match (of_address(network.network()), of_address(network.broadcast())) {
+            // `::/80` ends with an IPv4-mapped address, and is of IPv6 all the same.
+            (first @ Place::Address(6, _), Place::Address(4, bits)) => {
+                (first, Place::Address(6, bits | MAPPED))
+            }
+            both => both,
+        };
+        Interval::between(first, last, false)
     }
 }
+
+/// What stands before an IPv4 address that is written as one of IPv6 (RFC 4291, section 2.5.5.2).
+const MAPPED: u128 = 0xffff << 32;
 
 fn of_address(address: IpAddr) -> Place {
     match address.to_canonical() {

@@ -15,15 +15,16 @@ pub struct NetworkList {
 }
 
 impl NetworkList {
-    /// All addresses from the first of a pair to its second, both with it. IPv4-mapped ones count as IPv4. A pair of two
-    /// families, or with the greater address first, holds none.
+    /// All addresses from the first of a pair to its second, both with it. IPv4-mapped ones count as IPv4, but for one end
+    /// of a pair of which the other is no such address: `::/80` ends with one, and is of IPv6. A pair of two families, or
+    /// with the greater address first, holds none.
     #[must_use]
     pub fn new(ranges: impl IntoIterator<Item = (IpAddr, IpAddr)>) -> NetworkList {
         let (mut fourth, mut sixth) = (Vec::new(), Vec::new());
         for (first, last) in ranges {
-            match (first.to_canonical(), last.to_canonical()) {
-                (IpAddr::V4(first), IpAddr::V4(last)) => fourth.push((first.to_bits(), last.to_bits())),
-                (IpAddr::V6(first), IpAddr::V6(last)) => sixth.push((first.to_bits(), last.to_bits())),
+            match (first.to_canonical(), last.to_canonical(), first, last) {
+                (IpAddr::V4(first), IpAddr::V4(last), ..) => fourth.push((first.to_bits(), last.to_bits())),
+                (.., IpAddr::V6(first), IpAddr::V6(last)) => sixth.push((first.to_bits(), last.to_bits())),
                 _ => {}
             }
         }
@@ -164,6 +165,15 @@ mod tests {
             }
             assert!(!list.has(address(u32::MAX)));
         }
+    }
+
+    #[test]
+    fn a_network_may_end_with_a_mapped_address() {
+        let [first, last, within, behind] =
+            ["::", "::ffff:ffff:ffff", "::7", "::1:0:0:0"].map(|text| text.parse().unwrap());
+        let list = NetworkList::new([(first, last)]);
+        assert!(list.has(first) && list.has(within) && !list.has(behind));
+        assert!(!list.has("255.255.255.255".parse().unwrap()));
     }
 
     #[test]

@@ -45,6 +45,12 @@ const GROUPS: &[(&str, &str, &[&str])] = &[
         &[],
     ),
     ("A: if (dstport > 79 && dstport < 81) { discard(); }\n", "A: if (dstport == 80) { discard(); }\n", &[]),
+    // A network of IPv6 that ends with an IPv4-mapped address.
+    (
+        "R: if (srcip in [::/80]) { routeTo(a); }\nelse: routeTo(f);\n",
+        "N: if (srcip == ::7) { routeTo(b); }\nR: if (srcip in [::/80]) { routeTo(a); }\nelse: routeTo(f);\n",
+        &["R -> N"],
+    ),
     // A boundary that moves, and a rule that goes.
     (
         "A: if (content_length > 5) { routeTo(a); }\nelse: routeTo(b);\n",
