@@ -30,7 +30,8 @@ const BODY_BYTES_MAX: f64 = (64 << 20) as f64;
 /// When the server does not answer a first request, answers are over 64 MiB, no null server can be started, or what was
 /// measured before them is void or has failures.
 pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
-    before_null_servers(plan, answer_bytes(plan)?, identity)
+    let answer_bytes = if plan.agents.is_some() { 0.0 } else { answer_bytes(plan)? };
+    before_null_servers(plan, answer_bytes, identity)
 }
 
 /// The same of a plan that was carried out: its answers are as long as those that came, and the server is asked nothing
@@ -49,6 +50,10 @@ pub fn ceiling_of(outcome: &Outcome, identity: &NullTls) -> Result<f64, Fault> {
 }
 
 fn before_null_servers(plan: &Plan, answer_bytes: f64, identity: &NullTls) -> Result<f64, Fault> {
+    if plan.agents.is_some() {
+        return Err(Fault::new("null servers would stand on this machine, and load comes from agents")
+            .help("ask for the ceiling on an agent's machine, without `--agents`"));
+    }
     if answer_bytes > BODY_BYTES_MAX {
         return Err(Fault::new(format!("answers of {answer_bytes:.0} bytes are too long for null servers")));
     }

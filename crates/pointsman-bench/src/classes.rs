@@ -1,9 +1,10 @@
 //! Requests that are counted together, and which answers to them are right.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{TIME_NS_MAX, TIME_NS_MIN};
-use crate::{Fault, Plan};
+use crate::{Fault, Plan, packed};
 
 /// Each has a histogram in each thread.
 pub(crate) const CLASSES_MAX: usize = 256;
@@ -12,7 +13,7 @@ pub(crate) const CLASSES_MAX: usize = 256;
 const DIGITS: u8 = 2;
 
 /// Some of a plan's targets, which are counted together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
     /// What it is called in results.
     pub name: String,
@@ -30,7 +31,7 @@ impl Class {
 }
 
 /// What is written down of a class beside what is written down of all requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClassRecord {
     /// Answers that came in the measured time.
     pub completed: u64,
@@ -39,18 +40,13 @@ pub struct ClassRecord {
     /// Requests that were due in the measured time, and failed.
     pub failed: u64,
     /// Response times of those that were due in it.
+    #[serde(with = "packed::coarse_times")]
     pub response: Histogram<u64>,
 }
 
 impl ClassRecord {
     pub(crate) fn new() -> ClassRecord {
-        let response = Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS);
-        ClassRecord {
-            completed: 0,
-            bytes: 0,
-            failed: 0,
-            response: response.expect("these are bounds that it takes"),
-        }
+        ClassRecord { completed: 0, bytes: 0, failed: 0, response: coarse_histogram() }
     }
 
     fn merge(&mut self, other: &ClassRecord) {
@@ -59,6 +55,11 @@ impl ClassRecord {
         self.failed += other.failed;
         self.response.add(&other.response).expect("all have the same bounds");
     }
+}
+
+/// All of classes have the same bounds.
+pub(crate) fn coarse_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(TIME_NS_MIN, TIME_NS_MAX, DIGITS).expect("these are bounds that it takes")
 }
 
 /// Adds those of another thread.

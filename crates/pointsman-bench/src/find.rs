@@ -271,6 +271,11 @@ fn is_of_load(void: &Void) -> bool {
 /// generator's. Where that itself is late too, or has no core, other measures say so: its threads' work, and how long
 /// they waited for a core.
 pub fn verdict_of_trial(outcome: &Outcome, goal: &Goal) -> Verdict {
+    outcome.verdict_by(&|outcome| verdict_of_one(outcome, goal))
+}
+
+/// The same of what one machine did.
+fn verdict_of_one(outcome: &Outcome, goal: &Goal) -> Verdict {
     let mut measures = outcome.self_measures(Some(goal.p99_us_max));
     measures.unsent = 0;
     // Above its end every server makes them wait, and whether that is ours is asked below.

@@ -1,11 +1,13 @@
 //! A sample of the times between one request's beginning and the next one's.
 
+use serde::{Deserialize, Serialize};
+
 /// So many are kept of a thread, more than half of it: enough for a test, and too few for differences that do not matter.
 const GAPS_MAX: usize = 1_000;
 
 /// Gaps in the order in which they came: at first each, later every second, every fourth and so on, so that they are
 /// spread over the whole time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
     gaps_ns: Vec<u64>,
     last_ns: Option<u64>,

@@ -4,8 +4,9 @@ use hdrhistogram::Histogram;
 use pointsman_measure::Interval;
 use serde_json::{Map, Value, json};
 
+use crate::agents::Agents;
 use crate::negotiated::{Kind, Negotiated};
-use crate::outcome::Outcome;
+use crate::outcome::{AgentOutcome, Outcome};
 use crate::plan::{Body, Close, Handshakes, Load, Plan};
 use crate::record::{ErrorKind, Record};
 use crate::think::Think;
@@ -42,6 +43,7 @@ impl Outcome {
             "classes": classes(self),
             "generator": generator(self),
             "server": server(self),
+            "agents": self.agents.iter().map(agent).collect::<Vec<_>>(),
             "voids": voids,
         })
     }
@@ -173,6 +175,21 @@ fn batches(record: &Record) -> Value {
     })
 }
 
+/// One agent's part, by the names that the whole has.
+fn agent(agent: &AgentOutcome) -> Value {
+    let (outcome, verdict) = (&agent.outcome, agent.outcome.verdict());
+    let reasons: Vec<&str> = verdict.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    json!({
+        "name": agent.name,
+        "clock": {"ahead_ns": agent.clock.ahead_ns, "round_trip_ns": agent.clock.round_trip_ns},
+        "verdict": {"colour": verdict.colour.to_string(), "reasons": reasons},
+        "machine": machine(outcome),
+        "requests": requests(outcome),
+        "times_ns": times(&outcome.record),
+        "generator": generator(outcome),
+    })
+}
+
 fn machine(outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
     let versions: Map<String, Value> =
@@ -246,7 +263,8 @@ pub(crate) fn settings(plan: &Plan) -> Value {
         "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
         "load": load, "think": think(plan.think), "delay_s": plan.delay.map(|delay| delay.as_secs_f64()),
         "time_s": plan.time.as_secs_f64(), "warm_up_s": plan.warm_up.as_secs_f64(),
-        "threads": plan.threads, "protocol": plan.protocol.alpn(), "streams": plan.streams, "alpn": plan.alpn,
+        "agents": plan.agents.as_ref().map(Agents::names),
+        "threads": plan.agents.as_ref().and_then(Agents::threads).unwrap_or(plan.threads), "protocol": plan.protocol.alpn(), "streams": plan.streams, "alpn": plan.alpn,
         "handshakes": handshakes,
         "requests_per_connection": plan.requests_per_connection,
         "shares": {

@@ -1,7 +1,7 @@
 //! Whether the generator was in control of a run: what it measured of itself, and the verdict on it.
 
 use pointsman_measure::statistics::{Little, exponentiality};
-use pointsman_measure::verdict::{Colour, SelfMeasures, Verdict, verdict};
+use pointsman_measure::verdict::{Colour, Reason, SelfMeasures, Verdict, verdict};
 
 use crate::outcome::{Outcome, ThreadUse};
 use crate::plan::{Arrivals, Load};
@@ -53,7 +53,29 @@ impl Outcome {
 
     /// Whether the generator was in control: green, amber or red, with the reasons.
     pub fn verdict(&self) -> Verdict {
-        verdict(&self.self_measures(None))
+        self.verdict_by(&|outcome| verdict(&outcome.self_measures(None)))
+    }
+
+    /// The same by another judge. Agents are judged one by one, and the worst of them is the verdict.
+    pub(crate) fn verdict_by(&self, judge: &dyn Fn(&Outcome) -> Verdict) -> Verdict {
+        if self.agents.is_empty() {
+            return judge(self);
+        }
+        let mut all = Verdict { colour: Colour::Green, reasons: Vec::new(), not_measured: Vec::new() };
+        for agent in &self.agents {
+            let one = judge(&agent.outcome);
+            all.colour = all.colour.max(one.colour);
+            all.reasons.extend(
+                one.reasons.into_iter().map(|reason| Reason {
+                    text: format!("agent `{}`: {}", agent.name, reason.text),
+                    ..reason
+                }),
+            );
+            let news = one.not_measured.iter().filter(|measure| !all.not_measured.contains(measure));
+            all.not_measured.extend(news.copied().collect::<Vec<_>>());
+        }
+        all.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.colour));
+        all
     }
 
     /// Whether its figures may be believed: it is not void, and the generator was in control.

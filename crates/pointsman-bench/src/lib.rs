@@ -11,8 +11,10 @@
 //! - A run's own figures decide whether it is a result: its handshakes ([`Outcome::voids`]) and what the generator measured
 //!   of itself ([`Outcome::verdict`]); none is left out in silence.
 
+mod agents;
 mod arrivals;
 mod bulk;
+mod bell;
 mod ceiling;
 mod classes;
 pub mod clock;
@@ -33,6 +35,8 @@ mod machine;
 mod negotiated;
 mod null;
 mod outcome;
+mod packed;
+mod part;
 mod plan;
 mod poller;
 mod probe;
@@ -57,6 +61,7 @@ mod worker;
 mod workload;
 
 pub use bulk::{Bulk, Bulked, Haul, Hauled, Row, SIZE_BYTES_MAX, SIZE_PLACE, Series, haul};
+pub use agents::{AGENT_PORT, Agent, AgentSettings, Agents, AgentsSettings, Allowed, Clock};
 pub use ceiling::{ceiling, ceiling_of};
 pub use classes::{Class, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};
@@ -70,7 +75,7 @@ pub use little::Little;
 pub use machine::Machine;
 pub use negotiated::{Agreements, Kind, Negotiated, count_of, unlike_pinned};
 pub use null::{Manner, NullServer, NullTls, Service};
-pub use outcome::{Generator, Listening, Outcome, ServerUse, ThreadUse, Void};
+pub use outcome::{AgentOutcome, Generator, Listening, Outcome, ServerUse, ThreadUse, Void};
 pub use plan::{Arrivals, Body, Close, Handshakes, Load, Plan, Protocol, Target};
 pub use pointsman_tls::Offer;
 pub use process::{Spent, Time, ticks_per_second};

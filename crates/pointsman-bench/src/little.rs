@@ -1,11 +1,12 @@
 //! Little's law over a run: what the connections held, beside what is reported of the answers.
 
 use pointsman_measure::statistics;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{ErrorKind, Record};
 
 /// Little's law: what is under way is what comes a second times how long it stays.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Little {
     /// Requests under way in the mean, as the connections held them at moments that were drawn by chance.
     pub under_way: f64,

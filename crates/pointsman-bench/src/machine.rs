@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 /// The machine and the software of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's model.
     pub cpu: String,
@@ -18,6 +20,7 @@ pub struct Machine {
     /// The host's name.
     pub host: String,
     /// Programs and libraries with their versions.
+    #[serde(skip, default = "versions")]
     pub versions: Vec<(&'static str, &'static str)>,
 }
 
@@ -32,7 +35,6 @@ impl Machine {
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
         let uname = rustix::system::uname();
         let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-        let own = [("pointsman", env!("CARGO_PKG_VERSION"))];
         Machine {
             cpu: model.map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned()),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
@@ -40,9 +42,39 @@ impl Machine {
             kernel: format!("{} {}", uname.sysname().to_string_lossy(), uname.release().to_string_lossy()),
             governor: governor.ok().map(|text| text.trim().to_owned()),
             host: uname.nodename().to_string_lossy().into_owned(),
-            versions: own.into_iter().chain(LIBRARIES).collect(),
+            versions: versions(),
         }
     }
+}
+
+impl Machine {
+    /// Several machines in the words of one: what differs is named one after the other, and cores are added up.
+    pub(crate) fn together<'m>(machines: impl Iterator<Item = &'m Machine> + Clone) -> Machine {
+        let all = |of: fn(&Machine) -> Option<&str>| {
+            let mut words: Vec<&str> = Vec::new();
+            for word in machines.clone().filter_map(of) {
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+            words.join(" + ")
+        };
+        let governor = all(|machine| machine.governor.as_deref());
+        Machine {
+            cpu: all(|machine| Some(&machine.cpu)),
+            cores: machines.clone().map(|machine| machine.cores).sum(),
+            memory: all(|machine| Some(&machine.memory)),
+            kernel: all(|machine| Some(&machine.kernel)),
+            governor: (!governor.is_empty()).then_some(governor),
+            host: all(|machine| Some(&machine.host)),
+            versions: versions(),
+        }
+    }
+}
+
+/// Of this program and what it does TLS with.
+pub(crate) fn versions() -> Vec<(&'static str, &'static str)> {
+    [("pointsman", env!("CARGO_PKG_VERSION"))].into_iter().chain(LIBRARIES).collect()
 }
 
 /// `MemTotal:  24683724 kB`

@@ -1,10 +1,12 @@
 //! What handshakes agreed on, counted: whether it is what was asked for.
 
 use pointsman_tls::{Offer, group_name, iana_name};
+use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS};
 use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
+use serde::{Deserialize, Serialize};
 
 /// What kind of handshake it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Full, in one round trip (TLS 1.3) or two (1.2).
     Full,
@@ -109,7 +111,8 @@ fn differing(pinned: &Offer, agreed: &Negotiated) -> Option<&'static str> {
 }
 
 /// How often each thing was agreed on. There are few different ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Packed>", into = "Vec<Packed>")]
 pub struct Agreements(Vec<(Negotiated, u64)>);
 
 impl Agreements {
@@ -139,4 +142,58 @@ impl Agreements {
         self.0.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         self.0
     }
+}
+
+/// One of them on its way from one machine to another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Packed {
+    kind: Kind,
+    offered_session: bool,
+    version: String,
+    suite: String,
+    group: String,
+    protocol: String,
+    count: u64,
+}
+
+impl From<Agreements> for Vec<Packed> {
+    fn from(Agreements(all): Agreements) -> Vec<Packed> {
+        let packed = all.into_iter().map(|(agreed, count)| Packed {
+            kind: agreed.kind,
+            offered_session: agreed.offered_session,
+            version: agreed.version.to_owned(),
+            suite: agreed.suite.to_owned(),
+            group: agreed.group.to_owned(),
+            protocol: agreed.protocol.to_owned(),
+            count,
+        });
+        packed.collect()
+    }
+}
+
+impl TryFrom<Vec<Packed>> for Agreements {
+    type Error = String;
+
+    fn try_from(packed: Vec<Packed>) -> Result<Agreements, String> {
+        let suites = || ALL_CIPHER_SUITES.iter().map(|suite| iana_name(suite.suite())).chain([""]);
+        let groups = || ALL_KX_GROUPS.iter().filter_map(|group| group.name().as_str()).chain([""]);
+        let mut all = Agreements::default();
+        for packed in packed {
+            let negotiated = Negotiated {
+                kind: packed.kind,
+                offered_session: packed.offered_session,
+                version: known(&packed.version, ["1.2", "1.3"].into_iter())?,
+                suite: known(&packed.suite, suites())?,
+                group: known(&packed.group, groups())?,
+                protocol: known(&packed.protocol, ["", "http/1.1", "h2", "another"].into_iter())?,
+            };
+            all.add(negotiated, packed.count);
+        }
+        Ok(all)
+    }
+}
+
+/// The name as this program has it.
+fn known(name: &str, mut names: impl Iterator<Item = &'static str>) -> Result<&'static str, String> {
+    names.find(|known| *known == name).ok_or_else(|| format!("no handshake agrees on `{name}`"))
 }

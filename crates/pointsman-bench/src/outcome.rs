@@ -1,5 +1,8 @@
 //! What came of a run, for whoever judges it.
 
+use serde::{Deserialize, Serialize};
+
+use crate::agents::Clock;
 use crate::little::Little;
 use crate::machine::Machine;
 use crate::negotiated::{Kind, Negotiated, another, count_of, unlike_pinned};
@@ -33,10 +36,23 @@ pub struct Outcome {
     pub voids: Vec<Void>,
     /// What the same generator reaches before servers that do nothing, in requests a second, where that was measured.
     pub ceiling: Option<f64>,
+    /// What each agent's part in it came to, where agents carried it out.
+    pub agents: Vec<AgentOutcome>,
+}
+
+/// One agent's part in a run.
+#[derive(Clone, Debug)]
+pub struct AgentOutcome {
+    /// Host and port, as it was asked for.
+    pub name: String,
+    /// How its clock was told.
+    pub clock: Clock,
+    /// What it came to, as if it had been alone: figures are those of its own requests.
+    pub outcome: Outcome,
 }
 
 /// What the generator and its machine spent in the measured time: whether it was in control.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Generator {
     /// Of each of its threads.
     pub threads: Vec<ThreadUse>,
@@ -65,7 +81,7 @@ pub struct Generator {
 }
 
 /// Connections that the kernel did not put into the queue of a listening socket, in the measured time, of the whole machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listening {
     /// Because it was full.
     pub overflows: u64,
@@ -74,7 +90,7 @@ pub struct Listening {
 }
 
 /// What a thread of the generator spent in the measured time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// The share of it that it ran, 0 to 1.
     pub cpu: f64,
@@ -104,6 +120,25 @@ pub struct Void {
     pub code: &'static str,
     /// A sentence for people.
     pub sentence: String,
+}
+
+impl Generator {
+    /// One that has not run.
+    pub(crate) fn nothing() -> Generator {
+        Generator {
+            threads: Vec::new(),
+            seconds: 1.0,
+            stolen: 0.0,
+            segments_resent: 0,
+            syns_resent: 0,
+            listening: None,
+            descriptors_max: 0,
+            descriptors_most: 0,
+            ports: None,
+            ports_most: 0,
+            little: Little { under_way: 0.0, rate_times_time: 0.0, known_to: 0.0 },
+        }
+    }
 }
 
 impl Outcome {

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pointsman_tls::{CertificateFiles, Offer};
+use serde::{Deserialize, Serialize};
 
-use crate::{Class, Fault, Script, Shares, Sources, Think, Url};
+use crate::agents::Agents;
+use crate::{Class, Fault, Script, Shares, Sources, Think, Url, packed};
 
 /// More threads than any machine has cores.
 const THREADS_MAX: usize = 1024;
@@ -20,7 +22,7 @@ const STREAMS_MAX: u32 = 10_000;
 const SECONDS_MAX: u64 = 86_400;
 
 /// A whole run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// What is asked for, each as often as its weight says; at least one. Where there are sessions, those of their steps.
     pub targets: Vec<Target>,
@@ -56,12 +58,15 @@ pub struct Plan {
     /// none is free opens another, whose handshake is work that the server has beside the requests.
     pub opened_first: usize,
     /// What is offered in handshakes.
+    #[serde(with = "packed::offer")]
     pub offer: Offer,
     /// A PEM file of the authorities that the server's certificate must come from; `None`: those of the system.
+    #[serde(skip)]
     pub ca: Option<PathBuf>,
     /// Whether the server's certificate is checked.
     pub verify: bool,
     /// What is shown to a server that asks for a certificate.
+    #[serde(skip)]
     pub certificate: Option<CertificateFiles>,
     /// The server name that is asked for, and that the certificate is checked for; `None`: the URL's host.
     pub server_name: Option<String>,
@@ -79,10 +84,13 @@ pub struct Plan {
     pub server_process: Option<u32>,
     /// What random draws begin with: the same seed, the same arrivals.
     pub seed: u64,
+    /// The machines that carry it out together; `None`: this process does.
+    #[serde(skip)]
+    pub agents: Option<Agents>,
 }
 
 /// What one kind of request asks for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Target {
     /// Where.
     pub url: Url,
@@ -97,19 +105,19 @@ pub struct Target {
 }
 
 /// What a request carries.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     /// Nothing.
     #[default]
     None,
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "packed::bytes")] Vec<u8>),
     /// A text with places that are filled in anew for each request.
     Template(String),
 }
 
 /// How much is asked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Load {
     /// So many requests a second, whatever becomes of them.
     Open {
@@ -126,7 +134,7 @@ pub enum Load {
 }
 
 /// How requests of an open loop are spread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
     /// As from many people who know nothing of each other: the gaps are exponential.
     #[default]
@@ -146,7 +154,7 @@ impl Arrivals {
 }
 
 /// What is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
     /// HTTP/1.1.
     #[default]
@@ -179,7 +187,7 @@ impl Protocol {
 }
 
 /// What becomes of connections, and how their handshakes are.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Handshakes {
     /// Connections are kept; what handshakes there are are full ones.
     #[default]
@@ -191,13 +199,18 @@ pub enum Handshakes {
 }
 
 /// How connections are ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Close {
     /// As clients do: TLS says so, then TCP. Our port stays taken for a while.
     #[default]
     Fin,
     /// Broken off: nothing stays, and the server has less to do than for an end.
     Reset,
+}
+
+/// What the thread `index` of `threads` has of so many that all threads share.
+pub(crate) fn share_of_thread(all: usize, (index, threads): (usize, usize)) -> usize {
+    all / threads + usize::from(index < all % threads)
 }
 
 impl Plan {
@@ -231,6 +244,7 @@ impl Plan {
             delay: None,
             server_process: None,
             seed: 1,
+            agents: None,
         }
     }
 
@@ -265,11 +279,6 @@ impl Plan {
             (Handshakes::Keep, _) | (_, Some(_)) => None,
             (Handshakes::Full | Handshakes::Resumed(_), None) => Some(self.requests_a_connection()),
         }
-    }
-
-    /// What a thread has of so many that all threads share.
-    pub(crate) fn share_of_thread(&self, all: usize, index: usize) -> usize {
-        all / self.threads + usize::from(index < all % self.threads)
     }
 
     /// How many different places are asked over TLS.

@@ -1,11 +1,13 @@
 //! What is written down of requests while they run: times in histograms, the rest in counts.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::classes::{self, ClassRecord};
 use crate::clock::SECOND_NS;
 use crate::gaps::Gaps;
 use crate::negotiated::{Agreements, Kind, Negotiated};
+use crate::packed;
 use crate::session_record::SessionRecord;
 
 /// Batches are so long: fine enough to see where a run was not yet steady.
@@ -85,7 +87,7 @@ impl ErrorKind {
 }
 
 /// A tenth of a second of the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Answers that came, whenever their requests were due.
     pub completed: u64,
@@ -105,22 +107,29 @@ pub struct Batch {
 ///
 /// *Its requests* are those that were due in the measured time, whenever they ended; what came *in the measured time*
 /// came then, whenever it was due.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// From when a request was due to the last byte of its answer. A request that timed out stands here with the time
     /// that it was waited for; other failures do not.
+    #[serde(with = "packed::times")]
     pub response: Histogram<u64>,
     /// From when it was begun: by sending it, or by opening the connection that was made for it.
+    #[serde(with = "packed::times")]
     pub service: Histogram<u64>,
     /// From when it was sent to the first byte of its answer.
+    #[serde(with = "packed::times")]
     pub first_byte: Histogram<u64>,
     /// From the first packet of a connection to when it was open, in the measured time.
+    #[serde(with = "packed::times")]
     pub connect: Histogram<u64>,
     /// From there to when its handshake was complete.
+    #[serde(with = "packed::times")]
     pub handshake: Histogram<u64>,
     /// How much later than it was due the generator turned to a request, whether there was a connection for it or not.
+    #[serde(with = "packed::times")]
     pub lag: Histogram<u64>,
     /// How long requests that were held back, and begun in the end, waited for a connection.
+    #[serde(with = "packed::times")]
     pub held: Histogram<u64>,
     /// Requests that were due.
     pub due: u64,

@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pointsman_tls::{ClientTls, SystemAuthorities, TlsVersion};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ClientConfig;
+use serde::{Deserialize, Serialize};
 
+use crate::bell::Bell;
 use crate::clock::{SECOND_NS, now_ns};
 use crate::little::Little;
-use crate::outcome::{Generator, Outcome, ServerUse, voids};
-use crate::plan::Handshakes;
+use crate::outcome::{Generator, Outcome, ServerUse};
+use crate::part::Part;
+use crate::plan::{Handshakes, share_of_thread};
 use crate::probe::probe;
 use crate::process::{Time, ticks_per_second};
 use crate::record::Record;
@@ -32,7 +35,7 @@ const START_NS: u64 = SECOND_NS / 50;
 const DESCRIPTORS_A_THREAD: u64 = 2;
 
 /// How things are, once a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Seconds since load began.
     pub at_seconds: f64,
@@ -54,62 +57,115 @@ pub struct Progress {
     pub lag_ns: u64,
 }
 
-/// Carries out a plan, and calls `observe` once a second on the way.
+/// Carries out a plan, here or by its agents, and calls `observe` once a second on the way.
 ///
 /// # Errors
-/// When the plan contradicts itself, its files cannot be read, or the server does not answer a first request. What
-/// goes wrong later is counted in the outcome.
+/// When the plan contradicts itself, its files cannot be read, the server does not answer a first request, or an agent
+/// cannot be reached or refuses. What goes wrong later is counted in the outcome.
 pub fn run(plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, Fault> {
-    plan.check()?;
-    let requests = Arc::new(Requests::new(plan)?);
-    let client = Client::new(plan, &requests)?;
-    let descriptors_max = raise_descriptors();
-    let setups = client.setups(plan, &requests)?;
-    let plan = Arc::new(plan.clone());
-    let descriptors_before = descriptors();
-    let crew = Crew::start(&plan, &requests, setups)?;
-    let timeline = Timeline::of(&plan, now_ns() + START_NS);
-    crew.begin(timeline);
-    let watched = crew.watch(&plan, timeline, observe)?;
-    let (mut record, spun_ns) = crew.join(&plan)?;
-    let measured_ns = measured_ns(&plan);
-    let seconds = measured_ns as f64 / SECOND_NS as f64;
-    let negotiated = std::mem::take(&mut record.agreements).into_sorted();
-    let voids = voids(&plan, &record, &negotiated);
-    let mut threads = watched.after.threads_since(&watched.before);
-    for (thread, spun_ns) in threads.iter_mut().zip(spun_ns) {
-        thread.spun = (spun_ns as f64 / measured_ns as f64).min(thread.cpu);
+    if let Some(agents) = &plan.agents {
+        return agents.run(plan, observe);
     }
-    let work = threads.iter().map(|thread| thread.cpu - thread.spun).sum();
-    let little = Little::of(&record, seconds, plan.timeout.as_secs_f64(), work);
-    Ok(Outcome {
-        addresses: requests.origins.iter().map(|origin| origin.address).collect(),
-        machine: Machine::look(),
-        began_unix_s: watched.began_unix_s,
-        seconds,
-        server: watched.server(&record),
-        generator: Generator {
-            threads,
-            seconds: watched.after.seconds_since(&watched.before),
-            stolen: watched.after.stolen_since(&watched.before),
-            segments_resent: watched.after.resent_since(&watched.before),
-            syns_resent: watched.after.syns_resent_since(&watched.before),
-            listening: is_here(&requests).then(|| watched.after.listening_since(&watched.before)),
-            descriptors_max,
-            descriptors_most: descriptors_before
-                + DESCRIPTORS_A_THREAD * plan.threads as u64
-                + record.connections_most,
-            ports: ports(),
-            ports_most: record.connections_most
-                + if reuses_ports(&requests) { 0 } else { watched.time_waits },
-            little,
-        },
-        record,
-        negotiated,
-        voids,
-        ceiling: None,
-        plan: Arc::unwrap_or_clone(plan),
-    })
+    let bell = Arc::new(Bell::default());
+    let ready = Ready::new(plan, Place::ALONE, &bell, &|_| Ok(()))?;
+    let (part, server) = ready.carry_out(now_ns() + START_NS, observe)?;
+    Ok(part.outcome(plan.clone(), server))
+}
+
+/// Which of the machines this is that carry a plan out together, each with as many threads as the plan says: their
+/// threads take turns, so that shares of the load differ by what one thread has, and together are all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// From 0 …
+    pub(crate) index: usize,
+    /// … of so many.
+    pub(crate) of: usize,
+}
+
+impl Place {
+    pub(crate) const ALONE: Place = Place { index: 0, of: 1 };
+}
+
+/// A plan whose server has answered, and whose threads wait: load can begin.
+pub(crate) struct Ready {
+    plan: Arc<Plan>,
+    requests: Arc<Requests>,
+    crew: Crew,
+    descriptors_max: u64,
+    /// What the process had before its connections.
+    descriptors_before: u64,
+    bell: Arc<Bell>,
+}
+
+impl Ready {
+    /// Asks each kind of request once, and opens the connections that are to be open first. `allow` is asked before that
+    /// about each place that load would go to, by its name and its address. All of it ends at once when the bell rings.
+    pub(crate) fn new(
+        plan: &Plan,
+        place: Place,
+        bell: &Arc<Bell>,
+        allow: &dyn Fn(&Requests) -> Result<(), Fault>,
+    ) -> Result<Ready, Fault> {
+        plan.check()?;
+        let requests = Arc::new(Requests::new(plan)?);
+        allow(&requests)?;
+        let client = Client::new(plan, &requests)?;
+        let descriptors_max = raise_descriptors();
+        let setups = client.setups(plan, &requests, bell)?;
+        let plan = Arc::new(plan.clone());
+        let descriptors_before = descriptors();
+        let crew = Crew::start(&plan, &requests, setups, (place, bell))?;
+        Ok(Ready { plan, requests, crew, descriptors_max, descriptors_before, bell: bell.clone() })
+    }
+
+    /// Puts load on the server from then on, and says what this machine's part in it was.
+    pub(crate) fn carry_out(
+        self,
+        begin_ns: u64,
+        observe: &mut dyn FnMut(&Progress),
+    ) -> Result<(Part, Option<ServerUse>), Fault> {
+        let Ready { plan, requests, crew, descriptors_max, descriptors_before, bell } = self;
+        let timeline = Timeline::of(&plan, begin_ns);
+        crew.begin(timeline);
+        let watched = crew.watch(&plan, timeline, &bell, observe);
+        if watched.is_err() {
+            bell.ring();
+        }
+        let joined = crew.join(&plan);
+        let (watched, (record, spun_ns)) = (watched?, joined?);
+        let seconds = measured_ns(&plan) as f64 / SECOND_NS as f64;
+        let mut threads = watched.after.threads_since(&watched.before);
+        for (thread, spun_ns) in threads.iter_mut().zip(spun_ns) {
+            thread.spun = (spun_ns as f64 / measured_ns(&plan) as f64).min(thread.cpu);
+        }
+        let work = threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+        let little = Little::of(&record, seconds, plan.timeout.as_secs_f64(), work);
+        let server = watched.server.as_ref().map(|looks| ServerUse::between(looks, &record));
+        let part = Part {
+            addresses: requests.origins.iter().map(|origin| origin.address).collect(),
+            machine: Machine::look(),
+            began_unix_s: watched.began_unix_s,
+            seconds,
+            generator: Generator {
+                threads,
+                seconds: watched.after.seconds_since(&watched.before),
+                stolen: watched.after.stolen_since(&watched.before),
+                segments_resent: watched.after.resent_since(&watched.before),
+                syns_resent: watched.after.syns_resent_since(&watched.before),
+                listening: is_here(&requests).then(|| watched.after.listening_since(&watched.before)),
+                descriptors_max,
+                descriptors_most: descriptors_before
+                    + DESCRIPTORS_A_THREAD * plan.threads as u64
+                    + record.connections_most,
+                ports: ports(),
+                ports_most: record.connections_most
+                    + if reuses_ports(&requests) { 0 } else { watched.time_waits },
+                little,
+            },
+            record,
+        };
+        Ok((part, server))
+    }
 }
 
 /// How long a plan's answers are in the mean, head and all: each kind of request is asked once, however long its answer
@@ -162,7 +218,7 @@ impl Client {
     }
 
     /// Asks each kind of request once, and gives each thread sessions of its own where some are to be resumed.
-    fn setups(&self, plan: &Plan, requests: &Arc<Requests>) -> Result<Vec<Setup>, Fault> {
+    fn setups(&self, plan: &Plan, requests: &Arc<Requests>, bell: &Bell) -> Result<Vec<Setup>, Fault> {
         let resumes = matches!(plan.handshakes, Handshakes::Resumed(_));
         let mut setups = Vec::with_capacity(plan.threads);
         for index in 0..plan.threads {
@@ -174,6 +230,9 @@ impl Client {
             for target in 0..kinds(plan) {
                 let origin = requests.get(target).origin;
                 let is_known = std::mem::replace(&mut has_session[origin], true);
+                if bell.has_rung() {
+                    return Err(ended());
+                }
                 if index == 0 || !is_known {
                     probe(plan, requests, target, setup[origin].0.as_ref())?;
                 }
@@ -195,23 +254,37 @@ struct Crew {
 
 impl Crew {
     /// All threads, with the connections that are to be open first.
-    fn start(plan: &Arc<Plan>, requests: &Arc<Requests>, setups: Vec<Setup>) -> Result<Crew, Fault> {
+    fn start(
+        plan: &Arc<Plan>,
+        requests: &Arc<Requests>,
+        setups: Vec<Setup>,
+        (place, bell): (Place, &Arc<Bell>),
+    ) -> Result<Crew, Fault> {
         let (say, said) = channel();
         let mut crew = Crew { threads: Vec::new(), ids: Vec::new(), gauges: Vec::new(), leashes: Vec::new() };
-        for (index, setup) in setups.into_iter().enumerate() {
+        let threads = setups.len() * place.of;
+        for (at, setup) in setups.into_iter().enumerate() {
             let gauges = Arc::new(Gauges::default());
-            let (plan, requests) = (plan.clone(), requests.clone());
-            let opened_first = plan.share_of_thread(plan.opened_first, index);
-            let timeline = Timeline::TO_COME;
-            let assignment = Assignment { plan, requests, setup, timeline, gauges: gauges.clone(), index };
+            let index = at * place.of + place.index;
+            let opened_first = share_of_thread(plan.opened_first, (index, threads));
+            let assignment = Assignment {
+                plan: plan.clone(),
+                requests: requests.clone(),
+                setup,
+                timeline: Timeline::TO_COME,
+                gauges: gauges.clone(),
+                bell: bell.clone(),
+                index,
+                threads,
+            };
             let say = say.clone();
             let (leash, held) = channel();
-            let name = format!("bench-{index}");
+            let name = format!("bench-{at}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
                 let mut worker = Worker::new(assignment)?;
                 worker.open_first(opened_first)?;
                 // Nobody waits for it where starting another thread has failed.
-                let (Ok(()) | Err(_)) = say.send((index, rustix::thread::gettid().as_raw_nonzero().get()));
+                let (Ok(()) | Err(_)) = say.send((at, rustix::thread::gettid().as_raw_nonzero().get()));
                 // Who waits for all of them waits until the last has let go.
                 drop(say);
                 let timeline = held.recv().map_err(|_| io::Error::other("nobody let it begin"))?;
@@ -243,21 +316,15 @@ impl Crew {
         &self,
         plan: &Plan,
         timeline: Timeline,
+        bell: &Bell,
         observe: &mut dyn FnMut(&Progress),
     ) -> Result<Watched, Fault> {
         let mut sums = Sums { at_ns: timeline.begin_ns, ..Sums::default() };
-        self.pass_time(timeline.from_ns, timeline, &mut sums, observe);
-        let server = plan.server_process.map(|process| vec![process]);
-        let look = |server: &Option<Vec<u32>>| match server {
-            None => Ok(None),
-            Some(server) => Time::of_trees(server)
-                .map(Some)
-                .map_err(|error| Fault::io("cannot look at the server's process", &error)),
-        };
+        self.pass_time(timeline.from_ns, (timeline, bell), &mut sums, observe)?;
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (before, server_before) = (Look::now(&self.ids), look(&server)?);
-        self.pass_time(timeline.to_ns, timeline, &mut sums, observe);
-        let (after, server_after) = (Look::now(&self.ids), look(&server)?);
+        let (before, server_before) = (Look::now(&self.ids), server_time(plan)?);
+        self.pass_time(timeline.to_ns, (timeline, bell), &mut sums, observe)?;
+        let (after, server_after) = (Look::now(&self.ids), server_time(plan)?);
         Ok(Watched {
             before,
             after,
@@ -270,22 +337,21 @@ impl Crew {
     fn pass_time(
         &self,
         until_ns: u64,
-        timeline: Timeline,
+        (timeline, bell): (Timeline, &Bell),
         sums: &mut Sums,
         observe: &mut dyn FnMut(&Progress),
-    ) {
+    ) -> Result<(), Fault> {
         loop {
             let next_ns = (sums.at_ns + SECOND_NS).min(until_ns);
-            let now = now_ns();
-            if now < next_ns {
-                std::thread::sleep(Duration::from_nanos(next_ns - now));
+            if bell.wait_until(next_ns) {
+                return Err(ended());
             }
             sums.time_waits = sums.time_waits.max(time_waits());
             if next_ns == sums.at_ns + SECOND_NS {
                 observe(&self.progress(next_ns, timeline, sums));
             }
             if next_ns == until_ns {
-                return;
+                return Ok(());
             }
         }
     }
@@ -354,18 +420,29 @@ struct Watched {
     time_waits: u64,
 }
 
-impl Watched {
-    fn server(&self, record: &Record) -> Option<ServerUse> {
-        let (before, after) = self.server.as_ref()?;
+impl ServerUse {
+    /// What the server spent between two looks at its process, beside what it was asked in that time.
+    pub(crate) fn between((before, after): &(Time, Time), record: &Record) -> ServerUse {
         let spent = after.since(before, ticks_per_second());
         let us = (spent.user + spent.system) * 1e6;
         let per = |count: u64| (count > 0).then(|| us / count as f64);
-        Some(ServerUse {
+        ServerUse {
             spent,
             us_per_request: per(record.completed_in_time()),
             us_per_handshake: per(record.handshakes.iter().sum()),
-        })
+        }
     }
+}
+
+/// The CPU time of the server's process by now, where the plan names it.
+pub(crate) fn server_time(plan: &Plan) -> Result<Option<Time>, Fault> {
+    let looked = plan.server_process.map(|process| Time::of_trees(&[process])).transpose();
+    looked.map_err(|error| Fault::io("cannot look at the server's process", &error))
+}
+
+/// Somebody wanted no more of it.
+fn ended() -> Fault {
+    Fault::new("it was ended before its time")
 }
 
 /// Lets the process open as many descriptors as it may, and says how many those are.

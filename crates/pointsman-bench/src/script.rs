@@ -18,6 +18,7 @@
 use std::io;
 
 use pointsman_rules::{Diagnostic, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::Fault;
 use crate::plan::{Body, Target};
@@ -35,14 +36,14 @@ const HEADERS_MAX: usize = 100;
 const FINDINGS_MAX: usize = 20;
 
 /// What is asked in a session, in its order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Script {
     /// At least one.
     pub steps: Vec<Step>,
 }
 
 /// One request of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Step {
     /// What reports call it: the method and the path where it has no name.
     pub name: String,

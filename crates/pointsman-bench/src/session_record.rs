@@ -1,9 +1,12 @@
 //! What is written down of users' sessions and their steps.
 
+use serde::{Deserialize, Serialize};
+
+use crate::packed;
 use crate::record::{Times, new_histogram};
 
 /// Sessions of the measured time, and the requests that were due in it, by step. Records of the same plan can be added up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SessionRecord {
     /// Sessions that were due.
     pub due: u64,
@@ -14,21 +17,24 @@ pub struct SessionRecord {
     /// Those that a step ended that failed.
     pub failed: u64,
     /// From when a session was due to its last answer, thinking and all; of those that ended.
+    #[serde(with = "packed::times")]
     pub whole: Times,
     /// How long a session waited for answers, all steps together; of those that ended.
+    #[serde(with = "packed::times")]
     pub waited: Times,
     /// By step.
     pub steps: Vec<StepRecord>,
 }
 
 /// What became of one step, in all sessions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StepRecord {
     /// Answers, whatever their status.
     pub answered: u64,
     /// Failures, and answers with another status than there should be.
     pub failed: u64,
     /// From when the request was due to the last byte of its answer.
+    #[serde(with = "packed::times")]
     pub response: Times,
 }
 

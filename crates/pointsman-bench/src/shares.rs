@@ -1,5 +1,7 @@
 //! What share of the requests goes how: on connections that are kept, behind another one, over TLS.
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::{Fault, Scheme};
@@ -8,7 +10,7 @@ use crate::{Fault, Scheme};
 const DEPTH_MAX: u32 = 1024;
 
 /// Shares of all requests, each from 0 to 1. They are drawn by the seed, counted, and held against what came out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Those on connections that are kept; each of the others has a new one to itself. `None`: as
     /// [`crate::Handshakes`] and the requests per connection say.

@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Addresses that connections come from, in turns: more of them have more ports together. The kernel chooses where
 /// there are none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
     first: Option<IpAddr>,
     count: u64,
@@ -19,8 +21,10 @@ impl Sources {
     pub(crate) fn at(&self, turn: u64) -> Option<SocketAddr> {
         let offset = turn % self.count.max(1);
         let address = match self.first? {
-            IpAddr::V4(first) => IpAddr::V4(Ipv4Addr::from_bits(first.to_bits() + offset as u32)),
-            IpAddr::V6(first) => IpAddr::V6(Ipv6Addr::from_bits(first.to_bits() + u128::from(offset))),
+            IpAddr::V4(first) => IpAddr::V4(Ipv4Addr::from_bits(first.to_bits().wrapping_add(offset as u32))),
+            IpAddr::V6(first) => {
+                IpAddr::V6(Ipv6Addr::from_bits(first.to_bits().wrapping_add(u128::from(offset))))
+            }
         };
         Some(SocketAddr::new(address, 0))
     }

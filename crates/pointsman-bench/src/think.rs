@@ -3,13 +3,15 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::arrivals::exponential;
 
 /// A year: nobody thinks longer, or measures.
 const SECONDS_MAX: f64 = 366.0 * 86_400.0;
 
 /// How long a client waits behind an answer before it asks again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Think {
     /// Not at all.
     #[default]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Fault;
 
 /// Whether requests go over TLS.
@@ -15,7 +17,8 @@ pub enum Scheme {
 }
 
 /// An absolute `http` or `https` URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Url {
     /// Whether it is over TLS.
     pub scheme: Scheme,
@@ -83,6 +86,20 @@ impl Url {
             .map_err(|error| Fault::new(format!("cannot look up `{}`: {error}", self.host)))?
             .next()
             .ok_or_else(|| Fault::new(format!("`{}` has no address", self.host)))
+    }
+}
+
+impl TryFrom<String> for Url {
+    type Error = Fault;
+
+    fn try_from(text: String) -> Result<Url, Fault> {
+        Url::parse(&text)
+    }
+}
+
+impl From<Url> for String {
+    fn from(url: Url) -> String {
+        url.to_string()
     }
 }
 

@@ -15,10 +15,11 @@ use std::sync::atomic::AtomicU64;
 use slab::Slab;
 
 use crate::arrivals::Schedule;
+use crate::bell::Bell;
 use crate::classes::ClassRecord;
 use crate::clock::now_ns;
 use crate::connection::{Connection, End, Job, Parts, Turn};
-use crate::plan::Load;
+use crate::plan::{Load, share_of_thread};
 use crate::poller::{Poller, Ready, spins};
 use crate::record::{BATCH_NS, ErrorKind, Record};
 use crate::request::Requests;
@@ -90,7 +91,12 @@ pub(crate) struct Assignment {
     /// To come, until [`Worker::run`] is told of it.
     pub(crate) timeline: Timeline,
     pub(crate) gauges: Arc<Gauges>,
+    /// Ends it before its time.
+    pub(crate) bell: Arc<Bell>,
+    /// Which thread it is of all that carry the plan out, on this machine and others.
     pub(crate) index: usize,
+    /// How many those are.
+    pub(crate) threads: usize,
 }
 
 /// One thread's state.
@@ -145,7 +151,7 @@ impl Worker {
         let mut random = fastrand::Rng::with_seed(seed);
         let mix = Mix::of(plan);
         let (schedule, clients) = asks(&given, &mix, &mut random);
-        let connections_max = plan.share_of_thread(plan.connections_max, given.index).max(1);
+        let connections_max = share_of_thread(plan.connections_max, (given.index, given.threads)).max(1);
         let capacity = connections_max.min(clients.max(1024));
         let mut turn = Turn::new(given.requests.clone(), random.fork());
         let mut record = Record::new(batches(plan));
@@ -205,6 +211,9 @@ impl Worker {
             let now = now_ns();
             self.begin_due(now);
             if now >= sweep_ns {
+                if self.given.bell.has_rung() {
+                    return Err(io::Error::other("it was ended before its time"));
+                }
                 self.sweep(now);
                 self.serve_waiting(now);
                 sweep_ns = self.next_look_ns(now);
@@ -473,7 +482,7 @@ impl Worker {
 
 /// When an open loop asks, and how many clients a closed one has here.
 fn asks(given: &Assignment, mix: &Mix, random: &mut fastrand::Rng) -> (Option<Schedule>, usize) {
-    let (plan, place) = (&given.plan, (given.index, given.plan.threads));
+    let (plan, place) = (&given.plan, (given.index, given.threads));
     match plan.load {
         Load::Open { rate, arrivals } => {
             let rate = rate / mix.requests_each();

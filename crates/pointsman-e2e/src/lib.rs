@@ -6,6 +6,7 @@
 //! Invariants: nothing here uses code of the switch, so that an error of its parser cannot hide
 //! itself; nothing sleeps; every wait has the deadline [`PATIENCE`].
 
+mod bench_agent;
 mod binary;
 mod browser;
 mod certificates;
@@ -43,6 +44,7 @@ mod wire;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+pub use bench_agent::BenchAgent;
 pub use binary::{Finished, ends, folder, installed, pointsman, program, skipped, tool, workspace};
 pub use browser::Browser;
 pub use certificates::{Authority, Pair, sha256_hex};

@@ -1,5 +1,7 @@
 //! `pointsman bench`: load on a web server, and whether its figures can be believed.
 
+mod agent;
+mod agent_options;
 mod bulk;
 mod compare;
 mod crypto;
@@ -38,6 +40,7 @@ pointsman bench COMMAND
     workload FILE URL
                    a WebBench workload with ever more clients; orders in XML that grow
     report FILE... results that were kept, drawn side by side
+    agent          makes load for a controller on another machine (`load --agents`, and others)
     null           a server that does nothing but answer: what the generator itself can do
     COMMAND --help more of a command
 ";
@@ -54,12 +57,13 @@ pub(crate) fn bench(mut arguments: Vec<OsString>) -> ExitCode {
         Some("compare") => compare::compare(arguments),
         Some("workload") => workload::workload(arguments),
         Some("report") => report::report(arguments),
+        Some("agent") => agent::agent(arguments),
         Some("null") => null::null(arguments),
         Some("--help" | "-h" | "help") => say(&mut std::io::stdout(), HELP, 0),
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
         _ => wrong_use(&format!(
             "`bench` has no command `{}`; there are `crypto`, `handshake`, `load`, `bulk`, `find`, `compare`, \
-             `workload`, `report` and `null`",
+             `workload`, `report`, `agent` and `null`",
             command.to_string_lossy()
         )),
     }

@@ -12,6 +12,7 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
         times(outcome),
         ends(outcome),
         agreed(AGREED, &outcome.negotiated),
+        agents(outcome),
         threads(outcome),
         limits(outcome),
     ];
@@ -125,4 +126,40 @@ fn limits(outcome: &Outcome) -> Table {
         rows.push(row("connections that listening sockets dropped", listening.drops, Cell::Empty));
     }
     table("Limits", &["", "at most", "limit"], rows)
+}
+
+/// What each agent's part came to: times are those of its own requests. No rows: there were none.
+fn agents(outcome: &Outcome) -> Table {
+    let rows = outcome.agents.iter().map(|agent| {
+        let (own, record) = (&agent.outcome, &agent.outcome.record);
+        let at = |quantile| match record.response.is_empty() {
+            true => "-".into(),
+            false => Cell::Number(ms(record.response.value_at_quantile(quantile) as f64)),
+        };
+        vec![
+            agent.name.as_str().into(),
+            own.machine.host.as_str().into(),
+            own.verdict().colour.to_string().as_str().into(),
+            own.rate().into(),
+            (record.due as f64).into(),
+            (record.failed() as f64).into(),
+            (record.unsent as f64).into(),
+            at(0.5),
+            at(0.99),
+            Cell::Number((agent.clock.known_to_s() * 1e6).round() / 1e3),
+        ]
+    });
+    let columns = [
+        "agent",
+        "machine",
+        "in control",
+        "answered, 1/s",
+        "due",
+        "failed",
+        "unsent",
+        "p50, ms",
+        "p99, ms",
+        "clock known to, ms",
+    ];
+    table("Agents", &columns, rows.collect())
 }

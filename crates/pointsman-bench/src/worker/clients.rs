@@ -19,7 +19,7 @@ fn number(client: usize, streams: usize, (index, threads): (usize, usize)) -> us
 
 /// When each client of a thread first asks: one after another, within the first tenth of a second where nothing is said.
 pub(super) fn to_come(given: &Assignment, clients: usize) -> BinaryHeap<Reverse<(u64, u32)>> {
-    let (streams, place) = (given.plan.streams as usize, (given.index, given.plan.threads));
+    let (streams, place) = (given.plan.streams as usize, (given.index, given.threads));
     let after_ns = |client: usize| match given.plan.delay {
         Some(delay) => delay.as_nanos() as u64 * number(client, streams, place) as u64,
         None => SECOND_NS / 10 * client as u64 / clients as u64,

@@ -126,11 +126,8 @@ impl Worker {
             offered = sessions.as_ref().is_some_and(|sessions| sessions.was_offered());
             tls = Some(Box::new(connection));
         }
-        let from = self
-            .given
-            .plan
-            .sources
-            .at(self.opened * self.given.plan.threads as u64 + self.given.index as u64);
+        let from =
+            self.given.plan.sources.at(self.opened * self.given.threads as u64 + self.given.index as u64);
         self.opened += 1;
         let transport = Transport::open(place.address, from, tls)?;
         let plan = &self.given.plan;

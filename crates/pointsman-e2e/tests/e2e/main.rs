@@ -4,6 +4,7 @@ mod admin;
 mod assertions;
 mod balance;
 mod bandwidth;
+mod bench_agents;
 mod bench_bulk;
 mod bench_control;
 mod bench_crypto;

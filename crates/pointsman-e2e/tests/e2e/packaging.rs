@@ -42,6 +42,7 @@ fn the_debian_package() {
     );
     for file in [
         "usr/lib/systemd/system/pointsman.service",
+        "usr/lib/systemd/system/pointsman-agent.service",
         "usr/lib/sysusers.d/pointsman.conf",
         "usr/lib/tmpfiles.d/pointsman.conf",
         "usr/share/doc/pointsman/copyright",
@@ -104,24 +105,34 @@ fn folders_have_one_mode() {
     }
 }
 
-/// systemd reads all of the unit, and finds little to say of what it exposes.
 #[test]
 fn the_unit() {
+    is_sound("pointsman.service");
+}
+
+#[test]
+fn the_unit_of_an_agent() {
+    is_sound("pointsman-agent.service");
+}
+
+/// systemd reads all of the unit, and finds little to say of what it exposes.
+fn is_sound(name: &str) {
     /// In tenths: what a network service with a port below 1024 can hardly be without makes most of it.
     const EXPOSED_MAX: u32 = 20;
     if !Path::new("/usr/bin/systemd-analyze").exists() {
         return skipped("systemd-analyze is not installed");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let unit = fs::read_to_string(packaging().join("systemd/pointsman.service")).expect("it is there");
+    let unit = fs::read_to_string(packaging().join("systemd").join(name)).expect("it is there");
     // What it starts is not installed here.
     let unit = unit.replace("/usr/bin/pointsman", &program().to_string_lossy());
-    fs::write(folder.path().join("pointsman.service"), unit).expect("a writable folder");
-    let verified = succeeds(folder.path(), "systemd-analyze", &["verify", "--man=no", "./pointsman.service"]);
+    fs::write(folder.path().join(name), unit).expect("a writable folder");
+    let file = format!("./{name}");
+    let verified = succeeds(folder.path(), "systemd-analyze", &["verify", "--man=no", &file]);
     assert_eq!(verified.output().trim(), "");
-    let words = ["security", "--offline=true", "--no-pager", "./pointsman.service"];
+    let words = ["security", "--offline=true", "--no-pager", &file];
     let report = succeeds(folder.path(), "systemd-analyze", &words).stdout;
-    let (_, level) = report.split_once("exposure level for pointsman.service: ").expect("a level");
+    let (_, level) = report.split_once(&format!("exposure level for {name}: ")).expect("a level");
     let tenths = level.split_whitespace().next().and_then(|level| level.replace('.', "").parse().ok());
     assert!(tenths.is_some_and(|tenths: u32| tenths <= EXPOSED_MAX), "{report}");
     let users = packaging().join("systemd/sysusers.conf");

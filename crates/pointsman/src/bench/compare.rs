@@ -10,6 +10,7 @@ use pointsman_measure::compare::{BLOCKS, Side};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::verdict::Colour;
 
+use super::agent_options;
 use super::identity::identity_for;
 use super::load::refuse;
 use super::output::{self, Output};
@@ -87,13 +88,19 @@ impl Options {
         };
         let process = |side: usize| processes.as_ref().map(|processes| processes[side]);
         let (a, b) = (of(a, process(0))?, of(b, process(1))?);
+        // An agent serves one controller.
+        let b = Plan { agents: a.agents.clone(), ..b };
         Ok(Some(Options { a, b, blocks, ceiling, output }))
     }
 }
 
 /// Compares, and says what came of it.
 pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[HELP, plan_options::HELP, output::HELP, EXIT], carry_out)
+    with_options(
+        Options::read(arguments),
+        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        carry_out,
+    )
 }
 
 fn carry_out(options: Options) -> ExitCode {

@@ -10,6 +10,7 @@ use pointsman_measure::report::{Document, Run};
 use pointsman_measure::search::{Goal, Phase, Trial};
 use pointsman_measure::verdict::Colour;
 
+use super::agent_options;
 use super::identity::identity_for;
 use super::load::refuse;
 use super::output::{self, Output};
@@ -153,7 +154,11 @@ impl Options {
 
 /// Searches, and says what was found.
 pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[HELP, plan_options::HELP, output::HELP, EXIT], carry_out)
+    with_options(
+        Options::read(arguments),
+        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        carry_out,
+    )
 }
 
 fn carry_out(options: Options) -> ExitCode {

@@ -13,8 +13,8 @@ use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions};
 use super::progress::ProgressLine;
 use super::summary::summary;
+use super::{agent_options, session_options, share_options};
 use super::{refuse_words, with_options};
-use super::{session_options, share_options};
 
 const HELP: &str = "\
 pointsman bench load URL... (--rate N | --clients N) [OPTION...]
@@ -60,7 +60,15 @@ impl Options {
 
 /// Carries a plan out, and says what came of it.
 pub(super) fn load(arguments: Vec<OsString>) -> ExitCode {
-    let help = [HELP, plan_options::HELP, share_options::HELP, session_options::HELP, output::HELP, EXIT];
+    let help = [
+        HELP,
+        plan_options::HELP,
+        agent_options::HELP,
+        share_options::HELP,
+        session_options::HELP,
+        output::HELP,
+        EXIT,
+    ];
     with_options(Options::read(arguments), &help, carry_out)
 }
 

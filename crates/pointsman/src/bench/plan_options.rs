@@ -11,6 +11,7 @@ use pointsman_bench::{
 };
 use pointsman_tls::{CertificateFiles, OneVersion};
 
+use super::agent_options::AgentOptions;
 use super::session_options;
 use super::share_options::ShareOptions;
 
@@ -97,6 +98,7 @@ pub(super) struct PlanOptions {
     process: Option<u32>,
     session: Option<PathBuf>,
     shares: ShareOptions,
+    agents: AgentOptions,
 }
 
 impl PlanOptions {
@@ -114,7 +116,8 @@ impl PlanOptions {
                 return Ok(self.take_load(name, parser)?
                     || self.take_request(name, parser)?
                     || self.take_connection(name, parser)?
-                    || self.shares.take(name, parser)?);
+                    || self.shares.take(name, parser)?
+                    || self.agents.take(name, parser)?);
             }
         }
         Ok(true)
@@ -260,6 +263,7 @@ impl PlanOptions {
     pub(super) fn plan_of(self, load: Load) -> Result<Plan, String> {
         let plan = self.asked(load)?;
         let certificate = certificate_files(self.certificate.clone(), self.key.clone())?;
+        let agents = self.agents.agents(self.threads)?;
         let threads = self.threads.unwrap_or_else(|| usual_threads(&plan.targets));
         Ok(Plan {
             time: self.time.unwrap_or(plan.time),
@@ -284,6 +288,7 @@ impl PlanOptions {
             think: self.think,
             server_process: self.process,
             seed: self.seed.unwrap_or(plan.seed),
+            agents,
             ..plan
         })
     }

@@ -70,6 +70,7 @@ fn write(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
     sessions(text, outcome)?;
     writeln!(text)?;
     generator(text, outcome)?;
+    agents(text, outcome)?;
     text.push_str(&judged(&outcome.verdict()));
     for void in &outcome.voids {
         writeln!(text, "  VOID, not a result: {}", void.sentence)?;
@@ -218,4 +219,27 @@ fn limits(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
             "  warm-up: {left} requests had no answer when it ended, {waiting} of them waited for a connection"
         ),
     }
+}
+
+/// A line of each: what it was answered, and whether it was in control.
+fn agents(text: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    for agent in &outcome.agents {
+        let (own, record) = (&agent.outcome, &agent.outcome.record);
+        let p99 = match record.response.is_empty() {
+            true => "-".to_owned(),
+            false => units::duration(Some(record.response.value_at_quantile(0.99) as f64 / 1e9)),
+        };
+        writeln!(
+            text,
+            "  agent {}: {}/s, {} due, {} answered, {} failed, p99 {p99}; {}; clock known to {}",
+            agent.name,
+            units::rate(own.rate()),
+            record.due,
+            record.answered,
+            record.failed(),
+            own.verdict().colour,
+            units::duration(Some(agent.clock.known_to_s())),
+        )?;
+    }
+    Ok(())
 }

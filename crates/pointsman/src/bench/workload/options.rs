@@ -8,6 +8,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use pointsman_bench::{Load, Plan};
 use pointsman_measure::workload::{CLIENTS, ITEMS, ITEMS_MAX};
 
+use super::super::agent_options;
 use super::super::output::{self, Output, TableFiles};
 use super::super::plan_options::{self, PlanOptions, time};
 use super::super::share_options;
@@ -44,7 +45,7 @@ const STEPS_MAX: usize = 100;
 const OTHERS: [&str; 4] = ["rate", "arrivals", "weights", "method"];
 
 pub(super) fn help() -> String {
-    [HELP, plan_options::HELP, share_options::HELP, output::HELP, EXIT].concat()
+    [HELP, plan_options::HELP, agent_options::HELP, share_options::HELP, output::HELP, EXIT].concat()
 }
 
 /// What is run.

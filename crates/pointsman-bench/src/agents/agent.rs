@@ -1,0 +1,342 @@
+//! An agent: it waits for a controller, and puts load where that says, as far as its operator allows it.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pointsman_tls::CertificateFiles;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::TLS13;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+
+use super::errand::Errand;
+use super::link::{ERRAND_BYTES_MAX, HELLO_BYTES_MAX, Link, Lost, Message, Versions, shake};
+use super::{Allowed, GREETING_MAX, PROTOCOL};
+use crate::bell::Bell;
+use crate::clock::now_ns;
+use crate::part::Part;
+use crate::request::Requests;
+use crate::run::Ready;
+use crate::{Fault, Plan, Progress};
+
+/// Connections that have not shown a certificate yet; more are closed unheard.
+const STRANGERS_MAX: usize = 32;
+/// How long a controller waits for the one before it to be gone.
+const SEAT_WAIT_MAX: Duration = Duration::from_secs(1);
+/// A controller that asks for nothing for so long is taken for gone.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// How soon what the load's thread says is passed on.
+const LOOK: Duration = Duration::from_millis(20);
+/// Behind a failure to accept a connection: mostly there is no descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How an agent is started.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// Where it waits; port 0: any that is free.
+    pub listen: SocketAddr,
+    /// Its own certificate.
+    pub certificate: CertificateFiles,
+    /// A PEM file of the authorities that controllers' certificates must come from.
+    pub ca: PathBuf,
+    /// Where load may go.
+    pub allowed: Vec<Allowed>,
+}
+
+/// One that listens.
+pub struct Agent {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    tls: Arc<ServerConfig>,
+    allowed: Vec<Allowed>,
+    strangers: AtomicUsize,
+    /// Who has the agent to itself.
+    seat: Mutex<Option<SocketAddr>>,
+    is_free: Condvar,
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// Reads the files and listens. `tell` hears a line of each controller that comes, is refused, or goes.
+    ///
+    /// # Errors
+    /// When a file is of no use, or the address is taken.
+    pub fn bind(
+        settings: AgentSettings,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Agent, Fault> {
+        let tls = Arc::new(server_config(&settings)?);
+        let listen = settings.listen;
+        let listener = TcpListener::bind(listen)
+            .map_err(|error| Fault::io(&format!("cannot listen on {listen}"), &error))?;
+        let shared = Shared {
+            tls,
+            allowed: settings.allowed,
+            strangers: AtomicUsize::new(0),
+            seat: Mutex::new(None),
+            is_free: Condvar::new(),
+            tell: Box::new(tell),
+        };
+        Ok(Agent { listener, shared: Arc::new(shared) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves controllers, one after the other, until the process ends.
+    pub fn serve(self) -> ! {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, from)) => self.shared.clone().greet(socket, from),
+                Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+            }
+        }
+    }
+}
+
+/// TLS 1.3 for whoever shows a certificate of the authority, and nothing that outlives a connection.
+fn server_config(settings: &AgentSettings) -> Result<ServerConfig, Fault> {
+    let certificates = |path: &PathBuf| {
+        let all: Result<Vec<_>, _> =
+            CertificateDer::pem_file_iter(path).and_then(|certificates| certificates.collect());
+        match all {
+            Ok(all) if all.is_empty() => {
+                Err(Fault::new(format!("`{}` holds no certificate", path.display())))
+            }
+            Ok(all) => Ok(all),
+            Err(error) => Err(Fault::new(format!("cannot read `{}`: {error}", path.display()))),
+        }
+    };
+    let wrong = |what: &PathBuf, error: &dyn fmt::Display| {
+        Fault::new(format!("`{}` is of no use: {error}", what.display()))
+    };
+    let CertificateFiles { certificate, key } = &settings.certificate;
+    let chain = certificates(certificate)?;
+    let own_key = PrivateKeyDer::from_pem_file(key)
+        .map_err(|error| Fault::new(format!("cannot read a key from `{}`: {error}", key.display())))?;
+    let mut roots = RootCertStore::empty();
+    for authority in certificates(&settings.ca)? {
+        roots.add(authority).map_err(|error| wrong(&settings.ca, &error))?;
+    }
+    let provider = Arc::new(default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+        .build()
+        .map_err(|error| wrong(&settings.ca, &error))?;
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .and_then(|builder| builder.with_client_cert_verifier(verifier).with_single_cert(chain, own_key));
+    let mut config = config.map_err(|error| wrong(certificate, &error))?;
+    config.alpn_protocols = vec![PROTOCOL.as_bytes().to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+impl Shared {
+    /// On a thread of its own: nobody else waits for whoever is slow.
+    fn greet(self: Arc<Self>, socket: TcpStream, from: SocketAddr) {
+        if self.strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS_MAX {
+            self.strangers.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let shared = self.clone();
+        let spawned = std::thread::Builder::new().name("controller".to_owned()).spawn(move || {
+            let shaken = shared.shake_hands(socket);
+            shared.strangers.fetch_sub(1, Ordering::Relaxed);
+            let served = shaken.map_err(Lost::from).and_then(|mut link| shared.serve(&mut link, from));
+            match served {
+                Ok(()) | Err(Lost::Closed) => {}
+                Err(lost) => (shared.tell)(&format!("{from}: {lost}")),
+            }
+        });
+        if spawned.is_err() {
+            self.strangers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn shake_hands(&self, mut socket: TcpStream) -> io::Result<Link> {
+        let mut connection = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
+        shake(&mut connection, &mut socket, Instant::now() + GREETING_MAX)?;
+        let own = socket.try_clone()?;
+        Link::new(Box::new(StreamOwned::new(connection, socket)), own, HELLO_BYTES_MAX)
+    }
+
+    /// A controller with a certificate, until it goes.
+    fn serve(&self, link: &mut Link, from: SocketAddr) -> Result<(), Lost> {
+        let Message::Hello(theirs) = link.expect(GREETING_MAX)? else {
+            return Err(Lost::Broken("it does not speak as a controller does".to_owned()));
+        };
+        let own = Versions::own();
+        if let Err(fault) = own.same_as(&theirs, "the controller", "this agent") {
+            (self.tell)(&format!("{from}: {fault}"));
+            return link.send(&Message::Failed(fault));
+        }
+        let seat = match self.take_seat(from) {
+            Ok(seat) => seat,
+            Err(other) => {
+                let fault = Fault::new(format!("it works for another controller, {other}"));
+                return link.send(&Message::Failed(fault));
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        link.send(&Message::Welcome { versions: own, cores })?;
+        link.trust(ERRAND_BYTES_MAX);
+        (self.tell)(&format!("{from}: the controller is here"));
+        let ended = self.obey(link);
+        drop(seat);
+        (self.tell)(&format!("{from}: the controller is gone"));
+        ended
+    }
+
+    fn obey(&self, link: &mut Link) -> Result<(), Lost> {
+        loop {
+            match link.expect(IDLE_MAX)? {
+                Message::Errand(errand) => self.run_errand(link, *errand)?,
+                Message::Beat => {}
+                _ => return Err(Lost::Broken("it says what it should not".to_owned())),
+            }
+        }
+    }
+
+    /// Does it on another thread, while this one stays with the controller: when that is lost, load ends.
+    fn run_errand(&self, link: &mut Link, errand: Errand) -> Result<(), Lost> {
+        let bell = Arc::new(Bell::default());
+        let (say, said) = channel();
+        let (start, started) = channel();
+        link.listen();
+        std::thread::scope(|scope| {
+            let (work_bell, last) = (bell.clone(), say.clone());
+            scope.spawn(move || {
+                let done = self.work(errand, &started, &work_bell, &say);
+                // Where nobody listens the controller is lost.
+                let (Ok(()) | Err(_)) = last.send(match done {
+                    Ok(part) => Message::Done(Box::new(part)),
+                    Err(fault) => Message::Failed(fault),
+                });
+            });
+            let attended = attend(link, start, &said);
+            bell.ring();
+            attended
+        })
+    }
+
+    fn work(
+        &self,
+        errand: Errand,
+        started: &Receiver<u64>,
+        bell: &Arc<Bell>,
+        say: &Sender<Message>,
+    ) -> Result<Part, Fault> {
+        let folder =
+            tempfile::tempdir().map_err(|error| Fault::io("cannot keep the files of the plan", &error))?;
+        let (plan, place) = errand.unpack(folder.path())?;
+        let may = |requests: &Requests| allow(&self.allowed, &plan, requests);
+        let ready = Ready::new(&plan, place, bell, &may)?;
+        let gone = |_| Fault::new("the controller is gone");
+        say.send(Message::Ready).map_err(|_| Fault::new("the controller is gone"))?;
+        let begin_ns = started.recv().map_err(gone)?;
+        let late_ns = now_ns().saturating_sub(begin_ns);
+        if late_ns > 0 {
+            let late = Duration::from_nanos(late_ns);
+            return Err(Fault::new(format!("the start was {late:?} ago when it was told of it")));
+        }
+        (self.tell)(&format!(
+            "load on {} for {:.1} s",
+            plan.targets[0].url,
+            (plan.warm_up + plan.time).as_secs_f64()
+        ));
+        let mut observe = |progress: &Progress| {
+            // Where nobody listens the bell rings.
+            let (Ok(()) | Err(_)) = say.send(Message::Progress(*progress));
+        };
+        let (part, _) = ready.carry_out(begin_ns, bell, &mut observe)?;
+        Ok(part)
+    }
+
+    fn take_seat(&self, from: SocketAddr) -> Result<Seat<'_>, SocketAddr> {
+        let wait = self.is_free.wait_timeout_while(self.seated(), SEAT_WAIT_MAX, |seat| seat.is_some());
+        let (mut seat, _) = wait.unwrap_or_else(PoisonError::into_inner);
+        match *seat {
+            Some(other) => Err(other),
+            None => {
+                *seat = Some(from);
+                Ok(Seat(self))
+            }
+        }
+    }
+
+    fn seated(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of the one controller; free again when it is dropped.
+struct Seat<'a>(&'a Shared);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        *self.0.seated() = None;
+        self.0.is_free.notify_one();
+    }
+}
+
+/// Each place that the plan goes to, by the address that its connections will have.
+fn allow(allowed: &[Allowed], plan: &Plan, requests: &Requests) -> Result<(), Fault> {
+    (0..plan.targets.len()).try_for_each(|at| {
+        let request = requests.get(at);
+        let address = requests.origins[request.origin].address;
+        Allowed::check(allowed, &plan.targets[at].url.host, address.ip())
+    })
+}
+
+/// Passes on what either side says, until all is done.
+fn attend(link: &mut Link, start: Sender<u64>, said: &Receiver<Message>) -> Result<(), Lost> {
+    loop {
+        match link.attend(LOOK)? {
+            Some(Message::Ping) => link.send(&Message::Pong { now_ns: now_ns() })?,
+            Some(Message::Start { begin_ns }) => {
+                // Where it has failed before, that is what it says next.
+                let (Ok(()) | Err(_)) = start.send(begin_ns);
+            }
+            Some(_) => return Err(Lost::Broken("it says what it should not".to_owned())),
+            None => {}
+        }
+        loop {
+            match said.recv_timeout(Duration::ZERO) {
+                Ok(message) => {
+                    let is_last = matches!(message, Message::Done(_) | Message::Failed(_));
+                    link.send(&message)?;
+                    if is_last {
+                        return Ok(());
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Lost::Broken("the generator broke off".to_owned()));
+                }
+            }
+        }
+    }
+}

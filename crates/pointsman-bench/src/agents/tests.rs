@@ -1,0 +1,138 @@
+//! Names, plans, parts and versions, without a connection.
+
+use super::*;
+use crate::part::Part;
+use crate::record::Record;
+use crate::{Body, Generator, Load, Machine, Target, Url};
+
+#[test]
+fn agents_have_names() {
+    for (name, host, port) in [
+        ("a.example", "a.example", AGENT_PORT),
+        ("10.0.0.1:81", "10.0.0.1", 81),
+        ("[::1]:82", "::1", 82),
+        ("[::1]", "::1", AGENT_PORT),
+    ] {
+        assert_eq!(split(name), Ok((host, port)));
+    }
+    for bad in ["", ":81", "a:0", "a:x", "[::1", "[::1]x", "::1"] {
+        assert!(split(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn versions_that_differ_are_named() {
+    let own = Versions::own();
+    assert_eq!(own.same_as(&own.clone(), "the agent", "this"), Ok(()));
+    let json = r#"[["pointsman","0.0.1"]]"#;
+    let other: Versions = serde_json::from_str(json).expect("versions");
+    let fault = own.same_as(&other, "the agent `a`", "this controller").expect_err("another");
+    assert!(
+        fault.to_string().starts_with("versions differ: the agent `a` is pointsman 0.0.1, and"),
+        "{fault}"
+    );
+    assert_eq!(fault.advice(), Some("copy the same binary to all machines"));
+}
+
+fn plan() -> Plan {
+    let url = Url::parse("http://127.0.0.1:9/a{n}?b").expect("a URL");
+    let body = Body::Bytes((0..=255).collect());
+    let target = Target { url, weight: 3, method: "POST".into(), headers: Vec::new(), body };
+    let mut plan = Plan::new(vec![target], Load::Closed { clients: 7 });
+    plan.time = Duration::from_secs(1);
+    plan.offer.version = Some(OneVersion::Tls12);
+    plan.sources = "127.0.0.0/30".parse().expect("a network");
+    plan.think = "exp:20ms".parse().expect("a time");
+    plan.classes = vec![crate::Class { name: "c".into(), targets: vec![0], right_status: Some(404) }];
+    plan
+}
+
+#[test]
+fn a_plan_arrives_as_it_was_sent() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("writable");
+        path
+    };
+    let mut sent = plan();
+    sent.ca = Some(file("ours.pem", "an authority"));
+    sent.certificate =
+        Some(CertificateFiles { certificate: file("c.pem", "a chain"), key: file("k.pem", "a key") });
+    let errand = errand::Errand::pack(&sent, 2).expect("files");
+    let json = serde_json::to_vec(&Message::Errand(Box::new(errand))).expect("JSON");
+    let Message::Errand(errand) = serde_json::from_slice(&json).expect("the same") else {
+        panic!("{json:?}")
+    };
+    let there = tempfile::tempdir().expect("a temporary folder");
+    let (came, place) = errand.unpack(there.path()).expect("writable");
+    assert_eq!((place.index, place.of), (0, 2));
+    assert_eq!(came.settings(), sent.settings());
+    assert_eq!((&came.targets[0].body, &came.sources), (&sent.targets[0].body, &sent.sources));
+    assert_eq!((came.check(), came.classes == sent.classes), (Ok(()), true));
+    let text = |path: PathBuf| std::fs::read_to_string(path).expect("it is there");
+    let files = came.certificate.expect("it had one");
+    assert_eq!(text(came.ca.expect("it had one")), "an authority");
+    assert_eq!((text(files.certificate), text(files.key)), ("a chain".into(), "a key".into()));
+}
+
+/// A record with one request of each of these times.
+fn part(times_ns: &[u64]) -> Part {
+    let mut record = Record::new(10);
+    record.due = times_ns.len() as u64;
+    record.classes = vec![crate::ClassRecord::new()];
+    for time_ns in times_ns {
+        record.response.saturating_record(*time_ns);
+        record.classes[0].response.saturating_record(*time_ns);
+    }
+    let mut generator = Generator::nothing();
+    generator.threads = vec![crate::ThreadUse { cpu: 0.5, waited: 0.0, involuntary_switches: 1, spun: 0.1 }];
+    Part {
+        addresses: vec![([127, 0, 0, 1], 9).into()],
+        machine: Machine::look(),
+        began_unix_s: 5,
+        seconds: 1.0,
+        record,
+        generator,
+    }
+}
+
+fn over_the_wire(part: &Part) -> Part {
+    let json = serde_json::to_vec(part).expect("JSON");
+    serde_json::from_slice(&json).expect("the same")
+}
+
+#[test]
+fn percentiles_are_those_of_the_added_histograms() {
+    let plan = plan();
+    // Nine in ten are fast at one agent, and one in ten at the other: no mean of percentiles is that of both.
+    let [fast, slow] = [90, 10].map(|fast| {
+        let times = (0..100_u64).map(|at| if at < fast { 1_000_000 } else { 500_000_000 });
+        part(&times.collect::<Vec<_>>())
+    });
+    let parts = [&fast, &slow].map(over_the_wire);
+    assert!(parts.iter().all(|part| part.is_of(&plan)));
+    let all = Part::together(&parts, &plan).expect("two parts");
+    let mut expected = fast.record.response.clone();
+    expected.add(&slow.record.response).expect("the same bounds");
+    assert_eq!(all.record.response, expected);
+    let p90 = |times: &hdrhistogram::Histogram<u64>| times.value_at_quantile(0.9) as f64 / 1e6;
+    assert!((p90(&all.record.response) - 500.0).abs() < 1.0);
+    let mean = (p90(&fast.record.response) + p90(&slow.record.response)) / 2.0;
+    assert!((mean - 250.0).abs() < 1.0, "{mean}");
+    assert_eq!((all.record.due, all.generator.threads.len()), (200, 2));
+    assert_eq!(all.record.classes[0].response.len(), 200);
+    assert_eq!((all.addresses.len(), all.machine.cores), (1, 2 * Machine::look().cores));
+}
+
+#[test]
+fn a_part_of_another_plan_is_noticed() {
+    let plan = plan();
+    let longer = Plan { time: Duration::from_secs(2), ..plan.clone() };
+    assert!(part(&[1]).is_of(&plan) && !part(&[1]).is_of(&longer));
+    let mut without = part(&[1]);
+    without.record.classes.clear();
+    assert!(!without.is_of(&plan));
+    let json = r#"{"addresses":[]}"#;
+    assert!(serde_json::from_str::<Part>(json).is_err());
+}

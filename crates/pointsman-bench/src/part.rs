@@ -1,0 +1,89 @@
+//! What the threads of one machine came to, and what the parts of several machines are together.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::SECOND_NS;
+use crate::little::Little;
+use crate::outcome::{Generator, Outcome, ServerUse, voids};
+use crate::record::{LOOK_NS, Record};
+use crate::worker::{batches, measured_ns};
+use crate::{Machine, Plan};
+
+/// One machine's share in a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) machine: Machine,
+    pub(crate) began_unix_s: u64,
+    /// Measured.
+    pub(crate) seconds: f64,
+    pub(crate) record: Record,
+    pub(crate) generator: Generator,
+}
+
+impl Part {
+    /// What came of the plan, where this is all of it.
+    pub(crate) fn outcome(mut self, plan: Plan, server: Option<ServerUse>) -> Outcome {
+        let negotiated = std::mem::take(&mut self.record.agreements).into_sorted();
+        let voids = voids(&plan, &self.record, &negotiated);
+        Outcome {
+            plan,
+            addresses: self.addresses,
+            machine: self.machine,
+            began_unix_s: self.began_unix_s,
+            seconds: self.seconds,
+            record: self.record,
+            negotiated,
+            generator: self.generator,
+            server,
+            voids,
+            ceiling: None,
+            agents: Vec::new(),
+        }
+    }
+
+    /// Whether it is one of this plan: other records cannot be added to it.
+    pub(crate) fn is_of(&self, plan: &Plan) -> bool {
+        let (record, nothing) = (&self.record, Record::new(batches(plan)));
+        let steps = |record: &Record| record.sessions.as_ref().map(|sessions| sessions.steps.len());
+        record.batches.len() == nothing.batches.len()
+            && record.looks.len() == (measured_ns(plan) / LOOK_NS) as usize
+            && record.statuses.len() == nothing.statuses.len()
+            && record.classes.len() == plan.classes.len()
+            && steps(record) == plan.session.as_ref().map(|script| script.steps.len())
+            && self.generator.threads.len() == plan.threads
+    }
+
+    /// All of them as if one machine had done it: records are added, of the rest the worst or the sum. None of none.
+    pub(crate) fn together(parts: &[Part], plan: &Plan) -> Option<Part> {
+        let (first, others) = parts.split_first()?;
+        let mut all = first.clone();
+        for part in others {
+            all.record.merge(part.record.clone());
+            let (ours, theirs) = (&mut all.generator, &part.generator);
+            ours.threads.extend(theirs.threads.iter().copied());
+            ours.seconds = ours.seconds.max(theirs.seconds);
+            ours.stolen = ours.stolen.max(theirs.stolen);
+            ours.segments_resent += theirs.segments_resent;
+            ours.syns_resent += theirs.syns_resent;
+            ours.descriptors_max = ours.descriptors_max.min(theirs.descriptors_max);
+            ours.descriptors_most = ours.descriptors_most.max(theirs.descriptors_most);
+            ours.ports = ours.ports.min(theirs.ports);
+            ours.ports_most = ours.ports_most.max(theirs.ports_most);
+            // Agents on the server's machine see the same sockets there.
+            let seen = [ours.listening, theirs.listening].into_iter().flatten();
+            ours.listening = seen.max_by_key(|listening| listening.drops);
+            let news = part.addresses.iter().filter(|address| !first.addresses.contains(address));
+            all.addresses.extend(news);
+        }
+        all.addresses.sort_unstable();
+        all.addresses.dedup();
+        all.machine = Machine::together(parts.iter().map(|part| &part.machine));
+        all.seconds = measured_ns(plan) as f64 / SECOND_NS as f64;
+        let work = all.generator.threads.iter().map(|thread| thread.cpu - thread.spun).sum();
+        all.generator.little = Little::of(&all.record, all.seconds, plan.timeout.as_secs_f64(), work);
+        Some(all)
+    }
+}
