@@ -211,7 +211,8 @@ impl Agents {
 /// What can be done about a certificate that one of both sides does not take.
 fn of_certificates(fault: Fault, error: &io::Error) -> Fault {
     let words = error.to_string();
-    if words.contains("ertificate") || words.contains("alert") {
+    // Who is refused may find the connection closed before the alert that says why has come.
+    if ["ertificate", "alert", "closed"].iter().any(|word| words.contains(word)) {
         return fault.help(
             "both sides show certificates of one authority: `pointsman bench agent --init` makes them, the agent's for \
              the name that it is called by here",

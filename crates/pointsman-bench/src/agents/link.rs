@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::ops::DerefMut;
 use std::time::{Duration, Instant};
 
@@ -221,6 +221,23 @@ fn too_long(length: usize) -> String {
     format!("a frame of {length} bytes is too long")
 }
 
+/// Reads what still comes, a little: the alert would go with a reset of a connection that is closed before that.
+fn drain(socket: &mut TcpStream, until: Instant) -> io::Result<()> {
+    socket.shutdown(Shutdown::Write)?;
+    let mut piece = [0; PIECE_BYTES];
+    for _ in 0..16 {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        socket.set_read_timeout(Some(left))?;
+        if !matches!(socket.read(&mut piece), Ok(count) if count > 0) {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Does a handshake, which is over by then, however slowly the other side speaks.
 pub(super) fn shake<S: SideData>(
     connection: &mut impl DerefMut<Target = ConnectionCommon<S>>,
@@ -251,6 +268,7 @@ pub(super) fn shake<S: SideData>(
             while connection.wants_write() {
                 connection.write_tls(socket)?;
             }
+            drain(socket, until)?;
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
     }
