@@ -13,8 +13,8 @@
 
 mod agents;
 mod arrivals;
-mod bulk;
 mod bell;
+mod bulk;
 mod ceiling;
 mod classes;
 pub mod clock;
@@ -60,8 +60,8 @@ mod users;
 mod worker;
 mod workload;
 
-pub use bulk::{Bulk, Bulked, Haul, Hauled, Row, SIZE_BYTES_MAX, SIZE_PLACE, Series, haul};
 pub use agents::{AGENT_PORT, Agent, AgentSettings, Agents, AgentsSettings, Allowed, Clock};
+pub use bulk::{Bulk, Bulked, Haul, Hauled, Row, SIZE_BYTES_MAX, SIZE_PLACE, Series, haul};
 pub use ceiling::{ceiling, ceiling_of};
 pub use classes::{Class, ClassRecord};
 pub use compare::{Bout, Compare, Compared, Fought, Quantity, Weighed, contest};

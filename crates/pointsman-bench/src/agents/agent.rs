@@ -271,7 +271,7 @@ impl Shared {
             // Where nobody listens the bell rings.
             let (Ok(()) | Err(_)) = say.send(Message::Progress(*progress));
         };
-        let (part, _) = ready.carry_out(begin_ns, bell, &mut observe)?;
+        let (part, _) = ready.carry_out(begin_ns, &mut observe)?;
         Ok(part)
     }
 

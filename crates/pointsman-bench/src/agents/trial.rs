@@ -10,11 +10,11 @@ use super::link::{Link, Lost, Message};
 use super::{Clock, of_agent};
 use crate::clock::{SECOND_NS, now_ns};
 use crate::outcome::{AgentOutcome, Outcome, ServerUse, Void};
-use crate::part::{Part, measured_ns};
+use crate::part::Part;
 use crate::process::Time;
-use crate::record::{BATCH_NS, Record};
+use crate::record::Record;
 use crate::run::server_time;
-use crate::worker::Timeline;
+use crate::worker::{Timeline, batches, measured_ns};
 use crate::{Fault, Machine, Plan, Progress};
 
 /// From when all are ready to when load begins, beside four of the longest round trips: agents have to hear of it.
@@ -262,7 +262,7 @@ impl Conductor<'_> {
             machine: Machine::look(),
             began_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             seconds: measured_ns as f64 / SECOND_NS as f64,
-            record: Record::new((measured_ns / BATCH_NS) as usize),
+            record: Record::new(batches(self.plan)),
             generator: crate::Generator::nothing(),
         };
         let mut outcome = nothing.outcome(self.plan.clone(), None);

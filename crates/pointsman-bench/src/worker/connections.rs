@@ -6,10 +6,11 @@ use rustls::ClientConnection;
 
 use super::Worker;
 use crate::Close;
+use crate::bell::Bell;
 use crate::clock::now_ns;
 use crate::connection::{Connection, Job, Parts, kind_of};
 use crate::plan::Handshakes;
-use crate::record::ErrorKind;
+use crate::record::{ErrorKind, LOOK_NS};
 use crate::transport::Transport;
 
 impl Worker {
@@ -67,8 +68,10 @@ impl Worker {
         let origins = self.idle.len();
         (0..count).for_each(|number| self.open(number % origins, &[], now_ns()));
         let until_ns = now_ns() + self.given.plan.timeout.as_nanos() as u64;
-        while now_ns() < until_ns && self.connections.iter().any(|(_, connection)| !connection.is_open()) {
-            self.poller.wait(now_ns(), until_ns, &mut ready)?;
+        let is_over = |bell: &Bell| now_ns() >= until_ns || bell.has_rung();
+        while !is_over(&self.given.bell) && self.connections.iter().any(|(_, opened)| !opened.is_open()) {
+            let now = now_ns();
+            self.poller.wait(now, until_ns.min(now + LOOK_NS), &mut ready)?;
             ready.drain(..).for_each(|ready| self.on_ready(ready, now_ns()));
         }
         Ok(())
