@@ -11,6 +11,7 @@ use pointsman_measure::report::Document;
 use pointsman_measure::table::csv;
 use pointsman_measure::verdict::Colour;
 
+use super::agent_options;
 use super::load::refuse;
 use super::output::{self, Output, TableFiles};
 use super::plan_options::{self, PlanOptions, text, time};
@@ -109,17 +110,23 @@ impl Options {
             let server_process = processes.as_ref().map(|processes| processes[at]);
             Ok(Plan { time: trial, warm_up, server_process, ..plan })
         };
-        let plans: Vec<Plan> = urls.into_iter().enumerate().map(of).collect::<Result<_, _>>()?;
-        if plans.is_empty() {
+        let mut plans: Vec<Plan> = urls.into_iter().enumerate().map(of).collect::<Result<_, _>>()?;
+        let [first, others @ ..] = &mut plans[..] else {
             return Err("a URL is needed, such as `https://127.0.0.1:8443/bytes/{size}`".into());
-        }
+        };
+        // An agent serves one controller.
+        others.iter_mut().for_each(|other| other.agents.clone_from(&first.agents));
         Ok(Some(Options { bulk: Bulk { plans, sizes, rounds }, output, tables }))
     }
 }
 
 /// Measures each size of each series.
 pub(super) fn bulk(arguments: Vec<OsString>) -> ExitCode {
-    with_options(Options::read(arguments), &[HELP, plan_options::HELP, output::HELP, EXIT], carry_out)
+    with_options(
+        Options::read(arguments),
+        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        carry_out,
+    )
 }
 
 fn carry_out(options: Options) -> ExitCode {
