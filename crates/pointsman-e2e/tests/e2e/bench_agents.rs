@@ -168,8 +168,9 @@ fn load_ends_with_its_controller() {
     let (papers, origin) = (papers(), Origin::new("a"));
     let agent = BenchAgent::start(papers.path(), &[]);
     let (names, url) = (names(&[&agent]), format!("http://{}/", origin.address()));
-    // Ctrl-C, and an end without a word.
-    for name in ["INT", "KILL"] {
+    // An end that is asked for as by Ctrl-C (which whoever starts this in the background may have turned off), and one without
+    // a word.
+    for name in ["TERM", "KILL"] {
         let before = origin.count();
         let (mut controller, _said) = begin(&papers, &with_agents(&long(&url), &names));
         origin.wait_for_requests(before + 20);
