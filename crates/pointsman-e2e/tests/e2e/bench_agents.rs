@@ -4,8 +4,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use pointsman_e2e::{
-    Authority, BenchAgent, Client, Lines, NullServer, Origin, TlsClient, ends, folder, pause, pointsman,
-    program, until,
+    Authority, BenchAgent, Client, Lines, NullServer, Origin, TlsClient, ends, folder, kill, pause,
+    pointsman, program, until,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -152,15 +152,9 @@ fn a_silent_agent_is_lost() {
     let (names, url) = (names(&[&hangs]), null.url("http"));
     let (mut controller, said) = begin(&papers, &with_agents(&long(&url), &names));
     hangs.said().wait_for("its load", |line| line.starts_with("load on ").then_some(()));
-    signal("STOP", hangs.id());
+    kill("STOP", hangs.id()).expect("it runs");
     said.wait_for("why it is void", |line| line.contains("it said nothing for 5 s").then_some(()));
     assert_eq!(controller.wait().expect("it is ours").code(), Some(1));
-}
-
-fn signal(name: &str, process: u32) {
-    let kill = format!("kill -{name} {process}");
-    let status = Command::new("sh").args(["-c", &kill]).status().expect("a shell");
-    assert!(status.success(), "{kill}");
 }
 
 #[test]
@@ -175,7 +169,7 @@ fn load_ends_with_its_controller() {
         let (mut controller, _said) = begin(&papers, &with_agents(&long(&url), &names));
         origin.wait_for_requests(before + 20);
         let lines = agent.said().all().len();
-        signal(name, controller.id());
+        kill(name, controller.id()).expect("it runs");
         controller.wait().expect("it is ours");
         agent.said().wait_after(lines, "its end", |line| line.ends_with("is gone").then_some(()));
         // What was on its way has come by then.
