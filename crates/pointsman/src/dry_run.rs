@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::admin_client::TlsOptions;
 use crate::asking::{Answer, Asker, text};
 use crate::check::{input, terminal};
+use crate::percent::encoded;
 use crate::{WRONG_USE, say, wrong_use};
 
 const HELP: &str = "\
@@ -166,7 +167,7 @@ impl Options {
             Some(name) => name.clone(),
             None => only_listener(&asker.ask("GET", "/api/v1/plan", "")?.body)?,
         };
-        let name = encoded(&listener);
+        let name = encoded(listener.as_bytes());
         asker.ask("POST", &format!("/api/v1/listeners/{name}/rules/dry-run{query}"), &rules)
     }
 
@@ -232,14 +233,6 @@ fn only_listener(plan: &Value) -> Result<String, String> {
             ))
         }
     }
-}
-
-/// A segment of a path.
-fn encoded(name: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    name.bytes()
-        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 /// `30s`, `10m` or `1h`, in seconds.
@@ -341,6 +334,6 @@ mod tests {
         assert_eq!(plan(&[Value::Null, json!({})]).as_deref(), Ok("b"));
         assert!(plan(&[Value::Null]).is_err_and(|text| text.contains("no listener")));
         assert!(plan(&[json!({}), json!({})]).is_err_and(|text| text.contains("`a`, `b`")));
-        assert_eq!(encoded("a b/ü"), "a%20b%2F%C3%BC");
+        assert_eq!(encoded("a b/ü".as_bytes()), "a%20b%2F%C3%BC");
     }
 }

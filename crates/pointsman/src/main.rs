@@ -11,7 +11,7 @@ mod dry_run;
 mod explain;
 mod format;
 mod http_request;
-
+mod percent;
 mod reload;
 mod replay;
 mod run;

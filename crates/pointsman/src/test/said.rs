@@ -11,6 +11,7 @@ use pointsman_view::{Connection, HelloFacts, Proxied, Reads, TlsClient, TlsFacts
 
 use super::odds;
 use super::trial::Verdict;
+use crate::percent::encoded;
 
 /// Of a request whose test says none. No rule means it.
 const HOST: &str = "test.invalid";
@@ -268,20 +269,10 @@ impl<'t> Said<'t> {
         });
         for (index, (key, value)) in pairs.into_iter().enumerate() {
             target.push(if index == 0 { b'?' } else { b'&' });
-            encode(key, &mut target);
+            target.extend_from_slice(encoded(key).as_bytes());
             target.push(b'=');
-            encode(value, &mut target);
+            target.extend_from_slice(encoded(value).as_bytes());
         }
         target
-    }
-}
-
-/// Percent codes for all that means something in a query (RFC 3986, section 2.3).
-fn encode(text: &[u8], to: &mut Vec<u8>) {
-    for byte in text {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => to.push(*byte),
-            _ => to.extend_from_slice(format!("%{byte:02X}").as_bytes()),
-        }
     }
 }
