@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
     }
 
     /// What hands over to a program in this place.
-    fn through(self) -> Vec<OsString> {
+    pub(crate) fn through(self) -> Vec<OsString> {
         let files = format!("--nofile={OPEN_FILES}");
         let cores = list(self.cores);
         let mut words = vec!["prlimit", &files, "taskset", "--cpu-list", &cores];

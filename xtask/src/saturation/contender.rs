@@ -52,7 +52,7 @@ impl Kind {
         match self {
             Nginx => "`return 200` with a text, one process without a master",
             Haproxy => "`http-request return` with a string, one thread",
-            Apache => "a file that mod_file_cache holds in memory, event MPM, one process of 64 threads",
+            Apache => "a file that mod_file_cache holds in memory, event MPM, one process of 400 threads",
             Ours => "a rule `else: respond(200, …)`, one thread, metrics on",
         }
     }
@@ -157,8 +157,8 @@ impl Site<'_> {
             "{modules}ServerName localhost\nServerRoot \"{folder}\"\nPidFile \"{folder}/apache.pid\"\n\
              DefaultRuntimeDir \"{folder}\"\nErrorLog \"{folder}/error.log\"\nLogLevel warn\nServerTokens Prod\n\
              User nobody\nGroup nogroup\nTypesConfig /dev/null\nAddType text/plain .txt\n\
-             Listen 127.0.0.1:{port}\nListenBacklog 1024\nStartServers 1\nServerLimit 1\nThreadsPerChild 64\n\
-             ThreadLimit 64\nMaxRequestWorkers 64\nMinSpareThreads 1\nMaxSpareThreads 64\n\
+             Listen 127.0.0.1:{port}\nListenBacklog 1024\nStartServers 1\nServerLimit 1\nThreadsPerChild 400\n\
+             ThreadLimit 400\nMaxRequestWorkers 400\nMinSpareThreads 1\nMaxSpareThreads 400\n\
              AsyncRequestWorkerFactor 64\nMaxConnectionsPerChild 0\nTimeout 60\nKeepAlive On\n\
              KeepAliveTimeout 60\nMaxKeepAliveRequests 0\nDocumentRoot \"{folder}\"\nFileETag None\n\
              MMapFile \"{folder}/index.txt\"\n\

@@ -9,7 +9,7 @@ use super::contender::{Contender, Kind};
 use super::throttle::Throttle;
 use super::{LOAD_CORE, Options};
 use crate::failure::{Because, Failure, Result};
-use crate::packages::located;
+use crate::peers::{Place, Precedence};
 use crate::project::shown;
 
 /// What is known beforehand comes from so many clients, for so long.
@@ -196,8 +196,15 @@ impl<'a> Searches<'a> {
     /// A command of the bench before a server, which is to end within some milliseconds.
     fn bench(&self, what: &str, contender: &Contender, mode: &Mode, within_ms: u32) -> Result<Command> {
         let mut command = Command::new("timeout");
-        command.args(["--foreground", &(within_ms / 1_000 + 1).to_string()]).arg(located("taskset")?);
-        command.args(["--cpu-list", &LOAD_CORE.to_string()]).arg(self.binary).args(["bench", what]);
+        // Where there is a throttle there is the right to go first as well: what else happens on the machine is not to make
+        // requests late.
+        let precedence = match mode.share_percent(self.options) {
+            100 => Precedence::Usual,
+            _ => Precedence::First,
+        };
+        command.args(["--foreground", &(within_ms / 1_000 + 1).to_string()]);
+        command.args(Place { cores: &[LOAD_CORE], precedence }.through());
+        command.arg(self.binary).args(["bench", what]);
         command.arg(contender.url()).args(["--insecure", "--threads", "1", "--tls-version", "1.3"]);
         command.args(["--suites", "TLS_AES_128_GCM_SHA256", "--groups", "X25519"]).args(mode.words());
         command.stdin(Stdio::null());
