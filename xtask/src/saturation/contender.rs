@@ -90,7 +90,7 @@ impl Contender {
             Apache => {
                 save(&folder, "index.txt", &content())?;
                 let file = save(&folder, "apache.conf", &site.apache())?;
-                (located("apache2")?, vec!["-D".into(), "FOREGROUND".into(), "-f".into(), file.into()])
+                (located("apache2")?, vec!["-X".into(), "-f".into(), file.into()])
             }
             Ours => {
                 save(&folder, "bench.rules", &format!("else: respond(200, \"{}\");\n", content()))?;
