@@ -174,7 +174,7 @@ fn a_slower_server_is_called_slower() {
     let ended = bench(&words);
     if is_result(&ended) {
         let rate = &ended.1["outcome"]["quantities"][0];
-        assert_eq!((&rate["name"], &rate["difference"]), (&"answered".into(), &"less".into()), "{rate}");
+        assert_eq!((&rate["name"], &rate["difference"]), (&"right answers".into(), &"less".into()), "{rate}");
         assert!((0.4..0.6).contains(&number(&rate["ratio"]["estimate"])), "{rate}");
     }
 }
