@@ -240,6 +240,25 @@ fn a_client_that_is_too_weak_gives_a_lower_bound() {
     assert_eq!(found, Err(NoResult::ClientNotInControl { rate_per_s: 10.0 }));
 }
 
+/// What disturbs a machine for a while says nothing about what the client can do.
+#[test]
+fn a_disturbance_takes_no_load_away() {
+    let server = Server::Deterministic { capacity: 500.0 };
+    // Behind the ramp: there each load is the greatest so far, and nothing says that the client could.
+    for first in (14..120).step_by(7) {
+        let disturbed = first..first + 6;
+        let (found, search) = search(Goal::default(), 1, |trial| {
+            let control = if disturbed.contains(&trial.number) { Colour::Red } else { Colour::Green };
+            Seen { control, ..run(server, trial) }
+        });
+        let found = found.unwrap_or_else(|why| panic!("{first}: {why}"));
+        assert_eq!(found.sustained.limit, Limit::Server, "{first}");
+        let peak =
+            found.peak.unwrap_or_else(|| panic!("{first}: no peak of {} trials", search.records().len()));
+        assert!((485.0..=515.0).contains(&peak.answered_per_s.estimate), "{first}: {peak:?}");
+    }
+}
+
 #[test]
 fn servers_that_cannot_be_measured_are_said_to_be() {
     let goal = Goal { rate_max: 300.0, ..Goal::default() };

@@ -12,6 +12,8 @@ use crate::Random;
 
 /// How often a load is tried whose trials are red.
 const RED_TRIES: u32 = 3;
+/// The same where the client was in control at that load or a greater one: something else is in its way, which passes.
+const DISTURBED_TRIES: u32 = 10;
 /// Shares of the greatest good load that are confirmed, and how often each.
 const CONFIRMED: [f64; 4] = [0.90, 0.95, 1.00, 1.05];
 const CONFIRMATIONS: usize = 6;
@@ -109,11 +111,19 @@ impl Search {
             return;
         }
         self.red_tries += 1;
-        if self.red_tries >= RED_TRIES {
+        let is_disturbed = self.was_in_control_at(trial.rate_per_s);
+        if self.red_tries >= if is_disturbed { DISTURBED_TRIES } else { RED_TRIES } {
             self.red_tries = 0;
-            self.client_ceiling = self.client_ceiling.min(trial.rate_per_s);
+            if !is_disturbed {
+                self.client_ceiling = self.client_ceiling.min(trial.rate_per_s);
+            }
             self.advance(None);
         }
+    }
+
+    /// Whether a trial counts at that load or a greater one, so that a red one there is not for want of a better client.
+    fn was_in_control_at(&self, rate_per_s: f64) -> bool {
+        self.records.iter().any(|record| record.counts() && record.trial.rate_per_s >= rate_per_s)
     }
 
     /// No trial more: it ends with what is known by now, which may be no result.
