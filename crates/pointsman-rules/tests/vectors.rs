@@ -80,8 +80,10 @@ fn reference() {
 }
 
 #[test]
-fn guide_to_bodies() {
-    assert!(examples("docs/guide/bodies.md") > 3, "the guide has lost its examples");
+fn guides() {
+    for (page, least) in [("bodies", 4), ("balancing", 3), ("deploy", 1), ("from-nginx-and-haproxy", 1)] {
+        assert!(examples(&format!("docs/guide/{page}.md")) >= least, "{page}.md has lost its examples");
+    }
 }
 
 /// Every example of the page is in modern form, and compiles unless it says that it cannot. How many there are.

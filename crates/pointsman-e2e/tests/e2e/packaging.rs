@@ -74,6 +74,11 @@ fn completes(root: &Path) {
     assert_eq!(ask("pointsman rel", 1), "reload");
     assert_eq!(ask("pointsman reload --d", 2), "--dry-run");
     assert_eq!(ask("pointsman run --dry", 2), "");
+    assert_eq!(ask("pointsman dry", 1), "dry-run");
+    assert_eq!(ask("pointsman dry-run --dec", 2), "--decisions");
+    assert_eq!(ask("pointsman bench compa", 2), "compare");
+    assert_eq!(ask("pointsman bench find --p9", 3), "--p99");
+    assert_eq!(ask("pointsman bench load --p9", 3), "");
 }
 
 /// A copy of the folder on other ports, in front of a server.
