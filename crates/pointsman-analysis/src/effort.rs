@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pointsman_rules::pace;
+
 /// After so many steps at most it is looked whether the time is over: a millisecond, or less.
 const LOOK_STEPS: u64 = 10_000;
 
@@ -42,6 +44,7 @@ impl Effort {
 
     /// Takes some, if there are as many left; otherwise all are used up.
     pub fn take(&mut self, steps: u64) -> bool {
+        pace::spend(steps);
         self.look(steps);
         let enough = self.left >= steps;
         self.left = self.left.saturating_sub(steps);

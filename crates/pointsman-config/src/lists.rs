@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use pointsman_rules::{Diagnostic, LIST_TEXT_BYTES_MAX, List, Members, NetworkList, Program, Span, TextList};
+use pointsman_rules::{
+    Diagnostic, LIST_TEXT_BYTES_MAX, List, Members, NetworkList, Program, Span, TextList, pace,
+};
 
 use crate::findings::{Findings, Spanned};
 use crate::keys::TEXTS;
@@ -167,7 +169,7 @@ fn networks(
         }
     }
     let mut wrong = pointsman_rules::Findings::default();
-    for (start, line) in lines(content) {
+    for (start, line) in pace::each(lines(content)) {
         let written = line.split(['#', ';']).next().unwrap_or_default();
         let entry = written.trim();
         if entry.is_empty() {
@@ -195,7 +197,7 @@ fn texts(spec: &ListSpec, content: &str, findings: &Findings<'_>) -> Members {
         lines(content).map(|(_, line)| line.trim()).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let entries = spec.entries.iter().map(|entry| entry.value.as_str());
     let all = || entries.clone().chain(of_file.clone()).map(str::as_bytes);
-    let bytes: usize = all().map(|text| text.len().max(1)).sum();
+    let bytes: usize = pace::each(all()).map(|text| text.len().max(1)).sum();
     if bytes >= LIST_TEXT_BYTES_MAX {
         let message = format!("the texts of the list `{}` are too long together", spec.name.value);
         let help = format!("a list has less than {} MiB of texts", LIST_TEXT_BYTES_MAX >> 20);

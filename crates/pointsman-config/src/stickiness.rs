@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pointsman_rules::{Block, Exit, Program, Rule, Stickiness, TargetId, Terminal};
+use pointsman_rules::{Block, Exit, Program, Rule, Stickiness, TargetId, Terminal, pace};
 
 use crate::findings::Spanned;
 use crate::lower::Lowering;
@@ -52,7 +52,10 @@ impl Lowering<'_> {
     /// Notes what a client that stays with a target is kept from.
     fn look_at_scope(&self, spec: &ListenerSpec, program: Option<&Program>) {
         let Some(at) = spec.sticky_to_listener_at else { return };
-        let rules = || program.into_iter().flat_map(|program| program.rules.iter().chain(&program.fallback));
+        let rules = || {
+            let rules = program.into_iter().flat_map(|program| program.rules.iter().chain(&program.fallback));
+            pace::each(rules)
+        };
         let kept: HashSet<_> = rules()
             .flat_map(routes)
             .filter(|route| route.is_sticky)

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 
 use pointsman_balance::{Maglev, RouteCookie, StickyHash};
 use pointsman_config::{Listener, Plan, Pool, PoolIndex, ProxyVersion, ServerProtocol, Target};
-use pointsman_rules::{DecidedBy, Evidence, NO_RULE, Program, Rule, Stickiness};
+use pointsman_rules::{DecidedBy, Evidence, NO_RULE, Program, Rule, Stickiness, pace};
 use pointsman_telemetry::{ListenerMetrics, Metrics, OwnLines, RuleMetrics, ServerMetrics};
 use pointsman_tls::Connector;
 use pointsman_upstream::ServerId;
@@ -143,6 +143,13 @@ impl Live {
 
     pub(crate) fn servers(&self, pool: PoolIndex) -> &[LiveServer] {
         &self.pools[pool.0 as usize]
+    }
+}
+
+impl Drop for LiveListener {
+    /// Rules may be many.
+    fn drop(&mut self) {
+        pace::drop_each(self.rules.drain(..));
     }
 }
 
@@ -345,5 +352,5 @@ impl Registry {
 }
 
 fn all_rules(program: &Program) -> impl Iterator<Item = &Rule> {
-    program.rules.iter().chain(&program.fallback)
+    pace::each(program.rules.iter().chain(&program.fallback))
 }

@@ -28,13 +28,13 @@ pub enum Item {
     /// `validate stream;`
     Setting(Setting),
     /// `R1: if (…) { … }`
-    Rule(Rule),
+    Rule(Box<Rule>),
     /// `else: …`; its rule has no condition.
-    Fallback(Rule),
+    Fallback(Box<Rule>),
     /// `test "name" { … }`
-    Test(TestCase),
+    Test(Box<TestCase>),
     /// `assert "name": never (…) -> target;`
-    Assert(Assertion),
+    Assert(Box<Assertion>),
 }
 
 /// A word and where it stands.

@@ -25,7 +25,7 @@ use crate::parser::{parse_field, parse_into, shorten};
 use crate::schema::{self, NoField, Resolved};
 use crate::{
     Assertions, Block, Condition, Diagnostic, Field, Findings, Lines, Matcher, OnUnknown, Payload, PayloadId,
-    Place, Program, Rule, RuleIndex, Span, Suggestions, TestCase, Tests, Validate,
+    Place, Program, Rule, RuleIndex, Span, Suggestions, TestCase, Tests, Validate, pace,
 };
 
 pub use scope::Scope;
@@ -58,8 +58,20 @@ pub fn compile(source: &str, targets: &Targets) -> Result<Compiled, Vec<Diagnost
 /// The same; also what is not known there, or cannot be done.
 pub fn compile_for(source: &str, targets: &Targets, scope: Scope) -> Result<Compiled, Vec<Diagnostic>> {
     let (file, findings) = parse_into(source);
+    let compiled = compile_file(source, &file, targets, scope, findings);
+    pace::drop_each(file.items);
+    compiled
+}
+
+fn compile_file(
+    source: &str,
+    file: &ast::RuleFile,
+    targets: &Targets,
+    scope: Scope,
+    findings: Findings,
+) -> Result<Compiled, Vec<Diagnostic>> {
     let mut compiler = Compiler::new(source, targets, scope, findings);
-    let (program, cases, mut assertions) = compiler.program(&file);
+    let (program, cases, mut assertions) = compiler.program(file);
     if let Some(program) = &program {
         number_further(program, &mut assertions.list);
     }
@@ -137,9 +149,9 @@ impl<'a> Compiler<'a> {
         self.check_order(file);
         let on_unknown = self.settings(file);
         self.on_unknown = on_unknown.unwrap_or_default();
-        let (mut rules, mut fallback, mut sound) = (Vec::new(), None, true);
+        let (mut rules, mut fallback, mut sound) = (Vec::with_capacity(file.items.len()), None, true);
         let mut index = 0;
-        for item in &file.items {
+        for item in pace::each(&file.items) {
             if self.findings.overflowed() {
                 break;
             }
@@ -182,7 +194,8 @@ impl<'a> Compiler<'a> {
             Item::Rule(rule) => Some(rule),
             _ => None,
         });
-        for (index, rule) in (0..).zip(rules) {
+        self.labels.reserve(file.items.len());
+        for (index, rule) in (0..).zip(pace::each(rules)) {
             let Some(label) = &rule.label else { continue };
             if let Some((_, first)) = self.labels.get(&*label.text) {
                 let line = self.line(*first);

@@ -30,7 +30,7 @@ use self::postings::{Postings, Walk};
 use self::questions::Questions;
 pub(crate) use self::reading::Reading;
 use crate::evidence::Gathered;
-use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Test, Truth, Truths};
+use crate::{Exit, OnUnknown, Rule, RuleIndex, Subject, Test, Truth, Truths, pace};
 
 /// The conditions of a program's rules, the fallback's among them.
 #[derive(Debug)]
@@ -93,6 +93,7 @@ impl Engine {
         on_unknown: OnUnknown,
         sizes: Sizes,
     ) -> Engine {
+        let rules = pace::each(rules);
         let numbers = Numbers::of(rules.clone().map(|rule| &rule.condition));
         let formulas: Vec<Formula> = rules.clone().map(|rule| Formula::new(&rule.condition)).collect();
         let is_small = formulas.len() <= sizes.plain_rules_max;
@@ -111,6 +112,7 @@ impl Engine {
             planner.plan();
             certificate = Certificate::new(&planner, &numbers);
             postings = Some(planner.postings);
+            pace::drop_each(planner.signs);
         }
         let (mut lines, mut guards) = (Vec::with_capacity(formulas.len()), Vec::new());
         for (rule, formula) in rules.zip(formulas) {
@@ -227,6 +229,12 @@ impl Engine {
             }
         }
         result
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        pace::step();
     }
 }
 

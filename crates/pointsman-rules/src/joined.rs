@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::{Engine, Sizes, number_tests};
 use crate::{
     Block, Condition, Effect, Exit, Field, HeaderEdit, OnUnknown, Payload, PayloadId, Piece, Place, Program,
-    Rule, RuleIndex, Span, Stickiness, TargetId, TargetName, Template, Terminal,
+    Rule, RuleIndex, Span, Stickiness, TargetId, TargetName, Template, Terminal, pace,
 };
 
 impl Program {
@@ -55,7 +55,8 @@ impl Joint {
             payloads: program.payloads.iter().map(|payload| self.payload(payload)).collect(),
             before: u32::try_from(self.rules.len()).unwrap_or(u32::MAX),
         };
-        for rule in program.rules.iter().chain(&program.fallback) {
+        self.rules.reserve_exact(program.rules.len() + 2);
+        for rule in pace::each(program.rules.iter().chain(&program.fallback)) {
             let mut rule = rule.clone();
             names.give_condition(&mut rule.condition);
             names.give_block(&mut rule.then);

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::Span;
 use crate::ast::Comment;
+use crate::{Span, pace};
 
 /// What a token is. Its text is in the source, under its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,9 @@ pub(crate) struct Lexer<'a> {
     pub(crate) comments: Vec<Comment>,
 }
 
+/// What it takes to read a token and to put it where it belongs, as [`pace::spend`] counts.
+const TOKEN_UNITS: u64 = 6;
+
 /// Long enough for every address; a longer run of its characters is none.
 const ADDRESS_BYTES_MAX: usize = 64;
 
@@ -87,6 +90,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token; `End` for ever once the text is used up.
     pub(crate) fn next(&mut self) -> Token {
+        pace::spend(TOKEN_UNITS);
         self.skip_blank();
         let start = self.at;
         let kind = self.scan();

@@ -32,6 +32,7 @@ mod named;
 mod network;
 mod noticed;
 mod older;
+pub mod pace;
 mod parser;
 mod pattern;
 mod payload;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub use networks::NetworkList;
 pub use texts::{LIST_TEXT_BYTES_MAX, TextList};
 
-use crate::{Condition, Entry, Op, Program, Test};
+use crate::{Condition, Entry, Op, Program, Test, pace};
 
 /// Lists up to this many members are looked up together with what other rules ask of the same field.
 pub(crate) const INDEXED_MAX: usize = 64;
@@ -59,7 +59,7 @@ impl Program {
     #[must_use]
     pub fn lists(&self) -> Vec<&Arc<List>> {
         let mut lists = Vec::new();
-        for rule in self.rules.iter().chain(&self.fallback) {
+        for rule in pace::each(self.rules.iter().chain(&self.fallback)) {
             rule.condition.each_list(&mut |list| lists.push(list));
         }
         lists

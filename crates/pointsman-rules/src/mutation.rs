@@ -158,7 +158,7 @@ impl<'a, F: FnMut(Mutant)> Maker<'a, F> {
     fn new(file: &'a RuleFile, source: &'a str, see: F) -> Self {
         let (mut targets, mut places) = (Vec::new(), HashMap::new());
         let rules = file.items.iter().filter_map(|item| match item {
-            Item::Rule(rule) | Item::Fallback(rule) => Some(rule),
+            Item::Rule(rule) | Item::Fallback(rule) => Some(&**rule),
             _ => None,
         });
         let actions = rules.flat_map(blocks).flat_map(|block| &block.actions);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal};
+use crate::{
+    Block, Effect, Exit, Field, HeaderEdit, Piece, Program, Side, Stickiness, Template, Terminal, pace,
+};
 
 /// The headers of requests that a rule set names, in lower case.
 #[derive(Debug, Default)]
@@ -17,7 +19,7 @@ impl Program {
     /// The headers of requests that the rules read or change.
     pub fn named_headers(&self) -> NamedHeaders<'_> {
         let mut named = NamedHeaders::default();
-        for rule in self.rules.iter().chain(&self.fallback) {
+        for rule in pace::each(self.rules.iter().chain(&self.fallback)) {
             rule.condition.each_test(&mut |test| named.field(&test.field));
             named.block(&rule.then);
             named.block(&rule.otherwise);

@@ -147,14 +147,14 @@ impl<'a> Parser<'a> {
             return Some(self.fallback());
         }
         if labelled && !word.is_empty() {
-            return Some(Item::Rule(self.rule()));
+            return Some(Item::Rule(Box::new(self.rule())));
         }
         let quoted = matches!(self.ahead.kind, Kind::Text | Kind::OpenText);
         match word {
             "on_unknown" | "validate" | "namespace" => self.setting().map(Item::Setting),
-            "test" if quoted => self.test().map(Item::Test),
-            "assert" if quoted => self.assertion().map(Item::Assert),
-            _ if self.at_rule_body() => Some(Item::Rule(self.rule())),
+            "test" if quoted => self.test().map(|test| Item::Test(Box::new(test))),
+            "assert" if quoted => self.assertion().map(|assertion| Item::Assert(Box::new(assertion))),
+            _ if self.at_rule_body() => Some(Item::Rule(Box::new(self.rule()))),
             _ => {
                 self.out_of_place();
                 None

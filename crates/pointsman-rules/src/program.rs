@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::engine::{Certificate, Engine, Sizes, number_tests};
-use crate::{Decimal, Field, List, Matcher, Payload, PayloadId, Place, Span, Split};
+use crate::{Decimal, Field, List, Matcher, Payload, PayloadId, Place, Span, Split, pace};
 use ipnet::IpNet;
 use thin_vec::ThinVec;
 
@@ -118,6 +118,13 @@ pub struct Rule {
     pub span: Span,
     /// What must hold for `then`.
     pub condition: Condition,
+}
+
+impl Drop for Rule {
+    /// To drop many takes long.
+    fn drop(&mut self) {
+        pace::step();
+    }
 }
 
 /// A condition in three-valued logic.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Block, Condition, Exit, Field, Over, PayloadId, Program, Terminal, Validate};
+use crate::{Block, Condition, Exit, Field, Over, PayloadId, Program, Terminal, Validate, pace};
 
 impl Program {
     /// The fields of the body that a rule asks whose block rejects or discards, or jumps to a rule that does; and those
@@ -13,7 +13,7 @@ impl Program {
         let mut refuses_later = self.fallback.as_ref().is_some_and(|rule| rule.then.refuses());
         let mut leads_to_refusal = vec![false; self.rules.len()];
         // Jumps go forward, so that what a rule leads to is known before it.
-        for (index, rule) in self.rules.iter().enumerate().rev() {
+        for (index, rule) in pace::each(self.rules.iter().enumerate()).rev() {
             let blocks = [&rule.then, &rule.otherwise];
             let leads = blocks.iter().any(|block| match &block.exit {
                 Exit::Goto(target) => leads_to_refusal.get(target.0 as usize).copied().unwrap_or_default(),

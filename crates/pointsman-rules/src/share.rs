@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Block, Exit, Outcome, Program, Stickiness, TargetId, Terminal};
+use crate::{Block, Exit, Outcome, Program, Stickiness, TargetId, Terminal, pace};
 
 /// Several targets, one of which gets a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Terminal {
 impl Program {
     /// How clients stay with servers, by each action that routes.
     pub fn stickinesses(&self) -> impl Iterator<Item = &Stickiness> {
-        let rules = self.rules.iter().chain(&self.fallback);
+        let rules = pace::each(self.rules.iter().chain(&self.fallback));
         let ends = rules.flat_map(|rule| [&rule.then, &rule.otherwise]);
         ends.filter_map(|Block { exit, .. }| match exit {
             Exit::Terminal(terminal) => terminal.stickiness(),

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
-use pointsman_rules::{Condition, Place, Program, RuleIndex, Validate};
+use pointsman_rules::{Condition, Place, Program, RuleIndex, Validate, pace};
 
 use self::alignment::Alignment;
 use self::candidates::{Candidates, Pair};
@@ -200,7 +200,7 @@ impl<'p> Comparison<'p> {
 
     fn compare(mut self) -> Differences {
         let Candidates { pairs, given_up } = self.candidates();
-        for pair in pairs {
+        for pair in pace::each(pairs) {
             match self.settle(pair) {
                 Verdict::Same => {}
                 Verdict::Differs(witness) => self.add(pair, witness),

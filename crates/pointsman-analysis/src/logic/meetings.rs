@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use pointsman_rules::pace;
+
 use super::rooms::{Axis, Edge, Interval, Rooms};
 
 /// So many rules are looked at in one analysis to find those that meet.
 pub(super) const LOOKED_AT_MAX: usize = 2_000_000;
 /// So many rules are looked at along an axis before another axis is tried.
 const LOOKED_AT_FIRST: usize = 64;
+/// What it takes to look at one, as [`pace::spend`] counts.
+const LOOK_UNITS: u64 = 4;
 /// So many times as many are looked at the next time.
 const PATIENCE_GROWTH: usize = 4;
 
@@ -32,7 +36,7 @@ impl<'k, 'p> Meetings<'k, 'p> {
     pub(super) fn new(rules: Vec<u32>, rooms: &'k [Rooms<'p>]) -> Meetings<'k, 'p> {
         let mut places: HashMap<Vec<Axis<'p>>, usize> = HashMap::new();
         let mut crowds: Vec<Crowd<'k, 'p>> = Vec::new();
-        for rule in rules {
+        for rule in pace::each(rules) {
             let Some(own) = rooms.get(rule as usize) else { continue };
             let axes = own.each().map(|(axis, _)| axis).collect();
             let place = *places.entry(axes).or_insert_with(|| {
@@ -107,11 +111,11 @@ struct Lines<'k> {
 
 impl Lines<'_> {
     fn sort(&mut self) {
-        self.drawn.sort_unstable();
+        pace::sort(&mut self.drawn);
         self.leaves = self.drawn.len().next_power_of_two();
         self.furthest = (0..2 * self.leaves).map(|node| node.saturating_sub(self.leaves)).collect();
         let reach = |place: usize| self.drawn.get(place).map(|(interval, _)| &interval.high);
-        for node in (1..self.leaves).rev() {
+        for node in pace::each(1..self.leaves).rev() {
             let (left, right) = (self.furthest.get(2 * node), self.furthest.get(2 * node + 1));
             let further = left.into_iter().chain(right).copied().max_by_key(|place| reach(*place));
             if let (Some(further), Some(own)) = (further, self.furthest.get_mut(node)) {
@@ -128,6 +132,7 @@ impl Lines<'_> {
             // Nodes, each with the first place below it and how many there are.
             let mut left = vec![(1, 0, self.leaves)];
             while let Some((node, first, count)) = left.pop() {
+                pace::spend(LOOK_UNITS);
                 if first >= before || !self.reaches(node, &interval.low) {
                     continue;
                 }

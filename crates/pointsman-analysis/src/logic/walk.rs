@@ -1,7 +1,7 @@
 //! Where rules send a request, for each of the three values that their conditions come to.
 
 use pointsman_rules::{
-    Block, DecidedBy, Decision, Exit, OnUnknown, Outcome, Program, Rule, RuleIndex, Subject, Truths,
+    Block, DecidedBy, Decision, Exit, OnUnknown, Outcome, Program, Rule, RuleIndex, Subject, Truths, pace,
 };
 
 use super::states::States;
@@ -53,13 +53,13 @@ pub(super) enum Instead {
 
 impl Walk {
     pub(super) fn new(program: &Program) -> Walk {
-        let all = program.rules.iter().chain(&program.fallback);
+        let all = pace::each(program.rules.iter().chain(&program.fallback));
         Walk::of_steps(all.map(|rule| of(rule, program.on_unknown)).collect())
     }
 
     /// Of programs that are [`Program::joined`]: each decides what is unknown as it says, and behind its rules all.
     pub(super) fn joined(joint: &Program, programs: [&Program; 2]) -> Walk {
-        let mut rules = joint.rules.iter();
+        let mut rules = pace::each(&joint.rules);
         let mut steps = Vec::with_capacity(joint.rules.len());
         for program in programs {
             let len = program.rules.len() + program.fallback.iter().len();

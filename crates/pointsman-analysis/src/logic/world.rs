@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use batsat::{Callbacks, ClauseKind, Lit, Solver, SolverInterface, SolverOpts, lbool};
-use pointsman_rules::{Condition, Field, Op, Over, Test};
+use pointsman_rules::{Condition, Field, Op, Over, Test, pace};
 
 use super::lemmas::{Lemma, Lemmas};
 use super::states::States;
@@ -366,6 +366,7 @@ struct Patience {
 impl Callbacks for Patience {
     fn on_new_clause(&mut self, _clause: &[Lit], _kind: ClauseKind) {
         self.learnt += 1;
+        pace::step();
     }
 
     fn stop(&self) -> bool {

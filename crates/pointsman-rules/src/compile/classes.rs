@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::ast::Name;
 use crate::parser::shorten;
-use crate::{Block, Effect, Program};
+use crate::{Block, Effect, Program, pace};
 
 use super::Compiler;
 
@@ -52,21 +52,27 @@ impl Compiler<'_> {
 impl Program {
     /// The classes that some rule limits requests by; one may come several times.
     pub fn limit_classes(&self) -> impl Iterator<Item = &str> {
-        let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
+        let blocks = self.blocks();
         blocks.flat_map(Block::limit_classes)
     }
 
     /// The classes that some rule gives bandwidth by; one may come several times.
     pub fn bandwidth_classes(&self) -> impl Iterator<Item = &str> {
-        let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
+        let blocks = self.blocks();
         blocks.flat_map(Block::bandwidth_classes)
     }
 }
 
 impl Program {
+    /// Both of each rule.
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let rules = pace::each(self.rules.iter().chain(&self.fallback));
+        rules.flat_map(|rule| [&rule.then, &rule.otherwise])
+    }
+
     /// The pools that some rule sends copies to; one may come several times.
     pub fn mirror_pools(&self) -> impl Iterator<Item = &str> {
-        let blocks = self.rules.iter().chain(&self.fallback).flat_map(|rule| [&rule.then, &rule.otherwise]);
+        let blocks = self.blocks();
         let effects = blocks.flat_map(|block| &block.effects);
         effects.filter_map(|effect| if let Effect::Mirror(pool) = effect { Some(&**pool) } else { None })
     }

@@ -5,7 +5,7 @@ use ipnet::IpNet;
 use crate::ast::{self, Comparison, Operand, Predicate, TextOperator};
 use crate::format::spell;
 use crate::parser::shorten;
-use crate::{Condition, Entry, Field, FieldType, Op, Order, Over, Span, Test};
+use crate::{Condition, Entry, Field, FieldType, Op, Order, Over, Span, Test, pace};
 
 use super::Compiler;
 use super::literals::Typed;
@@ -34,6 +34,7 @@ impl Left<'_> {
 
 impl Compiler<'_> {
     pub(super) fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
+        pace::step();
         match condition {
             ast::Condition::Not(_, inner) => Some(Condition::Not(Box::new(self.condition(inner)?))),
             ast::Condition::Group(_, inner) => self.condition(inner),

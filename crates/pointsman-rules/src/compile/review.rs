@@ -6,7 +6,7 @@ use super::head_of;
 use crate::parser::shorten;
 use crate::{
     Block, Condition, Diagnostic, Entry, Exit, Field, FieldType, Findings, OnUnknown, Op, Order, Over,
-    Program, Rule, Severity, Span, Terminal, Test,
+    Program, Rule, Severity, Span, Terminal, Test, pace,
 };
 
 /// Looks at one rule.
@@ -26,7 +26,7 @@ pub(super) fn rule(rule: &Rule, on_unknown: OnUnknown, findings: &mut Findings) 
 /// Warns where a rule takes every request, and others stand behind it. Jumps over it are the way around it.
 pub(super) fn order(rules: &[Rule], source: &str, findings: &mut Findings) {
     let mut furthest = 0;
-    for ((index, rule), next) in (0..).zip(rules).zip(rules.iter().skip(1)) {
+    for ((index, rule), next) in (0..).zip(pace::each(rules)).zip(rules.iter().skip(1)) {
         for block in [&rule.then, &rule.otherwise] {
             if let Exit::Goto(to) = block.exit {
                 furthest = furthest.max(to.0);

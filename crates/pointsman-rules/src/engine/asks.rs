@@ -9,7 +9,7 @@ use super::reading::{self, Reading};
 use super::scale::Bounds;
 use super::signs::{Sign, Signs};
 use crate::evidence::Gathered;
-use crate::{Condition, Field, Op, Over, Subject, Test, Truth, Truths};
+use crate::{Condition, Field, Op, Over, Subject, Test, Truth, Truths, pace};
 
 /// From this many signs on it pays to look at a field's values once for all of them; below, the tests by
 /// themselves are faster.
@@ -110,7 +110,7 @@ impl Asks {
     /// Of few rules only what is compared with plain texts is read together: anything else takes longer to set up
     /// than to ask.
     pub(super) fn new(numbers: &Numbers<'_>, is_small: bool, sizes: Sizes) -> Asks {
-        let signs = numbers.tests.iter().map(|(test, _)| {
+        let signs = pace::each(&numbers.tests).map(|(test, _)| {
             Signs::of(test).filter(|signs| !is_small || (test.over == Over::Any && signs.are_plain(test)))
         });
         let signs: Vec<Option<Signs>> = signs.collect();
@@ -124,10 +124,10 @@ impl Asks {
             slots: 0,
             signs_count: 0,
         };
-        for (test, places) in &numbers.tests {
+        for (test, places) in pace::each(&numbers.tests) {
             asks.alone(test, *places);
         }
-        for members in by_reading(&numbers.tests, &signs) {
+        for members in pace::each(by_reading(&numbers.tests, &signs)) {
             let exact = members.iter().filter(|(_, signs)| signs.is_exact);
             let places: usize = exact.map(|(number, _)| numbers.tests[*number].1).sum();
             let count: usize = members.iter().map(|(_, signs)| signs.list.len()).sum();
@@ -136,6 +136,7 @@ impl Asks {
             }
         }
         asks.settle(&numbers.tests);
+        pace::drop_each(signs);
         asks
     }
 
@@ -156,10 +157,10 @@ impl Asks {
     }
 
     fn add_reading(&mut self, members: &[(usize, &Signs)], tests: &[(&Test, usize)]) {
-        let mut known: HashMap<&Sign, u32> = HashMap::new();
-        let mut order: Vec<(&Sign, u32)> = Vec::new();
+        let mut known: HashMap<&Sign, u32> = HashMap::with_capacity(members.len());
+        let mut order: Vec<(&Sign, u32)> = Vec::with_capacity(members.len());
         let mut all_bounds: Vec<&Bounds> = Vec::new();
-        for sign in members.iter().flat_map(|(_, signs)| &signs.list) {
+        for sign in pace::each(members.iter().flat_map(|(_, signs)| &signs.list)) {
             match sign {
                 Sign::Within(bounds) => all_bounds.push(bounds),
                 sign => {
@@ -174,7 +175,7 @@ impl Asks {
         let identity = reading::Identity::of(tests[*first].0);
         let reading = Reading::new(identity, order.iter().copied(), &all_bounds);
         self.signs_count += order.len();
-        for (number, signs) in members {
+        for (number, signs) in pace::each(members) {
             let (signs_start, runs_start) = (self.signs.len(), self.runs.len());
             for sign in &signs.list {
                 match (sign, &reading.scale) {
@@ -202,8 +203,8 @@ impl Asks {
 
     /// Numbers runs and slots, and keeps the tests that are still needed.
     fn settle(&mut self, tests: &[(&Test, usize)]) {
-        let mut runs: HashMap<(u32, Range<u32>), u32> = HashMap::new();
-        for (ask, (test, _)) in self.asks.iter_mut().zip(tests) {
+        let mut runs: HashMap<(u32, Range<u32>), u32> = HashMap::with_capacity(self.runs.len());
+        for (ask, (test, _)) in pace::each(self.asks.iter_mut().zip(tests)) {
             for run in &mut self.runs[ask.runs.start as usize..ask.runs.end as usize] {
                 let next = offset(runs.len());
                 run.number = *runs.entry((ask.reading, run.cells.clone())).or_insert(next);
@@ -346,11 +347,17 @@ impl Asks {
     }
 }
 
+impl Drop for Asks {
+    fn drop(&mut self) {
+        pace::drop_each(self.tests.drain(..));
+    }
+}
+
 /// The tests that ask the same reading, with their numbers, in the order in which they come.
 fn by_reading<'s>(tests: &[(&'s Test, usize)], signs: &'s [Option<Signs>]) -> Vec<Vec<(usize, &'s Signs)>> {
     let mut places: HashMap<reading::Identity, usize> = HashMap::new();
     let mut readings: Vec<Vec<(usize, &Signs)>> = Vec::new();
-    for (number, ((test, _), signs)) in tests.iter().zip(signs).enumerate() {
+    for (number, ((test, _), signs)) in pace::each(tests.iter().zip(signs)).enumerate() {
         let Some(signs) = signs else { continue };
         let place = *places.entry(reading::Identity::of(test)).or_insert(readings.len());
         if place == readings.len() {

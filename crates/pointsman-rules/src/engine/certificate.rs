@@ -8,7 +8,7 @@ use super::asks::Numbers;
 use super::planning::{LongList, Planner};
 use super::postings::Posting;
 use super::reading::Ladder;
-use crate::{Field, RuleIndex, Span};
+use crate::{Field, RuleIndex, Span, pace};
 
 /// How many groups of rules are named.
 const GROUPS_MAX: usize = 100;
@@ -89,7 +89,7 @@ fn asked_max(planner: &Planner<'_>) -> usize {
     let nodes = &planner.postings.nodes;
     let mut asked = vec![0_usize; nodes.len()];
     let mut ladders: HashMap<u32, Ladder> = HashMap::new();
-    for (number, node) in nodes.iter().enumerate().rev() {
+    for (number, node) in pace::each(nodes.iter().enumerate()).rev() {
         let of = |posting: Posting| match posting.len {
             0 => asked.get(posting.at as usize).copied().unwrap_or_default(),
             _ => planner.asked_of(posting),
@@ -115,10 +115,10 @@ fn of_branch(
 ) -> usize {
     let branch = &planner.postings.branches[number];
     let by_sign: HashMap<u32, usize> =
-        planner.signs[number].iter().map(|(sign, posting)| (*sign, of(*posting))).collect();
+        pace::each(&planner.signs[number]).map(|(sign, posting)| (*sign, of(*posting))).collect();
     let ladder = ladders.entry(branch.reading).or_insert_with(|| planner.reading(branch.reading).ladder());
     let by_text = ladder.most_at_once(&by_sign);
-    let by_run = branch.stabs.ways().map(|way| way.copied().map(of).sum::<usize>()).max();
+    let by_run = pace::each(branch.stabs.ways()).map(|way| way.copied().map(of).sum::<usize>()).max();
     let closed = by_text + by_run.unwrap_or_default();
     let open = if branch.heeds_no_number { of(branch.all) } else { 0 };
     closed.max(open)

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use super::asks::{NONE, Numbers};
-use crate::{Field, NameKind, Over, PayloadId, Subject, Truths};
+use crate::{Field, NameKind, Over, PayloadId, Subject, Truths, pace};
 
 /// The fields that are found by the names that a subject has, with numbers of their own.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Names {
     pub(super) fn new(numbers: &Numbers<'_>, few_max: usize) -> Names {
         let mut names = Names::default();
         // How many there are is known of an absent field, too.
-        let tests = numbers.tests.iter().map(|(test, _)| test).filter(|test| test.over != Over::Count);
+        let tests = pace::each(&numbers.tests).map(|(test, _)| test).filter(|test| test.over != Over::Count);
         for test in tests {
             names.add(&test.field);
         }
@@ -128,6 +128,12 @@ impl Names {
             NameKind::QueryParam => &mut self.query_params,
             NameKind::Cookie => &mut self.cookies,
         }
+    }
+}
+
+impl Drop for OfKind {
+    fn drop(&mut self) {
+        pace::drop_each(self.numbers.drain());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::asks::offset;
-use crate::{Assertion, Condition, Field, Op, Over, Program, Rule, Test};
+use crate::{Assertion, Condition, Field, Op, Over, Program, Rule, Test, pace};
 
 /// What makes two tests one, wherever they stand.
 #[derive(PartialEq, Eq, Hash)]
@@ -24,9 +24,14 @@ impl<'r> Identity<'r> {
 /// Gives each test its number, from 0 in the order in which they stand.
 #[expect(clippy::mutable_key_type, reason = "of a regex only its text is compared, never its cache")]
 pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
-    let mut known = HashMap::new();
-    let mut numbers = Vec::new();
-    for rule in rules.iter().chain(fallback.iter()) {
+    let mut count = 0;
+    for rule in pace::each(rules.iter().chain(fallback.iter())) {
+        rule.condition.each_test(&mut |_| count += 1);
+    }
+    // At once as large as it may get: to grow, it would number all over again in one go.
+    let mut known = HashMap::with_capacity(count);
+    let mut numbers = Vec::with_capacity(count);
+    for rule in pace::each(rules.iter().chain(fallback.iter())) {
         rule.condition.each_test(&mut |test| {
             let next = offset(known.len());
             numbers.push(*known.entry(Identity::of(test)).or_insert(next));
@@ -34,7 +39,7 @@ pub(crate) fn number_tests(rules: &mut [Rule], fallback: &mut Option<Rule>) {
     }
     drop(known);
     let mut numbers = numbers.into_iter();
-    for rule in rules.iter_mut().chain(fallback) {
+    for rule in pace::each(rules.iter_mut().chain(fallback)) {
         give(&mut rule.condition, &mut numbers);
     }
 }
@@ -47,7 +52,7 @@ pub(crate) fn number_further(program: &Program, assertions: &mut [Assertion]) {
     }
     let mut known = HashMap::new();
     let mut numbers = Vec::new();
-    for rule in program.rules.iter().chain(&program.fallback) {
+    for rule in pace::each(program.rules.iter().chain(&program.fallback)) {
         rule.condition.each_test(&mut |test| {
             known.insert(Identity::of(test), test.number);
         });

@@ -8,7 +8,7 @@ use super::formula::Formula;
 use super::postings::{Branch, Entry, Filter, NamedField, Node, Posting, Postings};
 use super::reading::{PAYLOAD_COST, Reading};
 use super::stabs::Stabs;
-use crate::Truth;
+use crate::{Truth, pace};
 
 /// So many fields after one another.
 const DEPTH_MAX: usize = 8;
@@ -160,7 +160,7 @@ impl<'f> Planner<'f> {
         let features = self.features(&rules, &known);
         let mut always = Vec::new();
         let mut bundles = Bundles::default();
-        for rule in rules {
+        for rule in pace::each(rules) {
             let candidate = &self.candidates[rule as usize];
             let choice = candidate.formula.choice(&|test| self.score(test, &features, &known));
             match choice.filter(|_| candidate.is_silent) {
@@ -199,7 +199,7 @@ impl<'f> Planner<'f> {
         features: &Features,
     ) -> (Range<u32>, Range<u32>) {
         let (mut of_head, mut of_body) = (Vec::new(), Vec::new());
-        for (name, OfField { list, readings }) in fields {
+        for (name, OfField { list, readings }) in pace::each(fields) {
             let rules = || {
                 let of_readings = readings.iter().flat_map(|(_, bundle)| &bundle.all);
                 list.iter().flat_map(|(_, rules)| rules).chain(of_readings).copied()
@@ -260,8 +260,7 @@ impl<'f> Planner<'f> {
     fn branch(&mut self, reading: u32, bundle: Bundle, known: &Known, features: &Features) {
         let Bundle { all, signs, runs, run_test, is_numeric } = bundle;
         let number = offset(self.postings.branches.len());
-        let signs: Vec<(u32, Posting)> = signs
-            .into_iter()
+        let signs: Vec<(u32, Posting)> = pace::each(signs)
             .map(|(sign, (test, rules))| {
                 let mut known = known.clone();
                 known.signs.push(sign);
@@ -302,7 +301,7 @@ impl<'f> Planner<'f> {
                 let formula = self.candidates[*rule as usize].formula;
                 formula.choice(&|test| self.is_open(test, &known).then_some(1)).is_some()
             };
-            rules.iter().any(has_choice)
+            pace::each(&rules).any(has_choice)
         };
         let depth = known.tests.len();
         if rules.len() <= self.list_rules_max
@@ -336,7 +335,7 @@ impl<'f> Planner<'f> {
             self.asked.insert(at, offset(last + 1));
         }
         self.places_left = self.places_left.saturating_sub(rules.len());
-        for rule in rules {
+        for rule in pace::each(rules) {
             let (filter, test) = self.filter(rule, known, features);
             let is_whole = self.holds(rule, known, test);
             self.postings.entries.push(Entry::new(rule, filter, is_whole));
@@ -410,9 +409,9 @@ impl<'f> Planner<'f> {
     }
 
     fn features(&self, rules: &[u32], known: &Known) -> Features {
-        let mut features = HashMap::new();
+        let mut features = HashMap::with_capacity(rules.len());
         let mut count = |feature| *features.entry(feature).or_default() += 1;
-        for rule in rules {
+        for rule in pace::each(rules) {
             self.candidates[*rule as usize].formula.each_claim(&mut |test| {
                 if !self.is_open(test, known) {
                     return;

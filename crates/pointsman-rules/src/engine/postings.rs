@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 use super::asks::{Asks, offset};
 use super::stabs::Stabs;
 use crate::truths::{Cursor, Seen};
-use crate::{PayloadId, Subject, Truths};
+use crate::{PayloadId, Subject, Truths, pace};
 
 /// Rules in ascending order.
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +149,12 @@ pub(super) struct Branch {
     pub(super) heeds_no_number: bool,
     /// The same of a second value.
     pub(super) heeds_second: bool,
+}
+
+impl Drop for Branch {
+    fn drop(&mut self) {
+        pace::step();
+    }
 }
 
 /// Ends of cursors that are at no list yet.

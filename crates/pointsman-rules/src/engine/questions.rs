@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 
 use super::asks::{Asks, NONE, Numbers, offset};
-use crate::{Field, Over, PayloadId};
+use crate::{Field, Over, PayloadId, pace};
 
 /// By field, by test and by reading.
 #[derive(Debug, Default)]
@@ -36,6 +36,12 @@ pub(crate) struct OfField {
     pub(crate) all_hinted: Vec<(u32, u32)>,
 }
 
+impl Drop for OfField {
+    fn drop(&mut self) {
+        pace::step();
+    }
+}
+
 impl Questions {
     pub(super) fn new(numbers: &Numbers<'_>, asks: &Asks) -> Questions {
         let mut questions = Questions { gathered: vec![NONE; asks.readings.len()], ..Questions::default() };
@@ -48,7 +54,7 @@ impl Questions {
             questions.field(payload.id).readings.push((number, place));
         }
         questions.places = vec![NONE; numbers.tests.len()];
-        for (number, (test, _)) in (0..).zip(&numbers.tests) {
+        for (number, (test, _)) in (0..).zip(pace::each(&numbers.tests)) {
             let Field::Payload(payload) = &test.field else { continue };
             if !matches!(test.over, Over::Any | Over::All) || asks.ask(number).is_read_off() {
                 continue;

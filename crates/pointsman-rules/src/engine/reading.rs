@@ -16,7 +16,7 @@ use super::trie::{Trie, Way};
 use crate::decimal::Numeral;
 use crate::subject::TextRoom;
 use crate::truths::{Seen, Sight};
-use crate::{Cause, Field, Over, Subject, Test, Value};
+use crate::{Cause, Field, Over, Subject, Test, Value, pace};
 
 /// More than any number of rules costs.
 pub(super) const PAYLOAD_COST: u64 = 1 << 40;
@@ -88,7 +88,7 @@ impl Ladder {
     /// What the signs of one value come to together at most, where each counts for so much.
     pub(super) fn most_at_once(&self, counts: &HashMap<u32, usize>) -> usize {
         let (mut beside, mut equal, mut beginning, mut ending) = (0, 0, 0, 0);
-        for (sign, count) in counts {
+        for (sign, count) in pace::each(counts) {
             match self.steps.get(sign) {
                 None => equal = equal.max(*count),
                 Some(Step::Beside) => beside += count,
@@ -127,9 +127,10 @@ impl Reading {
         signs: impl Iterator<Item = (&'s Sign, u32)> + Clone,
         all_bounds: &[&Bounds],
     ) -> Reading {
-        let mut equal = HashMap::default();
+        let equals = signs.clone().filter(|(sign, _)| matches!(sign, Sign::Equals(_))).count();
+        let mut equal = HashMap::with_capacity_and_hasher(equals, FixedState::default());
         let mut present = None;
-        for (sign, number) in signs.clone() {
+        for (sign, number) in pace::each(signs.clone()) {
             match sign {
                 Sign::Present => present = Some(number),
                 Sign::Equals(text) => {
@@ -171,12 +172,12 @@ impl Reading {
 
     /// What of its signs one value may show together.
     pub(super) fn ladder(&self) -> Ladder {
-        let mut steps = HashMap::new();
+        let mut steps = HashMap::with_capacity(self.signs_count());
         steps.extend(self.present.map(|sign| (sign, Step::Beside)));
         let contained = self.contained.iter().flat_map(|contained| &contained.signs);
         steps.extend(contained.map(|sign| (*sign, Step::Beside)));
         if let Some(Beginnings { trie, signs }) = &self.beginnings {
-            for (shorter, both) in trie.shorter().into_iter().zip(signs) {
+            for (shorter, both) in pace::each(trie.shorter().into_iter().zip(signs)) {
                 // Of one text both may be shown, and of a shorter one too.
                 let below = shorter.and_then(|text| signs[text as usize].iter().flatten().last().copied());
                 let mut below = below;
@@ -187,11 +188,19 @@ impl Reading {
             }
         }
         if let Some(Endings { trie, signs }) = &self.endings {
-            for (shorter, sign) in trie.shorter().into_iter().zip(signs) {
+            for (shorter, sign) in pace::each(trie.shorter().into_iter().zip(signs)) {
                 steps.insert(*sign, Step::AtEnd(shorter.map(|text| signs[text as usize])));
             }
         }
         Ladder { steps }
+    }
+
+    /// How many of its signs may come with others.
+    fn signs_count(&self) -> usize {
+        let of_beginnings = self.beginnings.as_ref().map_or(0, |beginnings| beginnings.signs.len());
+        let of_endings = self.endings.as_ref().map_or(0, |endings| endings.signs.len());
+        let contained = self.contained.as_ref().map_or(0, |contained| contained.signs.len());
+        of_beginnings + of_endings + contained + usize::from(self.present.is_some())
     }
 
     /// Looks at all values of a subject.
@@ -270,6 +279,13 @@ impl Reading {
     }
 }
 
+impl Drop for Reading {
+    fn drop(&mut self) {
+        pace::step();
+        pace::drop_each(self.equal.drain());
+    }
+}
+
 /// Whether a value that begins with so many bytes of a path is that path or lies below it.
 fn is_border(value: &[u8], used: usize) -> bool {
     let (above, below) = value.split_at(used);
@@ -298,7 +314,7 @@ fn see_number(scale: &Scale, value: Value<'_>, sight: &mut Sight) -> bool {
 impl Beginnings {
     fn new<'s>(signs: impl Iterator<Item = (&'s Sign, u32)>) -> Option<Beginnings> {
         let mut texts: Vec<(&[u8], usize, u32)> = Vec::new();
-        for (sign, number) in signs {
+        for (sign, number) in pace::each(signs) {
             match sign {
                 Sign::StartsWith(text) => texts.push((text, 0, number)),
                 Sign::Under(text) => texts.push((text, 1, number)),
@@ -308,9 +324,9 @@ impl Beginnings {
         if texts.is_empty() {
             return None;
         }
-        texts.sort_unstable();
+        pace::sort(&mut texts);
         let (mut unique, mut signs): (Vec<&[u8]>, Vec<[Option<u32>; 2]>) = (Vec::new(), Vec::new());
-        for (text, kind, number) in texts {
+        for (text, kind, number) in pace::each(texts) {
             if unique.last() != Some(&text) {
                 unique.push(text);
                 signs.push([None; 2]);
@@ -325,7 +341,7 @@ impl Beginnings {
 
 impl Endings {
     fn new<'s>(signs: impl Iterator<Item = (&'s Sign, u32)>) -> Option<Endings> {
-        let (texts, signs): (Vec<&[u8]>, Vec<u32>) = signs
+        let (texts, signs): (Vec<&[u8]>, Vec<u32>) = pace::each(signs)
             .filter_map(|(sign, number)| match sign {
                 Sign::EndsWith(text) => Some((&**text, number)),
                 _ => None,
@@ -337,7 +353,7 @@ impl Endings {
 
 impl Contained {
     fn new<'s>(signs: impl Iterator<Item = (&'s Sign, u32)>) -> Option<Contained> {
-        let (texts, signs): (Vec<Box<[u8]>>, Vec<u32>) = signs
+        let (texts, signs): (Vec<Box<[u8]>>, Vec<u32>) = pace::each(signs)
             .filter_map(|(sign, number)| match sign {
                 Sign::Contains(text) => Some((text.clone(), number)),
                 _ => None,

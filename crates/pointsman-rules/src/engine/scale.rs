@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use super::asks::offset;
 use crate::decimal::Numeral;
-use crate::{Decimal, Order};
+use crate::{Decimal, Order, pace};
 
 /// The cells of a reading: first those of numbers, behind them those of addresses.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ pub(super) enum Bounds {
 impl Scale {
     pub(super) fn new<'s>(all_bounds: impl Iterator<Item = &'s Bounds>) -> Scale {
         let (mut numbers, mut borders) = (Vec::new(), Vec::new());
-        for bounds in all_bounds {
+        for bounds in pace::each(all_bounds) {
             match bounds {
                 Bounds::Numbers { from, to } => {
                     numbers.extend(from.iter().chain(to).map(|(bound, _)| bound.clone()));
@@ -115,9 +115,9 @@ impl Scale {
                 }
             }
         }
-        numbers.sort_unstable();
+        pace::sort(&mut numbers);
         numbers.dedup();
-        borders.sort_unstable();
+        pace::sort(&mut borders);
         borders.dedup();
         let heads = numbers.iter().map(|number| number.as_numeral().head()).collect();
         Scale { numbers, heads: Sorted::new(heads), borders: Borders::new(borders) }

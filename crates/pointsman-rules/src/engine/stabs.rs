@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::asks::offset;
 use super::postings::Posting;
+use crate::pace;
 
 /// No spot.
 const NONE: u32 = u32::MAX;
@@ -21,6 +22,9 @@ pub(super) struct Stabs {
     spots: Vec<Spot>,
 }
 
+/// What it takes to find a cell among the borders, as [`pace::spend`] counts.
+const SEARCH_UNITS: u64 = 4;
+
 /// So many cells for each border are worth their room.
 const DIRECT_CELLS: usize = 8;
 
@@ -35,13 +39,13 @@ impl Stabs {
     /// The rules of these runs by the spots of the tree. `post` takes those of one spot, in ascending order.
     pub(super) fn new(runs: &[(Range<u32>, u32)], mut post: impl FnMut(Vec<u32>) -> Posting) -> Stabs {
         let mut borders: Vec<u32> = runs.iter().flat_map(|(cells, _)| [cells.start, cells.end]).collect();
-        borders.sort_unstable();
+        pace::sort(&mut borders);
         borders.dedup();
         let leaves = borders.len() + 1;
         let place = |border: u32| leaves + borders.partition_point(|other| *other <= border);
         // By the number of the node: 1 is the root, the children of a node have twice its number, and one more.
         let mut rules: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        for (cells, rule) in runs {
+        for (cells, rule) in pace::each(runs) {
             let (mut start, mut end) = (place(cells.start), place(cells.end));
             while start < end {
                 if start % 2 == 1 {
@@ -58,18 +62,22 @@ impl Stabs {
         // Those above come first.
         let mut numbers: BTreeMap<usize, u32> = BTreeMap::new();
         let mut spots = Vec::with_capacity(rules.len());
-        for (node, rules) in rules {
+        for (node, rules) in pace::each(rules) {
             let above = nearest(&numbers, node / 2);
             numbers.insert(node, offset(spots.len()));
             spots.push(Spot { posting: post(rules), above });
         }
-        let lowest = (leaves..2 * leaves).map(|leaf| nearest(&numbers, leaf)).collect();
+        let lowest = pace::each(leaves..2 * leaves).map(|leaf| nearest(&numbers, leaf)).collect();
         let direct = Vec::new();
         let mut stabs = Stabs { borders, lowest, direct, spots };
         if let [first, .., last] = *stabs.borders
             && (last - first) as usize <= DIRECT_CELLS * leaves
         {
-            stabs.direct = (first..last).map(|cell| stabs.search(cell)).collect();
+            let search = |cell| {
+                pace::spend(SEARCH_UNITS);
+                stabs.search(cell)
+            };
+            stabs.direct = (first..last).map(search).collect();
         }
         stabs
     }

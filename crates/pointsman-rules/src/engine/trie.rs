@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::pace;
+
 /// Texts by their common beginnings, or, read backwards, by their common endings.
 #[derive(Debug)]
 pub(super) struct Trie {
@@ -42,14 +44,15 @@ impl Trie {
             Way::Forwards => text.to_vec(),
             Way::Backwards => text.iter().rev().copied().collect(),
         };
-        let mut sorted: Vec<(Vec<u8>, u32)> = texts.iter().map(turned).zip(0..).collect();
-        sorted.sort_unstable();
+        let mut sorted: Vec<(Vec<u8>, u32)> = pace::each(texts).map(turned).zip(0..).collect();
+        pace::sort(&mut sorted);
         let mut trie = Trie { way, nodes: Vec::new(), firsts: vec![0], labels: Vec::new() };
         trie.nodes.push(Node { label: 0..0, children: 0..0, text: None });
         let mut open = VecDeque::from([Open { node: 0, texts: 0..sorted.len(), depth: 0 }]);
         while let Some(at) = open.pop_front() {
             trie.grow(&sorted, at, &mut open);
         }
+        pace::drop_each(sorted);
         trie
     }
 
@@ -65,6 +68,7 @@ impl Trie {
         }
         let first_child = self.nodes.len();
         while !texts.is_empty() {
+            pace::step();
             let (first, _) = &sorted[texts.start];
             let alike = sorted[texts.clone()].partition_point(|(text, _)| text[depth] == first[depth]);
             let (last, _) = &sorted[texts.start + alike - 1];

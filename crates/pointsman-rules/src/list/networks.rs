@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::ranges::Ranges;
+use crate::pace;
 
 /// A set of addresses, made of networks and ranges; what touches or overlaps is one.
 ///
@@ -21,7 +22,7 @@ impl NetworkList {
     #[must_use]
     pub fn new(ranges: impl IntoIterator<Item = (IpAddr, IpAddr)>) -> NetworkList {
         let (mut fourth, mut sixth) = (Vec::new(), Vec::new());
-        for (first, last) in ranges {
+        for (first, last) in pace::each(ranges) {
             match (first.to_canonical(), last.to_canonical(), first, last) {
                 (IpAddr::V4(first), IpAddr::V4(last), ..) => fourth.push((first.to_bits(), last.to_bits())),
                 (.., IpAddr::V6(first), IpAddr::V6(last)) => sixth.push((first.to_bits(), last.to_bits())),

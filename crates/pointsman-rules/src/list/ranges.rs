@@ -2,6 +2,8 @@
 
 use std::ops::{Range, Shr, Sub};
 
+use crate::pace;
+
 /// Ranges in order, none touching another, below tables of slots.
 ///
 /// A table divides the keys between its first and its last one into slots of one size. A slot whose keys are all in, or all
@@ -75,7 +77,7 @@ impl<K: Key> Ranges<K> {
     /// What touches or overlaps becomes one. A pair with the greater key first is none.
     pub(super) fn new(mut ranges: Vec<(K, K)>) -> Ranges<K> {
         ranges.retain(|(first, last)| first <= last);
-        ranges.sort_unstable();
+        pace::sort(&mut ranges);
         ranges.dedup_by(|(first, last), (_, kept)| {
             let (begins, ended): (u128, u128) = ((*first).into(), (*kept).into());
             let touches = begins.saturating_sub(ended) <= 1;
@@ -167,7 +169,7 @@ impl<K: Key> Builder<'_, K> {
         let (slots, len) = (self.slots.len(), ((last - first) >> shift) as usize + 1);
         self.slots.resize(slots + len, Slot::Out);
         let mut begin = ranges.start;
-        for slot in 0..len {
+        for slot in pace::each(0..len) {
             let from = first + ((slot as u128) << shift);
             let to = last.min(from.saturating_add((1 << shift) - 1));
             begin += self.leading(begin..ranges.end, |_, ends| ends < from);

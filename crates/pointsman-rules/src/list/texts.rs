@@ -4,6 +4,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
+use crate::pace;
+
 /// Bytes that all texts of a list have together at most, so that places among them fit 32 bits.
 pub const LIST_TEXT_BYTES_MAX: usize = 1 << 30;
 
@@ -31,11 +33,11 @@ impl TextList {
             room > 0
         };
         let mut hashed: Vec<(u64, &[u8])> =
-            texts.into_iter().take_while(fits).map(|text| (hash(text), text)).collect();
-        hashed.sort_unstable();
+            pace::each(texts).take_while(fits).map(|text| (hash(text), text)).collect();
+        pace::sort(&mut hashed);
         hashed.dedup();
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(hashed.len()));
-        for (_, text) in &hashed {
+        for (_, text) in pace::each(&hashed) {
             bytes.extend_from_slice(text);
             ends.push(len32(bytes.len()));
         }

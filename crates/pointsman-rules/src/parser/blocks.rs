@@ -12,7 +12,8 @@ impl Parser<'_> {
         let start = self.bump();
         self.bump();
         let then = self.block();
-        Item::Fallback(Rule { span: self.since(start), label: None, condition: None, then, otherwise: None })
+        let span = self.since(start);
+        Item::Fallback(Box::new(Rule { span, label: None, condition: None, then, otherwise: None }))
     }
 
     /// Whether a rule without a label begins here.

@@ -192,7 +192,7 @@ fn check_framing(request: &Request, framing: Framing) {
 fn texts(source: &str) -> Vec<String> {
     let (file, _) = parse(source);
     let rules = file.items.iter().filter_map(|item| match item {
-        Item::Rule(rule) | Item::Fallback(rule) => Some(rule),
+        Item::Rule(rule) | Item::Fallback(rule) => Some(&**rule),
         _ => None,
     });
     let text = |rule: &Rule| &source[rule.span.start as usize..rule.span.end as usize];

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
+use pointsman_rules::pace;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
@@ -94,11 +95,18 @@ pub(super) fn let_go<T: Send + 'static>(what: T) {
 }
 
 /// Lets every other thread of the machine go first where there are more than processors: this one gets about a tenth of
-/// what each of them does. It cannot be taken back, so it is for threads that end with their work.
+/// what each of them does, and [`pauses`]. It cannot be taken back, so it is for threads that end with their work.
 pub(super) fn give_way() {
     const NICE: i32 = 10;
     // A system that refuses loses the courtesy and nothing else.
     let (Ok(()) | Err(_)) = setpriority_process(Some(gettid()), NICE);
+    pauses();
+}
+
+/// From now on this thread lets others go first, after each 100 µs or so, in what it does with many rules: whoever waits for
+/// its processor waits no longer than that, and not for the next tick of the scheduler. docs/adr/0056 says why.
+pub(super) fn pauses() {
+    pace::give_way(thread::yield_now);
 }
 
 impl<T> Slot<T> {
@@ -129,11 +137,95 @@ impl<T> Drop for End<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::mpsc::channel;
 
+    use pointsman_analysis::{Effort, RuleSide, differences};
+    use pointsman_bench::clock::thread_cpu_ns;
+    use pointsman_config::Plan;
     use pointsman_net::EventLoop;
 
     use super::*;
+    use crate::check::setting;
+
+    /// As many rules as a large rule set has.
+    const RULES: usize = 20_000;
+
+    /// CPU time between the pauses of a thread.
+    #[derive(Clone, Copy, Default)]
+    struct Stretches {
+        begun_ns: u64,
+        longest_ns: u64,
+        all_ns: u64,
+        count: u64,
+    }
+
+    thread_local! {
+        static STRETCHES: Cell<Stretches> = const {
+            Cell::new(Stretches { begun_ns: 0, longest_ns: 0, all_ns: 0, count: 0 })
+        };
+    }
+
+    /// Ends a stretch.
+    fn look() {
+        let Stretches { begun_ns, longest_ns, all_ns, count } = STRETCHES.get();
+        let ns = thread_cpu_ns() - begun_ns;
+        let (longest_ns, all_ns) = (longest_ns.max(ns), all_ns + ns);
+        STRETCHES.set(Stretches { begun_ns: thread_cpu_ns(), longest_ns, all_ns, count: count + 1 });
+    }
+
+    /// What `work` makes, and that it was done in so many stretches at least, none of which was longer than a tenth of it: where
+    /// whole passes over all rules do not pause, that is seen, on however slow a machine.
+    fn in_stretches<T>(what: &str, at_least: u64, work: impl FnOnce() -> T) -> T {
+        pace::give_way(look);
+        STRETCHES.set(Stretches { begun_ns: thread_cpu_ns(), ..Stretches::default() });
+        let made = work();
+        look();
+        let Stretches { longest_ns, all_ns, count, .. } = STRETCHES.get();
+        assert!(
+            count >= at_least && longest_ns * 10 < all_ns,
+            "{what}: {count} stretches, {longest_ns} ns of {all_ns} ns"
+        );
+        made
+    }
+
+    /// A rule for each number, and the last of them to this pool.
+    fn plan(condition: impl Fn(usize) -> String, pool: &str) -> Plan {
+        let rule = |number| {
+            let pool = if number + 1 == RULES { pool } else { "a" };
+            format!("R{number}: if ({}) {{ routeTo({pool}); }}\n", condition(number))
+        };
+        let rules: String = (0..RULES).map(rule).collect();
+        let pools: String =
+            ["a", "b"].map(|pool| format!("[pool.{pool}]\nservers = [\"127.0.0.1:1\"]\n")).concat();
+        let listener = "[[listener]]\nname = \"l\"\nbind = \"127.0.0.1:0\"\nrules = \"r\"\npool = \"a\"\n";
+        let loaded =
+            in_stretches("reading", 5_000, || Plan::from_texts(&format!("{listener}{pools}"), &rules));
+        loaded.unwrap_or_else(|problems| panic!("{}", problems.render(pointsman_config::Colour::Never))).plan
+    }
+
+    /// Reads two large sets of rules, says where they differ, and drops them.
+    fn check(condition: impl Fn(usize) -> String) {
+        let [old, new] = ["a", "b"].map(|pool| plan(&condition, pool));
+        let [old_side, new_side] = [&old, &new].map(|plan| RuleSide {
+            program: plan.listeners[0].program.as_ref().expect("rules"),
+            default_pool: Some("a"),
+        });
+        let setting = setting(&new.listeners[0], &new);
+        let compare = || differences(old_side, new_side, &setting, Effort::new(100_000_000));
+        let found = in_stretches("comparing", 5_000, compare);
+        assert!(found.are_some());
+        in_stretches("dropping", 500, || drop((old, new)));
+    }
+
+    #[test]
+    fn work_on_many_rules_is_done_in_short_stretches() {
+        check(|number| format!("path startsWith \"/{number}/\""));
+        check(|number| format!("host == \"h{number}.test\" && method == \"GET\""));
+        check(|number| format!("srcip in [10.{}.{}.0/24]", number / 256, number % 256));
+        check(|number| format!("query[\"p{number}\"] == \"x\""));
+        check(|number| format!("json.amount > {number} && json.amount < {}", number + 3));
+    }
 
     #[test]
     fn one_piece_of_work_at_a_time() {

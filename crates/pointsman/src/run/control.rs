@@ -14,7 +14,7 @@ use pointsman_net::{Deadline, EventLoop, Signal, Signals, Timers, spawn};
 use pointsman_relay::{HealthChange, HealthNews, Switch};
 use pointsman_telemetry::{Metrics, Sinks};
 
-use super::aside::Aside;
+use super::aside::{Aside, pauses};
 use super::history::{By, History};
 use super::legacy::{Keys, Predecessor};
 use super::log_level::LogLevels;
@@ -81,6 +81,7 @@ pub(super) struct Upgrades {
 impl Control {
     pub(super) fn run(self) -> ExitCode {
         let (signals, sinks) = (self.signals.clone(), self.sinks.clone());
+        pauses();
         let status = self.serve();
         let mut is_told = false;
         let mut cut = || {

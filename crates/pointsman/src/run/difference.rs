@@ -7,7 +7,7 @@ use pointsman_analysis::{Effort, RuleSide, Setting, differences};
 use pointsman_config::{ChangedSetting, Plan, Protocol, Settings};
 use pointsman_rules::Program;
 
-use super::aside::give_way;
+use super::aside::{give_way, let_go};
 use super::notice::{self, notice};
 use crate::check::setting;
 use crate::diff::report::Compared;
@@ -69,7 +69,8 @@ pub(super) fn say(Change { settings, rules: replaced }: Change) {
         return;
     }
     let mut work = work();
-    if work.waiting.replace(replaced).is_some() {
+    if let Some(left_out) = work.waiting.replace(replaced) {
+        let_go(left_out);
         notice::warn("rules not compared: another reload came before it was their turn");
     }
     if work.is_going_on {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pointsman_rules::{Condition, Field, Program, Rule};
+use pointsman_rules::{Condition, Field, Program, Rule, pace};
 
 use crate::logic::rooms::may_end_unknown_in;
 use crate::logic::states::States;
@@ -80,10 +80,10 @@ fn pair_up(pairs: &mut [Option<u32>], one: u32, other: u32) {
 
 /// One number for all rules that ask the same, wait for the same and then go on or decide alike.
 fn likenesses(joint: &Program, walk: &Walk) -> Vec<u32> {
-    let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+    let mut known: HashMap<Vec<u32>, u32> = HashMap::with_capacity(joint.rules.len());
     let mut fields: HashMap<&Field, u32> = HashMap::new();
     let mut numbers = Vec::with_capacity(joint.rules.len());
-    for (index, rule) in (0..).zip(&joint.rules) {
+    for (index, rule) in (0..).zip(pace::each(&joint.rules)) {
         let mut likeness = shape(&rule.condition);
         likeness.extend(States::EACH.map(|on| match walk.step(index, on) {
             _ if !may_come_to(rule, on) => 3,
@@ -101,6 +101,7 @@ fn likenesses(joint: &Program, walk: &Walk) -> Vec<u32> {
         let next = known.len() as u32;
         numbers.push(*known.entry(likeness).or_insert(next));
     }
+    pace::drop_each(known);
     numbers
 }
 
@@ -130,14 +131,14 @@ fn matched(old: &[u32], new: &[u32]) -> Vec<(u32, u32)> {
     let (old_end, new_end) = (old.len() - behind, new.len() - behind);
     let mut counted: HashMap<u32, u32> = HashMap::new();
     let mut places: HashMap<(u32, u32), u32> = HashMap::new();
-    for (place, number) in (0..).zip(new).take(new_end).skip(before) {
+    for (place, number) in (0..).zip(pace::each(new)).take(new_end).skip(before) {
         let count = counted.entry(*number).or_default();
         places.insert((*number, *count), place);
         *count += 1;
     }
     counted.clear();
     let mut pairs = Vec::new();
-    for (place, number) in (0..).zip(old).take(old_end).skip(before) {
+    for (place, number) in (0..).zip(pace::each(old)).take(old_end).skip(before) {
         let count = counted.entry(*number).or_default();
         pairs.extend(places.get(&(*number, *count)).map(|other| (place, *other)));
         *count += 1;
@@ -154,7 +155,7 @@ fn rising(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut tails: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     let second = |at: usize| pairs.get(at).map_or(0, |(_, second)| *second);
-    for at in 0..pairs.len() {
+    for at in pace::each(0..pairs.len()) {
         let length = tails.partition_point(|tail| second(*tail) < second(at));
         before.push(length.checked_sub(1).and_then(|last| tails.get(last).copied()));
         match tails.get_mut(length) {
@@ -174,7 +175,8 @@ fn rising(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
 
 /// Parts counterparts whose jumps lead to rules behind which the next counterparts are others.
 fn part_jumpers(counterparts: &mut [Option<u32>], walk: &Walk, middle: u32) {
-    let jumpers: Vec<u32> = (0..middle).filter(|rule| walk.jumps_of(*rule).next().is_some()).collect();
+    let jumpers: Vec<u32> =
+        pace::each(0..middle).filter(|rule| walk.jumps_of(*rule).next().is_some()).collect();
     for round in 0..=ROUNDS_MAX {
         let next = next_matched(counterparts);
         let landing = |to: u32| next.get(to as usize).copied().flatten();
@@ -220,7 +222,7 @@ fn next_matched(counterparts: &[Option<u32>]) -> Vec<Option<u32>> {
 fn jumped_over(walk: &Walk, rules: usize) -> Vec<bool> {
     let mut reach = 0;
     let mut over = Vec::with_capacity(rules);
-    for rule in (0..).take(rules) {
+    for rule in pace::each((0..).take(rules)) {
         over.push(reach > rule);
         reach = walk.jumps_of(rule).map(|(_, jump)| jump.to).fold(reach, u32::max);
     }
@@ -232,7 +234,7 @@ fn in_place(joint: &Program, counterparts: &[Option<u32>], middle: u32) -> Vec<O
     let next = next_matched(counterparts);
     let label = |rule: u32| joint.rules.get(rule as usize).map_or("", |rule| &*rule.label);
     let named: HashMap<&str, u32> = (0..)
-        .zip(counterparts)
+        .zip(pace::each(counterparts))
         .skip(middle as usize)
         .filter(|(rule, counterpart)| counterpart.is_none() && !label(*rule).starts_with('#'))
         .map(|(rule, _)| (label(rule), rule))
@@ -240,7 +242,7 @@ fn in_place(joint: &Program, counterparts: &[Option<u32>], middle: u32) -> Vec<O
     let mut places = vec![None; counterparts.len()];
     // Where the rules between two counterparts begin in both programs.
     let (mut old_start, mut new_start) = (0, middle);
-    for (rule, counterpart) in (0..middle).zip(counterparts) {
+    for (rule, counterpart) in pace::each((0..middle).zip(counterparts)) {
         if let Some(other) = counterpart {
             (old_start, new_start) = (rule + 1, other + 1);
             continue;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use pointsman_rules::Rule;
+use pointsman_rules::{Rule, pace};
 
 use super::alignment::may_come_to;
 use super::effects::{Commits, carries};
@@ -58,8 +58,8 @@ struct Sought {
 impl<'p> Comparison<'p> {
     pub(super) fn candidates(&mut self) -> Candidates {
         let mut candidates = Candidates::default();
-        let ends: Vec<End> = (0..self.end).flat_map(|rule| self.ends_of(rule)).collect();
-        for old in ends.iter().copied().filter(|end| end.rule < self.middle) {
+        let ends: Vec<End> = pace::each(0..self.end).flat_map(|rule| self.ends_of(rule)).collect();
+        for old in pace::each(&ends).copied().filter(|end| end.rule < self.middle) {
             if let Some(rule) = self.alignment.counterpart(old.rule) {
                 let pair = Pair { old, new: End { rule, on: old.on } };
                 let is_other = self.ends.outcome(pair.old) != self.ends.outcome(pair.new);
@@ -70,7 +70,7 @@ impl<'p> Comparison<'p> {
         }
         let sought = self.sought(&ends);
         self.look_around(&ends, &sought, &mut candidates);
-        candidates.pairs.sort_unstable();
+        pace::sort(&mut candidates.pairs);
         candidates.pairs.dedup();
         candidates
     }
@@ -97,7 +97,7 @@ impl<'p> Comparison<'p> {
     /// The ends whose partners have to be found.
     fn sought(&mut self, ends: &[End]) -> Vec<Sought> {
         let mut sought = Vec::new();
-        for end in ends.iter().copied() {
+        for end in pace::each(ends).copied() {
             let is_open = match self.alignment.counterpart(end.rule) {
                 None => !self.is_taken_in_place(end),
                 Some(other) if self.alignment.has_strays() && self.alignment.is_jumped_over(other) => true,
@@ -129,13 +129,13 @@ impl<'p> Comparison<'p> {
         }
         let asks_all = !odd.is_empty() || sought.iter().any(|sought| sought.is_open);
         let is_asked = |rule: u32| asks_all || self.alignment.counterpart(rule).is_none();
-        let asked: Vec<bool> = (0..self.end).map(is_asked).collect();
+        let asked: Vec<bool> = pace::each(0..self.end).map(is_asked).collect();
         let room = self.room(ends, &asked);
         // There are two sets.
         let mut looks = 2 * LOOKED_AT_MAX;
         let alone = Field::new(ends, &room, |rule| self.alignment.counterpart(rule).is_none());
         let all = asks_all.then(|| Field::new(ends, &room, |_| true));
-        for Sought { end, is_open } in sought.iter().copied() {
+        for Sought { end, is_open } in pace::each(sought).copied() {
             let field = all.as_ref().filter(|_| is_open).unwrap_or(&alone);
             let Some(met) = field.of(room.of(end), &self.other_side(end), &mut looks) else {
                 candidates.given_up.push(end);
@@ -144,7 +144,7 @@ impl<'p> Comparison<'p> {
             let pairs: Vec<_> = met.into_iter().map(|other| self.pair(end, other)).collect();
             self.keep(pairs, end, candidates);
         }
-        for carrier in odd {
+        for carrier in pace::each(odd) {
             let states: Vec<_> = States::EACH.into_iter().filter(|on| self.carries(carrier, *on)).collect();
             for on in states {
                 let acts = End { rule: carrier, on };
@@ -174,7 +174,7 @@ impl<'p> Comparison<'p> {
 
     /// Keeps those of some pairs of an end that have to be asked.
     fn keep(&mut self, pairs: Vec<Pair>, of: End, candidates: &mut Candidates) {
-        for pair in pairs {
+        for pair in pace::each(pairs) {
             if !self.may_be_together(pair) || !self.may_differ(pair) {
                 continue;
             }
@@ -213,7 +213,7 @@ impl<'p> Comparison<'p> {
         let unknown_matters = ends.iter().any(|end| end.on == States::UNKNOWN);
         let joint = self.joint;
         let mut of_all = |standing, matters: &dyn Fn(&Rule) -> bool| -> Vec<Rooms<'p>> {
-            let asked = joint.rules.iter().zip(asked);
+            let asked = pace::each(joint.rules.iter().zip(asked));
             asked
                 .map(|(rule, is_asked)| match *is_asked && matters(rule) {
                     true => Rooms::of(&rule.condition, standing, &mut self.analyst),
@@ -246,7 +246,7 @@ impl<'p> Room<'p> {
 impl<'k, 'p> Field<'k, 'p> {
     fn new(ends: &[End], room: &'k Room<'p>, is_in: impl Fn(u32) -> bool) -> Field<'k, 'p> {
         let of = |on| -> Vec<u32> {
-            let ends = ends.iter().filter(|end| end.on == on && is_in(end.rule));
+            let ends = pace::each(ends).filter(|end| end.on == on && is_in(end.rule));
             ends.map(|end| end.rule).collect()
         };
         Field {

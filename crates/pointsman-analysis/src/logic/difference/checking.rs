@@ -3,7 +3,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use pointsman_rules::{Block, Condition, Field, Place, Program, Rule};
+use pointsman_rules::{Block, Condition, Field, Place, Program, Rule, pace};
 
 use super::alignment::shape;
 use crate::logic::states::States;
@@ -38,7 +38,7 @@ pub(super) fn look_alike(joint: &Program, walk: &Walk, middle: u32) -> bool {
     let end = u32::try_from(joint.rules.len()).unwrap_or(u32::MAX);
     let [old, new] = [0..middle, middle..end].map(|rules| {
         let first = rules.start;
-        let looks = rules.filter_map(|index| Some((index, joint.rules.get(index as usize)?)));
+        let looks = pace::each(rules).filter_map(|index| Some((index, joint.rules.get(index as usize)?)));
         let mut looks: Vec<_> = looks
             .map(|(index, rule)| (Look::of(rule, index, first, walk, knows_one), looks_in(rule)))
             .collect();

@@ -1,6 +1,6 @@
 //! Which requests may be copied: what asks to change to another protocol never is.
 
-use pointsman_rules::{Effect, Program};
+use pointsman_rules::{Effect, Program, pace};
 
 use crate::logic::question::made_up;
 use crate::witness::Setting;
@@ -30,7 +30,7 @@ pub(super) fn copied([old, new]: [&Program; 2], setting: &Setting) -> Option<Pro
 }
 
 fn copies(program: &Program) -> bool {
-    let mut rules = program.rules.iter().chain(&program.fallback);
+    let mut rules = pace::each(program.rules.iter().chain(&program.fallback));
     rules.any(|rule| {
         let effects = rule.then.effects.iter().chain(&rule.otherwise.effects);
         effects.into_iter().any(|effect| matches!(effect, Effect::Mirror(_)))

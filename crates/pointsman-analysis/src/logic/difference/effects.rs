@@ -1,6 +1,6 @@
 //! What is done to a request on its way to the rule that decides it.
 
-use pointsman_rules::{Audience, Effect, Idle, Program, Subject};
+use pointsman_rules::{Audience, Effect, Idle, Program, Subject, pace};
 
 use super::Comparison;
 use super::candidates::Pair;
@@ -59,7 +59,7 @@ type Placed<'p> = (usize, &'p Effect);
 
 /// The rules that do something to a request and let it go on.
 pub(super) fn carriers(joint: &Program, walk: &Walk) -> Vec<u32> {
-    let rules = (0..).zip(&joint.rules).map(|(rule, _)| rule);
+    let rules = (0..).zip(pace::each(&joint.rules)).map(|(rule, _)| rule);
     rules.filter(|rule| States::EACH.into_iter().any(|on| carries(joint, walk, *rule, on))).collect()
 }
 
@@ -179,6 +179,7 @@ impl<'p> Comparison<'p> {
     ) -> Vec<(u32, States)> {
         let (mut at, mut visited) = (first, Vec::new());
         while at <= end.rule {
+            pace::step();
             let on = truth(program, at - first, subject);
             visited.push((at, on));
             at = match self.analyst.walk.step(at, on) {
