@@ -61,7 +61,7 @@ impl Picker {
             }
             Algorithm::RandomTwoChoices => pick_of_two(count, candidate, load, random),
             Algorithm::LeastTime => {
-                // Whoever changes the weight by hand may do so between two looks at it.
+                // Between two looks at it a server may have become one that cannot be used.
                 let ratio = |index: usize| Ratio { load: load(index), weight: weight(index).max(1) };
                 pick_of_two(count, candidate, ratio, random)
             }

@@ -241,12 +241,9 @@ impl LocalPool {
 }
 
 impl LocalServer {
-    /// Its weight beside the others: as configured, or as set by hand. It has none while it is not known where it is.
+    /// Its weight beside the others: as configured. It has none while it is not known where it is.
     pub(crate) fn weight(&self) -> u32 {
-        if self.address.is_none() {
-            return 0;
-        }
-        self.standing.weight(self.weight)
+        if self.address.is_none() { 0 } else { self.weight }
     }
 
     /// Whether it has as many requests as it may have.

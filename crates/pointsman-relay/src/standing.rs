@@ -3,15 +3,12 @@
 //! Every request of every thread reads it, without a lock. It is written when something changes, which is seldom: by
 //! the control thread, and by whichever thread sees a server fail.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use pointsman_balance::Breaker;
 use pointsman_telemetry::OwnLines;
 
 use crate::history::{History, Kept, ServerState};
-
-/// Stands for a weight that nobody has set by hand.
-const AS_CONFIGURED: u32 = u32::MAX;
 
 /// Why nothing is known of a server any more.
 pub(crate) const NOT_PROBED: &str = "it is not probed any more";
@@ -145,7 +142,6 @@ pub struct Standing {
 struct Record {
     health: AtomicU8,
     admission: AtomicU8,
-    weight: AtomicU32,
     /// Bits of a [`Breaker`].
     breaker: AtomicU64,
     up_since_us: AtomicU64,
@@ -155,7 +151,6 @@ impl Standing {
     /// Of a server that is new. `up_since_us`: 0 for one that was there when the switch began.
     pub(crate) fn new(up_since_us: u64) -> Standing {
         let standing = Standing { history: History::since(up_since_us), ..Standing::default() };
-        standing.record.weight.store(AS_CONFIGURED, Ordering::Relaxed);
         standing.record.up_since_us.store(up_since_us, Ordering::Relaxed);
         standing
     }
@@ -245,7 +240,6 @@ impl Standing {
         if admission != self.admission() {
             self.set_admission(admission, "set before its address changed", now_us);
         }
-        self.set_weight(before.weight_by_hand());
     }
 
     /// Takes over what has become of the server that had this one's name.
@@ -256,23 +250,6 @@ impl Standing {
     /// Notes what was heard of it.
     pub(crate) fn note(&self, why: &str, now_us: u64) {
         self.history.note(now_us, why, || self.state());
-    }
-
-    /// Its weight: the configured one, unless another was set by hand.
-    #[inline]
-    pub fn weight(&self, configured: u32) -> u32 {
-        self.weight_by_hand().unwrap_or(configured)
-    }
-
-    /// The weight that was set by hand, if one was.
-    #[inline]
-    pub fn weight_by_hand(&self) -> Option<u32> {
-        Some(self.record.weight.load(Ordering::Relaxed)).filter(|&weight| weight != AS_CONFIGURED)
-    }
-
-    /// Sets its weight by hand; `None`: the configured one holds again.
-    pub fn set_weight(&self, weight: Option<u32>) {
-        self.record.weight.store(weight.unwrap_or(AS_CONFIGURED), Ordering::Relaxed);
     }
 
     /// Whether it gets nothing for a while, because requests failed there.
@@ -430,15 +407,5 @@ mod tests {
         standing.set_admission(Admission::Disabled, "hand", 6);
         standing.set_admission(Admission::Enabled, "hand", 7);
         assert_eq!(standing.up_since_us(), 7);
-    }
-
-    #[test]
-    fn a_weight_by_hand_holds_until_it_is_taken_back() {
-        let standing = Standing::new(0);
-        assert_eq!((standing.weight(3), standing.weight_by_hand()), (3, None));
-        standing.set_weight(Some(0));
-        assert_eq!((standing.weight(3), standing.weight_by_hand()), (0, Some(0)));
-        standing.set_weight(None);
-        assert_eq!(standing.weight(4), 4);
     }
 }

@@ -7,7 +7,7 @@ use pointsman_balance::{
     Condition, Kept, Level, Levels, StickyEntry, StickyHash, StickyServers, StickyTable, Whereabouts,
     rendezvous, sticky_number,
 };
-use pointsman_config::{OnDown, Plan, Pool, PoolIndex, Server, ServerIndex};
+use pointsman_config::{OnDown, Plan, Pool, Server, ServerIndex};
 use pointsman_rules::{Program, Stickiness};
 
 use crate::hash_tables::identity;
@@ -228,7 +228,7 @@ fn homes(levels: Option<&Levels>) -> impl Fn(usize) -> bool {
 pub(crate) fn look_again(table: &StickyTable, before: &Live, now: &Live, now_us: u64) {
     let homes = Homes::of(now);
     if homes.members != members(before) {
-        table.look_again(seconds(now_us), |entry| homes.whereabouts(now, entry));
+        table.look_again(seconds(now_us), |entry| homes.whereabouts(entry));
     }
 }
 
@@ -263,14 +263,13 @@ impl Homes {
     }
 
     /// What the server of a client is to it; nothing where the plan does not name that server.
-    pub(crate) fn whereabouts(&self, live: &Live, entry: &StickyEntry) -> Option<Whereabouts> {
+    pub(crate) fn whereabouts(&self, entry: &StickyEntry) -> Option<Whereabouts> {
         let &(pool, at) = self.places.get(&entry.server)?;
-        let states = live.servers(PoolIndex(u32::try_from(pool).ok()?));
         let servers = StickyServers {
-            count: states.len(),
+            count: self.members[pool].len(),
             server: &|at| {
                 let (identity, weight, _) = self.members[pool][at];
-                (identity, states[at].standing.weight(weight))
+                (identity, weight)
             },
             is_home: &homes(self.levels[pool].as_ref()),
             open: &|_| true,

@@ -205,11 +205,11 @@ impl Taker {
     fn take_clients(&self, bytes: &[u8]) {
         let Some(table) = self.shared.sticky_clients.get() else { return };
         let live = (!self.is_alike).then(|| self.shared.live());
-        let homes = live.as_deref().map(|live| (live, Homes::of(live)));
+        let homes = live.as_deref().map(Homes::of);
         let now_s = seconds(self.clock.now_us());
         for mut entry in entries(bytes, now_s) {
-            if let Some((live, homes)) = &homes {
-                let Some(whereabouts) = homes.whereabouts(live, &entry) else { continue };
+            if let Some(homes) = &homes {
+                let Some(whereabouts) = homes.whereabouts(&entry) else { continue };
                 entry.whereabouts = whereabouts;
             }
             table.adopt(&entry, now_s);
