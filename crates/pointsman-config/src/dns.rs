@@ -125,7 +125,11 @@ impl fmt::Display for Host {
 
 impl DnsSettings {
     pub(crate) fn read(section: &Section<'_>) -> DnsSettings {
-        section.require_elements("servers", "`servers` of `dns` needs at least one address");
+        section.require_elements(
+            "servers",
+            "`servers` of `dns` needs at least one address",
+            "name one, or leave the key out for those of `/etc/resolv.conf`",
+        );
         let servers = section.parsed_list("servers", notation::socket_address);
         let settings = DnsSettings {
             servers: servers.into_iter().map(|server| server.value).collect(),

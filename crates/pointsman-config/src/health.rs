@@ -165,7 +165,11 @@ fn http(section: &Section<'_>, host: Option<String>) -> HttpProbe {
     }
     let statuses: Vec<_> = match section.has("expect_status") {
         true => {
-            section.require_elements("expect_status", "no status is expected");
+            section.require_elements(
+                "expect_status",
+                "no status is expected",
+                "name some, as `200-299`, or leave the key out",
+            );
             section.parsed_list("expect_status", statuses).into_iter().map(|range| range.value).collect()
         }
         false => vec![200..=399],

@@ -98,10 +98,10 @@ impl<'t> Section<'t> {
     }
 
     /// Reports an empty list.
-    pub(crate) fn require_elements(&self, name: &'static str, message: &str) {
+    pub(crate) fn require_elements(&self, name: &'static str, message: &str, help: &str) {
         let Some(list) = self.find(name).1.and_then(|value| value.get_ref().as_array()) else { return };
         if list.is_empty() {
-            self.findings.error(self.place(name), message, "");
+            self.findings.error(self.place(name), message, help);
         }
     }
 

@@ -126,7 +126,11 @@ impl Spec {
     /// read, so that more can be found wrong with it.
     pub(crate) fn read(table: &DeTable<'_>, findings: &Findings<'_>) -> Spec {
         let root = Section::root(table, findings);
-        root.require_elements("listener", "a configuration needs at least one listener");
+        root.require_elements(
+            "listener",
+            "a configuration needs at least one listener",
+            "one begins with the line `[[listener]]`",
+        );
         Spec {
             threads: root.number("threads").and_then(|threads: u64| usize::try_from(threads).ok()),
             drain_ms_max: root.number("drain_ms_max").unwrap_or_default(),
@@ -233,7 +237,11 @@ impl ListenerSpec {
                 .filter(|limits| limits.has("hold_bytes_max"))
                 .map(|limits| limits.place("hold_bytes_max")),
         };
-        section.require_elements("bind", "`bind` needs at least one address");
+        section.require_elements(
+            "bind",
+            "`bind` needs at least one address",
+            "name an address and a port, as in `0.0.0.0:8443`",
+        );
         idle_keys::of_listener(section, limits.as_ref(), (protocol, http2, spec.pipeline));
         spec.look_at_proxies(section);
         if !section.has("rules") && !section.has("pool") {
@@ -279,7 +287,11 @@ impl PoolSpec {
         if let Err(refusal) = notation::name(&name.value) {
             section.findings().error(name.span, refusal.message, refusal.help);
         }
-        section.require_elements("servers", "a pool needs at least one server");
+        section.require_elements(
+            "servers",
+            "a pool needs at least one server",
+            "name one by its address and port: `[\"127.0.0.1:9001\"]`",
+        );
         let balancing = Balancing::read(&section);
         let servers = section.texts_or_sections("servers");
         let servers: Vec<_> = servers.iter().map(|server| ServerSpec::read(&section, server)).collect();

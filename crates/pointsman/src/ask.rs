@@ -18,7 +18,8 @@ use pointsman_rules::{Colour, Diagnostic, Program, Severity, Targets, Tests, dra
 use crate::check::meaning::STEPS;
 use crate::check::{input, setting, terminal};
 use crate::explain::place::listener;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use answer::Answer;
 
 const HELP: &str = "\
@@ -41,7 +42,7 @@ pub(crate) fn ask(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let (answer, warnings) = match answered(&options, terminal::colour(&io::stderr())) {
         Ok(answered) => answered,

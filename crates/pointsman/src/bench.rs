@@ -26,7 +26,8 @@ mod workload;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::{wrong_options, wrong_use};
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman bench COMMAND
@@ -78,7 +79,7 @@ fn with_options<T>(
     match read {
         Ok(Some(options)) => carry_out(options),
         Ok(None) => say(&mut std::io::stdout(), &help.concat(), 0),
-        Err(error) => wrong_use(&error.to_string()),
+        Err(error) => wrong_options(&help.concat(), &error),
     }
 }
 

@@ -23,7 +23,8 @@ use pointsman_config::{Listener, Loaded, Plan, Protocol, RuleSet};
 use pointsman_rules::{Colour, Diagnostic, Program, Severity, Suggestions, Targets, draw};
 
 use crate::explain::place::Place;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use asserted::Asserted;
 use costs::BodyCosts;
 use finding::to_json;
@@ -47,7 +48,7 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let mut report = Report::default();
     let effort = options.effort();
@@ -64,7 +65,7 @@ pub(crate) fn check(arguments: Vec<OsString>) -> ExitCode {
     let said = say(&mut io::stdout(), &findings, status);
     // Programs find them among the rest.
     let body_costs = if options.json { String::new() } else { report.drawn_costs() };
-    let summary = report.summary(options.files.len());
+    let summary = report.summary();
     let last_words = format!("{}{}{body_costs}{summary}\n", report.complaints(), report.costs);
     if say(&mut io::stderr(), &last_words, 0) == ExitCode::SUCCESS { said } else { ExitCode::FAILURE }
 }
@@ -352,7 +353,8 @@ impl Report {
         self.unreadable.iter().map(|message| format!("error: {message}\n")).collect()
     }
 
-    fn summary(&self, files: usize) -> String {
+    /// In how many files what was found, those that a configuration names among them.
+    fn summary(&self) -> String {
         let count = |severity| self.diagnostics().filter(|finding| finding.severity == severity).count();
         let counted = [
             (count(Severity::Error), "error"),
@@ -367,13 +369,18 @@ impl Report {
         if found.is_empty() && self.unreadable.is_empty() {
             return self.all_clear();
         }
-        let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+        let texts = self.texts.iter().filter(|text| text.all().next().is_some());
+        let files = texts.map(|text| text.name.as_str()).collect::<HashSet<_>>().len();
+        let found = match found.is_empty() {
+            true => "no findings".to_owned(),
+            false => format!("{} in {}", found.join(", "), plural(files, "file")),
+        };
         let unreadable = match self.unreadable.len() {
             0 => String::new(),
             number => format!(", {number} unreadable"),
         };
         let proved = self.asserted.shown().map(|proved| format!("; {proved}")).unwrap_or_default();
-        format!("{found} in {}{unreadable}{proved}", plural(files, "file"))
+        format!("{found}{unreadable}{proved}")
     }
 
     /// `ok: 1 configuration, 2 rule sets, no findings`
@@ -412,15 +419,18 @@ mod tests {
     #[test]
     fn summaries_count_what_there_is() {
         use Severity::{Error, Note, Warning};
-        assert_eq!(report(&[]).summary(1), "ok: 1 rule set, no findings");
+        assert_eq!(report(&[]).summary(), "ok: 1 rule set, no findings");
         let both = Report { configurations: 1, rule_sets: 2, ..report(&[]) };
-        assert_eq!(both.summary(2), "ok: 1 configuration, 2 rule sets, no findings");
+        assert_eq!(both.summary(), "ok: 1 configuration, 2 rule sets, no findings");
         let unread = Report { unreadable: vec!["why".into()], ..Report::default() };
-        assert_eq!(unread.summary(1), "no findings in 1 file, 1 unreadable");
-        assert_eq!(report(&[Error, Warning, Error]).summary(3), "2 errors, 1 warning in 3 files");
-        assert_eq!(report(&[Note]).summary(2), "1 note in 2 files");
+        assert_eq!(unread.summary(), "no findings, 1 unreadable");
+        assert_eq!(report(&[Error, Warning, Error]).summary(), "2 errors, 1 warning in 1 file");
+        let two = [report(&[Note]), report(&[]), report(&[Note])];
+        let texts = two.into_iter().flat_map(|report| report.texts).zip(["a", "b", "c"]);
+        let texts = texts.map(|(text, name)| Text { name: name.into(), ..text }).collect();
+        assert_eq!(Report { texts, ..Report::default() }.summary(), "2 notes in 2 files");
         let unreadable = Report { unreadable: vec!["why".into()], ..report(&[Error]) };
-        assert_eq!(unreadable.summary(2), "1 error in 2 files, 1 unreadable");
+        assert_eq!(unreadable.summary(), "1 error in 1 file, 1 unreadable");
     }
 
     #[test]

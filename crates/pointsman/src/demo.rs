@@ -19,7 +19,8 @@ use lexopt::Arg;
 use pointsman_rules::Colour;
 
 use crate::check::terminal;
-use crate::{say, wrong_use};
+use crate::say;
+use crate::usage::wrong_options;
 use entry::Entry;
 use event::{Event, Events};
 use site::Site;
@@ -40,7 +41,7 @@ pub(crate) fn demo(arguments: Vec<OsString>) -> ExitCode {
         Ok(Wish::Show { once }) => once,
         Ok(Wish::Switch(config)) => return leash::run(config),
         Ok(Wish::Help) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     match show(once) {
         Ok(()) | Err(Stop::Interrupted) => ExitCode::SUCCESS,

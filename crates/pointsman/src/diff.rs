@@ -19,7 +19,8 @@ use self::report::{Compared, Report};
 use crate::check::terminal;
 use crate::explain::place::DefaultPool;
 use crate::replay::stand::{Rules, Stand, both};
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 
 /// Steps for the rules of one listener; it takes seconds to use them up.
 const STEPS: u64 = 400_000_000;
@@ -41,7 +42,7 @@ pub(crate) fn diff(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let read = both(&options.old, &options.new, options.listener.as_deref(), terminal::colour(&io::stderr()));
     let (old, new) = match read {

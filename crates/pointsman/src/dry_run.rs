@@ -15,7 +15,8 @@ use crate::admin_client::TlsOptions;
 use crate::asking::{Answer, Asker, text};
 use crate::check::{input, terminal};
 use crate::percent::encoded;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::{number, wrong_options};
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman dry-run [RULES] [--listener NAME] [--for TIME] [--decisions N] [--config FILE] [--json]
@@ -30,8 +31,8 @@ configuration and the rules on disk are asked, as a reload would read them
     --decisions N    it ends as soon as so many decisions have been compared
     --show           what the one that goes on, or was last, has found so far
     --end            ends the one that goes on, and shows what it has found
-    --config FILE    the configuration of the running switch, whose `[admin]` says where it is; pointsman.toml where
-                     none is named
+    --config FILE    or `-c FILE`: the configuration of the running switch, whose `[admin]` says where it is;
+                     pointsman.toml where none is named
     --json           the report as JSON, as `GET /api/v1/dry-run` gives it
     --ca FILE        authorities of the certificate of the admin listener; without it the certificate itself is trusted,
                      which the configuration names
@@ -51,7 +52,7 @@ pub(crate) fn dry_run(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let (out, errors, status) = match options.asked() {
         Ok(answer) => options.told(&answer),
@@ -99,7 +100,7 @@ impl Options {
                 Arg::Long("config") | Arg::Short('c') => options.config = parser.value()?.into(),
                 Arg::Long("listener") => options.listener = Some(parser.value()?.string()?),
                 Arg::Long("for") => options.seconds = Some(seconds(&parser.value()?.string()?)?),
-                Arg::Long("decisions") => options.decisions = Some(parser.value()?.parse()?),
+                Arg::Long("decisions") => options.decisions = Some(number("--decisions", &mut parser)?),
                 Arg::Long("show") => options.act = Act::Show,
                 Arg::Long("end") => options.act = Act::End,
                 Arg::Long("json") => options.json = true,

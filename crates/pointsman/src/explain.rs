@@ -28,7 +28,8 @@ use pointsman_rules::{Colour, Subject, Truths, Validate};
 use pointsman_view::{Connection, ConnectionView, Proxied, RequestView, TlsFacts, normal_form};
 
 use crate::check::{input, terminal};
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use asked::{Asked, AskedConnection, AskedRequest};
 use blame::line_at_fault;
 use body::{Content, Needed, Unread, Wrong};
@@ -76,7 +77,7 @@ pub(crate) fn explain(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let report = match reported(&options, terminal::colour(&io::stderr())) {
         Ok(report) => report,

@@ -10,7 +10,8 @@ use lexopt::Arg;
 use pointsman_rules::Colour;
 
 use crate::check::{input, terminal};
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman fmt [--check] FILE...
@@ -26,7 +27,7 @@ pub(crate) fn format(arguments: Vec<OsString>) -> ExitCode {
     let (mode, files) = match read_options(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let colour = terminal::colour(&io::stderr());
     let (mut printed, mut complaints, mut status) = (String::new(), String::new(), 0);

@@ -18,6 +18,7 @@ mod run;
 mod test;
 mod top;
 mod units;
+mod usage;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
             say(&mut std::io::stdout(), version, 0)
         }
         Some("") => say(&mut std::io::stderr(), HELP, WRONG_USE),
-        _ => wrong_use(&no_command(&command.to_string_lossy())),
+        _ => usage::wrong_use(&no_command(&command.to_string_lossy())),
     }
 }
 
@@ -106,12 +107,6 @@ fn no_command(word: &str) -> String {
         Some(command) => format!("no command `{word}`; did you mean `{command}`?"),
         None => format!("no command `{word}`"),
     }
-}
-
-/// Complains about the command line.
-pub(crate) fn wrong_use(message: &str) -> ExitCode {
-    let text = format!("error: {message}\nhelp: `pointsman --help` shows the commands\n");
-    say(&mut std::io::stderr(), &text, WRONG_USE)
 }
 
 fn say(to: &mut impl Write, text: &str, status: u8) -> ExitCode {

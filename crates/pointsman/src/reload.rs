@@ -12,13 +12,14 @@ use serde_json::Value;
 use crate::admin_client::TlsOptions;
 use crate::asking::{Answer, Asker, text};
 use crate::check::terminal;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
 pointsman reload [--config FILE] [--dry-run] [--json] [--ca FILE] [--cert FILE [--key FILE]]
 
-    --config FILE    the configuration of the running switch, whose `[admin]` says where it is; pointsman.toml where
-                     none is named
+    --config FILE    or `-c FILE`: the configuration of the running switch, whose `[admin]` says where it is;
+                     pointsman.toml where none is named
     --dry-run        change nothing: say what the rules on disk decide otherwise than those that serve
     --json           the answer as JSON; of a dry run the differences, as `pointsman diff --json` writes them
     --ca FILE        authorities of the certificate of the admin listener; without it the certificate itself is trusted,
@@ -34,7 +35,7 @@ pub(crate) fn reload(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let colours = [terminal::colour(&io::stdout()), terminal::colour(&io::stderr())];
     // One answer has what goes to both.

@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use pointsman_rules::Targets;
 
 use crate::check::{input, terminal};
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use comparison::Comparison;
 use lines::{Line, LogLines};
 use options::{HELP, Options};
@@ -39,7 +40,7 @@ pub(crate) fn replay(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let sides = match Sides::load(&options, terminal::colour(&io::stderr())) {
         Ok(sides) => sides,

@@ -21,6 +21,7 @@ mod successor;
 mod traces;
 
 use std::ffi::OsString;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -31,22 +32,23 @@ use lexopt::Arg;
 use pointsman_admin::Listening;
 use pointsman_config::{Loaded, LogDestination, Plan, Problems};
 use pointsman_net::{EventLoop, Signals};
-use pointsman_relay::{Capacity, Start, Switch, Threads};
+use pointsman_relay::{Capacity, Start, StartFault, Switch, Threads};
 use pointsman_telemetry::{AccessLog, LogTarget, Metrics, Sinks, Traces};
 use pointsman_tls::TicketSecret;
 
+use crate::WRONG_USE;
 use crate::run::control::{Control, Upgrades};
 use crate::run::legacy::{Keys, Legacy, Predecessor};
 use crate::run::log_level::LogLevels;
 use crate::run::names::{Names, Unjoined};
 use crate::run::service::Service;
 use crate::run::successor::Program;
-use crate::{WRONG_USE, wrong_use};
+use crate::usage::wrong_options;
 
 const HELP: &str = "\
 pointsman run [--config FILE]
 
-    --config FILE    the configuration; pointsman.toml where none is named
+    --config FILE    or `-c FILE`: the configuration; pointsman.toml where none is named
 
 SIGHUP or a changed file: reload. SIGTERM, SIGINT: drain and end. SIGUSR2: start the binary
 anew, which takes over what this process listens on, then drain and end.
@@ -58,7 +60,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> ExitCode {
     let config = match config_path(arguments) {
         Ok(Some(config)) => config,
         Ok(None) => return crate::say(&mut std::io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let load = || Plan::load(&config, None);
     let loaded = if Predecessor::is_there() { aside::giving_way(load) } else { load() };
@@ -165,7 +167,7 @@ fn start(config: PathBuf, loaded: Loaded) -> Result<Control, NoStart> {
             notes: levels.notes.clone(),
         },
     )
-    .map_err(|fault| fault.to_string())?;
+    .map_err(|fault| not_started(&fault))?;
     notice::listening(&switch);
     let service = Service::of_this_process(predecessor.is_some());
     let upgrades = Upgrades { program, keys, predecessor };
@@ -238,8 +240,26 @@ fn listen_for_admin(asked: SocketAddr, given: Option<(String, OwnedFd)>) -> Resu
     let given = given.filter(|(before, _)| *before == asked.to_string());
     match given.and_then(|(_, socket)| Listening::given(asked, socket)) {
         Some(listening) => Ok(listening),
-        None => Listening::on(asked)
-            .map_err(|error| format!("the admin listener cannot listen on {asked}: {error}")),
+        None => Listening::on(asked).map_err(|error| {
+            format!("the admin listener cannot listen on {asked}: {error}{}", advice(&error))
+        }),
+    }
+}
+
+fn not_started(fault: &StartFault) -> String {
+    let advice = if let StartFault::Bind(fault) = fault { advice(&fault.error) } else { "" };
+    format!("{fault}{advice}")
+}
+
+/// A line about what can be done where nobody can listen for this reason.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "\nhelp: somebody listens there already; `ss -ltnp` shows who",
+        io::ErrorKind::AddrNotAvailable => "\nhelp: no interface of this machine has that address",
+        io::ErrorKind::PermissionDenied => {
+            "\nhelp: ports below 1024 want CAP_NET_BIND_SERVICE, and the file of a Unix socket a folder that can be written to"
+        }
+        _ => "",
     }
 }
 

@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use lexopt::{Arg, ValueExt};
 
 use crate::check::{input, terminal};
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use generate::Generated;
 use mutants::Mutation;
 use report::Report;
@@ -58,7 +59,7 @@ pub(crate) fn test(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let loaded = match suite::load(&options, terminal::colour(&io::stderr())) {
         Ok(loaded) => loaded,

@@ -18,7 +18,8 @@ use pointsman_rules::Colour;
 
 use crate::admin_client::{TlsOptions, Way, exchange};
 use crate::check::terminal::colour;
-use crate::{WRONG_USE, say, wrong_use};
+use crate::usage::wrong_options;
+use crate::{WRONG_USE, say};
 use scrape::Scrape;
 use screen::fitted;
 use terminal::{Key, Terminal};
@@ -27,8 +28,8 @@ use view::{Times, View};
 const HELP: &str = "\
 pointsman top [--config FILE] [--once] [--json] [--ca FILE] [--cert FILE [--key FILE]]
 
-    --config FILE    the configuration of the running switch, whose `[admin]` says where it is; pointsman.toml where
-                     none is named
+    --config FILE    or `-c FILE`: the configuration of the running switch, whose `[admin]` says where it is;
+                     pointsman.toml where none is named
     --once           show one second and end
     --json           an object each second, a line each; with `--once` one
     --ca FILE        authorities of the certificate of the admin listener; without it the certificate itself is trusted,
@@ -51,7 +52,7 @@ pub(crate) fn top(arguments: Vec<OsString>) -> ExitCode {
     let options = match Options::read(arguments) {
         Ok(Some(options)) => options,
         Ok(None) => return say(&mut io::stdout(), HELP, 0),
-        Err(error) => return wrong_use(&error.to_string()),
+        Err(error) => return wrong_options(HELP, &error),
     };
     let shown = found(&options).and_then(|client| {
         // What cannot be asked at all is said before a terminal is touched.

@@ -211,7 +211,23 @@ fn wrong_use() {
     let folder = folder(&[]);
     ends(folder.path(), &["rnu"], 2, &["no command `rnu`; did you mean `run`?", "--help"]);
     ends(folder.path(), &["format"], 2, &["did you mean `fmt`?"]);
-    ends(folder.path(), &["run", "--confg", "x"], 2, &["--confg"]);
+    ends(folder.path(), &["run", "--confg", "x"], 2, &["no option `--confg`; did you mean `--config`?"]);
+    ends(
+        folder.path(),
+        &["run", "-c"],
+        2,
+        &["`-c` needs a value", "`pointsman run --help` lists its options"],
+    );
+    ends(folder.path(), &["check", "--json=1", "a"], 2, &["`--json` takes no value, and `1` is one"]);
+    let load = ["bench", "load", "http://127.0.0.1:1/", "--clients"];
+    let help = "`pointsman bench load --help` lists its options";
+    ends(folder.path(), &[&load[..], &["x"]].concat(), 2, &["`--clients` takes a number, not `x`", help]);
+    ends(
+        folder.path(),
+        &[&load[..], &["1", "--close", "x"]].concat(),
+        2,
+        &["`--close` takes `fin` or `reset`"],
+    );
     ends(folder.path(), &[], 2, &["run", "check", "fmt", "explain", "demo"]);
     ends(folder.path(), &["--help"], 0, &["run", "check", "fmt", "explain", "demo"]);
     ends(folder.path(), &["--version"], 0, &["pointsman", "0.1.0"]);

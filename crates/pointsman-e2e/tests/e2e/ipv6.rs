@@ -89,4 +89,5 @@ fn in_use(threads: usize) {
     assert_ne!(finished.code, 0);
     let expected = format!("listener `shop` cannot listen on {address}: ");
     assert!(finished.stderr.contains(&expected), "{}", finished.stderr);
+    assert!(finished.stderr.contains("help: somebody listens there already"), "{}", finished.stderr);
 }

@@ -140,9 +140,8 @@ impl Parser<'_> {
         let help = match self.findings.suggestions().nearest(word, known) {
             Some(name) => format!("did you mean `{name}`?"),
             None => {
-                "the actions are routeTo, reject, discard, redirect, respond, goto, setHeader, addHeader, \
-                 removeHeader and the same with Response, rewritePath, tag"
-                    .to_owned()
+                let forms = SIGNATURES.iter().map(|(_, form)| form.split('(').next().unwrap_or(form));
+                format!("the actions are {}", forms.collect::<Vec<_>>().join(", "))
             }
         };
         self.error(self.token.span, format!("unknown action `{}`", shorten(word)), help);
@@ -221,7 +220,9 @@ impl Parser<'_> {
             "STICKY_ON_COOKIE" if self.ahead.kind == Kind::LeftRound => {
                 self.bump();
                 self.bump();
-                let key = self.quoted("it is written `STICKY_ON_COOKIE(\"sid\")`")?;
+                let key = self.quoted(
+                    "without brackets it is a cookie of the switch; a server's is `STICKY_ON_COOKIE(\"sid\")`",
+                )?;
                 if !self.at(Kind::RightRound) {
                     return Err(self.unexpected("`)`"));
                 }

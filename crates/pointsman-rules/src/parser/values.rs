@@ -193,7 +193,11 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.expect(Kind::RightSquare, "`,` or `]`")?;
+        if self.take(Kind::RightSquare).is_none() {
+            return Err(
+                self.unexpected_so("`,` or `]`", "a list is written `in [1, 2]`, with a comma between two")
+            );
+        }
         Ok(Predicate::In { span: self.since(start), entries, bare: false })
     }
 

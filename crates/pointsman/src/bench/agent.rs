@@ -15,6 +15,7 @@ use super::load::refuse;
 use super::plan_options::certificate_files;
 use super::with_options;
 use crate::say;
+use crate::usage::address;
 
 const HELP: &str = "\
 pointsman bench agent --cert FILE --key FILE --ca FILE [OPTION...]
@@ -53,7 +54,7 @@ fn read(arguments: Vec<OsString>) -> Result<Option<Options>, lexopt::Error> {
     while let Some(argument) = parser.next()? {
         is_served |= matches!(argument, Arg::Long(name) if name != "init");
         match argument {
-            Arg::Long("listen") => listen = parser.value()?.parse()?,
+            Arg::Long("listen") => listen = address("--listen", &mut parser)?,
             Arg::Long("cert") => certificate = Some(PathBuf::from(parser.value()?)),
             Arg::Long("key") => key = Some(PathBuf::from(parser.value()?)),
             Arg::Long("ca") => ca = Some(PathBuf::from(parser.value()?)),

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, Parser};
 use pointsman_bench::{Bulk, Haul, Hauled, Load, Plan, SIZE_BYTES_MAX, haul};
 use pointsman_measure::report::Document;
 use pointsman_measure::table::csv;
@@ -18,6 +18,7 @@ use super::plan_options::{self, PlanOptions, text, time};
 use super::progress::{ProgressLine, bar};
 use super::told::tabled;
 use super::with_options;
+use crate::usage::{beside, number};
 use crate::{WRONG_USE, say, units};
 
 const HELP: &str = "\
@@ -83,8 +84,8 @@ impl Options {
             match argument {
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
                 Arg::Long("sizes") => sizes = read_sizes(&text(&mut parser)?)?,
-                Arg::Long("clients") => clients = parser.value()?.parse()?,
-                Arg::Long("rounds") => rounds = parser.value()?.parse()?,
+                Arg::Long("clients") => clients = number("--clients", &mut parser)?,
+                Arg::Long("rounds") => rounds = number("--rounds", &mut parser)?,
                 Arg::Long("time") => trial = time(&text(&mut parser)?)?,
                 Arg::Long("warm-up") => warm_up = time(&text(&mut parser)?)?,
                 Arg::Long("pid") => processes = Some(text(&mut parser)?),
@@ -124,7 +125,7 @@ impl Options {
 pub(super) fn bulk(arguments: Vec<OsString>) -> ExitCode {
     with_options(
         Options::read(arguments),
-        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        &[HELP, &beside(HELP, plan_options::HELP, &OTHERS), agent_options::HELP, output::HELP, EXIT],
         carry_out,
     )
 }

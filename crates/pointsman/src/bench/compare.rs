@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, Parser};
 use pointsman_bench::{Bout, Compare, Fault, Plan};
 use pointsman_measure::compare::{BLOCKS, Side};
 use pointsman_measure::report::{Document, Run};
@@ -16,9 +16,11 @@ use super::load::refuse;
 use super::output::{self, Output};
 use super::plan_options::{self, PlanOptions, text, time};
 use super::progress::{ProgressLine, bar};
+use super::share_options;
 use super::told::told;
 use super::with_options;
 use crate::units;
+use crate::usage::{beside, number};
 
 const HELP: &str = "\
 pointsman bench compare URL-A URL-B (--rate N | --clients N) [OPTION...]
@@ -63,7 +65,7 @@ impl Options {
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
-                Arg::Long("blocks") => blocks = parser.value()?.parse()?,
+                Arg::Long("blocks") => blocks = number("--blocks", &mut parser)?,
                 Arg::Long("trial") => trial = time(&text(&mut parser)?)?,
                 Arg::Long("warm-up") => warm_up = time(&text(&mut parser)?)?,
                 Arg::Long("ceiling") => ceiling = true,
@@ -98,7 +100,14 @@ impl Options {
 pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
     with_options(
         Options::read(arguments),
-        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        &[
+            HELP,
+            &beside(HELP, plan_options::HELP, &["time"]),
+            agent_options::HELP,
+            share_options::HELP,
+            output::HELP,
+            EXIT,
+        ],
         carry_out,
     )
 }

@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, Parser};
 use pointsman_measure::report::Document;
 use pointsman_tls_bench::crypto::{Outcome, Plan, crypto};
 use pointsman_tls_bench::{Library, Openssl, Primitive, Provider, Token};
 
 use super::crypto_table::table;
 use super::output::{self, Output};
-use super::plan_options::{names, one_of, text, time};
+use super::plan_options::{names, text, time};
 use super::progress::StepLine;
 use super::{refuse_words, with_options};
+use crate::usage::{number, one_of};
 
 const HELP: &str = "\
 pointsman bench crypto [OPTION...]
@@ -72,9 +73,9 @@ impl Options {
         let mut parser = Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
-                Arg::Long("rounds") => rounds = parser.value()?.parse()?,
+                Arg::Long("rounds") => rounds = number("--rounds", &mut parser)?,
                 Arg::Long("round-time") => round_time = time(&text(&mut parser)?)?,
-                Arg::Long("seed") => seed = parser.value()?.parse()?,
+                Arg::Long("seed") => seed = number("--seed", &mut parser)?,
                 Arg::Long("providers") => words.providers = names(&text(&mut parser)?),
                 Arg::Long("primitives") => words.primitives = names(&text(&mut parser)?),
                 Arg::Long("sizes") => words.sizes = names(&text(&mut parser)?),
@@ -139,7 +140,8 @@ impl Words {
             "aws-lc-rs" => Ok(Provider::Library(Library::aws_lc_rs())),
             "ring" => Ok(Provider::Library(Library::ring())),
             "openssl" => openssl().map(Provider::Openssl).map_err(|trouble| trouble.to_string()),
-            _ => one_of(name, &[("aws-lc-rs", ()), ("ring", ()), ("openssl", ())]).map(|()| unreachable!()),
+            _ => one_of("--providers", name, &[("aws-lc-rs", ()), ("ring", ()), ("openssl", ())])
+                .map(|()| unreachable!()),
         };
         self.providers.iter().map(one).collect()
     }

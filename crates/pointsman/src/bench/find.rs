@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, Parser};
 use pointsman_bench::{Arrivals, Fault, Find, Ladder, Load, Plan, Rung, Sight};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::search::{Goal, Phase, Trial};
@@ -14,12 +14,13 @@ use super::agent_options;
 use super::identity::identity_for;
 use super::load::refuse;
 use super::output::{self, Output};
-use super::plan_options::{self, ARRIVALS, PlanOptions, one_of, rate, text, time};
+use super::plan_options::{self, ARRIVALS, PlanOptions, rate, text, time};
 use super::progress::{ProgressLine, bar};
-use super::share_options::share;
+use super::share_options::{self, share};
 use super::told::told;
 use super::with_options;
 use crate::units;
+use crate::usage::{beside, number, one_of};
 
 const HELP: &str = "\
 pointsman bench find URL... [OPTION...]
@@ -32,6 +33,7 @@ search
     --loss SHARE             what may be unanswered; 1%
     --failures SHARE         what may fail; 0.1%
     --trial TIME             how long a trial is measured (those of ramp and sweep three fifths of it); 5s
+    --warm-up TIME           load before a trial, which does not count; a fifth of its time
     --from N                 the rate that it begins with; 10
     --to N                   it asks for no more; 1M
     --width SHARE            how near to each other a good and a bad load have to come; 2%
@@ -43,6 +45,9 @@ search
 const EXIT: &str = "
 exit status: 0 found; 1 no result: nothing found, void, or the generator was not in control (red); 2 not measured
 ";
+
+/// Options of other commands that say what is looked for here, or given in another way.
+const OTHERS: [&str; 2] = ["rate", "time"];
 
 /// A trial's warm-up, if nobody says, as a share of its time.
 const WARM_UP_SHARE: f64 = 0.2;
@@ -85,8 +90,8 @@ impl Own {
             "trial" => self.trial = Some(time(&text(parser)?)?),
             "warm-up" => self.warm_up = Some(time(&text(parser)?)?),
             "within" => self.within = Some(time(&text(parser)?)?),
-            "arrivals" => self.arrivals = Some(one_of(&text(parser)?, &ARRIVALS)?),
-            "clients" => self.clients = Some(parser.value()?.parse()?),
+            "arrivals" => self.arrivals = Some(one_of("--arrivals", &text(parser)?, &ARRIVALS)?),
+            "clients" => self.clients = Some(number("--clients", parser)?),
             "ceiling" => self.ceiling = true,
             "rate" => return Err("it looks for the rate itself: `--from` and `--to` are its bounds".into()),
             "time" => return Err("`--trial` is the time of a trial, `--within` of the whole".into()),
@@ -156,7 +161,14 @@ impl Options {
 pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
     with_options(
         Options::read(arguments),
-        &[HELP, plan_options::HELP, agent_options::HELP, output::HELP, EXIT],
+        &[
+            HELP,
+            &beside(HELP, plan_options::HELP, &OTHERS),
+            agent_options::HELP,
+            share_options::HELP,
+            output::HELP,
+            EXIT,
+        ],
         carry_out,
     )
 }

@@ -13,9 +13,10 @@ use pointsman_tls_bench::handshake::{KindWanted, Outcome, Plan, Wanted, handshak
 
 use super::handshake_table::table;
 use super::output::{self, Output};
-use super::plan_options::{certificate_files, names, one_of, text, time};
+use super::plan_options::{certificate_files, names, text, time};
 use super::progress::StepLine;
 use super::{refuse_words, with_options};
+use crate::usage::{number, one_of};
 
 const HELP: &str = "\
 pointsman bench handshake URL [OPTION...]
@@ -109,8 +110,10 @@ fn take(plan: &mut Plan, name: &str, parser: &mut Parser) -> Result<bool, lexopt
         "ca" => plan.ca = Some(parser.value()?.into()),
         "sni" => plan.server_name = Some(text(parser)?),
         "timeout" => plan.timeout = time(&text(parser)?)?,
-        "close" => plan.close = one_of(&text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?,
-        "seed" => plan.seed = parser.value()?.parse()?,
+        "close" => {
+            plan.close = one_of("--close", &text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?
+        }
+        "seed" => plan.seed = number("--seed", parser)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -119,7 +122,7 @@ fn take(plan: &mut Plan, name: &str, parser: &mut Parser) -> Result<bool, lexopt
 impl Words {
     fn take(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
-            "count" => self.count = Some(parser.value()?.parse()?),
+            "count" => self.count = Some(number("--count", parser)?),
             "kind" => self.kinds = names(&text(parser)?),
             "tls-version" => self.versions = names(&text(parser)?),
             "suites" => self.suites = names(&text(parser)?),
@@ -138,7 +141,7 @@ impl Words {
         plan.count = self.count.unwrap_or(plan.count);
         let word = self.provider.unwrap_or_else(|| "aws-lc-rs".to_owned());
         let library = [("aws-lc-rs", 0), ("ring", 1), ("none", 2)];
-        plan.predicted_with = match one_of(&word, &library)? {
+        plan.predicted_with = match one_of("--server-provider", &word, &library)? {
             0 => Some(Library::aws_lc_rs()),
             1 => Some(Library::ring()),
             _ => None,
@@ -149,14 +152,16 @@ impl Words {
 
     /// Every word of one with every word of the others.
     fn series(&self) -> Result<Vec<Wanted>, String> {
-        let kind =
-            |word: &String| one_of(word, &[("full", KindWanted::Full), ("resumed", KindWanted::Resumed)]);
+        let kind = |word: &String| {
+            one_of("--kind", word, &[("full", KindWanted::Full), ("resumed", KindWanted::Resumed)])
+        };
         let mut kinds = self.kinds.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
         if kinds.is_empty() {
             kinds.push(KindWanted::Full);
         }
-        let version =
-            |word: &String| one_of(word, &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)]).map(Some);
+        let version = |word: &String| {
+            one_of("--tls-version", word, &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)]).map(Some)
+        };
         let mut versions = self.versions.iter().map(version).collect::<Result<Vec<_>, _>>()?;
         if versions.is_empty() {
             versions.push(None);

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use pointsman_bench::Kind;
 use pointsman_tls_bench::handshake::{Distribution, Measured, Outcome, Phase, Prediction};
 
 use super::judged::judged;
+use crate::check::plural;
 
 /// Columns of the diagram.
 const COLUMNS: f64 = 60.0;
@@ -55,11 +57,15 @@ fn agreed(text: &mut String, series: &Measured) -> std::fmt::Result {
         )?;
     }
     let key = series.key.map_or("of another kind", |key| key.name());
-    writeln!(
-        text,
-        "  the server's key is {key}; it sends {} bytes in {} certificates and the rest of its flight",
-        series.flight_bytes, series.certificates
-    )
+    let (bytes, certificates) = (series.flight_bytes, plural(series.certificates, "certificate"));
+    // Who goes on with a session is shown no certificate: key and chain are those of the handshake that began it.
+    let goes_on = series.negotiated.iter().all(|(agreed, _)| agreed.kind == Kind::Resumed);
+    let flight = if goes_on {
+        format!("it sent {certificates} when the session began, and sends {bytes} bytes")
+    } else {
+        format!("it sends {bytes} bytes in {certificates} and the rest")
+    };
+    writeln!(text, "  the server's key is {key}; {flight} of its flight")
 }
 
 /// The median from nothing to the first byte of the answer.

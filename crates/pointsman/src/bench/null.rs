@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use lexopt::{Arg, ValueExt};
+use lexopt::Arg;
 use pointsman_bench::{Manner, NullServer, NullTls, Service};
 
 use super::identity::identity;
-use super::plan_options::{one_of, text, time};
+use super::plan_options::{text, time};
 use super::with_options;
+use crate::usage::{self, number, one_of};
 use crate::{WRONG_USE, say};
 
 const HELP: &str = "\
@@ -44,12 +45,12 @@ fn read(arguments: Vec<OsString>) -> Result<Option<(SocketAddr, Manner)>, lexopt
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
-            Arg::Long("listen") => address = parser.value()?.parse()?,
-            Arg::Long("body-bytes") => manner.body_bytes = parser.value()?.parse()?,
-            Arg::Long("service") => service = Some(one_of(&text(&mut parser)?, &SERVICES)?),
-            Arg::Long("seed") => manner.seed = parser.value()?.parse()?,
+            Arg::Long("listen") => address = usage::address("--listen", &mut parser)?,
+            Arg::Long("body-bytes") => manner.body_bytes = number("--body-bytes", &mut parser)?,
+            Arg::Long("service") => service = Some(one_of("--service", &text(&mut parser)?, &SERVICES)?),
+            Arg::Long("seed") => manner.seed = number("--seed", &mut parser)?,
             Arg::Long("stall") => manner.stall = Some(stall(&text(&mut parser)?)?),
-            Arg::Long("capacity") => manner.capacity = Some(parser.value()?.parse()?),
+            Arg::Long("capacity") => manner.capacity = Some(number("--capacity", &mut parser)?),
             Arg::Long("tls") => tls = true,
             Arg::Long("no-resumption") => resumes = false,
             Arg::Long("close") => manner.closes = true,

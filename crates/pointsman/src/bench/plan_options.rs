@@ -14,6 +14,7 @@ use pointsman_tls::{CertificateFiles, OneVersion};
 use super::agent_options::AgentOptions;
 use super::session_options;
 use super::share_options::ShareOptions;
+use crate::usage::{number, one_of};
 
 pub(super) const HELP: &str = "
 how much
@@ -127,15 +128,15 @@ impl PlanOptions {
         match name {
             "rate" => self.rate = Some(rate(&text(parser)?)?),
             "arrivals" => {
-                self.arrivals = Some(one_of(&text(parser)?, &ARRIVALS)?);
+                self.arrivals = Some(one_of("--arrivals", &text(parser)?, &ARRIVALS)?);
             }
-            "clients" => self.clients = Some(parser.value()?.parse()?),
+            "clients" => self.clients = Some(number("--clients", parser)?),
             "think" => self.think = text(parser)?.parse()?,
             "time" => self.time = Some(time(&text(parser)?)?),
             "warm-up" => self.warm_up = Some(time(&text(parser)?)?),
-            "threads" => self.threads = Some(parser.value()?.parse()?),
-            "seed" => self.seed = Some(parser.value()?.parse()?),
-            "pid" => self.process = Some(parser.value()?.parse()?),
+            "threads" => self.threads = Some(number("--threads", parser)?),
+            "seed" => self.seed = Some(number("--seed", parser)?),
+            "pid" => self.process = Some(number("--pid", parser)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -179,15 +180,23 @@ impl PlanOptions {
     fn take_connection(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "handshake" => self.handshakes = handshakes(&text(parser)?)?,
-            "requests-per-connection" => self.requests_per_connection = Some(parser.value()?.parse()?),
-            "connections" => self.connections = Some(parser.value()?.parse()?),
-            "opened" => self.opened_first = parser.value()?.parse()?,
-            "close" => self.close = one_of(&text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?,
-            "streams" => self.streams = Some(parser.value()?.parse()?),
+            "requests-per-connection" => {
+                self.requests_per_connection = Some(number("--requests-per-connection", parser)?)
+            }
+            "connections" => self.connections = Some(number("--connections", parser)?),
+            "opened" => self.opened_first = number("--opened", parser)?,
+            "close" => {
+                self.close =
+                    one_of("--close", &text(parser)?, &[("fin", Close::Fin), ("reset", Close::Reset)])?
+            }
+            "streams" => self.streams = Some(number("--streams", parser)?),
             "source" => self.sources = text(parser)?.parse()?,
             "tls-version" => {
-                self.offer.version =
-                    Some(one_of(&text(parser)?, &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)])?);
+                self.offer.version = Some(one_of(
+                    "--tls-version",
+                    &text(parser)?,
+                    &[("1.2", OneVersion::Tls12), ("1.3", OneVersion::Tls13)],
+                )?);
             }
             "alpn" => self.alpn = Some(alpn(&text(parser)?)),
             "suites" => self.offer.suites = names(&text(parser)?),
@@ -320,12 +329,6 @@ pub(super) fn certificate_files(
     }
 }
 
-pub(super) fn one_of<T: Copy>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {
-    let found = choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice);
-    let names = || choices.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
-    found.ok_or_else(|| format!("it is {}, not `{word}`", names()))
-}
-
 /// `123,456`: the processes of so many servers.
 pub(super) fn processes(word: &str, servers: usize) -> Result<Vec<u32>, String> {
     let numbers: Result<Vec<u32>, _> = word.split(',').map(|number| number.trim().parse()).collect();
@@ -365,6 +368,7 @@ fn handshakes(word: &str) -> Result<Handshakes, String> {
             .ok_or_else(|| format!("`ratio:` takes the share that resumes, from 0 to 1, not `{word}`"));
     }
     one_of(
+        "--handshake",
         word,
         &[("keep", Handshakes::Keep), ("full", Handshakes::Full), ("resumed", Handshakes::Resumed(1.0))],
     )

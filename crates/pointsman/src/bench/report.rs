@@ -16,7 +16,7 @@ const HELP: &str = "\
 pointsman bench report FILE... [-o FILE] [--title TITLE]
 
     FILE           what `--save` wrote, or a report; each may hold several runs
-    -o FILE        the page; without it, to standard output
+    -o FILE        or `--output FILE`: the page; without it, to standard output
     --title TITLE  its head; the titles of the files without it
 
 All runs stand beside each other, on the same axes. What differs of machine, versions and settings is marked.

@@ -1,5 +1,6 @@
 //! The options that say what share of the requests goes how.
 
+use crate::usage::number;
 use lexopt::{Parser, ValueExt};
 use pointsman_bench::{Scheme, Shares, Target, Url};
 
@@ -25,9 +26,9 @@ impl ShareOptions {
         match name {
             "persistent" => self.shares.persistent = Some(share(&parser.value()?.string()?)?),
             "pipelined" => self.shares.pipelined = Some(share(&parser.value()?.string()?)?),
-            "pipeline-depth" => self.shares.pipeline_depth = parser.value()?.parse()?,
+            "pipeline-depth" => self.shares.pipeline_depth = number("--pipeline-depth", parser)?,
             "tls" => self.shares.tls = Some(share(&parser.value()?.string()?)?),
-            "tls-port" => self.tls_port = Some(parser.value()?.parse()?),
+            "tls-port" => self.tls_port = Some(number("--tls-port", parser)?),
             _ => return Ok(false),
         }
         Ok(true)

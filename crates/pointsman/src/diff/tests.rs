@@ -96,6 +96,35 @@ fn settings_that_differ_are_shown() {
     );
 }
 
+/// Rules that stand alone take the place of those of one listener, and it must be known which.
+#[test]
+fn rules_beside_a_configuration_need_a_listener() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a writable folder");
+        path
+    };
+    let rules = path("a.rules", "else: routeTo(a);\n");
+    let listener = |name: &str, keys: &str| {
+        format!("[[listener]]\nname = \"{name}\"\nbind = \"127.0.0.1:0\"\npool = \"a\"\n{keys}")
+    };
+    let pool = "[pool.a]\nservers = [\"127.0.0.1:1\"]\n";
+    let trouble = |listeners: &[String], wanted: Option<&str>| {
+        let configuration = path("a.toml", &format!("{}{pool}", listeners.concat()));
+        both(&rules, &configuration, wanted, Colour::Never).err()
+    };
+    let (one, two) = (listener("one", ""), listener("two", ""));
+    assert_eq!(trouble(std::slice::from_ref(&one), None), None);
+    assert_eq!(trouble(&[one.clone(), two.clone()], Some("two")), None);
+    let said = trouble(&[one, two], None).expect("either");
+    assert!(said.ends_with("help: `--listener NAME` says it; there are `one`, `two`\n"), "{said}");
+    let raw = listener("raw", "protocol = \"tcp\"\n");
+    let said = [None, Some("raw")].map(|wanted| trouble(std::slice::from_ref(&raw), wanted).expect("none"));
+    assert!(said[0].contains("none of the configuration reads any"), "{}", said[0]);
+    assert!(said[1].contains("of the listener `raw`\nhelp: it reads no requests"), "{}", said[1]);
+}
+
 #[test]
 fn options_are_read() {
     let read = |words: &[&str]| Options::read(words.iter().map(OsString::from).collect());

@@ -150,14 +150,31 @@ fn instead(
     loaded: &Loaded,
     colour: Colour,
 ) -> Result<Rules, String> {
-    let mut requests = beside.stands.iter().filter(|stand| stand.place.protocol == Protocol::Http);
-    let (Some(only), None) = (requests.next(), requests.next()) else {
-        let hint = match wanted {
-            Some(_) => "it reads no requests, and rules that stand alone are about requests",
-            None => "`--listener NAME` says whose rules these take the place of",
-        };
-        let name = input::name(path);
-        return Err(format!("error: the configuration has not one listener for `{name}`\nhelp: {hint}\n"));
+    let requests = beside.stands.iter().filter(|stand| stand.place.protocol == Protocol::Http);
+    let requests: Vec<_> = requests.collect();
+    let name = input::name(path);
+    let only = match (requests.as_slice(), wanted) {
+        ([only], _) => only,
+        ([], Some(listener)) => {
+            return Err(format!(
+                "error: `{name}` cannot take the place of the rules of the listener `{listener}`\n\
+                 help: it reads no requests, and rules that stand alone are about requests\n"
+            ));
+        }
+        ([], None) => {
+            return Err(format!(
+                "error: there is no listener whose rules `{name}` could take the place of\n\
+                 help: rules that stand alone are about requests, and none of the configuration reads any\n"
+            ));
+        }
+        (several, _) => {
+            let names: Vec<_> = several.iter().map(|stand| format!("`{}`", stand.place.listener)).collect();
+            return Err(format!(
+                "error: it is not said which listener's rules `{name}` takes the place of\n\
+                 help: `--listener NAME` says it; there are {}\n",
+                names.join(", ")
+            ));
+        }
     };
     let listener = loaded.plan.listener_named(&only.place.listener);
     let Some(listener) = listener else { return Err("error: the listener is gone\n".to_owned()) };

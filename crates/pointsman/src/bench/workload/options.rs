@@ -12,17 +12,18 @@ use super::super::agent_options;
 use super::super::output::{self, Output, TableFiles};
 use super::super::plan_options::{self, PlanOptions, time};
 use super::super::share_options;
+use crate::usage::{beside, number};
 
 const HELP: &str = "\
 pointsman bench workload FILE URL [OPTION...]
-pointsman bench workload --orders [N,N,...] URL [OPTION...]
+pointsman bench workload --orders[=N,N,...] URL [OPTION...]
 
 FILE is a workload in WebBench's syntax, URL a place without a path. It is run with each number of clients in turn.
 
 mix
     --clients N,N,...        how many; 1,4,8,12 and so on to 60
     --delay TIME             each client begins so much later than the one before; the warm-up is that much longer
-    --think TIME, --time TIME, --warm-up TIME, --persistent SHARE and others, as below: the same in each step
+    `--think`, `--time`, `--warm-up`, `--persistent` and others, as below: the same in each step
 
 orders: a purchase order in XML is sent to the URL, ever larger, thirty times each
     --orders[=N,N,...]       items of each; 1,2,5,10 and so on to 5000
@@ -45,7 +46,8 @@ const STEPS_MAX: usize = 100;
 const OTHERS: [&str; 4] = ["rate", "arrivals", "weights", "method"];
 
 pub(super) fn help() -> String {
-    [HELP, plan_options::HELP, agent_options::HELP, share_options::HELP, output::HELP, EXIT].concat()
+    let plan = beside(HELP, plan_options::HELP, &OTHERS);
+    [HELP, &plan, agent_options::HELP, share_options::HELP, output::HELP, EXIT].concat()
 }
 
 /// What is run.
@@ -116,7 +118,7 @@ impl Own {
                     None => ITEMS.to_vec(),
                 });
             }
-            "repeat" => self.repeat = Some(parser.value()?.parse()?),
+            "repeat" => self.repeat = Some(number("--repeat", parser)?),
             "every" => self.every = Some(time(&parser.value()?.string()?)?),
             _ => return self.tables.take(name, parser),
         }
