@@ -136,13 +136,114 @@ fn pages_of_findings() {
 #[test]
 fn options_of_the_reference() {
     let page = read("docs/reference/commands.md");
-    for command in ["run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "demo"] {
+    let commands = [
+        "run", "check", "fmt", "explain", "ask", "test", "replay", "diff", "reload", "dry-run", "top", "demo",
+    ];
+    for command in commands {
         let help = pointsman(Path::new("."), &[command, "--help"]).stdout;
         let words = help.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
         for option in words.filter(|word| word.starts_with("--")) {
             assert!(page.contains(option), "`{command} {option}` is missing in commands.md");
         }
     }
+}
+
+/// What the help of the bench's commands lists they take, and none of it is said twice in different words.
+#[test]
+fn options_of_the_bench() {
+    let (here, mut taken) = (Path::new("."), 0);
+    for command in
+        ["crypto", "handshake", "load", "bulk", "find", "compare", "workload", "report", "agent", "null"]
+    {
+        let help = pointsman(here, &["bench", command, "--help"]).stdout;
+        let listed = help.lines().filter_map(|line| line.strip_prefix("    --"));
+        let end = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+        let listed: Vec<_> = listed.filter_map(|line| line.split(end).next()).collect();
+        for (at, name) in listed.iter().enumerate() {
+            assert!(!listed[..at].contains(name), "`bench {command}` lists `--{name}` twice");
+            // Where it takes a value, the first `--help` is that.
+            let finished = pointsman(here, &["bench", command, &format!("--{name}"), "--help", "--help"]);
+            assert!(!finished.stderr.contains("no option"), "bench {command}: {}", finished.output());
+            taken += 1;
+        }
+    }
+    assert!(taken > 100, "there are {taken}");
+}
+
+/// Each piece of a configuration on a page is taken, beside a listener and a pool where it has none. Files that it names are
+/// not there.
+#[test]
+fn configurations_of_the_pages() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut pages, mut pieces) = (vec!["README.md".to_owned()], 0);
+    for of in ["docs/guide", "docs/reference"] {
+        let entries = std::fs::read_dir(workspace().join(of)).expect("a readable folder").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        pages.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{of}/{name}")));
+    }
+    for page in pages {
+        for Block { line, language, mut text, .. } in blocks(&read(&page)) {
+            if language != "toml" {
+                continue;
+            }
+            pieces += 1;
+            if !text.contains("[[listener]]") {
+                text.push_str("[[listener]]\nname = \"spare\"\nbind = \"127.0.0.1:0\"\npool = \"spare\"\n");
+            }
+            if !text.contains("[pool") {
+                text.push_str("[pool.standard]\nservers = [\"127.0.0.1:9\"]\n");
+            }
+            text.push_str("[pool.spare]\nservers = [\"127.0.0.1:9\"]\n");
+            std::fs::write(folder.path().join("piece.toml"), text).expect("a writable folder");
+            let said = pointsman(folder.path(), &["check", "--json", "piece.toml"]).stdout;
+            let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+            for finding in said["findings"].as_array().expect("a list") {
+                let message = finding["message"].as_str().expect("a text");
+                let is_fine = finding["severity"] != "error" || message.starts_with("cannot read");
+                assert!(is_fine, "{page}:{line}: {message}");
+            }
+        }
+    }
+    assert!(pieces > 20, "there are {pieces}");
+}
+
+/// What the README shows first is a whole configuration, beside a certificate, and decides as it says.
+#[test]
+fn readme_example() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shown = blocks(&read("README.md"));
+    for (name, head) in [("pointsman.toml", "# pointsman.toml"), ("shop.rules", "# shop.rules")] {
+        let block = shown.iter().find(|block| block.text.starts_with(head)).expect("the README shows it");
+        std::fs::write(folder.path().join(name), &block.text).expect("a writable folder");
+    }
+    if !certificate(folder.path()) {
+        return;
+    }
+    let checked = pointsman(folder.path(), &["check", "pointsman.toml"]);
+    assert_eq!(checked.code, 0, "{}", checked.output());
+    for (path, decision) in [
+        ("/admin", "R1: reject(403, \"inside only\")"),
+        ("/a.png", "R2: routeTo(images)"),
+        ("/", "else: routeTo(standard"),
+    ] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+        std::fs::write(folder.path().join("request.txt"), request).expect("a writable folder");
+        let said = pointsman(folder.path(), &["explain", "pointsman.toml", "request.txt"]).stdout;
+        assert!(said.contains(decision), "{said}");
+    }
+}
+
+/// Makes a certificate and its key in a folder as the README of the examples says. False: nothing is there to make it with.
+fn certificate(folder: &Path) -> bool {
+    let readme = blocks(&read("examples/README.md"));
+    let makes = readme.iter().find(|block| block.text.starts_with("openssl req"));
+    let words = ["-e", "-c", &makes.expect("the README says how").text];
+    if !pointsman_e2e::installed("openssl") {
+        return false;
+    }
+    let made = tool(folder, "sh", &words).expect("every machine has a shell");
+    assert_eq!(made.code, 0, "{}", made.output());
+    true
 }
 
 /// A folder of `examples` as its README says: with a certificate beside the configuration, which is called
@@ -152,15 +253,8 @@ fn example(name: &str) -> Option<(TempDir, Vec<Origin>)> {
     copy(&workspace().join("examples").join(name), folder.path());
     let path = folder.path().join("pointsman.toml");
     let mut text = std::fs::read_to_string(&path).expect("each example has one");
-    if text.contains("tls = ") {
-        let readme = blocks(&read("examples/README.md"));
-        let makes = readme.iter().find(|block| block.text.starts_with("openssl req"));
-        let words = ["-e", "-c", &makes.expect("the README says how").text];
-        if !pointsman_e2e::installed("openssl") {
-            return None;
-        }
-        let made = tool(folder.path(), "sh", &words).expect("every machine has a shell");
-        assert_eq!(made.code, 0, "{}", made.output());
+    if text.contains("tls = ") && !certificate(folder.path()) {
+        return None;
     }
     check(folder.path());
     let mut origins = Vec::new();
