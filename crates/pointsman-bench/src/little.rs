@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{ErrorKind, Record};
 
+/// So many requests have to be met by looks before these say how much varies.
+const MET_MIN: u64 = 30;
+
 /// Little's law: what is under way is what comes a second times how long it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Little {
@@ -23,7 +26,12 @@ impl Little {
         let looks: Vec<f64> = record.looks.iter().map(|held| *held as f64).collect();
         let under_way = mean(&looks);
         let service_s = record.service.mean() / 1e9;
-        let variance = mean(&looks.iter().map(|held| (held - under_way).powi(2)).collect::<Vec<_>>());
+        let rate_times_time = record.completed_in_time() as f64 / seconds * service_s;
+        let seen = mean(&looks.iter().map(|held| (held - under_way).powi(2)).collect::<Vec<_>>());
+        // Where answers are so quick that few looks met one, what those show of their variance is chance, too: that of
+        // independent arrivals is the mean.
+        let met: u64 = record.looks.iter().sum();
+        let variance = if met < MET_MIN { seen.max(rate_times_time) } else { seen };
         // Three standard errors of the mean.
         let by_chance = 3.0 * (variance / looks.len().max(1) as f64).sqrt();
         // The law is that of a system which ends as full as it began.
@@ -39,7 +47,7 @@ impl Little {
         let known_to = by_chance + grown + at_the_ends + without_answer + work;
         Little {
             under_way,
-            rate_times_time: record.completed_in_time() as f64 / seconds * service_s,
+            rate_times_time,
             // Where all that was answered had been due before the measured time, no service time is reported of it.
             known_to: if record.service.is_empty() { under_way } else { known_to },
         }
@@ -102,7 +110,13 @@ mod tests {
         let mut before = record(|_| 8);
         before.service.reset();
         let before = Little::of(&before, 1.0, 10.0, 0.0);
-        for little in [grows, varies, lost, before] {
+        // Answers so quick that no look met one.
+        let mut quick = record(|_| 0);
+        quick.service.reset();
+        quick.service.saturating_record_n(SECOND_NS / 10_000, 400);
+        let quick = Little::of(&quick, 1.0, 10.0, 0.0);
+        assert!(quick.known_to > quick.rate_times_time, "{quick:?}");
+        for little in [grows, varies, lost, before, quick] {
             assert_eq!(little.gap(), 0.0, "{little:?}");
         }
     }
