@@ -205,3 +205,68 @@ impl Worker {
         gauges.lag_ns.fetch_max(std::mem::take(&mut self.lag_ns), Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::request::Requests;
+    use crate::worker::{Assignment, Timeline};
+    use crate::{Body, Load, Plan, Target, Url};
+
+    /// A thread whose measured time is the second behind this one.
+    const FROM_NS: u64 = SECOND_NS;
+
+    fn worker() -> Worker {
+        let url = Url::parse("http://127.0.0.1:1/").expect("a URL");
+        let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+        let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+        (plan.warm_up, plan.time) = (Duration::from_secs(1), Duration::from_secs(1));
+        let given = Assignment {
+            timeline: Timeline::of(&plan, FROM_NS - SECOND_NS),
+            requests: Arc::new(Requests::new(&plan).expect("an address")),
+            plan: Arc::new(plan),
+            setup: Vec::new(),
+            gauges: Arc::default(),
+            bell: Arc::default(),
+            index: 0,
+            threads: 1,
+        };
+        Worker::new(given).expect("a descriptor")
+    }
+
+    /// What is counted of answers, each by when it was due, its status, and when it came, in tenths of the measured time.
+    #[track_caller]
+    fn check(answers: &[(i64, u16, i64)], expected: [u64; 5]) {
+        let mut worker = worker();
+        let ns = |tenths: i64| FROM_NS.checked_add_signed(tenths * BATCH_NS as i64).expect("a time");
+        for &(due, status, came) in answers {
+            let (due_ns, now) = (ns(due), ns(came));
+            let is_counted = worker.given.timeline.measures(due_ns);
+            let job = Job { due_ns, begun_ns: due_ns, sent_ns: due_ns, is_counted, ..Job::new(0) };
+            worker.count_begun(&job);
+            worker.finish(job, status, now);
+        }
+        let record = &worker.record;
+        let failed_in_time = record.batches.iter().map(|batch| batch.failed).sum();
+        let (came, right) = (record.completed_in_time(), record.right_in_time());
+        let statuses = record.errors_of(ErrorKind::Status);
+        assert_eq!([came, right, failed_in_time, record.answered, statuses], expected, "{answers:?}");
+    }
+
+    #[test]
+    fn what_came_in_time_is_counted_whenever_it_was_due_and_what_was_due_whenever_it_came() {
+        check(&[], [0; 5]);
+        // In the warm-up, and over before the measured time.
+        check(&[(-9, 200, -1), (-9, 503, -1)], [0; 5]);
+        // Due before it, and answered at its first moment, and at its last.
+        check(&[(-4, 200, 0), (-4, 200, 9)], [2, 2, 0, 0, 0]);
+        check(&[(-4, 503, 0), (-4, 400, 9)], [2, 0, 2, 0, 0]);
+        check(&[(0, 200, 1), (9, 399, 9), (5, 400, 6)], [3, 2, 1, 3, 1]);
+        // Due in it, and answered when it was over.
+        check(&[(9, 200, 10), (9, 503, 12)], [0, 0, 0, 2, 1]);
+        check(&[(-1, 200, 10)], [0; 5]);
+    }
+}
