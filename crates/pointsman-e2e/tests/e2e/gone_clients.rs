@@ -31,6 +31,13 @@ fn silent() -> (RawOrigin, Receiver<()>) {
     (origin, ends)
 }
 
+/// More of the next request than the switch reads of it while one is answered, and less than the kernel takes of what
+/// nobody reads: it offers a window of 64 KiB to begin with, and takes back nothing of it.
+const READ_IN_PART: usize = 30_000;
+
+/// More than the kernel takes: the rest of it, and the end behind it, stay with the client.
+const TAKEN_IN_PART: usize = 300_000;
+
 /// Longer than any test may take, unless the client's own limit says otherwise.
 const POOL: &str = "response_ms_max = 600000\nwrite_ms_max = 600000";
 
@@ -58,7 +65,9 @@ fn resets(threads: usize) {
     let (authority, (origin, ends)) = (Authority::new("test CA"), silent());
     let (plain, tls) =
         (setup(threads, &origin).start(), setup_with_tls(threads, &origin, &authority).start());
-    for (number, more) in ["", "GET /next HTTP/1.1\r\n"].into_iter().enumerate() {
+    let begun = "GET /next HTTP/1.1\r\n";
+    let more = [("", 1), (begun, 1), ("x", READ_IN_PART), ("x", TAKEN_IN_PART)];
+    for (number, more) in more.into_iter().map(|(what, times)| what.repeat(times)).enumerate() {
         for (switch, mut client) in [(&plain, plain.client()), (&tls, tls_client(&tls, &authority))] {
             let path = format!("/{number}");
             client.send(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n{more}"));
@@ -114,11 +123,11 @@ fn until_reached(switch: &Switch) {
 }
 
 /// An orderly end may be that of a client that waits: it has its time. What lies unread before it is no reason to
-/// overlook it.
+/// overlook it, once it has come.
 fn ends(threads: usize) {
     let (origin, ends) = silent();
     let switch = setup(threads, &origin).limits("half_closed_ms_max = 300").start();
-    for (path, more) in [("/1", String::new()), ("/2", "x".repeat(100_000))] {
+    for (path, more) in [("/1", String::new()), ("/2", "x".repeat(READ_IN_PART))] {
         let mut client = switch.client();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n{more}"));
         client.finish_sending();
