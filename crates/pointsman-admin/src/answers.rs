@@ -199,7 +199,17 @@ pub(crate) static RULES: Shape = Object(&[
     ("file", Text),
     ("rules_version", Text),
     ("text", Text),
-    ("rules", List(&Object(&[("rule", Text), ("hits", Count), ("responses", OrNull(&RESPONSES))]))),
+    ("rules", List(&All(&[Object(&[("rule", Text), ("hits", Count)]), OUTCOMES]))),
+    ("other", OUTCOMES),
+]);
+
+const OUTCOMES: Shape = Object(&[("responses", OrNull(&RESPONSES)), ("durations", OrNull(&DURATIONS))]);
+
+/// The bounds are in their order; without one stand all.
+const DURATIONS: Shape = Object(&[
+    ("count", Count),
+    ("sum_us", Count),
+    ("buckets", List(&Object(&[("up_to_us", OrNull(&Count)), ("count", Count)]))),
 ]);
 
 /// By class of status.

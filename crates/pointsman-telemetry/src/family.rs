@@ -1,11 +1,12 @@
 //! The counters of listeners, rules and servers, behind handles that carry their names.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::event::{Handshake, HandshakeFailure, Hedge, Mirrored, Refusal, ServerFailure};
+use crate::hits::{Hits, Number};
 use crate::json::quoted;
 use crate::outcomes::{LazyOutcomes, Outcomes, Total};
-use crate::slots::{Counter, Slots};
+use crate::slots::{ByThread, Counter, Slots};
 
 /// The counters of a listener.
 #[derive(Debug)]
@@ -21,10 +22,12 @@ pub struct ListenerMetrics {
 pub struct RuleMetrics {
     listener: Box<str>,
     label: Box<str>,
-    /// Whether what it decides is counted under its name, or with that of others. Settled when it first decides, for as
-    /// long as some plan or request holds it: figures never move from one name to another.
-    has_place: OnceLock<bool>,
-    pub(crate) slots: Slots<RuleSlot>,
+    /// Where all rules count how often they decide, and by which number this one does.
+    all_hits: Arc<Hits>,
+    number: Number,
+    /// Where what it decides is counted under its name, or nothing where it is with that of others. Settled when it first
+    /// decides, for as long as some plan or request holds it: figures never move from one name to another.
+    place: OnceLock<Option<ByThread<LazyOutcomes>>>,
 }
 
 /// The counters of a class of `limitRate`.
@@ -75,13 +78,6 @@ pub(crate) struct ListenerSlot {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct RuleSlot {
-    pub(crate) hits: Counter,
-    /// Where the rule has a place and this thread has seen it decide.
-    pub(crate) outcomes: LazyOutcomes,
-}
-
-#[derive(Debug, Default)]
 pub(crate) struct LimitSlot {
     pub(crate) limited: Counter,
 }
@@ -126,12 +122,13 @@ impl ListenerMetrics {
 }
 
 impl RuleMetrics {
-    pub(crate) fn new(listener: &str, label: &str, threads: usize) -> RuleMetrics {
+    pub(crate) fn new(listener: &str, label: &str, all_hits: &Arc<Hits>) -> RuleMetrics {
         RuleMetrics {
             listener: listener.into(),
             label: label.into(),
-            has_place: OnceLock::new(),
-            slots: Slots::new(threads),
+            number: all_hits.take(),
+            all_hits: all_hits.clone(),
+            place: OnceLock::new(),
         }
     }
 
@@ -145,25 +142,38 @@ impl RuleMetrics {
         &self.label
     }
 
-    /// Whether it has a place of its own. `take` is asked once, when the first thread wants to know.
-    pub(crate) fn has_place_or(&self, take: impl FnOnce() -> bool) -> bool {
-        *self.has_place.get_or_init(take)
+    /// It has decided, on that thread, which alone says so.
+    #[inline]
+    pub(crate) fn hit(&self, thread: usize) {
+        self.all_hits.add(thread, &self.number);
     }
 
-    /// The same, as far as it is settled.
+    /// Where it counts by itself what it decides, if it has a place. `take` takes one for so many threads, to begin with; it
+    /// is asked once, when the first thread wants to know.
+    pub(crate) fn place_or(&self, take: impl FnOnce() -> Option<usize>) -> Option<&ByThread<LazyOutcomes>> {
+        self.place.get_or_init(|| take().map(ByThread::new)).as_ref()
+    }
+
+    /// Whether it has one, as far as that is settled.
     pub(crate) fn has_place(&self) -> bool {
-        self.has_place.get() == Some(&true)
+        matches!(self.place.get(), Some(Some(_)))
     }
 
     /// How often it decided.
     pub(crate) fn hits(&self) -> u64 {
-        self.slots.sum(|slot| &slot.hits)
+        self.all_hits.of(&self.number)
     }
 
     /// What became of that, where it has a place of its own.
     pub(crate) fn total(&self) -> Option<Total> {
-        let seen = || self.slots.iter().filter_map(|slot| slot.outcomes.get());
-        self.has_place().then(|| Total::of(seen().map(|own| &own.0)))
+        let by_thread = self.place.get()?.as_ref()?;
+        Some(Total::of(by_thread.iter().filter_map(|own| own.get()).map(|own| &own.0)))
+    }
+}
+
+impl Drop for RuleMetrics {
+    fn drop(&mut self) {
+        self.all_hits.give_back(&self.number);
     }
 }
 

@@ -21,6 +21,7 @@ mod exchange_line;
 mod exposition;
 mod family;
 mod histogram;
+mod hits;
 mod json;
 mod metrics;
 mod names;
@@ -41,7 +42,7 @@ pub use event::{
     Counts, Event, Exchange, Handshake, HandshakeFailure, Hedge, Mirrored, Query, Refusal, ServerFailure,
 };
 pub use family::{BandwidthMetrics, LimitMetrics, ListenerMetrics, RuleMetrics, ServerMetrics};
-pub use metrics::{BufferBytes, Metrics, RuleCounts, ServerNow, StandingNow};
+pub use metrics::{BufferBytes, Durations, Metrics, RuleCounts, RuleOutcomes, ServerNow, StandingNow};
 pub use names::{NameNow, render_names};
 pub use notes::{Notes, Topic};
 pub use recorder::{Recorder, Sinks};

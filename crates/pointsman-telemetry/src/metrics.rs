@@ -15,9 +15,10 @@ use crate::exposition::{Exposition, Kind};
 use crate::family::{
     BandwidthMetrics, LimitMetrics, ListenerMetrics, ListenerSlot, RuleMetrics, ServerMetrics,
 };
+use crate::hits::Hits;
 use crate::metrics::of_listener::render_handshakes;
 use crate::metrics::of_outcomes::{Row, render_durations, render_statuses};
-pub use crate::metrics::of_rule::RuleCounts;
+pub use crate::metrics::of_rule::{Durations, RuleCounts, RuleOutcomes};
 use crate::metrics::of_rule::{RulePlaces, render_rules};
 use crate::metrics::of_server::render_servers;
 use crate::queue::{ACCESS_LOG_FAMILIES, LogCounters, SPAN_FAMILIES};
@@ -34,6 +35,7 @@ pub struct Metrics {
     taken: Mutex<Vec<bool>>,
     listeners: Named<ListenerMetrics>,
     rules: Named<RuleMetrics>,
+    rule_hits: Arc<Hits>,
     pub(crate) rule_places: RulePlaces,
     servers: Named<ServerMetrics>,
     limits: Named<LimitMetrics>,
@@ -88,6 +90,7 @@ impl Metrics {
             taken: Mutex::new(vec![false; event_loops + 1]),
             listeners: Named::default(),
             rules: Named::default(),
+            rule_hits: Arc::new(Hits::new(event_loops + 1)),
             rule_places: RulePlaces::default(),
             servers: Named::default(),
             limits: Named::default(),
@@ -128,7 +131,7 @@ impl Metrics {
 
     /// The counters of a rule on a listener: the same for the same names, over reloads.
     pub fn rule(&self, listener: &str, label: &str) -> Arc<RuleMetrics> {
-        self.rules.get((listener, label), || RuleMetrics::new(listener, label, self.threads()))
+        self.rules.get((listener, label), || RuleMetrics::new(listener, label, &self.rule_hits))
     }
 
     /// The counters of a server in a pool: the same for the same names, over reloads.
@@ -198,6 +201,14 @@ impl Metrics {
         rules.iter().filter(|rule| rule.listener() == listener).map(|rule| RuleCounts::of(rule)).collect()
     }
 
+    /// What became of what those rules of a listener decided that have no place of their own; nothing where there was
+    /// nothing of it.
+    pub fn other_rules_of(&self, listener: &str) -> Option<RuleOutcomes> {
+        let listeners = self.listeners.all();
+        let listener = listeners.iter().find(|known| known.name() == listener)?;
+        listener.total_of_other_rules().as_ref().map(RuleOutcomes::of)
+    }
+
     pub(crate) fn log_counters(&self) -> Arc<LogCounters> {
         self.log.clone()
     }
@@ -206,7 +217,7 @@ impl Metrics {
         self.spans.clone()
     }
 
-    fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         locked(&self.taken).len()
     }
 

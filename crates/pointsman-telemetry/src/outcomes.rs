@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::histogram::{BUCKETS, Histogram};
+use crate::histogram::{BUCKETS, Histogram, bound_us};
 use crate::slots::{Counter, OwnLines};
 
 /// Classes of status, in the order of their counters. The first is "no answer".
@@ -59,6 +59,15 @@ impl Total {
             total.sum_us = total.sum_us.wrapping_add(outcomes.duration.sum_us.get());
             total
         })
+    }
+
+    /// How many took no longer than each bound, in microseconds; than none are all whose duration is known.
+    pub(crate) fn up_to(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        let counts = self.buckets.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        (0..BUCKETS).map(bound_us).zip(counts)
     }
 
     /// How many there were.

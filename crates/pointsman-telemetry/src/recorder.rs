@@ -97,7 +97,7 @@ impl Recorder {
             Event::Shaped(class, bytes) => class.slots.of(thread).bytes.add(bytes.into()),
             Event::ShapedWait(class) => class.slots.of(thread).waits.add(1),
             Event::Limited(limit) => limit.slots.of(thread).limited.add(1),
-            Event::Decided(rule) => rule.slots.of(thread).hits.add(1),
+            Event::Decided(rule) => rule.hit(thread),
             Event::Done(exchange) => self.done(exchange),
             Event::Counted(counts) => self.count(counts),
         }
@@ -194,12 +194,8 @@ impl Recorder {
     /// Where what a rule decided is counted: under its name, or with others of its listener.
     #[inline]
     fn outcomes_of<'a>(&self, rule: &'a RuleMetrics, listener: &'a ListenerSlot) -> &'a Outcomes {
-        let own = &rule.slots.of(self.thread).outcomes;
-        own.get().unwrap_or_else(|| {
-            let has_place = rule.has_place_or(|| self.metrics.rule_places.take());
-            let wanted = if has_place { own } else { &listener.other_rules };
-            wanted.get_or_init(Box::default)
-        })
+        let place = rule.place_or(|| self.metrics.rule_places.take().then(|| self.metrics.threads()));
+        place.map_or(&listener.other_rules, |place| place.of(self.thread)).get_or_init(Box::default)
     }
 }
 

@@ -61,10 +61,39 @@ fn by_status_and_duration(threads: usize) {
     assert!(!page.contains("responses_total{listener=\"shop\",rule=\"R3\""), "it has never decided\n{page}");
     // What rules decided is what the listener has.
     assert_eq!(switch.metric(RESPONSES, &[]), switch.metric("pointsman_requests_total", &[]), "{page}");
-    let shown = switch.admin_get("/api/v1/listeners/shop/rules").text();
-    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let shown = shown(&switch);
     assert_eq!(shown["rules"][1]["responses"]["4xx"], 3, "{shown}");
-    assert_eq!(shown["rules"][2]["responses"], serde_json::Value::Null, "{shown}");
+    let never = serde_json::json!({ "rule": "R3", "hits": 0, "responses": null, "durations": null });
+    assert_eq!(shown["rules"][2], never);
+    assert_eq!(shown["other"], serde_json::json!({ "responses": null, "durations": null }));
+    durations_are_those_of_the_metrics(&switch, "R1", &shown["rules"][0]["durations"]);
+}
+
+/// What the admin API says of the rules.
+fn shown(switch: &Switch) -> serde_json::Value {
+    let shown = switch.admin_get("/api/v1/listeners/shop/rules").text();
+    serde_json::from_str(&shown).expect("JSON")
+}
+
+fn durations_are_those_of_the_metrics(switch: &Switch, rule: &str, durations: &serde_json::Value) {
+    let of_rule = [("rule", rule)];
+    let is = |member: &str, metric: &str, unit: f64| {
+        let expected = switch.metric(&format!("{DURATIONS}_{metric}"), &of_rule);
+        let said = durations[member].as_f64().expect("a number") / unit;
+        assert!((said - expected).abs() < 1e-6 && said > 0.0, "{member} {expected}: {durations}");
+    };
+    is("count", "count", 1.0);
+    is("sum_us", "sum", 1e6);
+    let buckets = durations["buckets"].as_array().expect("a list");
+    for bucket in buckets {
+        let bound =
+            bucket["up_to_us"].as_f64().map_or("+Inf".to_owned(), |bound_us| (bound_us / 1e6).to_string());
+        let of_bucket = [("rule", rule), ("le", &bound)];
+        let expected = switch.metric(&format!("{DURATIONS}_bucket"), &of_bucket);
+        assert_eq!(bucket["count"].as_f64(), Some(expected), "{bound}: {durations}");
+    }
+    let counts: Vec<_> = buckets.iter().map(|bucket| bucket["count"].as_u64()).collect();
+    assert!(counts.is_sorted() && counts.last() == Some(&durations["count"].as_u64()), "{durations}");
 }
 
 /// A stream, and a request that its body decides, have a rule as any other.
@@ -160,6 +189,11 @@ fn so_many_rules_by_name(threads: usize) {
     assert_eq!(told, 3 * 6, "two rules and the others\n{page}");
     // How often each decided is told of all.
     assert_eq!(switch.metric("pointsman_rule_hits_total", &[("rule", "R7")]), 2.0);
+    let shown = shown(&switch);
+    let of = |rule: usize| (&shown["rules"][rule]["hits"], shown["rules"][rule]["responses"].is_null());
+    assert_eq!([of(5), of(7), of(8)], [(&2.into(), false), (&2.into(), true), (&1.into(), true)]);
+    assert_eq!(shown["other"]["responses"]["2xx"], 4, "{}", shown["other"]);
+    durations_are_those_of_the_metrics(&switch, "(other)", &shown["other"]["durations"]);
     // A reload with room for more gives it to those that have not decided yet.
     switch.reload(&setup(3), 2);
     ask(&[7]);

@@ -1,7 +1,6 @@
 //! Families that tell what became of requests: of listeners, rules and servers alike.
 
 use crate::exposition::{Exposition, Kind, Label, Seconds};
-use crate::histogram::bound_us;
 use crate::outcomes::{STATUS, Total};
 
 /// What became of the requests of one of those that are told apart.
@@ -25,9 +24,9 @@ pub(super) fn render_durations(page: &mut Exposition<'_>, (name, help): (&str, &
         (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
     for Row { labels, total } in rows {
         let mut count = 0;
-        for (bucket, counted) in total.buckets.into_iter().enumerate() {
-            count += counted;
-            let bound = bound_us(bucket).map_or("+Inf".to_owned(), |bound_us| Seconds(bound_us).to_string());
+        for (bound_us, up_to) in total.up_to() {
+            count = up_to;
+            let bound = bound_us.map_or("+Inf".to_owned(), |bound_us| Seconds(bound_us).to_string());
             page.sample(&name_of_buckets, &[labels, &[("le", &*bound)][..]].concat(), count);
         }
         page.sample_seconds(&name_of_sum, labels, total.sum_us);

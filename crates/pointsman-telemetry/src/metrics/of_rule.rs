@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::of_outcomes::{Row, render_durations, render_statuses};
 use crate::exposition::{Exposition, Kind, Label};
 use crate::family::{ListenerMetrics, RuleMetrics};
-use crate::outcomes::STATUS;
+use crate::outcomes::{STATUS, Total};
 
 /// Stands for rules without a place of their own. No label of a rule has brackets.
 const OTHERS: &str = "(other)";
@@ -26,9 +26,28 @@ pub struct RuleCounts {
     pub rule: String,
     /// How often it decided.
     pub hits: u64,
-    /// What the clients were sent then, by class of status: `none`, `1xx` … `5xx`. Absent where that is counted together
-    /// with other rules.
-    pub responses: Option<[(&'static str, u64); STATUS.len()]>,
+    /// What became of that. Absent where it is counted together with other rules.
+    pub outcomes: Option<RuleOutcomes>,
+}
+
+/// What became of what a rule decided, or several.
+#[derive(Clone, Debug)]
+pub struct RuleOutcomes {
+    /// What the clients were sent, by class of status: `none`, `1xx` … `5xx`.
+    pub responses: [(&'static str, u64); STATUS.len()],
+    /// How long the requests took, without tunnels.
+    pub durations: Durations,
+}
+
+/// How long requests took: from the first byte of each to the end of its answer.
+#[derive(Clone, Debug)]
+pub struct Durations {
+    /// How many there were.
+    pub count: u64,
+    /// Of all together, microseconds.
+    pub sum_us: u64,
+    /// How many took no longer than so many microseconds, in their order; at last, without a bound, all.
+    pub up_to_us: Vec<(Option<u64>, u64)>,
 }
 
 impl RulePlaces {
@@ -51,12 +70,18 @@ impl RulePlaces {
 
 impl RuleCounts {
     pub(super) fn of(rule: &RuleMetrics) -> RuleCounts {
-        let responses = rule.total().map(|total| {
-            let mut named = STATUS.map(|class| (class, 0));
-            named.iter_mut().zip(total.statuses).for_each(|((_, count), counted)| *count = counted);
-            named
-        });
-        RuleCounts { rule: rule.label().to_owned(), hits: rule.hits(), responses }
+        let outcomes = rule.total().as_ref().map(RuleOutcomes::of);
+        RuleCounts { rule: rule.label().to_owned(), hits: rule.hits(), outcomes }
+    }
+}
+
+impl RuleOutcomes {
+    pub(super) fn of(total: &Total) -> RuleOutcomes {
+        let mut responses = STATUS.map(|class| (class, 0));
+        responses.iter_mut().zip(total.statuses).for_each(|((_, count), counted)| *count = counted);
+        let up_to_us: Vec<_> = total.up_to().collect();
+        let count = up_to_us.last().map_or(0, |(_, all)| *all);
+        RuleOutcomes { responses, durations: Durations { count, sum_us: total.sum_us, up_to_us } }
     }
 }
 

@@ -153,7 +153,7 @@ fn servers(view: &View, columns: usize, lines: &mut Vec<Line>) {
 
 fn rules(view: &View, columns: usize, lines: &mut Vec<Line>) {
     // Rules of listeners that read no requests are hit, too.
-    let hits: f64 = view.rules.iter().map(|row| row.hits_per_s).sum();
+    let hits: f64 = view.rules.iter().filter(|row| !row.is_of_others()).map(|row| row.hits_per_s).sum();
     let rules = view.rules.iter().map(|row| {
         let share = if hits > 0.0 { row.hits_per_s / hits } else { 0.0 };
         let [.., refused, failed] = row.status_per_s.map_or([None; STATUS.len()], |all| all.map(Some));

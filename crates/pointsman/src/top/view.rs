@@ -70,7 +70,8 @@ pub(super) struct Fault {
     pub(super) per_s: f64,
 }
 
-/// How a rule is hit, and what becomes of that.
+/// How a rule is hit, and what becomes of that; or those together that have no place of their own, which have rows for their
+/// hits besides.
 #[derive(Debug, PartialEq)]
 pub(super) struct RuleRow {
     pub(super) listener: String,
@@ -106,6 +107,16 @@ pub(super) enum State {
     Up,
     /// The live plan does not name it any more.
     Left,
+}
+
+/// The rule of rows that stand for several, as the metric names it. No label has brackets.
+const OTHERS: &str = "(other)";
+
+impl RuleRow {
+    /// Whether it stands for several, whose hits other rows have, too.
+    pub(super) fn is_of_others(&self) -> bool {
+        self.rule == OTHERS
+    }
 }
 
 impl State {
@@ -322,6 +333,24 @@ impl Change<'_> {
             }
         });
         let mut rows: Vec<RuleRow> = rows.collect();
+        let others = statuses.iter().filter(|((_, rule), _)| *rule == OTHERS);
+        let others: Vec<RuleRow> = others
+            .map(|((listener, rule), status_per_s)| {
+                let of_them =
+                    rows.iter().filter(|row| row.listener == *listener && row.status_per_s.is_none());
+                let (hits_per_s, hits) =
+                    of_them.fold((0.0, 0.0), |(rate, sum), row| (rate + row.hits_per_s, sum + row.hits));
+                RuleRow {
+                    listener: (*listener).to_owned(),
+                    rule: (*rule).to_owned(),
+                    hits_per_s,
+                    hits,
+                    status_per_s: Some(*status_per_s),
+                    durations: durations.get(&(*listener, *rule)).copied().unwrap_or_default(),
+                }
+            })
+            .collect();
+        rows.extend(others);
         rows.sort_by(|a, b| b.hits_per_s.total_cmp(&a.hits_per_s).then(b.hits.total_cmp(&a.hits)));
         rows
     }

@@ -40,8 +40,16 @@ fn so_many_rules_are_told_by_name_and_the_others_together() {
     ];
     assert_eq!(responses_by_rule(&metrics), (expected.to_vec(), 8.0));
     let known = |rule: &str| metrics.rules_of("shop").into_iter().find(|counts| counts.rule == rule).unwrap();
-    assert_eq!(known("R7").responses.map(|all| all[2]), Some(("2xx", 2)));
-    assert!(known("R3").responses.is_none() && known("R0").responses.is_none());
+    let outcomes = known("R7").outcomes.expect("it has a place");
+    assert_eq!(outcomes.responses[2], ("2xx", 2));
+    let Durations { count, sum_us, up_to_us } = outcomes.durations;
+    assert_eq!(
+        (count, sum_us, up_to_us.first(), up_to_us.last()),
+        (2, 0, Some(&(Some(64), 2)), Some(&(None, 2)))
+    );
+    assert!(known("R3").outcomes.is_none() && known("R0").outcomes.is_none());
+    assert_eq!(metrics.other_rules_of("shop").map(|others| others.responses[2]), Some(("2xx", 3)));
+    assert!(metrics.other_rules_of("none").is_none());
 }
 
 /// A rule that a reload takes away leaves its place to another one; one that stays keeps it, and those that had none have

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pointsman_admin::{Page, Request};
 use pointsman_config::{Colour, RuleSet};
-use pointsman_telemetry::RuleCounts;
+use pointsman_telemetry::{Durations, RuleCounts, RuleOutcomes};
 use serde_json::{Value, json};
 
 use super::changes::{seen, unpublished};
@@ -26,9 +26,10 @@ impl SwitchPages {
         // In the order of the text, and behind them what no rule decided.
         let place = |label: &str| set.program.rules.iter().position(|rule| &*rule.label == label);
         rules.sort_by_key(|counts| place(&counts.rule).unwrap_or(usize::MAX));
-        let rules = rules.into_iter().map(|RuleCounts { rule, hits, responses }| {
-            let responses = responses.map(BTreeMap::from);
-            json!({ "rule": rule, "hits": hits, "responses": responses })
+        let rules = rules.into_iter().map(|RuleCounts { rule, hits, outcomes }| {
+            let mut shown = outcomes_json(outcomes);
+            (shown["rule"], shown["hits"]) = (json!(rule), json!(hits));
+            shown
         });
         let version = set.version();
         let shown = json!({
@@ -39,6 +40,7 @@ impl SwitchPages {
             "rules_version": version,
             "text": &*set.source,
             "rules": rules.collect::<Vec<_>>(),
+            "other": outcomes_json(self.metrics.other_rules_of(listener)),
         });
         Page::json(&shown).with_version(&version)
     }
@@ -190,6 +192,18 @@ impl SwitchPages {
             "bytes": version.text.len(),
         })
     }
+}
+
+/// What became of what was decided; null where that is counted elsewhere, or nothing was.
+fn outcomes_json(outcomes: Option<RuleOutcomes>) -> Value {
+    let Some(RuleOutcomes { responses, durations }) = outcomes else {
+        return json!({ "responses": null, "durations": null });
+    };
+    let Durations { count, sum_us, up_to_us } = durations;
+    let buckets =
+        up_to_us.into_iter().map(|(up_to_us, count)| json!({ "up_to_us": up_to_us, "count": count }));
+    let durations = json!({ "count": count, "sum_us": sum_us, "buckets": buckets.collect::<Vec<_>>() });
+    json!({ "responses": BTreeMap::from(responses), "durations": durations })
 }
 
 fn no_version(number: &str) -> Page {

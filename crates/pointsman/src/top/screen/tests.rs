@@ -4,7 +4,7 @@ use super::*;
 use crate::top::scrape::Scrape;
 use crate::top::view::Times;
 
-/// A switch with a listener, two servers and two rules.
+/// A switch with a listener, two servers and two rules, of which one has no place of its own.
 fn view() -> View {
     let page = |requests: u64| {
         let page = format!(
@@ -15,8 +15,9 @@ fn view() -> View {
              pointsman_request_duration_seconds_bucket{{listener=\"shop\",le=\"0.001024\"}} {requests}\n\
              pointsman_request_duration_seconds_bucket{{listener=\"shop\",le=\"+Inf\"}} {requests}\n\
              pointsman_rule_hits_total{{listener=\"shop\",rule=\"R1\"}} {requests}\n\
-             pointsman_rule_hits_total{{listener=\"shop\",rule=\"odd\x1b[2J\"}} 5\n\
+             pointsman_rule_hits_total{{listener=\"shop\",rule=\"odd\x1b[2J\"}} {requests}\n\
              pointsman_rule_responses_total{{listener=\"shop\",rule=\"R1\",status=\"5xx\"}} {requests}\n\
+             pointsman_rule_responses_total{{listener=\"shop\",rule=\"(other)\",status=\"4xx\"}} {requests}\n\
              pointsman_rule_request_duration_seconds_bucket{{listener=\"shop\",rule=\"R1\",le=\"0.001024\"}} {requests}\n\
              pointsman_server_request_duration_seconds_bucket{{pool=\"fast\",server=\"one\",le=\"0.002048\"}} {requests}\n\
              pointsman_server_requests_total{{pool=\"fast\",server=\"one\"}} {requests}\n\
@@ -49,8 +50,9 @@ fast  two     down           0        0        0        -        -        0     
 fast  one     up           4.0      4.0        0   1.0 ms   2.0 ms        2        0
 
 LISTENER  RULE        HITS/S    SHARE    4XX/S    5XX/S      P50      P99     HITS
-shop      R1             4.0  100.0 %        0      4.0   512 us   1.0 ms        4
-shop      odd?[2J          0    0.0 %        -        -        -        -        5";
+shop      R1             4.0   50.0 %        0      4.0   512 us   1.0 ms        4
+shop      odd?[2J        4.0   50.0 %        -        -        -        -        4
+shop      (other)        4.0   50.0 %      4.0        0        -        -        4";
     assert_eq!(lines(&view()).join("\n"), expected);
 }
 

@@ -96,35 +96,51 @@ fn servers_have_the_state_that_weighs_most() {
     check(&(figure("up", 1) + &set("disabled")), State::Disabled);
 }
 
-/// Each server and each rule by itself; nothing is known of a rule that has no place of its own.
+/// Each server and each rule by itself; of rules that have no place of their own it is known what becomes of them
+/// together.
 #[test]
 fn servers_and_rules_have_durations() {
     let bucket = |name: &str, labels: &str, [short, all]: [u8; 2]| {
         format!("{name}_bucket{{{labels},le=\"1\"}} {short}\n{name}_bucket{{{labels},le=\"+Inf\"}} {all}\n")
     };
-    let page_of = |[a, b, r1]: [[u8; 2]; 3]| {
+    let page_of = |[a, b, r1, others]: [[u8; 2]; 4]| {
         let of_server = "pointsman_server_request_duration_seconds";
         let of_rule = "pointsman_rule_request_duration_seconds";
         "pointsman_server_requests_total{pool=\"p\",server=\"a\"} 9\n\
          pointsman_server_requests_total{pool=\"p\",server=\"b\"} 9\n\
-         pointsman_rule_hits_total{listener=\"l\",rule=\"R1\"} 9\n\
-         pointsman_rule_hits_total{listener=\"l\",rule=\"R2\"} 8\n"
+         pointsman_rule_hits_total{listener=\"l\",rule=\"R1\"} 9\n"
             .to_owned()
             + &bucket(of_server, "pool=\"p\",server=\"a\"", a)
             + &bucket(of_server, "pool=\"p\",server=\"b\"", b)
             + &bucket(of_rule, "listener=\"l\",rule=\"R1\"", r1)
-            + &bucket(of_rule, "listener=\"l\",rule=\"(other)\"", [3, 3])
+            + &bucket(of_rule, "listener=\"l\",rule=\"(other)\"", others)
             + &format!(
-                "pointsman_rule_responses_total{{listener=\"l\",rule=\"R1\",status=\"5xx\"}} {}\n",
-                r1[1]
+                "pointsman_rule_hits_total{{listener=\"l\",rule=\"R2\"}} {}\n\
+                 pointsman_rule_hits_total{{listener=\"l\",rule=\"R3\"}} 2\n\
+                 pointsman_rule_hits_total{{listener=\"m\",rule=\"R2\"}} 70\n",
+                others[1]
+            )
+            + &format!(
+                "pointsman_rule_responses_total{{listener=\"l\",rule=\"R1\",status=\"5xx\"}} {}\n\
+                 pointsman_rule_responses_total{{listener=\"l\",rule=\"(other)\",status=\"2xx\"}} {}\n",
+                r1[1], others[1]
             )
     };
-    let view = view(&page_of([[50, 50], [7, 7], [0, 0]]), &page_of([[60, 60], [7, 7], [0, 4]]));
+    let view =
+        view(&page_of([[50, 50], [7, 7], [0, 0], [3, 3]]), &page_of([[60, 60], [7, 7], [0, 4], [9, 9]]));
     let servers: Vec<_> = view.servers.iter().map(|row| (&*row.server, row.durations.p50_s)).collect();
     assert_eq!(servers, [("a", Some(0.5)), ("b", None)]);
-    let rules: Vec<_> =
-        view.rules.iter().map(|row| (&*row.rule, row.durations.p99_s, row.status_per_s)).collect();
-    assert_eq!(rules, [("R1", Some(1.0), Some([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])), ("R2", None, None)]);
+    let of_l = view.rules.iter().filter(|row| row.listener == "l");
+    let rules: Vec<_> = of_l.clone().map(|row| (&*row.rule, row.durations.p50_s, row.status_per_s)).collect();
+    let expected = [
+        ("(other)", Some(0.5), Some([0.0, 0.0, 3.0, 0.0, 0.0, 0.0])),
+        ("R2", None, None),
+        ("R1", Some(1.0), Some([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])),
+        ("R3", None, None),
+    ];
+    assert_eq!(rules, expected);
+    let hits: Vec<_> = of_l.map(|row| (row.hits_per_s, row.hits)).collect();
+    assert_eq!(hits, [(3.0, 11.0), (3.0, 9.0), (0.0, 9.0), (0.0, 2.0)], "R2 and R3 together");
 }
 
 #[test]
