@@ -43,7 +43,7 @@ pub(crate) static DRY_RUN: Shape = All(&[
         ("version", Version),
         ("n", Count),
         ("state", Word(&["running", "ended"])),
-        ("ended_by", OrNull(&Word(&["time", "decisions", "told", "published"]))),
+        ("ended_by", OrNull(&Word(&["time", "decisions", "told", "published", "drained"]))),
         ("rules_of", OrNull(&Text)),
         ("who", Text),
         ("when", Time),

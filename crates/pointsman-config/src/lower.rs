@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
             outside,
             previous,
             findings,
-            rules: RulesFiles::new(spec, &lists, problems),
+            rules: RulesFiles::new(spec, &lists, previous, problems),
             lists,
             pools_by_name: pool_names.iter().copied().zip((0..).map(PoolIndex)).collect(),
             pool_names,
@@ -155,6 +155,7 @@ impl<'a> Lowering<'a> {
             settings: Arc::default(),
             dns: spec.dns.clone(),
             lists: self.lists,
+            rules: self.rules.take_read(),
         };
         let (problems, rule_sets, targets) = self.rules.into_parts();
         Lowered { plan, problems, rule_sets, targets, files: self.files, lookups: self.lookups }

@@ -11,6 +11,7 @@ use pointsman_rules::{Program, TargetId};
 use pointsman_view::{BodyOptions, BodyPaths};
 
 use crate::lists::ReadList;
+use crate::rules::ReadRules;
 use crate::{
     AccessLog, Admin, Balancing, BandwidthClass, BodyLimits, DnsSettings, HealthCheck, Host, ListenerLimits,
     LogLevel, PoolLimits, Protocol, RateLimit, RetryPolicy, Service, Settings, Traces,
@@ -80,6 +81,8 @@ pub struct Plan {
     pub settings: Arc<Settings>,
     /// What rules look into, for a plan after this one that has the same.
     pub(crate) lists: Arc<[ReadList]>,
+    /// What rules mean, likewise.
+    pub(crate) rules: Arc<[ReadRules]>,
 }
 
 /// Where clients connect to, and what happens to their requests.

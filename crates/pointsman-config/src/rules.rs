@@ -12,7 +12,7 @@ use crate::lists::ReadList;
 use crate::lower::Outside;
 use crate::reading::{reason, text, version};
 use crate::spec::{PoolSpec, Spec};
-use crate::{PoolIndex, Problems, ServerIndex, Target, WatchedFile};
+use crate::{Plan, PoolIndex, Problems, ServerIndex, Target, WatchedFile};
 
 /// A compiled rules file, with what its targets stand for.
 #[derive(Clone)]
@@ -37,6 +37,30 @@ pub struct RuleSet {
     pub tests: Tests,
 }
 
+/// Rules, and what they were made of: where that is as it was they are those of before, and whoever has them in hand goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadRules {
+    /// Programs of two files are told apart, whatever stands in them.
+    path: PathBuf,
+    source: Arc<str>,
+    scope: Scope,
+    program: Arc<Program>,
+    body_paths: Option<Arc<BodyPaths>>,
+}
+
+impl ReadRules {
+    /// Whether this text comes to `program`. The compiler makes the same of the same text, but for what the names in it stand
+    /// for.
+    fn are(&self, path: &Path, source: &str, scope: Scope, program: &Program) -> bool {
+        let lists = |program: &'_ Program| program.lists().into_iter().map(Arc::as_ptr).collect::<Vec<_>>();
+        self.path == path
+            && self.scope == scope
+            && *self.source == *source
+            && self.program.targets == program.targets
+            && lists(&self.program) == lists(program)
+    }
+}
+
 impl RuleSet {
     /// A word for its text, which no other text has.
     pub fn version(&self) -> String {
@@ -54,12 +78,22 @@ pub(crate) struct RulesFiles<'a> {
     compiled: HashMap<(PathBuf, Scope), Option<Compiled>>,
     /// Those that compiled, in the order in which they were read.
     sets: Vec<RuleSet>,
+    /// The same, for a plan after this one.
+    read: Vec<ReadRules>,
+    /// Those of the plan before.
+    before: &'a [ReadRules],
     problems: Problems,
 }
 
 impl<'a> RulesFiles<'a> {
-    /// For these pools, classes and lists; what is wrong with lists is among the problems.
-    pub(crate) fn new(spec: &'a Spec, lists: &[ReadList], problems: Problems) -> Self {
+    /// For these pools, classes and lists; what is wrong with lists is among the problems. Rules of the plan `before` are taken
+    /// over where nothing about them has changed.
+    pub(crate) fn new(
+        spec: &'a Spec,
+        lists: &[ReadList],
+        before: Option<&'a Plan>,
+        problems: Problems,
+    ) -> Self {
         let pools = &spec.pools;
         let names =
             pools.iter().map(|pool| (pool.name.value.as_str(), server_names(pool).flatten().collect()));
@@ -72,6 +106,8 @@ impl<'a> RulesFiles<'a> {
                 .with_lists(lists.iter().map(|read| read.list.clone())),
             compiled: HashMap::new(),
             sets: Vec::new(),
+            read: Vec::new(),
+            before: before.map_or(&[], |plan| &plan.rules),
             problems,
         }
     }
@@ -111,6 +147,11 @@ impl<'a> RulesFiles<'a> {
         &self.problems
     }
 
+    /// Those that compiled, for a plan after this one.
+    pub(crate) fn take_read(&mut self) -> Arc<[ReadRules]> {
+        std::mem::take(&mut self.read).into()
+    }
+
     /// What is wrong with the files, those that compiled, and the targets that they could name.
     pub(crate) fn into_parts(self) -> (Problems, Vec<RuleSet>, Targets) {
         (self.problems, self.sets, self.names)
@@ -126,8 +167,16 @@ impl<'a> RulesFiles<'a> {
         let (program, tests) = compiled?;
         let targets: Option<Vec<Target>> = program.targets.iter().map(|name| self.target(name)).collect();
         debug_assert!(targets.is_some(), "the compiler names only what it was told of");
-        let body_paths = (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program)));
-        let program = Arc::new(program);
+        let before = self.before.iter().find(|before| before.are(path, &source, scope, &program));
+        let read = before.cloned().unwrap_or_else(|| ReadRules {
+            body_paths: (!program.payloads.is_empty()).then(|| Arc::new(BodyPaths::new(&program))),
+            path: path.to_owned(),
+            source: source.clone(),
+            scope,
+            program: Arc::new(program),
+        });
+        let ReadRules { program, body_paths, .. } = read.clone();
+        self.read.push(read);
         self.sets.push(RuleSet {
             name: path.display().to_string(),
             path: path.to_owned(),

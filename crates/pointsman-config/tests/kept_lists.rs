@@ -1,4 +1,4 @@
-//! A plan takes over the lists of the plan before it as far as nothing about them has changed, and no others.
+//! A plan takes over the lists and the rules of the plan before it as far as nothing about them has changed, and no others.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -155,4 +155,44 @@ fn what_is_wrong_is_said_each_time() {
         let problems = site.load(Some(&plan)).expect_err("it is gone");
         assert!(problems.render(Colour::Never).contains("cannot read"));
     }
+}
+
+/// So are rules, and with them what goes on beside them.
+#[test]
+fn rules_are_taken_over_unless_they_would_decide_otherwise() {
+    let site = Site::new("10.0.0.0/8\n");
+    let second = CONFIG.replace(
+        "[pool.a]",
+        "[[listener]]\nname = \"other\"\nbind = \"127.0.0.1:0\"\nrules = \"other.rules\"\n[pool.a]",
+    );
+    site.write("pointsman.toml", &second);
+    site.write("other.rules", RULES);
+    let programs =
+        |plan: &Plan| [0, 1].map(|at: usize| plan.listeners[at].program.clone().expect("it has rules"));
+    let kept = |before: &Plan, change: &dyn Fn()| {
+        change();
+        let after = site.loads(Some(before));
+        let [old, new] = [before, &after].map(programs);
+        assert!(!Arc::ptr_eq(&new[0], &new[1]), "two files, whatever stands in them");
+        ([0, 1].map(|at: usize| Arc::ptr_eq(&old[at], &new[at])), after)
+    };
+    let plan = site.loads(None);
+    let (are_kept, plan) = kept(&plan, &|| {});
+    assert_eq!(are_kept, [true, true], "nothing changed");
+    let with_server = second.replace(
+        "[\"127.0.0.1:9001\"]",
+        "[\"127.0.0.1:9001\", { name = \"b\", address = \"127.0.0.1:9002\" }]",
+    );
+    let (are_kept, plan) = kept(&plan, &|| site.write("pointsman.toml", &with_server));
+    assert_eq!(are_kept, [true, true], "a server more that no rule names");
+    let (are_kept, plan) = kept(&plan, &|| site.write("other.rules", &RULES.replace("403", "404")));
+    assert_eq!(are_kept, [true, false], "another text");
+    let (are_kept, plan) = kept(&plan, &|| site.write("blocked", "11.0.0.0/8\n"));
+    assert_eq!(are_kept, [false, false], "another list");
+    let to_b = RULES.replace("routeTo(a)", "routeTo(b)");
+    let (_, plan) =
+        kept(&plan, &|| ["shop.rules", "other.rules"].iter().for_each(|name| site.write(name, &to_b)));
+    let pool_b = format!("{with_server}[pool.b]\nservers = [\"127.0.0.1:9003\"]\n");
+    let (are_kept, _) = kept(&plan, &|| site.write("pointsman.toml", &pool_b));
+    assert_eq!(are_kept, [false, false], "a name that stands for something else");
 }

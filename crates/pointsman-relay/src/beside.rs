@@ -8,17 +8,17 @@
 
 mod body;
 mod findings;
+mod known;
 mod switch;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use pointsman_config::{Listener, OddNames, Plan};
 use pointsman_http::{Framing, RequestHead, Version};
 use pointsman_net::Clock;
-use pointsman_rules::{DecidedBy, Decision, DefaultPool, Effect, Evidence, Outcome, Program, Said, Truths};
+use pointsman_rules::{DecidedBy, Decision, DefaultPool, Effect, Evidence, Outcome, Said, Truths};
 use pointsman_view::{
     Connection, ConnectionView, HOST_BYTES_MAX, NormalPath, Peer, RequestView, normal_form, normal_host,
 };
@@ -28,23 +28,19 @@ use crate::fault::Fault;
 use crate::live::{ListenerId, Live, LiveListener};
 use crate::memory::Buffers;
 use crate::shard::Shard;
-use findings::{Class, Findings, Tally, Untold};
+use findings::{Findings, Tally, Untold};
+use known::Known;
 
 pub(crate) use body::BodyBeside;
 pub use findings::{DryRunCounts, DryRunGroup, DryRunSample};
 pub(crate) use switch::DryRun;
-pub use switch::{DryRunEnd, DryRunFound, DryRunGoesOn, DryRunLimits};
-
-/// Pairs of decisions of which a thread keeps in mind what they come to. What comes of more is worked out each time.
-const KNOWN_PAIRS_MAX: usize = 16_384;
+pub use switch::{DryRunEnd, DryRunEnded, DryRunFound, DryRunGoesOn, DryRunLimits};
 
 /// A candidate, as all threads share it.
 pub(crate) struct Candidate {
     plan: Plan,
     /// By the number of the live listener; nothing for numbers that are none's.
     stands: Vec<Option<Stand>>,
-    /// The live rules. They are told apart by where they lie, so they stay there.
-    live_programs: Vec<Option<Arc<Program>>>,
     /// It ends then, on the clock of the threads.
     until_us: u64,
     findings: Arc<Findings>,
@@ -54,6 +50,10 @@ pub(crate) struct Candidate {
 struct Stand {
     /// Its place among the findings.
     number: usize,
+    /// As it was when the dry-run began. What its rules decide is told apart by where they lie, so they stay there.
+    live: Listener,
+    /// The name of its default pool.
+    default_pool: Option<Arc<str>>,
     beside: Result<Counterpart, Untold>,
 }
 
@@ -84,7 +84,7 @@ struct Counting {
     tally: Tally,
     /// What tells the pair of decisions apart that is compared.
     pair: Vec<usize>,
-    known: HashMap<Box<[usize]>, Class>,
+    known: Known,
 }
 
 /// A live listener where something was decided.
@@ -127,25 +127,23 @@ impl Candidate {
             if stands.len() <= at {
                 stands.resize_with(at + 1, || None);
             }
-            stands[at] = Some(Stand { number, beside: Counterpart::of(listener, &plan) });
+            stands[at] = Some(Stand {
+                number,
+                live: listener.clone(),
+                default_pool: default_pool(listener, &live.plan).cloned(),
+                beside: Counterpart::of(listener, &plan),
+            });
         }
-        let live_programs = programs(live);
         let findings = Arc::new(Findings::new(names));
-        Candidate { plan, stands, live_programs, until_us, findings }
+        Candidate { plan, stands, until_us, findings }
     }
 
-    /// Whether the rules that it is compared with are those of `live`.
+    /// Whether what it is compared with is what `live` has, so that what was found goes on to hold.
     fn is_beside(&self, live: &Live) -> bool {
-        let programs = programs(live);
-        let are_same = |(one, other): (&Option<Arc<Program>>, &Option<Arc<Program>>)| match (one, other) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (None, None) => true,
-            _ => false,
+        let is_same = |(listener, state): (&Listener, &LiveListener)| {
+            self.stand(state.id).is_some_and(|stand| stand.is_of(listener, &live.plan))
         };
-        let has_same = |(_, state): (&Listener, &LiveListener)| self.stand(state.id).is_some();
-        programs.len() == self.live_programs.len()
-            && programs.iter().zip(&self.live_programs).all(are_same)
-            && live.listeners().all(has_same)
+        live.listeners().count() == self.stands.iter().flatten().count() && live.listeners().all(is_same)
     }
 
     fn stand(&self, id: ListenerId) -> Option<&Stand> {
@@ -159,8 +157,22 @@ impl Candidate {
     }
 }
 
-fn programs(live: &Live) -> Vec<Option<Arc<Program>>> {
-    live.listeners().map(|(listener, _)| listener.program.clone()).collect()
+impl Stand {
+    /// Whether a live listener of `plan` decides as it did when the dry-run began.
+    fn is_of(&self, listener: &Listener, plan: &Plan) -> bool {
+        let rules = |listener: &Listener| listener.program.as_ref().map(Arc::as_ptr);
+        rules(&self.live) == rules(listener)
+            && self.default_pool.as_ref() == default_pool(listener, plan)
+            && self.live.protocol == listener.protocol
+            && read_alike(&self.live, listener)
+            && self.live.body_options == listener.body_options
+            && self.live.body_limits == listener.body_limits
+    }
+}
+
+/// The name of what takes a listener's requests that no rule decides.
+fn default_pool<'p>(listener: &Listener, plan: &'p Plan) -> Option<&'p Arc<str>> {
+    listener.default_pool.map(|pool| &plan.pool(pool).name)
 }
 
 impl Counterpart {
@@ -194,7 +206,7 @@ impl Beside {
     /// What a thread has of `candidate`.
     pub(crate) fn new(candidate: Arc<Candidate>) -> Beside {
         let tally = candidate.findings.of_new_thread();
-        let counting = Counting { tally, pair: Vec::new(), known: HashMap::new() };
+        let counting = Counting { tally, pair: Vec::new(), known: Known::default() };
         let own = Own { head: RequestHead::default(), path: Vec::new(), counting };
         Beside { candidate, own: RefCell::new(own) }
     }
@@ -338,25 +350,23 @@ impl Compare<'_, '_> {
             Ok(decision) => push_decision(pair, decision),
             Err(sentence) => pair.extend([usize::MAX, sentence.as_ptr().addr()]),
         }
-        if let Some(class) = known.get(&pair[..]) {
-            return tally.count(number, *class, sample);
+        if let Some(class) = known.class(pair) {
+            return tally.count(number, class, sample);
         }
         let then = said(self.here.listener, self.live, &self.here.live.plan);
         let class = match now {
             Ok(decision) => tally.classify(number, then, said(self.listener, decision, &self.candidate.plan)),
             Err(sentence) => tally.classify(number, then, Said::Refused(sentence)),
         };
-        if known.len() < KNOWN_PAIRS_MAX {
-            known.insert(pair.as_slice().into(), class);
-        }
+        known.keep(pair, class);
         tally.count(number, class, sample);
     }
 }
 
 /// What the rules of a listener say.
 fn said<'a, 'r>(listener: &'a Listener, decision: &'a Decision<'r>, plan: &'a Plan) -> Said<'a, 'r> {
-    let pool = listener.default_pool.map(|pool| &*plan.pool(pool).name);
-    let default_pool = pool.map_or(DefaultPool::None, DefaultPool::Named);
+    let default_pool =
+        default_pool(listener, plan).map_or(DefaultPool::None, |pool| DefaultPool::Named(pool));
     Said::Decided { program: listener.program.as_deref(), decision, default_pool }
 }
 

@@ -85,7 +85,7 @@ mod upload;
 mod verdict;
 
 pub use beside::{
-    DryRunCounts, DryRunEnd, DryRunFound, DryRunGoesOn, DryRunGroup, DryRunLimits, DryRunSample,
+    DryRunCounts, DryRunEnd, DryRunEnded, DryRunFound, DryRunGoesOn, DryRunGroup, DryRunLimits, DryRunSample,
 };
 pub use history::{ServerChange, ServerState};
 pub use prober::{HealthChange, HealthNews};

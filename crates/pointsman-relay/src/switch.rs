@@ -10,7 +10,7 @@ use pointsman_config::{Bind, Plan, Pool, PoolIndex};
 use pointsman_net::{Budget, Clock, Line};
 use pointsman_telemetry::{Metrics, Notes, Sinks};
 
-use crate::beside::{Candidate, DryRun};
+use crate::beside::{Candidate, DryRun, DryRunEnd};
 use crate::crew::{Crew, Kit, seed};
 use crate::live::{Live, Registry};
 use crate::prober::{HealthChange, HealthNews, Prober};
@@ -326,8 +326,9 @@ impl Switch {
         &self.shared.budget
     }
 
-    /// Stops accepting; connections end after what they are doing now.
+    /// Stops accepting; connections end after what they are doing now. A dry-run ends.
     pub fn drain(&mut self) {
+        self.end_dry_run_for(DryRunEnd::Drained);
         self.sockets.close_ours();
         self.shared.draining.store(true, Ordering::Relaxed);
     }

@@ -182,7 +182,10 @@ impl Options {
         }
         let out = if self.json { json() } else { text(body, "text") };
         let mut errors = match body["ended_by"].as_str() {
-            Some("published") => "note: it has ended because other rules serve now\n".to_owned(),
+            Some("published") => {
+                "note: it has ended because other rules serve now, or other settings\n".to_owned()
+            }
+            Some("drained") => "note: it has ended because the switch drains\n".to_owned(),
             None => "note: it goes on\n".to_owned(),
             Some(_) => String::new(),
         };
@@ -207,6 +210,11 @@ fn until_ended(begun: Answer, look: impl Fn() -> Result<Answer, String>) -> Resu
     let mut answer = begun;
     while answer.status == 200 && answer.body["state"] == "running" {
         answer = look()?;
+        if answer.status == 404 {
+            return Err("error: the switch has begun anew since, and what was found is gone with the one before; its \
+                        standard error says how many decisions there were\n"
+                .to_owned());
+        }
         if answer.status == 200 && answer.body["n"] != number {
             return Err(
                 "error: another dry-run has begun since, and this one is no longer to be seen\n".to_owned()
@@ -318,6 +326,8 @@ mod tests {
         let ended = until_ended(answer(4, "running"), || look(4)).expect("it ends");
         assert_eq!((looks.get(), &ended.body["state"]), (3, &"ended".into()));
         assert!(until_ended(answer(4, "running"), || look(5)).is_err());
+        let anew = until_ended(answer(4, "running"), || Ok(Answer { status: 404, body: json!({}) }));
+        assert!(anew.is_err_and(|said| said.contains("begun anew")));
         let refused = Answer { status: 409, body: json!({}) };
         assert_eq!(until_ended(refused, || look(4)).map(|answer| answer.status).ok(), Some(409));
     }

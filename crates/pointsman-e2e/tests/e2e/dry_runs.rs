@@ -16,8 +16,8 @@ pointsman_e2e::for_threads!(
     the_command_waits_and_says
 );
 
-const DRY_RUN: &str = "/api/v1/dry-run";
-const OF_RULES: &str = "/api/v1/listeners/shop/rules/dry-run";
+pub(crate) const DRY_RUN: &str = "/api/v1/dry-run";
+pub(crate) const OF_RULES: &str = "/api/v1/listeners/shop/rules/dry-run";
 const OLD: &str = "R1: if (path under \"/fast\") { routeTo(b); }\nR2: if (path == \"/no\") { reject(404); }\n\
                    R3: if (path == \"/tag\") { setHeader(\"x-a\", \"1\"); routeTo(split(90: a, 10: b)); }\n";
 /// Another status, another name of a rule, another header, another share, and a rule more.
@@ -31,25 +31,25 @@ fn two(threads: usize, a: &Origin, b: &Origin) -> Setup {
 
 /// Begins one that would last for an hour.
 #[track_caller]
-fn begin(switch: &Switch, target: &str, rules: &str) -> Value {
+pub(crate) fn begin(switch: &Switch, target: &str, rules: &str) -> Value {
     let (answer, said) = switch.admin_ask("POST", &format!("{target}?seconds=3600"), "", rules);
     assert_eq!((answer.status(), &said["state"]), (200, &"running".into()), "{said}");
     said
 }
 
-fn end(switch: &Switch) -> Value {
+pub(crate) fn end(switch: &Switch) -> Value {
     let (answer, said) = switch.admin_ask("DELETE", DRY_RUN, "", "");
     assert_eq!((answer.status(), &said["state"]), (200, &"ended".into()), "{said}");
     said
 }
 
-fn counts(report: &Value) -> [u64; 5] {
+pub(crate) fn counts(report: &Value) -> [u64; 5] {
     ["decisions", "same", "other_rule", "changed", "untold"]
         .map(|name| report[name].as_u64().expect("a count"))
 }
 
 /// Kind, old way, new way and count of each group, in whatever order.
-fn groups(report: &Value) -> BTreeSet<String> {
+pub(crate) fn groups(report: &Value) -> BTreeSet<String> {
     let groups = report["groups"].as_array().expect("a list").iter();
     let shown =
         groups.map(|group| ["kind", "old", "new", "count"].map(|name| group[name].to_string()).join(" "));
@@ -158,13 +158,28 @@ fn it_ends_in_four_ways(threads: usize) {
     // Under way while requests come: what they were compared with is no more.
     begin(&switch, OF_RULES, NEW);
     client.get("/");
-    switch.reload(&setup, 2);
+    switch.reload(&setup.rules(NEW), 2);
     client.get("/");
     let said = has_ended();
     assert_eq!((&said["ended_by"], &said["decisions"]), (&"published".into(), &1.into()));
     let (answer, said) = switch.admin_ask("POST", OF_RULES, "If-Match: \"other\"\r\n", NEW);
     assert_eq!(answer.status(), 412, "{said}");
     assert_eq!(switch.metric("pointsman_dry_run_running", &[]), 0.0);
+    switch.wait_for_line("dry-run ended n=4");
+    let said = switch.said();
+    let lines: Vec<_> = said.lines().filter(|line| line.starts_with("dry-run ")).collect();
+    let began =
+        |n: u8, seconds: u32| format!("dry-run began n={n} listener=shop seconds={seconds} by=deploy");
+    let ended = |n: u8, by: &str, decisions: u8| {
+        format!("dry-run ended n={n} by={by} decisions={decisions} changed=0 other_rule={decisions} untold=0")
+    };
+    let expected = [
+        (began(1, 1), ended(1, "time", 0)),
+        (began(2, 60), ended(2, "decisions", 3)),
+        (began(3, 3600), ended(3, "told", 0)),
+        (began(4, 3600), ended(4, "published", 1)),
+    ];
+    assert_eq!(lines, expected.iter().flat_map(|(began, ended)| [began, ended]).collect::<Vec<_>>());
 }
 
 /// All of it is shown with its place, and nothing begins.

@@ -30,6 +30,7 @@ mod descriptor_tables;
 mod dialogues;
 mod documents;
 mod drain;
+mod dry_run_requests;
 mod dry_runs;
 mod ejection;
 mod endure;

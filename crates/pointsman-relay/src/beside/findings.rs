@@ -15,8 +15,10 @@ const GROUPS_MAX: usize = 1_000;
 const SAMPLES_MAX: usize = 3;
 /// Bytes of each text of them.
 const SAMPLE_BYTES_MAX: usize = 200;
-/// Characters of what is said of an outcome, which may have a whole page in it.
-const OUTCOME_CHARS_MAX: usize = 500;
+/// Characters of a label, and of what is said of an outcome, which may have a whole page in it.
+const TEXT_CHARS_MAX: usize = 500;
+/// So many of them stand before the first that differs, where that comes late.
+const ALIKE_CHARS: usize = 100;
 
 /// Why two decisions cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(super) struct Tally {
     found: Arc<OfThread>,
     /// The same groups as are found, for the thread alone.
     groups: Vec<Arc<Group>>,
-    by_ways: HashMap<(usize, Way, Way), u32>,
+    by_kind: HashMap<Arc<Kind>, u32>,
 }
 
 #[derive(Default)]
@@ -66,12 +68,18 @@ struct Counts {
 
 const UNTOLD: usize = Untold::Protocol as usize + 1;
 
-/// Decisions that differ alike.
-struct Group {
+/// What decisions have in common that differ alike.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind {
     listener: usize,
     is_outcome: bool,
     then: Way,
     now: Way,
+}
+
+/// Decisions that differ alike.
+struct Group {
+    kind: Arc<Kind>,
     count: Counter,
     samples: Mutex<Vec<DryRunSample>>,
 }
@@ -177,7 +185,7 @@ impl Findings {
         let counts = self.listeners.iter().map(|_| OwnLines::default()).collect();
         let found = Arc::new(OfThread { counts, groups: Mutex::default() });
         held(&self.threads).push(found.clone());
-        Tally { found, groups: Vec::new(), by_ways: HashMap::new() }
+        Tally { found, groups: Vec::new(), by_kind: HashMap::new() }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -203,14 +211,14 @@ impl Findings {
     /// groups for which there is no room.
     pub(super) fn groups(&self) -> (Vec<DryRunGroup>, u64) {
         let threads: Vec<Arc<OfThread>> = held(&self.threads).clone();
-        let mut merged: HashMap<(usize, Way, Way), DryRunGroup> = HashMap::new();
+        let mut merged: HashMap<Arc<Kind>, DryRunGroup> = HashMap::new();
         for group in threads.iter().flat_map(|thread| held(&thread.groups).clone()) {
-            let key = (group.listener, group.then.clone(), group.now.clone());
-            let known = merged.entry(key).or_insert_with(|| DryRunGroup {
-                listener: self.listeners[group.listener].clone(),
-                is_outcome: group.is_outcome,
-                then: group.then.clone(),
-                now: group.now.clone(),
+            let Kind { listener, is_outcome, ref then, ref now } = *group.kind;
+            let known = merged.entry(group.kind.clone()).or_insert_with(|| DryRunGroup {
+                listener: self.listeners[listener].clone(),
+                is_outcome,
+                then: then.clone(),
+                now: now.clone(),
                 count: 0,
                 samples: Vec::new(),
             });
@@ -234,26 +242,26 @@ impl Findings {
 impl Tally {
     /// What two decisions at the listener of that number come to.
     pub(super) fn classify(&mut self, listener: usize, then: Said<'_, '_>, now: Said<'_, '_>) -> Class {
-        let (is_outcome, then, now) = match Contrast::of(then, now) {
+        let (is_outcome, (then, now)) = match Contrast::of(then, now) {
             // The live side has decided.
             Contrast::Same | Contrast::Refused => return Class::Same,
-            Contrast::OtherRule(then, now) => (false, cut(then), cut(now)),
-            Contrast::Changed(then, now) => (true, cut(then), cut(now)),
+            Contrast::OtherRule(then, now) => (false, cut(then, now)),
+            Contrast::Changed(then, now) => (true, cut(then, now)),
         };
-        let ways = (listener, then, now);
-        let known = self.by_ways.get(&ways).copied();
-        let group = known.or_else(|| (self.groups.len() < GROUPS_MAX).then(|| self.begin(is_outcome, ways)));
+        let kind = Kind { listener, is_outcome, then, now };
+        let known = self.by_kind.get(&kind).copied();
+        let group = known.or_else(|| (self.groups.len() < GROUPS_MAX).then(|| self.begin(kind)));
         if is_outcome { Class::Changed(group) } else { Class::OtherRule(group) }
     }
 
-    fn begin(&mut self, is_outcome: bool, ways: (usize, Way, Way)) -> u32 {
+    fn begin(&mut self, kind: Kind) -> u32 {
         let number = self.groups.len() as u32;
-        let (listener, then, now) = ways.clone();
+        let kind = Arc::new(kind);
         let (count, samples) = (Counter::default(), Mutex::default());
-        let group = Arc::new(Group { listener, is_outcome, then, now, count, samples });
+        let group = Arc::new(Group { kind: kind.clone(), count, samples });
         self.groups.push(group.clone());
         held(&self.found.groups).push(group);
-        self.by_ways.insert(ways, number);
+        self.by_kind.insert(kind, number);
         number
     }
 
@@ -318,10 +326,24 @@ fn beginning(text: &[u8]) -> String {
     String::from_utf8_lossy(&text[..text.len().min(SAMPLE_BYTES_MAX)]).into_owned()
 }
 
-fn cut(way: Way) -> Way {
-    match way.outcome.char_indices().nth(OUTCOME_CHARS_MAX) {
-        Some((end, _)) => Way { outcome: format!("{}…", &way.outcome[..end]), ..way },
-        None => way,
+/// Two ways as far as they are kept: from the beginning on, or where they are alike as far as that, from where they are not.
+fn cut(then: Way, now: Way) -> (Way, Way) {
+    let alike = then.outcome.chars().zip(now.outcome.chars()).take_while(|(then, now)| then == now).count();
+    let is_late = alike >= TEXT_CHARS_MAX && then.outcome != now.outcome;
+    let from = if is_late { alike - ALIKE_CHARS } else { 0 };
+    let part = |way: Way| Way { rule: excerpt(way.rule, 0), outcome: excerpt(way.outcome, from) };
+    (part(then), part(now))
+}
+
+/// So much of a text, from a character on.
+fn excerpt(text: String, from: usize) -> String {
+    let mut places = text.char_indices().map(|(at, _)| at).skip(from);
+    let start = places.next().unwrap_or(text.len());
+    match (from, places.nth(TEXT_CHARS_MAX - 1)) {
+        (0, None) => text,
+        (0, Some(end)) => format!("{}…", &text[..end]),
+        (_, None) => format!("…{}", &text[start..]),
+        (_, Some(end)) => format!("…{}…", &text[start..end]),
     }
 }
 
@@ -363,7 +385,7 @@ mod tests {
         for (thread, tally) in tallies.iter_mut().enumerate() {
             for request in 0..3 * GROUPS_MAX {
                 // Each thread has kinds that the other one has, too.
-                let pool = (request / 2 + thread * GROUPS_MAX / 2).to_string().repeat(OUTCOME_CHARS_MAX);
+                let pool = (request / 2 + thread * GROUPS_MAX / 2).to_string().repeat(TEXT_CHARS_MAX);
                 let mut class = Class::Same;
                 decided(&decision, &pool, |then| class = tally.classify(0, then, refused("no")));
                 tally.count(0, class, sample(request as u64));
@@ -383,10 +405,33 @@ mod tests {
         assert!(groups[0].count > groups[GROUPS_MAX - 1].count, "the largest come first");
         for group in &groups {
             assert!(group.samples.len() <= SAMPLES_MAX && !group.samples.is_empty());
-            assert!(group.then.outcome.chars().count() <= OUTCOME_CHARS_MAX + 1);
+            assert!(group.then.outcome.chars().count() <= TEXT_CHARS_MAX + 2);
             let path = group.samples[0].path.as_ref().expect("it has one");
             assert_eq!(path.len(), SAMPLE_BYTES_MAX);
         }
+    }
+
+    #[test]
+    fn what_differs_late_is_shown_from_there_on() {
+        let way = |rule: &str, outcome: String| Way { rule: rule.to_owned(), outcome };
+        let check = |then: &str, now: &str, expected: [&str; 2]| {
+            let (then, now) = cut(way("R1", then.to_owned()), way("R2", now.to_owned()));
+            assert_eq!([&*then.outcome, &*now.outcome], expected);
+        };
+        check("a", "b", ["a", "b"]);
+        let page = |end: &str| "ü".repeat(TEXT_CHARS_MAX) + end;
+        let beginning = page("…");
+        check(&page(""), "b", [&page(""), "b"]);
+        check(&page("x"), &page("x"), [&*beginning, &*beginning]);
+        check(&page("x"), "b", [&*beginning, "b"]);
+        let kept = "ü".repeat(ALIKE_CHARS);
+        check(&page("x"), &page("y"), [&*format!("…{kept}x"), &*format!("…{kept}y")]);
+        check(&page("x"), &page(""), [&*format!("…{kept}x"), &*format!("…{kept}")]);
+        let long = "z".repeat(TEXT_CHARS_MAX);
+        let (long_label, _) = cut(way(&page("x"), String::new()), way("R2", String::new()));
+        assert_eq!(long_label.rule, beginning);
+        let cut_off = format!("…{kept}x{}…", "z".repeat(TEXT_CHARS_MAX - ALIKE_CHARS - 1));
+        check(&page(&format!("x{long}")), &page("y"), [&*cut_off, &*format!("…{kept}y")]);
     }
 
     #[test]

@@ -246,6 +246,7 @@ async fn until_told_to_end(reloads: &Reloads, waits: &mut Waits<'_>, succession:
         free(switch);
         let changes = switch.borrow().take_health_changes();
         changes.iter().for_each(say_change);
+        notice::ended_dry_runs(switch);
         reloads.follow_names();
         shortages.look(switch.borrow().shortages()).for_each(|line| notice::warn(&line));
         if told.elapsed() >= NOTES_LOOK {
@@ -288,6 +289,7 @@ async fn drain(
             switch.borrow_mut().drain();
         }
     }
+    notice::ended_dry_runs(switch);
     // Behind it: who reads this line finds it so.
     notice(&format!("draining connections={}", switch.borrow().open_connections()));
     let drain_max = Duration::from_millis(switch.borrow().drain_ms_max());

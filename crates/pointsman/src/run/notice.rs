@@ -3,6 +3,7 @@
 //! A thread writes it, so that a standard error which nobody reads holds up nothing else: what does not fit into the
 //! bounded queue before it is dropped, and said to be as soon as there is room again.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -48,6 +49,12 @@ pub(super) fn error(line: &str) {
 /// Says why something single failed.
 pub(super) fn debug(line: &str) {
     at(LogLevel::Debug, &format!("debug: {line}"));
+}
+
+/// Says which dry-runs have ended since this was last done, and what they have counted.
+pub(super) fn ended_dry_runs(switch: &RefCell<Switch>) {
+    let ended = switch.borrow_mut().take_ended_dry_runs();
+    ended.iter().for_each(|ended| notice(&ended.to_string()));
 }
 
 fn at(level: LogLevel, line: &str) {

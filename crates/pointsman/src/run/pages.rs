@@ -59,7 +59,7 @@ impl Pages for SwitchPages {
                 Call::Metrics => self.metrics(),
                 Call::Health if serves => Page::plain(200, "ok"),
                 Call::Health => Page::plain(503, "draining"),
-                call if !serves && is_lasting(call) => Page::problem(503, "the switch drains"),
+                call if !serves && is_lasting(call) => drains(),
                 Call::Reload if request.says("dry_run") => self.dry_run(colour(&request)).await,
                 Call::Reload => self.reload(&request),
                 Call::Plan => self.plan(),
@@ -189,6 +189,10 @@ impl SwitchPages {
         let config = self.reloads.config();
         config.canonicalize().unwrap_or_else(|_| config.to_owned()).display().to_string()
     }
+}
+
+fn drains() -> Page {
+    Page::problem(503, "the switch drains")
 }
 
 /// Whether a call changes what is to last.

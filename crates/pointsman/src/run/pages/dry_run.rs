@@ -1,6 +1,6 @@
 //! A candidate that is asked beside what serves, and what it would decide otherwise.
 
-use pointsman_admin::{Page, Request};
+use pointsman_admin::{Page, Request, word};
 use pointsman_config::{Colour, Loaded, Plan, Problems};
 use pointsman_relay::{
     DryRunCounts, DryRunEnd, DryRunFound, DryRunGoesOn, DryRunGroup, DryRunLimits, DryRunSample, Switch,
@@ -10,17 +10,18 @@ use serde_json::{Value, json};
 
 use super::changes::{seen, upgrading};
 use super::rules::text_of;
-use super::{SwitchPages, colour, findings, undone, wrong};
+use super::{SwitchPages, colour, drains, findings, undone, wrong};
 use crate::explain::report::shown;
 use crate::replay::report::{CANNOT_BE_TOLD, Row, changes, summary, way_json};
 use crate::run::history::By;
+use crate::run::notice::{ended_dry_runs, notice};
 
 /// How long one lasts where nobody says it.
 const SECONDS: u64 = 60;
 
 /// What was asked for.
 pub(in crate::run) struct Begun {
-    /// Counts from 1.
+    /// The first since the start is 1.
     number: u64,
     by: By,
     /// The listener whose rules the candidate has others for; absent where it is what stands on disk.
@@ -39,7 +40,11 @@ impl SwitchPages {
         }
         let config = self.reloads.config().to_owned();
         match self.aside.run(move || Plan::check_only(&config)).await {
-            Ok(Ok(loaded)) => self.begun(loaded, request, None),
+            Ok(Ok(loaded)) => match self.may_begin() {
+                Ok(()) => self.begun(loaded, request, None),
+                // It was so while they were read.
+                Err(page) => page,
+            },
             Ok(Err(problems)) => wrong(&problems, colour(request), &self.configuration()),
             Err(why) => undone(why),
         }
@@ -73,8 +78,10 @@ impl SwitchPages {
         if self.reloads.is_held.get() {
             return Err(upgrading());
         }
-        let (is_going_on, _) = self.switch.borrow().dry_run_counts();
-        if is_going_on { Err(goes_on()) } else { Ok(()) }
+        if self.draining.get() {
+            return Err(drains());
+        }
+        if self.switch.borrow_mut().is_in_dry_run() { Err(goes_on()) } else { Ok(()) }
     }
 
     fn begun(&self, loaded: Loaded, request: &Request, rules_of: Option<&str>) -> Page {
@@ -83,15 +90,17 @@ impl SwitchPages {
         let decisions_max = number("decisions");
         let limits = DryRunLimits { ms_max: seconds * 1000, decisions_max };
         let Loaded { plan, warnings, .. } = loaded;
-        if let Err(DryRunGoesOn) = self.switch.borrow_mut().begin_dry_run(plan, limits) {
-            return goes_on();
-        }
+        let begun = self.switch.borrow_mut().begin_dry_run(plan, limits);
+        let number = match begun {
+            Ok(number) => number,
+            Err(DryRunGoesOn) => return goes_on(),
+        };
         let by = By::now(request.who.as_deref().unwrap_or("-"), request.parameter("why").unwrap_or_default());
+        ended_dry_runs(&self.switch);
+        let listener = rules_of.map(|name| format!(" listener={}", word(name))).unwrap_or_default();
+        notice(&format!("dry-run began n={number}{listener} seconds={seconds} by={}", word(&by.who)));
         let rules_of = rules_of.map(str::to_owned);
-        let mut begun = self.begun.borrow_mut();
-        let number = begun.as_ref().map_or(1, |last| last.number + 1);
-        *begun = Some(Begun { number, by, rules_of, seconds, decisions_max, warnings });
-        drop(begun);
+        *self.begun.borrow_mut() = Some(Begun { number, by, rules_of, seconds, decisions_max, warnings });
         self.found(request)
     }
 
@@ -117,6 +126,7 @@ impl SwitchPages {
             return page;
         }
         self.switch.borrow_mut().end_dry_run();
+        ended_dry_runs(&self.switch);
         self.found(request)
     }
 }
@@ -142,7 +152,7 @@ fn report(begun: &Begun, found: &DryRunFound, shows_requests: bool, colour: Colo
         "version": 1,
         "n": begun.number,
         "state": if found.ended.is_none() { "running" } else { "ended" },
-        "ended_by": found.ended.map(word),
+        "ended_by": found.ended.map(DryRunEnd::name),
         "rules_of": begun.rules_of,
         "who": begun.by.who,
         "when": begun.by.when,
@@ -159,15 +169,6 @@ fn report(begun: &Begun, found: &DryRunFound, shows_requests: bool, colour: Colo
     });
     report.as_object_mut().into_iter().for_each(|report| report.extend(super::members(more.clone())));
     report
-}
-
-fn word(end: DryRunEnd) -> &'static str {
-    match end {
-        DryRunEnd::Time => "time",
-        DryRunEnd::Decisions => "decisions",
-        DryRunEnd::Told => "told",
-        DryRunEnd::Published => "published",
-    }
 }
 
 fn counted(counts: &DryRunCounts) -> Value {
