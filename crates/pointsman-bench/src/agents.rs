@@ -10,13 +10,16 @@
 //!     ping ──▶ ◀── pong, a few times           whose clock is how far ahead
 //!     start (a moment by the agent's clock) ─▶ load
 //!     ◀─────── progress, a beat at least once a second, both ways
-//!     ◀──────────────────────── done (its part, whole)
+//!     cut (where another agent is lost) ─────▶ ends its load
+//!     ◀─────────── done (its part: whole, or what there is of it)
 //! ```
 //!
 //! Invariants:
 //! - Who shows no certificate of the agent's authority hears nothing from it.
 //! - No frame is longer than a bound, and memory is taken for what came, never for what was announced.
-//! - An agent whose controller is gone, or silent, ends its load at once; an agent that is gone voids the run.
+//! - An agent whose controller is gone, or silent, ends its load at once; an agent that is gone voids the run, and ends the
+//!   load of the others, whose parts are told.
+//! - Nobody waits without a bound for who goes on speaking and does not come to an end.
 
 mod agent;
 mod allowed;
@@ -39,6 +42,7 @@ use serde::{Deserialize, Serialize};
 pub use self::agent::{Agent, AgentSettings};
 pub use self::allowed::Allowed;
 use self::link::{FRAME_BYTES_MAX, Link, Message, Versions, shake};
+use crate::ceiling::BeforeNull;
 use crate::{Fault, Outcome, Plan, Progress};
 
 /// Where an agent listens if nobody says.
@@ -113,8 +117,8 @@ impl Agents {
             return Err(Fault::new(format!("there are 1 to {AGENTS_MAX} agents")));
         }
         for (at, name) in names.iter().enumerate() {
-            split(name)?;
-            if names[..at].contains(name) {
+            let own = split(name)?;
+            if names[..at].iter().any(|other| split(other).is_ok_and(|other| other == own)) {
                 return Err(Fault::new(format!("`{name}` is an agent only once")));
             }
         }
@@ -151,10 +155,29 @@ impl Agents {
 
     /// Has all of them carry the plan out together.
     pub(crate) fn run(&self, plan: &Plan, observe: &mut dyn FnMut(&Progress)) -> Result<Outcome, Fault> {
+        let carry_out =
+            |plan: &Plan, links: Vec<&mut Link>| trial::carry_out(plan, self.names(), links, observe);
+        self.together(plan, carry_out, |outcome| outcome.lost.is_empty())
+    }
+
+    /// What each reaches before servers that do nothing, on its own machine, by its name: all at once.
+    pub(crate) fn ceilings(&self, plan: &Plan, before: BeforeNull) -> Result<Vec<(String, f64)>, Fault> {
+        let measure = |plan: &Plan, links: Vec<&mut Link>| trial::ceilings(plan, before, self.names(), links);
+        self.together(plan, measure, |_| true)
+    }
+
+    /// Does something with all of them, who are connected where they are not. What is not whole, or cannot be done, ends the
+    /// connections: whoever still has load ends it when its controller goes away.
+    fn together<T>(
+        &self,
+        plan: &Plan,
+        act: impl FnOnce(&Plan, Vec<&mut Link>) -> Result<T, Fault>,
+        is_whole: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Fault> {
         let mut links = self.0.links.lock().unwrap_or_else(PoisonError::into_inner);
         for (link, name) in links.iter_mut().zip(self.names()) {
             if link.is_none() {
-                *link = Some(self.connect(name)?);
+                *link = Some(self.connect(name).map_err(Fault::of_agents)?);
             }
         }
         let fewest = links.iter().flatten().map(|connected| connected.cores).min().unwrap_or(1);
@@ -162,31 +185,21 @@ impl Agents {
         let threads = self.0.settings.threads.unwrap_or(fewest);
         let plan = Plan { threads, agents: Some(self.clone()), ..plan.clone() };
         plan.check()?;
+        plan.check_connections(threads * links.len())?;
         let all: Vec<&mut Link> = links.iter_mut().flatten().map(|connected| &mut connected.link).collect();
-        let carried_out = trial::carry_out(&plan, self.names(), all, observe);
-        let (outcome, is_whole) = match carried_out {
-            Ok(outcome) => {
-                let is_whole = !outcome.agents.is_empty();
-                (Ok(outcome), is_whole)
-            }
-            Err(fault) => (Err(fault), false),
-        };
-        if !is_whole {
-            // Whoever still has load ends it when its controller goes away.
+        let done = act(&plan, all);
+        if !done.as_ref().is_ok_and(is_whole) {
             links.iter_mut().for_each(|link| *link = None);
         }
-        outcome
+        done
     }
 
     fn connect(&self, name: &str) -> Result<Connected, Fault> {
         let cannot =
             |error: &dyn fmt::Display| Fault::new(format!("cannot reach the agent `{name}`: {error}"));
         let (host, port) = split(name)?;
-        let mut addresses = (host, port).to_socket_addrs().map_err(|error| cannot(&error))?;
-        let address = addresses.next().ok_or_else(|| cannot(&"the name has no address"))?;
         let server = ServerName::try_from(host.to_owned()).map_err(|error| cannot(&error))?;
-        let mut socket =
-            TcpStream::connect_timeout(&address, GREETING_MAX).map_err(|error| cannot(&error))?;
+        let mut socket = connect(host, port).map_err(|error| cannot(&error))?;
         let mut connection =
             ClientConnection::new(self.0.tls.clone(), server).map_err(|error| cannot(&error))?;
         let agreed = shake(&mut connection, &mut socket, Instant::now() + GREETING_MAX);
@@ -208,6 +221,18 @@ impl Agents {
     }
 }
 
+/// To the first of the name's addresses that takes a connection.
+fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, GREETING_MAX) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// What can be done about a certificate that one of both sides does not take.
 fn of_certificates(fault: Fault, error: &io::Error) -> Fault {
     let words = error.to_string();
@@ -221,11 +246,12 @@ fn of_certificates(fault: Fault, error: &io::Error) -> Fault {
     fault
 }
 
-/// What an agent said, with its name.
+/// What an agent said, with its name. Whatever it is, it is shown on a terminal.
 fn of_agent(name: &str, fault: &Fault) -> Fault {
-    let named = Fault::new(format!("agent `{name}`: {fault}"));
+    let shown = |words: &str| words.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}");
+    let named = Fault::new(format!("agent `{name}`: {}", shown(&fault.to_string())));
     match fault.advice() {
-        Some(advice) => named.help(advice),
+        Some(advice) => named.help(shown(advice)),
         None => named,
     }
 }

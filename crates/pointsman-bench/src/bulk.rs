@@ -12,7 +12,8 @@ pub use self::rows::Row;
 use crate::compare::too_many_failed;
 use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
-use crate::plan::{Handshakes, Load, Plan};
+use crate::plan::{Body, Handshakes, Load, Plan};
+use crate::request::FILLED_BYTES_MAX;
 use crate::{Fault, Machine, Progress, Shares, Url, run};
 
 /// What stands for a size.
@@ -24,12 +25,34 @@ const ROUNDS_MAX: u32 = 100;
 const TRIALS_MAX: usize = 8_640;
 const MIB: f64 = (1 << 20) as f64;
 
+/// Which way the bodies go that are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// From the server, in answers: [`SIZE_PLACE`] in a path or a field says how long they are to be.
+    #[default]
+    Down,
+    /// To the server, in requests: each has a body of the size.
+    Up,
+}
+
+impl Way {
+    /// For reports, behind what goes there.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Down => "from the server",
+            Way::Up => "to the server",
+        }
+    }
+}
+
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Bulk {
-    /// How bodies are asked for, with [`SIZE_PLACE`] in a path or a field: closed loops over connections that are kept. Each
-    /// plan is measured with each of its suites alone; a plan without TLS has none. The first one's seed is that of all.
+    /// How bodies are asked for or sent: closed loops over connections that are kept. Each plan is measured with each of its
+    /// suites alone; a plan without TLS has none. The first one's seed is that of all.
     pub plans: Vec<Plan>,
+    /// Which bodies are counted.
+    pub way: Way,
     /// How long the bodies are, in bytes.
     pub sizes: Vec<u64>,
     /// How often each is measured; intervals want two, that of a ratio four.
@@ -63,7 +86,8 @@ pub struct Hauled {
     pub series: usize,
     /// Bytes of each body.
     pub size: u64,
-    /// Bytes of bodies a second, without what frames and encrypts them.
+    /// Bytes of bodies a second, without what frames and encrypts them: of those to the server, of which a right answer came
+    /// in the measured time.
     pub payload_per_s: f64,
     /// Answers a second.
     pub answers_per_s: f64,
@@ -131,9 +155,13 @@ impl Bulk {
         if self.plans.is_empty() {
             return Err(Fault::new("nothing is asked for: give a URL"));
         }
-        self.plans.iter().try_for_each(check_plan)?;
-        if self.sizes.is_empty() || self.sizes.iter().any(|size| !(1..=SIZE_BYTES_MAX).contains(size)) {
-            return Err(Fault::new(format!("bodies have 1 to {SIZE_BYTES_MAX} bytes")));
+        self.plans.iter().try_for_each(|plan| check_plan(plan, self.way))?;
+        let most = match self.way {
+            Way::Down => SIZE_BYTES_MAX,
+            Way::Up => FILLED_BYTES_MAX,
+        };
+        if self.sizes.is_empty() || self.sizes.iter().any(|size| !(1..=most).contains(size)) {
+            return Err(Fault::new(format!("bodies {} have 1 to {most} bytes", self.way.name())));
         }
         if (1..self.sizes.len()).any(|at| self.sizes[..at].contains(&self.sizes[at])) {
             return Err(Fault::new("each size is measured once in a round"));
@@ -159,7 +187,7 @@ fn suites(plan: &Plan) -> Vec<Option<&str>> {
     }
 }
 
-fn check_plan(plan: &Plan) -> Result<(), Fault> {
+fn check_plan(plan: &Plan, way: Way) -> Result<(), Fault> {
     plan.refuse_sessions("a measurement of bodies")?;
     if !matches!(plan.load, Load::Closed { .. }) {
         return Err(Fault::new("bodies are asked for in a closed loop").help("say `--clients N`"));
@@ -170,15 +198,32 @@ fn check_plan(plan: &Plan) -> Result<(), Fault> {
             "connections are kept here, and each request is on one of them, so that handshakes do not count";
         return Err(Fault::new(words).help("`pointsman bench load` has connections of other kinds"));
     }
+    if plan.targets.is_empty() {
+        return Err(Fault::new("nothing is asked for: give a URL"));
+    }
+    match way {
+        Way::Down => check_asked(plan),
+        Way::Up if plan.targets.iter().any(|target| target.body != Body::None) => {
+            Err(Fault::new("bodies to the server are as long as they are measured: there are no others"))
+        }
+        Way::Up => Ok(()),
+    }
+}
+
+/// Whether a size is asked for everywhere.
+fn check_asked(plan: &Plan) -> Result<(), Fault> {
     if plan.targets.iter().any(|target| target.method == "HEAD") {
         return Err(Fault::new("answers to HEAD have no bodies"));
     }
     let mut sized = plan.clone();
-    if plan.targets.is_empty() || put_size(&mut sized, 1) < plan.targets.len() {
+    if put_size(&mut sized, 1) < plan.targets.len() {
         return Err(Fault::new(format!(
             "no size is asked for: `{SIZE_PLACE}` stands in neither path nor field"
         ))
-        .help(format!("say where a size belongs, as in `https://127.0.0.1:8480/bytes/{SIZE_PLACE}`")));
+        .help(format!(
+            "say where a size belongs, as in `https://127.0.0.1:8480/bytes/{SIZE_PLACE}`, or `--upload` for bodies of \
+             requests"
+        )));
     }
     Ok(())
 }
@@ -212,32 +257,38 @@ pub fn haul(asked: &Bulk, observe: &mut dyn FnMut(Haul)) -> Result<Bulked, Fault
     let began = Instant::now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut agreed: Vec<Agreements> = series.iter().map(|_| Agreements::default()).collect();
-    let (mut trials, mut machine) = (Vec::<Hauled>::new(), None);
+    let (mut trials, mut machine, mut gone) = (Vec::<Hauled>::new(), None, None);
     let turns = turns(asked, series.len());
     for (at, (round, size, number)) in turns.iter().copied().enumerate() {
         // What was none once will be none again.
         let is_hopeless = |trial: &Hauled| {
-            trial.series == number
-                && trial.size == size
-                && trial.voids.iter().any(|void| void.code == NOT_RUN)
+            trial.series == number && trial.size == size && trial.voids.iter().any(Void::is_not_run)
         };
-        if trials.iter().any(is_hopeless) {
+        if gone.is_none() && trials.iter().any(is_hopeless) {
             continue;
         }
         let mut plan = Plan { seed: random.bits(), ..series[number].plan.clone() };
         put_size(&mut plan, size);
+        if asked.way == Way::Up {
+            plan.targets.iter_mut().for_each(|target| target.body = Body::Filled(size));
+        }
         let running = &mut |progress: &Progress| {
             observe(Haul::Running(at, turns.len(), &series[number], size, progress));
         };
-        let trial = match run(&plan, running) {
+        let ran = gone.clone().map_or_else(|| run(&plan, running), Err);
+        let trial = match ran {
             Ok(outcome) => {
                 agreed[number].add_all(&outcome.negotiated);
-                let trial = hauled((round, size, number), &outcome);
+                let trial = hauled((round, size, number), &outcome, asked.way);
                 machine = Some(outcome.machine);
                 trial
             }
             Err(fault) if trials.is_empty() => return Err(fault),
-            Err(fault) => not_run((round, size, number), &fault),
+            Err(fault) => {
+                let trial = not_run((round, size, number), &fault);
+                gone = Some(fault).filter(Fault::is_of_agents);
+                trial
+            }
         };
         trials.push(trial);
         observe(Haul::Ended(&trials[trials.len() - 1]));
@@ -269,8 +320,6 @@ fn turns(asked: &Bulk, series: usize) -> Vec<(u32, u64, usize)> {
     all
 }
 
-const NOT_RUN: &str = "not run";
-
 fn not_run((round, size, series): (u32, u64, usize), fault: &Fault) -> Hauled {
     Hauled {
         round,
@@ -283,12 +332,16 @@ fn not_run((round, size, series): (u32, u64, usize), fault: &Fault) -> Hauled {
         opened: 0,
         suite: "",
         verdict: pointsman_measure::verdict::verdict(&Default::default()),
-        voids: vec![Void { code: NOT_RUN, sentence: fault.to_string() }],
+        voids: vec![Void::not_run(fault)],
     }
 }
 
-fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome) -> Hauled {
-    let payload_per_s = outcome.payload_rate();
+fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome, way: Way) -> Hauled {
+    let payload_per_s = match way {
+        Way::Down => outcome.payload_rate(),
+        // That a body has come whole is known by its answer.
+        Way::Up => outcome.right_rate() * size as f64,
+    };
     let mib = payload_per_s * outcome.seconds / MIB;
     let per_mib = |seconds: f64| (mib > 0.0).then(|| seconds * 1e6 / mib);
     let work: f64 = outcome.generator.threads.iter().map(|thread| thread.cpu - thread.spun).sum();
@@ -304,14 +357,15 @@ fn hauled((round, size, series): (u32, u64, usize), outcome: &Outcome) -> Hauled
         opened: outcome.record.opened,
         suite: outcome.negotiated.first().map_or("", |(agreed, _)| agreed.suite),
         verdict: outcome.verdict(),
-        voids: outcome.voids.iter().cloned().chain(voids(outcome, size)).collect(),
+        voids: outcome.voids.iter().cloned().chain(voids(outcome, size, way)).collect(),
     }
 }
 
 /// What makes bytes of such bodies no result, though the run is one.
-fn voids(outcome: &Outcome, size: u64) -> Vec<Void> {
+fn voids(outcome: &Outcome, size: u64, way: Way) -> Vec<Void> {
     let record = &outcome.record;
     let of_size = match record.payloads {
+        Some(_) if way == Way::Up => None,
         Some((least, most)) if (least, most) == (size, size) => None,
         Some((least, most)) => {
             let came = if least == most { format!("{least}") } else { format!("{least} to {most}") };
@@ -336,7 +390,7 @@ fn voids(outcome: &Outcome, size: u64) -> Vec<Void> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, Target};
+    use crate::Target;
 
     fn plan(url: &str, suites: &[&str]) -> Plan {
         let url = Url::parse(url).expect("a URL");
@@ -347,7 +401,7 @@ mod tests {
     }
 
     fn bulk(plans: Vec<Plan>) -> Bulk {
-        Bulk { plans, sizes: vec![10, 20], rounds: 2 }
+        Bulk { plans, way: Way::Down, sizes: vec![10, 20], rounds: 2 }
     }
 
     #[test]
@@ -403,5 +457,15 @@ mod tests {
         check(&|bulk| bulk.sizes = vec![5, 5], "once in a round");
         check(&|bulk| bulk.rounds = 0, "1 to 100 rounds");
         check(&|bulk| (bulk.rounds, bulk.sizes) = (100, (1..200).collect()), "the most");
+        let up = |change: fn(&mut Bulk)| {
+            let mut bulk = Bulk { way: Way::Up, ..bulk(vec![plan("https://a/", &[])]) };
+            change(&mut bulk);
+            bulk.check().map_err(|fault| fault.to_string())
+        };
+        assert_eq!(up(|_| {}), Ok(()), "no size is asked for");
+        let too_long =
+            up(|bulk| bulk.sizes = vec![FILLED_BYTES_MAX + 1]).expect_err("each connection holds one");
+        assert!(too_long.contains("to the server have 1 to 67108864 bytes"), "{too_long}");
+        assert!(up(|bulk| bulk.plans[0].targets[0].body = Body::Bytes(vec![1])).is_err());
     }
 }

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::run::answer_bytes;
 use crate::{
     Fault, Handshakes, Load, Manner, NullServer, NullTls, Outcome, Plan, Scheme, Shares, Target, Think, Url,
@@ -17,6 +19,35 @@ const CLIENTS_A_THREAD: u32 = 32;
 /// Each null server holds its answer.
 const BODY_BYTES_MAX: f64 = (64 << 20) as f64;
 
+/// What a generator reaches before servers that do nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ceiling {
+    /// Requests a second, of all machines together.
+    pub per_s: f64,
+    /// Of each agent, by its name, where agents make the load.
+    pub of_agents: Vec<(String, f64)>,
+}
+
+impl Ceiling {
+    /// Holds an outcome against it: each agent against its own.
+    pub fn hold_against(&self, outcome: &mut Outcome) {
+        outcome.ceiling = Some(self.per_s);
+        for agent in &mut outcome.agents {
+            let own = self.of_agents.iter().find(|(name, _)| *name == agent.name);
+            agent.outcome.ceiling = own.map(|(_, per_s)| *per_s);
+        }
+    }
+}
+
+/// How it is measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BeforeNull {
+    /// How long answers are in the mean, head and all; `None`: the plan's server is asked.
+    answer_bytes: Option<f64>,
+    /// What null servers speak TLS with.
+    identity: NullTls,
+}
+
 /// Requests a second that this generator reaches in a closed loop before as many null servers as it has threads, each of
 /// them a thread on this machine, with the plan's first request, connections and handshakes, and answers as long as the
 /// plan's server gives: each kind of request is asked once for that. Below 1.5 times what was measured the generator is
@@ -24,14 +55,13 @@ const BODY_BYTES_MAX: f64 = (64 << 20) as f64;
 ///
 /// A server on another machine leaves cores free that null servers need here: then the ceiling is said too low. So it is
 /// where only a share of the requests goes over TLS: here all do. Users' sessions are one request after another here.
-/// `identity` is what null servers speak TLS with.
+/// `identity` is what null servers speak TLS with. Agents do so each on its own machine, all at once.
 ///
 /// # Errors
-/// When the server does not answer a first request, answers are over 64 MiB, no null server can be started, or what was
-/// measured before them is void or has failures.
-pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
-    let answer_bytes = if plan.agents.is_some() { 0.0 } else { answer_bytes(plan)? };
-    before_null_servers(plan, answer_bytes, identity)
+/// When the server does not answer a first request, answers are over 64 MiB, no null server can be started, what was
+/// measured before them is void or has failures, or an agent cannot be reached.
+pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<Ceiling, Fault> {
+    reached(plan, BeforeNull { answer_bytes: None, identity: identity.clone() })
 }
 
 /// The same of a plan that was carried out: its answers are as long as those that came, and the server is asked nothing
@@ -39,21 +69,27 @@ pub fn ceiling(plan: &Plan, identity: &NullTls) -> Result<f64, Fault> {
 ///
 /// # Errors
 /// Those of [`ceiling`].
-pub fn ceiling_of(outcome: &Outcome, identity: &NullTls) -> Result<f64, Fault> {
+pub fn ceiling_of(outcome: &Outcome, identity: &NullTls) -> Result<Ceiling, Fault> {
     let record = &outcome.record;
-    match record.completed_in_time() {
-        0 => ceiling(&outcome.plan, identity),
-        completed => {
-            before_null_servers(&outcome.plan, record.bytes_in_time() as f64 / completed as f64, identity)
+    let completed = record.completed_in_time();
+    let answer_bytes = (completed > 0).then(|| record.bytes_in_time() as f64 / completed as f64);
+    reached(&outcome.plan, BeforeNull { answer_bytes, identity: identity.clone() })
+}
+
+fn reached(plan: &Plan, before: BeforeNull) -> Result<Ceiling, Fault> {
+    match &plan.agents {
+        None => Ok(Ceiling { per_s: before_null_servers(plan, &before)?, of_agents: Vec::new() }),
+        Some(agents) => {
+            let of_agents = agents.ceilings(plan, before)?;
+            Ok(Ceiling { per_s: of_agents.iter().map(|(_, per_s)| per_s).sum(), of_agents })
         }
     }
 }
 
-fn before_null_servers(plan: &Plan, answer_bytes: f64, identity: &NullTls) -> Result<f64, Fault> {
-    if plan.agents.is_some() {
-        return Err(Fault::new("null servers would stand on this machine, and load comes from agents")
-            .help("ask for the ceiling on an agent's machine, without `--agents`"));
-    }
+/// The same of this machine.
+pub(crate) fn before_null_servers(plan: &Plan, before: &BeforeNull) -> Result<f64, Fault> {
+    let BeforeNull { answer_bytes, identity } = before;
+    let answer_bytes = answer_bytes.map_or_else(|| self::answer_bytes(plan), Ok)?;
     if answer_bytes > BODY_BYTES_MAX {
         return Err(Fault::new(format!("answers of {answer_bytes:.0} bytes are too long for null servers")));
     }

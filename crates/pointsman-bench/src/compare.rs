@@ -6,13 +6,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use pointsman_measure::Random;
 use pointsman_measure::compare::{BLOCKS_MAX, BLOCKS_MIN, Comparison, Measured, Side, Turn, compare, turns};
-use pointsman_measure::verdict::{Colour, Verdict};
+use pointsman_measure::verdict::{Colour, SelfMeasures, Verdict, verdict};
 
 use crate::find::reasons;
 use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Handshakes, Load, Plan};
-use crate::{Fault, Machine, Progress, run};
+use crate::{Ceiling, Fault, Machine, Progress, run};
 
 /// What may fail of a trial's requests: where it is more, the trial is void.
 const FAILED_SHARE_MAX: f64 = 0.01;
@@ -27,7 +27,7 @@ pub struct Compare {
     /// Blocks of A against B, beside which there are as many of A against itself.
     pub blocks: u32,
     /// What the generator reaches before null servers, where that was measured.
-    pub ceiling: Option<f64>,
+    pub ceiling: Option<Ceiling>,
 }
 
 /// What is compared of them.
@@ -147,13 +147,28 @@ impl Fought {
     pub fn counts(&self) -> bool {
         self.voids.is_empty() && self.verdict.colour != Colour::Red
     }
+
+    /// Whether there was a trial at all.
+    pub fn was_run(&self) -> bool {
+        !self.voids.iter().any(Void::is_not_run)
+    }
 }
 
 impl Compared {
-    /// Red where nothing could be compared, else the worst of the trials that count.
+    /// Red where nothing could be compared, else the worst of the trials that count, and amber where some could not be run.
     pub fn colour(&self) -> Colour {
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
-        if self.weighed.is_empty() { Colour::Red } else { counted.max().unwrap_or(Colour::Red) }
+        let cut_short = (!self.is_whole()).then_some(Colour::Amber);
+        if self.weighed.is_empty() {
+            Colour::Red
+        } else {
+            counted.chain(cut_short).max().unwrap_or(Colour::Red)
+        }
+    }
+
+    /// Whether all trials could be run.
+    pub fn is_whole(&self) -> bool {
+        self.trials.iter().all(Fought::was_run)
     }
 
     /// Why it is not green.
@@ -177,7 +192,8 @@ impl Compared {
 /// Compares, and calls `observe` once a second and behind each trial.
 ///
 /// # Errors
-/// When a plan contradicts itself, or a server does not answer.
+/// When a plan contradicts itself, or the first trial of either cannot be run. Where a later one cannot, it and those behind
+/// it are void, and blocks that are whole count.
 pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compared, Fault> {
     if !(BLOCKS_MIN..=BLOCKS_MAX).contains(&asked.blocks) {
         return Err(Fault::new(format!("a comparison has {BLOCKS_MIN} to {BLOCKS_MAX} blocks")));
@@ -191,14 +207,25 @@ pub fn contest(asked: &Compare, observe: &mut dyn FnMut(Bout)) -> Result<Compare
     let mut trials = Vec::with_capacity(turns.len());
     let mut machine = None;
     let mut agreed = [Agreements::default(), Agreements::default()];
+    let mut was_run = [false, false];
     for (at, turn) in turns.iter().enumerate() {
-        let plan = if turn.side == Side::B { &asked.b } else { &asked.a };
+        let is_b = turn.side == Side::B;
+        let plan = if is_b { &asked.b } else { &asked.a };
         let plan = Plan { seed: turn.seed, ..plan.clone() };
         let running = &mut |progress: &Progress| observe(Bout::Running(at, turns.len(), turn.side, progress));
-        let mut outcome = run(&plan, running)?;
-        outcome.ceiling = asked.ceiling;
+        let mut outcome = match run(&plan, running) {
+            Ok(outcome) => outcome,
+            Err(fault) if !was_run[usize::from(is_b)] => return Err(fault),
+            Err(fault) => {
+                // What cannot be asked now is asked no more: a server that comes back is not the one that was there before.
+                trials.extend(turns[at..].iter().map(|turn| not_fought(*turn, &fault)));
+                break;
+            }
+        };
+        was_run[usize::from(is_b)] = true;
+        asked.ceiling.iter().for_each(|ceiling| ceiling.hold_against(&mut outcome));
         trials.push(fought(*turn, &outcome));
-        agreed[usize::from(turn.side == Side::B)].add_all(&outcome.negotiated);
+        agreed[usize::from(is_b)].add_all(&outcome.negotiated);
         machine = Some(outcome.machine);
         observe(Bout::Ended(&trials[trials.len() - 1]));
     }
@@ -236,6 +263,16 @@ fn fought(turn: Turn, outcome: &Outcome) -> Fought {
     }
 }
 
+fn not_fought(turn: Turn, fault: &Fault) -> Fought {
+    Fought {
+        turn,
+        figures: [None; Quantity::ALL.len()],
+        verdict: verdict(&SelfMeasures::default()),
+        failed_share: 0.0,
+        voids: vec![Void::not_run(fault)],
+    }
+}
+
 fn weigh(quantity: Quantity, trials: &[Fought], random: &mut Random) -> Option<Weighed> {
     let figure = |trial: &Fought| trial.figures[quantity as usize].filter(|_| trial.counts());
     let measured: Vec<Measured> =
@@ -255,7 +292,6 @@ mod tests {
     use std::time::Duration;
 
     use pointsman_measure::compare::Difference;
-    use pointsman_measure::verdict::{SelfMeasures, verdict};
 
     /// Blocks in which B takes a tenth more CPU, and the trials of some turns are red or void.
     fn trials(is_red: impl Fn(usize) -> bool, is_void: impl Fn(usize) -> bool) -> Vec<Fought> {
@@ -349,6 +385,32 @@ mod tests {
         assert_eq!(fought.voids[0].code, "failed");
         let json = compared(vec![fought]).json();
         assert!(json["trials"][0]["failed_share"].as_f64().is_some_and(|share| share > 0.3), "{json}");
+    }
+
+    #[test]
+    fn blocks_before_the_end_count() {
+        let all = trials(|_| false, |_| false);
+        let with_rest_of = |run: usize| {
+            let rest = all[run..].iter().map(|trial| not_fought(trial.turn, &Fault::new("nobody is there")));
+            compared(all[..run].iter().cloned().chain(rest).collect())
+        };
+        let some = with_rest_of(40);
+        assert_eq!((some.colour(), some.is_whole()), (Colour::Amber, false));
+        assert!(some.weighed.iter().all(|weighed| weighed.comparison.blocks == 5), "{:?}", some.weighed);
+        assert_eq!(some.reasons(), ["24 of 64 trials void, such as: nobody is there"]);
+        let table = &some.report("some").tables[1];
+        assert_eq!(table.rows.len(), 3);
+        let runs: f64 = table
+            .rows
+            .iter()
+            .filter_map(|row| match row[1] {
+                pointsman_measure::table::Cell::Number(number) => Some(number),
+                _ => None,
+            })
+            .sum();
+        assert_eq!(runs, 40.0, "what was not run failed nowhere");
+        let none = with_rest_of(20);
+        assert_eq!((none.colour(), none.weighed.len()), (Colour::Red, 0));
     }
 
     #[test]

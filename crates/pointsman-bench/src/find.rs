@@ -9,7 +9,7 @@ use pointsman_measure::verdict::{Colour, Verdict, verdict};
 
 use crate::outcome::Void;
 use crate::plan::{Arrivals, Load, Plan};
-use crate::{Fault, Machine, Negotiated, Outcome, Progress, run};
+use crate::{Ceiling, Fault, Machine, Negotiated, Outcome, Progress, run};
 
 /// How often a trial is begun whose first request is not answered: a server that was overloaded may need a moment.
 const BEGINNINGS_MAX: u32 = 3;
@@ -29,7 +29,7 @@ pub struct Find {
     /// goal's number of trials.
     pub within: Option<Duration>,
     /// What the generator reaches before null servers, where that was measured.
-    pub ceiling: Option<f64>,
+    pub ceiling: Option<Ceiling>,
 }
 
 /// What rates count.
@@ -165,7 +165,8 @@ pub(crate) fn reasons<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Vec<St
 /// Searches, and calls `observe` once a second and behind each trial.
 ///
 /// # Errors
-/// When the goal cannot be, the plan contradicts itself, or the server does not answer.
+/// When the goal cannot be, the plan contradicts itself, or the first trial cannot be run. Where a later one cannot, the
+/// search is void.
 pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault> {
     asked.plan.refuse_sessions("a search")?;
     let mut search =
@@ -187,8 +188,15 @@ pub fn find(asked: &Find, observe: &mut dyn FnMut(Sight)) -> Result<Found, Fault
             Step::Found(findings) => break Ending::Found(Box::new(findings.clone())),
             Step::None(why) => break Ending::None(why),
         };
-        let mut outcome = tried(asked, &trial, of_each, observe)?;
-        outcome.ceiling = asked.ceiling;
+        let mut outcome = match tried(asked, &trial, of_each, observe) {
+            Ok(outcome) => outcome,
+            Err(fault) if trials.is_empty() => return Err(fault),
+            // The trials before it are told.
+            Err(fault) => {
+                break Ending::Void { rate_per_s: trial.rate_per_s, voids: vec![Void::not_run(&fault)] };
+            }
+        };
+        asked.ceiling.iter().for_each(|ceiling| ceiling.hold_against(&mut outcome));
         agreed.add_all(&outcome.negotiated);
         let voids: Vec<Void> = outcome.voids.iter().filter(|void| !is_of_load(void)).cloned().collect();
         let verdict = verdict_of_trial(&outcome, &asked.goal);

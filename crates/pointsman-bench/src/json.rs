@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::agents::Agents;
 use crate::negotiated::{Kind, Negotiated};
-use crate::outcome::{AgentOutcome, Outcome};
+use crate::outcome::{AgentOutcome, LostAgent, Outcome};
 use crate::plan::{Body, Close, Handshakes, Load, Plan};
 use crate::record::{ErrorKind, Record};
 use crate::think::Think;
@@ -44,6 +44,7 @@ impl Outcome {
             "generator": generator(self),
             "server": server(self),
             "agents": self.agents.iter().map(agent).collect::<Vec<_>>(),
+            "lost_agents": self.lost.iter().map(lost).collect::<Vec<_>>(),
             "voids": voids,
         })
     }
@@ -190,6 +191,13 @@ fn agent(agent: &AgentOutcome) -> Value {
     })
 }
 
+fn lost(lost: &LostAgent) -> Value {
+    json!({
+        "name": lost.name, "after_seconds": lost.after_s, "why": lost.why,
+        "told_seconds": lost.told_s, "answered": lost.answered, "failed": lost.failed,
+    })
+}
+
 fn machine(outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
     let versions: Map<String, Value> =
@@ -293,6 +301,7 @@ fn target(target: &crate::Target) -> Value {
         Body::None => ("none", 0),
         Body::Bytes(bytes) => ("bytes", bytes.len()),
         Body::Template(text) => ("template", text.len()),
+        Body::Filled(bytes) => ("filled", *bytes as usize),
     };
     let headers: Vec<Value> = target.headers.iter().map(|(name, value)| json!([name, value])).collect();
     json!({

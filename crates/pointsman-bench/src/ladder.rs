@@ -13,7 +13,7 @@ use crate::find::reasons;
 use crate::negotiated::{Agreements, Negotiated};
 use crate::outcome::{Outcome, Void};
 use crate::plan::{Load, Plan};
-use crate::{Fault, Machine, Progress, run};
+use crate::{Ceiling, Fault, Machine, Progress, run};
 
 /// Trials of each number of clients that is compared with another.
 const COMPARED: usize = 6;
@@ -29,7 +29,7 @@ pub struct Ladder {
     /// No trial begins later than so long after the first.
     pub within: Option<Duration>,
     /// What the generator reaches before null servers, where that was measured.
-    pub ceiling: Option<f64>,
+    pub ceiling: Option<Ceiling>,
 }
 
 /// What is seen on the way.
@@ -96,6 +96,8 @@ pub struct Top {
     pub seconds: f64,
     /// Whether the time was up before it was at its end.
     pub was_cut_short: bool,
+    /// Why a trial could not be run, and with it those behind it.
+    pub not_run: Option<String>,
 }
 
 impl Top {
@@ -107,23 +109,27 @@ impl Top {
         let counted = self.trials.iter().filter(|trial| trial.counts()).map(|trial| trial.verdict.colour);
         let bounded = self.not_in_control.map(|_| Colour::Amber);
         let open = self.open_question().map(|(colour, _)| colour);
+        let bounded = bounded.or(self.not_run.as_ref().map(|_| Colour::Amber));
         counted.chain([self.of_clients().colour]).chain(bounded).chain(open).max().unwrap_or(Colour::Red)
     }
 
     /// Why it is not green.
     pub fn reasons(&self) -> Vec<String> {
         let voids = self.voids.iter().map(|void| format!("void: {}", void.sentence));
-        let nothing = (self.peak.is_none() && self.voids.is_empty()).then(|| {
+        let has_another = !self.voids.is_empty() || self.not_run.is_some();
+        let nothing = (self.peak.is_none() && !has_another).then(|| {
             let why =
                 if self.was_cut_short { "the time was up" } else { "the generator was never in control" };
             why.to_owned()
         });
+        let not_run = self.not_run.as_ref().map(|why| format!("it ended before its time: {why}"));
         let bound = self.not_in_control.map(|clients| {
             format!("with {clients} clients the generator was not in control: more may reach more")
         });
         let of_clients = self.of_clients();
         let of_clients = of_clients.reasons.iter().map(|reason| reason.text.clone());
         voids
+            .chain(not_run)
             .chain(nothing)
             .chain(bound)
             .chain(of_clients)
@@ -163,7 +169,7 @@ impl Top {
 /// Climbs, and calls `observe` once a second and behind each trial.
 ///
 /// # Errors
-/// When the plan contradicts itself, or the server does not answer.
+/// When the plan contradicts itself, or the first trial cannot be run. Where a later one cannot, the trials before it stay.
 pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault> {
     asked.plan.refuse_sessions("a ladder of clients")?;
     let mut climber = Climber {
@@ -190,12 +196,14 @@ pub fn climb(asked: &Ladder, observe: &mut dyn FnMut(Rung)) -> Result<Top, Fault
         began_unix_s,
         seconds: 0.0,
         was_cut_short: false,
+        not_run: None,
     };
     match climber.climb(&mut top) {
         Ok(()) => {}
         Err(Stop::TimeIsUp) => top.was_cut_short = true,
         Err(Stop::Void(voids)) => top.voids = voids,
-        Err(Stop::Fault(fault)) => return Err(fault),
+        Err(Stop::Fault(fault)) if climber.trials.is_empty() => return Err(fault),
+        Err(Stop::Fault(fault)) => top.not_run = Some(fault.to_string()),
     }
     top.law = scalability(&climber.means());
     top.seconds = climber.began.elapsed().as_secs_f64();
@@ -275,7 +283,7 @@ impl Climber<'_> {
                 Plan { load: Load::Closed { clients }, seed: self.random.bits(), ..self.asked.plan.clone() };
             let mut outcome = run(&plan, &mut |progress| (self.observe)(Rung::Running(clients, progress)))
                 .map_err(Stop::Fault)?;
-            outcome.ceiling = self.asked.ceiling;
+            self.asked.ceiling.iter().for_each(|ceiling| ceiling.hold_against(&mut outcome));
             let climbed = climbed(clients, &outcome);
             self.agreed.add_all(&outcome.negotiated);
             self.machine = Some(outcome.machine);
@@ -369,6 +377,7 @@ mod tests {
             began_unix_s: 0,
             seconds: 1.0,
             was_cut_short: false,
+            not_run: None,
         };
         for (peak, clients_max, colour, said) in [
             (1, 1, Colour::Red, "one client was all that there was: more may reach more"),
@@ -378,5 +387,14 @@ mod tests {
             let top = top(peak, clients_max);
             assert_eq!((top.colour(), top.reasons().concat().as_str()), (colour, said));
         }
+        let mut ended = Top { not_run: Some("nobody is there".to_owned()), ..top(4, 8) };
+        assert_eq!(
+            (ended.colour(), ended.reasons()),
+            (Colour::Amber, vec!["it ended before its time: nobody is there".to_owned()])
+        );
+        ended.peak = None;
+        assert_eq!((ended.colour(), ended.reasons().len()), (Colour::Red, 1));
+        let table = &ended.report("ended").tables[0];
+        assert_eq!(table.rows.len(), 1, "what was run is told");
     }
 }

@@ -15,6 +15,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, ServerConnection};
+use serde::{Deserialize, Serialize};
 use slab::Slab;
 
 use self::peer::{Answers, Peer};
@@ -60,7 +61,7 @@ pub enum Service {
 }
 
 /// TLS of a null server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NullTls {
     /// The certificate's chain, as PEM.
     pub certificate: String,

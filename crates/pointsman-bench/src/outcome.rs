@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Fault;
 use crate::agents::Clock;
 use crate::little::Little;
 use crate::machine::Machine;
@@ -38,6 +39,25 @@ pub struct Outcome {
     pub ceiling: Option<f64>,
     /// What each agent's part in it came to, where agents carried it out.
     pub agents: Vec<AgentOutcome>,
+    /// Agents that were lost on the way: the run is void, and what it holds is of the others, up to when the first was lost.
+    pub lost: Vec<LostAgent>,
+}
+
+/// An agent that was lost while there was load, and what it had said by then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostAgent {
+    /// Host and port, as it was asked for.
+    pub name: String,
+    /// How long behind the load's beginning that was noticed, in seconds.
+    pub after_s: f64,
+    /// How.
+    pub why: String,
+    /// How much of the load its last word was about, in seconds from its beginning, warm-up and all.
+    pub told_s: f64,
+    /// Requests that were answered in that.
+    pub answered: u64,
+    /// Requests that failed in it.
+    pub failed: u64,
 }
 
 /// One agent's part in a run.
@@ -120,6 +140,20 @@ pub struct Void {
     pub code: &'static str,
     /// A sentence for people.
     pub sentence: String,
+}
+
+impl Void {
+    const NOT_RUN: &str = "not run";
+
+    /// Of a trial that there never was.
+    pub(crate) fn not_run(fault: &Fault) -> Void {
+        Void { code: Void::NOT_RUN, sentence: fault.to_string() }
+    }
+
+    /// Whether there never was a trial.
+    pub(crate) fn is_not_run(&self) -> bool {
+        self.code == Void::NOT_RUN
+    }
 }
 
 impl Generator {

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::SECOND_NS;
 use crate::little::Little;
 use crate::outcome::{Generator, Outcome, ServerUse, voids};
-use crate::record::{LOOK_NS, Record};
-use crate::worker::{batches, measured_ns};
+use crate::record::{LOOKS_A_BATCH, Record};
+use crate::run::seconds_of;
+use crate::worker::batches;
 use crate::{Machine, Plan};
 
 /// One machine's share in a run.
@@ -41,22 +41,35 @@ impl Part {
             voids,
             ceiling: None,
             agents: Vec::new(),
+            lost: Vec::new(),
         }
     }
 
-    /// Whether it is one of this plan: other records cannot be added to it.
+    /// Without what was measured behind so many tenths of a second.
+    pub(crate) fn cut_to(&mut self, batches: usize) {
+        self.record.cut_to(batches);
+        self.seconds = seconds_of(self.record.batches.len());
+    }
+
+    /// Whether it is one of this plan, or the beginning of one: other records cannot be added to it.
     pub(crate) fn is_of(&self, plan: &Plan) -> bool {
         let (record, nothing) = (&self.record, Record::new(batches(plan)));
         let steps = |record: &Record| record.sessions.as_ref().map(|sessions| sessions.steps.len());
-        record.batches.len() == nothing.batches.len()
-            && record.looks.len() == (measured_ns(plan) / LOOK_NS) as usize
+        record.batches.len() <= nothing.batches.len()
+            && record.looks.len() == record.batches.len() * LOOKS_A_BATCH
             && record.statuses.len() == nothing.statuses.len()
             && record.classes.len() == plan.classes.len()
             && steps(record) == plan.session.as_ref().map(|script| script.steps.len())
             && self.generator.threads.len() == plan.threads
     }
 
-    /// All of them as if one machine had done it: records are added, of the rest the worst or the sum. None of none.
+    /// Whether it has all of the plan's time.
+    pub(crate) fn is_whole(&self, plan: &Plan) -> bool {
+        self.record.batches.len() == batches(plan)
+    }
+
+    /// All of them, which have measured as long as each other, as if one machine had done it: records are added, of the rest
+    /// the worst or the sum. None of none.
     pub(crate) fn together(parts: &[Part], plan: &Plan) -> Option<Part> {
         let (first, others) = parts.split_first()?;
         let mut all = first.clone();
@@ -81,7 +94,6 @@ impl Part {
         all.addresses.sort_unstable();
         all.addresses.dedup();
         all.machine = Machine::together(parts.iter().map(|part| &part.machine));
-        all.seconds = measured_ns(plan) as f64 / SECOND_NS as f64;
         let work = all.generator.threads.iter().map(|thread| thread.cpu - thread.spun).sum();
         all.generator.little = Little::of(&all.record, all.seconds, plan.timeout.as_secs_f64(), work);
         Some(all)

@@ -114,6 +114,19 @@ pub enum Body {
     Bytes(#[serde(with = "packed::bytes")] Vec<u8>),
     /// A text with places that are filled in anew for each request.
     Template(String),
+    /// So many bytes, which nobody reads.
+    Filled(u64),
+}
+
+impl Body {
+    /// What a plan holds of it, in bytes.
+    pub(crate) fn carried_bytes(&self) -> usize {
+        match self {
+            Body::None | Body::Filled(_) => 0,
+            Body::Bytes(bytes) => bytes.len(),
+            Body::Template(text) => text.len(),
+        }
+    }
 }
 
 /// How much is asked.
@@ -413,11 +426,15 @@ impl Plan {
         if self.warm_up.as_secs() > SECONDS_MAX {
             return Err(Fault::new(format!("a warm-up is at most {SECONDS_MAX} seconds")));
         }
-        if self.connections_max < self.threads {
-            return Err(Fault::new(format!(
-                "{} threads cannot share {} connections",
-                self.threads, self.connections_max
-            )));
+        self.check_connections(self.threads)
+    }
+
+    /// Whether each of so many threads may have a connection; those of all agents are more than the plan's own.
+    pub(crate) fn check_connections(&self, threads: usize) -> Result<(), Fault> {
+        let most = self.connections_max;
+        if most < threads {
+            return Err(Fault::new(format!("{threads} threads cannot share {most} connections"))
+                .help("say `--threads N`, which is of each machine, or more `--connections`"));
         }
         Ok(())
     }

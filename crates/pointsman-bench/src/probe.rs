@@ -1,11 +1,13 @@
 //! One request before the run: whether the server answers at all, and a session to resume.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
+use crate::bell::Bell;
 use crate::clock::now_ns;
 use crate::connection::{Job, Turn};
 use crate::negotiated::Negotiated;
@@ -13,17 +15,66 @@ use crate::request::{Origin, Requests};
 use crate::speech::Speech;
 use crate::{Fault, Plan};
 
-/// Asks the `index`th request once, and waits for the answer. How many bytes came, head and all, without what TLS adds.
+/// How soon the bell is heard.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A socket of which something has to come, or go, within the plan's timeout, and that is given up when the bell rings.
+struct Patient<'b> {
+    socket: TcpStream,
+    timeout: Duration,
+    bell: &'b Bell,
+}
+
+impl Patient<'_> {
+    fn again<T>(&self, mut act: impl FnMut(&TcpStream) -> io::Result<T>) -> io::Result<T> {
+        let since = Instant::now();
+        loop {
+            match act(&self.socket) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if self.bell.has_rung() {
+                        return Err(io::Error::other("it was ended before its time"));
+                    }
+                    if since.elapsed() >= self.timeout {
+                        let words = format!("nothing came for {:?}", self.timeout);
+                        return Err(io::Error::new(ErrorKind::TimedOut, words));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.again(|mut socket| socket.read(into))
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.again(|mut socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Asks the `index`th request once, and waits for the answer, or until the bell rings. How many bytes came, head and all,
+/// without what TLS adds.
 pub(crate) fn probe(
     plan: &Plan,
     requests: &Arc<Requests>,
     index: usize,
-    tls: Option<&Arc<ClientConfig>>,
+    (tls, bell): (Option<&Arc<ClientConfig>>, &Bell),
 ) -> Result<u64, Fault> {
     let request = requests.get(index);
     let origin = &requests.origins[request.origin];
     let what = format!("cannot ask {}", plan.targets[index].url);
     let socket = connect(plan, origin).map_err(|error| Fault::io(&what, &error))?;
+    let mut socket = Patient { socket, timeout: plan.timeout, bell };
     let mut turn = Turn::new(requests.clone(), fastrand::Rng::with_seed(plan.seed));
     let mut speech = Speech::new(plan.protocol);
     speech.reset(1, now_ns());
@@ -38,21 +89,21 @@ pub(crate) fn probe(
             let (Ok(()) | Err(_)) = stream.flush();
             outcome
         }
-        _ => ask(&mut { socket }, &mut speech, &mut turn),
+        _ => ask(&mut socket, &mut speech, &mut turn),
     };
     answered.map_err(|error| advised(Fault::io(&what, &error), &error))
 }
 
 fn connect(plan: &Plan, origin: &Origin) -> io::Result<TcpStream> {
     let socket = TcpStream::connect_timeout(&origin.address, plan.timeout)?;
-    socket.set_read_timeout(Some(plan.timeout))?;
-    socket.set_write_timeout(Some(plan.timeout))?;
+    socket.set_read_timeout(Some(LOOK))?;
+    socket.set_write_timeout(Some(LOOK))?;
     socket.set_nodelay(true)?;
     Ok(socket)
 }
 
 /// Does the handshake, and looks whether what is to be spoken was agreed on.
-fn agree(stream: &mut StreamOwned<ClientConnection, TcpStream>, plan: &Plan) -> io::Result<()> {
+fn agree(stream: &mut StreamOwned<ClientConnection, Patient<'_>>, plan: &Plan) -> io::Result<()> {
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
     }
@@ -75,7 +126,7 @@ fn ask(stream: &mut (impl Read + Write), speech: &mut Speech, turn: &mut Turn) -
         let count = match stream.read(&mut piece) {
             Ok(count) => count,
             // Many servers end a connection without the word that TLS has for it.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => 0,
             Err(error) => return Err(error),
         };
         come += count as u64;
@@ -105,4 +156,36 @@ fn advised(fault: Fault, error: &io::Error) -> Fault {
         return fault.help("name the authority's certificate with `--ca FILE`, or say `--insecure`");
     }
     fault
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+    use crate::{Body, Load, Target, Url};
+
+    /// A server that takes connections and says nothing.
+    #[test]
+    fn who_says_nothing_is_waited_for_until_the_time_is_up_or_the_bell_rings() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+        let url = format!("http://{}/", server.local_addr().expect("it listens"));
+        let url = Url::parse(&url).expect("a URL");
+        let target = Target { url, weight: 1, method: "GET".into(), headers: Vec::new(), body: Body::None };
+        let mut plan = Plan::new(vec![target], Load::Closed { clients: 1 });
+        let requests = Arc::new(Requests::new(&plan).expect("one"));
+        let bell = Bell::default();
+        plan.timeout = Duration::from_millis(150);
+        let late = probe(&plan, &requests, 0, (None, &bell)).expect_err("nothing comes");
+        assert!(late.to_string().ends_with("nothing came for 150ms"), "{late}");
+        plan.timeout = Duration::from_secs(3600);
+        let since = Instant::now();
+        std::thread::scope(|scope| {
+            let asks = scope.spawn(|| probe(&plan, &requests, 0, (None, &bell)));
+            bell.ring();
+            let ended = asks.join().expect("it ends").expect_err("nothing comes");
+            assert!(ended.to_string().ends_with("it was ended before its time"), "{ended}");
+        });
+        assert!(since.elapsed() < Duration::from_secs(60));
+    }
 }

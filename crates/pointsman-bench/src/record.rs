@@ -15,7 +15,7 @@ pub(crate) const BATCH_NS: u64 = SECOND_NS / 10;
 
 /// How often it is looked how many requests are under way.
 pub(crate) const LOOK_NS: u64 = BATCH_NS / LOOKS_A_BATCH as u64;
-const LOOKS_A_BATCH: usize = 2;
+pub(crate) const LOOKS_A_BATCH: usize = 2;
 
 /// Times are told apart from here on.
 pub(crate) const TIME_NS_MIN: u64 = 64;
@@ -290,6 +290,12 @@ impl Record {
             (ours, theirs) => *ours = ours.take().or(theirs),
         }
         self.tls_fault = self.tls_fault.take().or(other.tls_fault);
+    }
+
+    /// Forgets what was written down of tenths of a second behind so many.
+    pub(crate) fn cut_to(&mut self, batches: usize) {
+        self.batches.truncate(batches);
+        self.looks.truncate(batches * LOOKS_A_BATCH);
     }
 
     pub(crate) fn agreed(&mut self, negotiated: Negotiated) {

@@ -2,12 +2,14 @@
 
 mod charts;
 mod ladder;
+mod not_run;
 mod orders;
 mod tables;
 
-pub(crate) use charts::{axis, chart, logarithmic};
+pub(crate) use charts::chart;
 use hdrhistogram::Histogram;
 pub use ladder::{ladder, ladder_csv};
+pub use not_run::NotRun;
 pub use orders::{OrderOutcome, orders};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::{Interval, batch_means, quantile_ranks};

@@ -9,6 +9,9 @@ use crate::http2::{Head, Kept};
 use crate::plan::{Body, Protocol, Target};
 use crate::{Fault, Plan, Scheme};
 
+/// Each connection holds what of a body is not sent yet.
+pub(crate) const FILLED_BYTES_MAX: u64 = 64 << 20;
+
 /// A place that is filled with more digits than this has no use.
 const RANDOM_TEXT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -174,6 +177,14 @@ impl Request {
             Body::None => Text::default(),
             Body::Bytes(bytes) => Text { bytes: bytes.clone(), places: Vec::new() },
             Body::Template(template) => Text::template(template)?,
+            Body::Filled(bytes) if *bytes <= FILLED_BYTES_MAX => {
+                Text { bytes: vec![b'x'; *bytes as usize], places: Vec::new() }
+            }
+            Body::Filled(bytes) => {
+                return Err(Fault::new(format!(
+                    "a body of {bytes} bytes is too long: {FILLED_BYTES_MAX} are the most"
+                )));
+            }
         };
         let mut head = format!("{} {} HTTP/1.1\r\n", target.method, target.url.target);
         let is_given = |name: &str| target.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));

@@ -14,8 +14,9 @@ use crate::plan::Close;
 pub(crate) struct Transport {
     pub(crate) socket: TcpStream,
     pub(crate) tls: Option<Box<ClientConnection>>,
-    /// What the socket has not taken yet; with TLS the library keeps that.
+    /// What the socket has not taken yet, behind so many bytes that it has; with TLS the library keeps that.
     unsent: Vec<u8>,
+    taken: usize,
 }
 
 impl Transport {
@@ -35,7 +36,7 @@ impl Transport {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {}
             other => other?,
         }
-        Ok(Transport { socket: socket.into(), tls, unsent: Vec::new() })
+        Ok(Transport { socket: socket.into(), tls, unsent: Vec::new(), taken: 0 })
     }
 
     /// Sends `bytes`, or keeps what cannot be sent yet.
@@ -57,8 +58,13 @@ impl Transport {
         match &mut self.tls {
             None if self.unsent.is_empty() => Ok(()),
             None => {
-                let sent = until_blocked(|from| self.socket.write(&self.unsent[from..]), self.unsent.len())?;
-                self.unsent.drain(..sent);
+                // A long body goes in many pieces: what is left of it is not moved each time.
+                let rest = &self.unsent[self.taken..];
+                self.taken += until_blocked(|from| self.socket.write(&rest[from..]), rest.len())?;
+                if self.taken == self.unsent.len() {
+                    self.unsent.clear();
+                    self.taken = 0;
+                }
                 Ok(())
             }
             Some(tls) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pointsman_bench::{
     Agent, AgentSettings, Agents, AgentsSettings, Arrivals, Body, Compare, Fault, Find, Load, Manner,
-    NullServer, Outcome, Plan, Script, Target, Url, contest, find, run,
+    NullServer, NullTls, Outcome, Plan, Script, Target, Url, ceiling, ceiling_of, contest, find, run,
 };
 use pointsman_e2e::{Authority, Pair};
 use pointsman_measure::search::Goal;
@@ -46,9 +46,13 @@ impl Papers {
 
     /// One that waits on a thread of this process, which ends with it.
     fn agent(&self, allowed: &str) -> String {
+        self.agent_with(allowed, &self.authority.server(&["127.0.0.1"]))
+    }
+
+    fn agent_with(&self, allowed: &str, pair: &Pair) -> String {
         let settings = AgentSettings {
             listen: ANY,
-            certificate: self.files("agent", &self.authority.server(&["127.0.0.1"])),
+            certificate: self.files("agent", pair),
             ca: self.folder.path().join("ca.crt"),
             allowed: vec![allowed.parse().expect("a target")],
         };
@@ -135,6 +139,10 @@ fn clients_and_connections_are_divided() {
     assert_eq!(most.collect::<Vec<_>>(), [4, 3]);
     assert_eq!(outcome.record.connections_most, 7);
     assert_eq!(server.answered(), outcome.record.answered + 2);
+    // A connection is for one thread, whoever has it.
+    let too_few = Plan { connections_max: 1, ..plan.clone() };
+    let fault = run(&too_few, &mut |_| {}).expect_err("there are two threads");
+    assert_eq!(fault.to_string(), "2 threads cannot share 1 connections");
     // The same agents again, on the same connections, with more of them than clients.
     plan.load = Load::Closed { clients: 1 };
     let one = run(&plan, &mut |_| {}).expect("it answers");
@@ -200,13 +208,18 @@ fn who_is_not_known_is_refused() {
     let mut plan = plan(&server, uniform(50.0));
     let agent = papers.agent("private");
     let refused = |plan: &Plan| run(plan, &mut |_| {}).expect_err("it is not known");
-    // A controller of another authority, an agent of another, and a controller with an agent's certificate.
+    // A controller of another authority, an agent of another, a controller with an agent's certificate, certificates whose time
+    // is over, and one for another name.
     let stranger = others.authority.client("controller", &[]);
     let server_pair = papers.authority.server(&["127.0.0.1"]);
     for agents in [
         papers.controller_with(vec![agent.clone()], &stranger),
         papers.controller_with(vec![others.agent("any")], &stranger),
         papers.controller_with(vec![agent.clone()], &server_pair),
+        papers.controller_with(vec![agent.clone()], &papers.authority.expired_client("controller")),
+        Ok(papers
+            .controller(vec![papers.agent_with("any", &papers.authority.expired_server(&["127.0.0.1"]))])),
+        Ok(papers.controller(vec![papers.agent_with("any", &papers.authority.server(&["load1.example"]))])),
     ] {
         plan.agents = Some(agents.expect("files that can be read"));
         let fault = refused(&plan);
@@ -218,6 +231,40 @@ fn who_is_not_known_is_refused() {
     run(&plan, &mut |_| {}).expect("it is known");
     let twice = papers.controller_with(vec!["a".into(), "a".into()], &stranger).expect_err("twice");
     assert_eq!(twice.to_string(), "`a` is an agent only once");
+    let usual = papers.controller_with(vec!["a".into(), "a:8481".into()], &stranger).expect_err("twice");
+    assert_eq!(usual.to_string(), "`a:8481` is an agent only once");
+}
+
+#[test]
+fn each_agent_is_held_against_its_own_ceiling() {
+    let (papers, server) = (Papers::new(), null());
+    let mut plan = plan(&server, uniform(200.0));
+    plan.time = Duration::from_millis(300);
+    plan.agents = Some(papers.two());
+    let mut outcome = run(&plan, &mut |_| {}).expect("it answers");
+    let asked = server.answered();
+    let pair = papers.authority.server(&["localhost"]);
+    let tls = NullTls { certificate: pair.certificate, key: pair.key, resumes: false };
+    let reached = ceiling_of(&outcome, &tls).expect("null servers on both");
+    assert_eq!(server.answered(), asked, "it is known how long its answers are");
+    reached.hold_against(&mut outcome);
+    let of_agents: Vec<f64> = outcome.agents.iter().filter_map(|agent| agent.outcome.ceiling).collect();
+    assert!(of_agents.len() == 2 && of_agents.iter().all(|per_s| *per_s > 100.0), "{reached:?}");
+    assert!((of_agents.iter().sum::<f64>() - reached.per_s).abs() < 1e-6, "{reached:?}");
+    let factors = outcome.agents.iter().map(|agent| agent.outcome.self_measures(None).null_server_factor);
+    assert!(factors.into_iter().all(|factor| factor.is_some_and(|factor| factor > 1.0)), "{reached:?}");
+    // One that is near its own end makes the run amber or worse, whatever the other could do.
+    outcome.agents[1].outcome.ceiling = Some(outcome.agents[1].outcome.rate() * 1.2);
+    let name = format!("agent `{}`: ", outcome.agents[1].name);
+    let reasons = outcome.verdict().reasons;
+    assert!(reasons.iter().any(|reason| reason.text.starts_with(&name)), "{reasons:?}");
+    assert_ne!(outcome.verdict().colour, pointsman_measure::verdict::Colour::Green);
+    // Before there was a run, each asks the server for that, where it may go there.
+    let first = ceiling(&plan, &tls).expect("null servers on both");
+    assert_eq!((first.of_agents.len(), server.answered()), (2, asked + 2));
+    plan.agents = Some(papers.controller(vec![papers.agent("shop.example")]));
+    let fault = ceiling(&plan, &tls).expect_err("it may not");
+    assert!(fault.to_string().contains("no load goes from here to `127.0.0.1`"), "{fault}");
 }
 
 #[test]

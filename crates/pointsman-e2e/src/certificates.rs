@@ -54,7 +54,16 @@ impl Authority {
     /// The same for a server, and its time is over.
     #[must_use]
     pub fn expired_server(&self, names: &[&str]) -> Pair {
-        let mut params = params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth);
+        self.expired(params(names[0], names, ExtendedKeyUsagePurpose::ServerAuth))
+    }
+
+    /// The same for a client, and its time is over.
+    #[must_use]
+    pub fn expired_client(&self, name: &str) -> Pair {
+        self.expired(params(name, &[], ExtendedKeyUsagePurpose::ClientAuth))
+    }
+
+    fn expired(&self, mut params: CertificateParams) -> Pair {
         params.not_before = rcgen::date_time_ymd(2020, 1, 1);
         params.not_after = rcgen::date_time_ymd(2021, 1, 1);
         self.sign(&params)

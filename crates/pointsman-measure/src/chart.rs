@@ -30,6 +30,31 @@ pub struct Axis {
     pub label: String,
     /// Logarithmic: values of 0 or less are left out.
     pub is_log: bool,
+    /// Begins at 0, however far from it the values are: what is twice as high is twice as much. Others do so where their values
+    /// are not far from it. Means nothing of a logarithmic one.
+    pub is_from_zero: bool,
+}
+
+impl Axis {
+    /// One whose differences tell more than its heights: it may begin anywhere.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), is_log: false, is_from_zero: false }
+    }
+
+    /// One that begins at 0.
+    pub fn from_zero(label: impl Into<String>) -> Self {
+        Self { is_from_zero: true, ..Self::linear(label) }
+    }
+
+    /// One on which ratios are as long as each other.
+    pub fn logarithmic(label: impl Into<String>) -> Self {
+        Self { is_log: true, ..Self::linear(label) }
+    }
+
+    /// What it shows in any case.
+    fn origin(&self) -> Option<f64> {
+        (self.is_from_zero && !self.is_log).then_some(0.0)
+    }
 }
 
 /// What a chart draws.

@@ -7,10 +7,6 @@ use pointsman_measure::report::{Document, Figure, Run, page};
 use pointsman_measure::table::Table;
 use pointsman_measure::verdict::Colour;
 
-fn axis(label: &str, is_log: bool) -> Axis {
-    Axis { label: label.to_owned(), is_log }
-}
-
 fn run(name: &str, capacity: f64) -> Run {
     let points: Vec<(f64, f64)> =
         (1..=13_u32).map(|step| f64::from(step) * 50.0).map(|x| (x, x.min(capacity))).collect();
@@ -55,22 +51,22 @@ fn run(name: &str, capacity: f64) -> Run {
             chart(
                 "curve",
                 "Demanded against achieved",
-                axis("demanded, 1/s", false),
-                axis("achieved, 1/s", false),
+                Axis::linear("demanded, 1/s"),
+                Axis::linear("achieved, 1/s"),
                 Content::Lines(vec![curve]),
             ),
             chart(
                 "cdf",
                 "Response time",
-                axis("ms", true),
-                axis("share", false),
+                Axis::logarithmic("ms"),
+                Axis::linear("share"),
                 Content::Lines(vec![distribution]),
             ),
             chart(
                 "phases",
                 "Phases of a handshake",
-                axis("kind", false),
-                axis("µs", false),
+                Axis::linear("kind"),
+                Axis::linear("µs"),
                 Content::Bars {
                     categories: vec!["full".to_owned(), "resumed".to_owned()],
                     layers: vec![layer("server", &[300.0, 80.0]), layer("wire", &[40.0, 40.0])],

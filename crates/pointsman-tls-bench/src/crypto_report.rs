@@ -122,12 +122,11 @@ impl Outcome {
         };
         let lines: Vec<Line> = (0..self.plan.providers.len()).map(line).collect();
         let lines: Vec<Line> = lines.into_iter().filter(|line| line.points.len() > 1).collect();
-        let axis = |label: &str, is_log| Axis { label: label.to_owned(), is_log };
         (!lines.is_empty()).then(|| Chart {
             id: title.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
             title: title.to_owned(),
-            x: axis(x, true),
-            y: axis(y, false),
+            x: Axis::logarithmic(x),
+            y: Axis::from_zero(y),
             content: Content::Lines(lines),
         })
     }

@@ -21,8 +21,8 @@ use super::errand::Errand;
 use super::link::{ERRAND_BYTES_MAX, HELLO_BYTES_MAX, Link, Lost, Message, Versions, shake};
 use super::{Allowed, GREETING_MAX, PROTOCOL};
 use crate::bell::Bell;
-use crate::clock::now_ns;
-use crate::part::Part;
+use crate::ceiling::before_null_servers;
+use crate::clock::{SECOND_NS, now_ns};
 use crate::request::Requests;
 use crate::run::Ready;
 use crate::{Fault, Plan, Progress};
@@ -35,6 +35,8 @@ const SEAT_WAIT_MAX: Duration = Duration::from_secs(1);
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// How soon what the load's thread says is passed on.
 const LOOK: Duration = Duration::from_millis(20);
+/// No load begins later than so long behind the word that it does.
+const START_MAX_NS: u64 = 60 * SECOND_NS;
 /// Behind a failure to accept a connection: mostly there is no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -212,7 +214,7 @@ impl Shared {
 
     fn obey(&self, link: &mut Link) -> Result<(), Lost> {
         loop {
-            match link.expect(IDLE_MAX)? {
+            match link.wait(IDLE_MAX)? {
                 Message::Errand(errand) => self.run_errand(link, *errand)?,
                 Message::Beat => {}
                 _ => return Err(Lost::Broken("it says what it should not".to_owned())),
@@ -228,16 +230,15 @@ impl Shared {
         link.listen();
         std::thread::scope(|scope| {
             let (work_bell, last) = (bell.clone(), say.clone());
-            scope.spawn(move || {
+            let worker = scope.spawn(move || {
                 let done = self.work(errand, &started, &work_bell, &say);
                 // Where nobody listens the controller is lost.
-                let (Ok(()) | Err(_)) = last.send(match done {
-                    Ok(part) => Message::Done(Box::new(part)),
-                    Err(fault) => Message::Failed(fault),
-                });
+                let (Ok(()) | Err(_)) = last.send(done.unwrap_or_else(Message::Failed));
             });
-            let attended = attend(link, start, &said);
+            let attended = attend(link, (start, &*bell), &said);
             bell.ring();
+            // That it broke off was noticed above.
+            let (Ok(()) | Err(_)) = worker.join();
             attended
         })
     }
@@ -248,20 +249,24 @@ impl Shared {
         started: &Receiver<u64>,
         bell: &Arc<Bell>,
         say: &Sender<Message>,
-    ) -> Result<Part, Fault> {
+    ) -> Result<Message, Fault> {
         let folder =
             tempfile::tempdir().map_err(|error| Fault::io("cannot keep the files of the plan", &error))?;
+        let ceiling = errand.ceiling.clone();
         let (plan, place) = errand.unpack(folder.path())?;
         let may = |requests: &Requests| allow(&self.allowed, &plan, requests);
+        if let Some(before) = ceiling {
+            plan.check()?;
+            // The server may be asked how long its answers are.
+            may(&Requests::new(&plan)?)?;
+            (self.tell)("load on null servers of this machine");
+            return before_null_servers(&plan, &before).map(Message::Ceiling);
+        }
         let ready = Ready::new(&plan, place, bell, &may)?;
         let gone = |_| Fault::new("the controller is gone");
         say.send(Message::Ready).map_err(|_| Fault::new("the controller is gone"))?;
         let begin_ns = started.recv().map_err(gone)?;
-        let late_ns = now_ns().saturating_sub(begin_ns);
-        if late_ns > 0 {
-            let late = Duration::from_nanos(late_ns);
-            return Err(Fault::new(format!("the start was {late:?} ago when it was told of it")));
-        }
+        check_start(begin_ns, now_ns())?;
         (self.tell)(&format!(
             "load on {} for {:.1} s",
             plan.targets[0].url,
@@ -272,7 +277,7 @@ impl Shared {
             let (Ok(()) | Err(_)) = say.send(Message::Progress(*progress));
         };
         let (part, _) = ready.carry_out(begin_ns, &mut observe)?;
-        Ok(part)
+        Ok(Message::Done(Box::new(part)))
     }
 
     fn take_seat(&self, from: SocketAddr) -> Result<Seat<'_>, SocketAddr> {
@@ -311,22 +316,41 @@ fn allow(allowed: &[Allowed], plan: &Plan, requests: &Requests) -> Result<(), Fa
     })
 }
 
+/// Whether load can begin then.
+fn check_start(begin_ns: u64, now_ns: u64) -> Result<(), Fault> {
+    match (now_ns.saturating_sub(begin_ns), begin_ns.saturating_sub(now_ns)) {
+        (0, to_come_ns) if to_come_ns <= START_MAX_NS => Ok(()),
+        (0, _) => Err(Fault::new("the start is more than a minute away")),
+        (late_ns, _) => {
+            let late = Duration::from_nanos(late_ns);
+            Err(Fault::new(format!("the start was {late:?} ago when it was told of it")))
+        }
+    }
+}
+
 /// Passes on what either side says, until all is done.
-fn attend(link: &mut Link, start: Sender<u64>, said: &Receiver<Message>) -> Result<(), Lost> {
+fn attend(
+    link: &mut Link,
+    (start, bell): (Sender<u64>, &Bell),
+    said: &Receiver<Message>,
+) -> Result<(), Lost> {
+    let mut start = Some(start);
     loop {
         match link.attend(LOOK)? {
             Some(Message::Ping) => link.send(&Message::Pong { now_ns: now_ns() })?,
-            Some(Message::Start { begin_ns }) => {
+            Some(Message::Start { begin_ns }) if start.is_some() => {
                 // Where it has failed before, that is what it says next.
-                let (Ok(()) | Err(_)) = start.send(begin_ns);
+                let (Ok(()) | Err(_)) = start.take().map_or(Ok(()), |start| start.send(begin_ns));
             }
+            Some(Message::Cut) => bell.ring(),
             Some(_) => return Err(Lost::Broken("it says what it should not".to_owned())),
             None => {}
         }
         loop {
             match said.recv_timeout(Duration::ZERO) {
                 Ok(message) => {
-                    let is_last = matches!(message, Message::Done(_) | Message::Failed(_));
+                    let is_last =
+                        matches!(message, Message::Done(_) | Message::Ceiling(_) | Message::Failed(_));
                     link.send(&message)?;
                     if is_last {
                         return Ok(());
@@ -338,5 +362,44 @@ fn attend(link: &mut Link, start: Sender<u64>, said: &Receiver<Message>) -> Resu
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{link, sockets};
+    use super::*;
+
+    /// What comes of these words of a controller, and when load began, if it did.
+    fn attended(words: &[Message]) -> (Result<(), Lost>, Option<u64>, Bell) {
+        let (near, far) = sockets();
+        let (mut near, mut far, bell) = (link(near), link(far), Bell::default());
+        words.iter().for_each(|word| near.send(word).expect("it listens"));
+        let ((start, started), (_say, said)) = (channel(), channel());
+        drop(near);
+        let ended = attend(&mut far, (start, &bell), &said);
+        (ended, started.try_recv().ok(), bell)
+    }
+
+    #[test]
+    fn load_begins_once_and_ends_when_it_is_cut() {
+        let start = || Message::Start { begin_ns: 5 };
+        let (ended, began, bell) = attended(&[start()]);
+        assert_eq!((ended, began, bell.has_rung()), (Err(Lost::Closed), Some(5), false));
+        let (ended, began, bell) = attended(&[start(), Message::Beat, Message::Cut]);
+        assert_eq!((ended, began, bell.has_rung()), (Err(Lost::Closed), Some(5), true));
+        for words in [[start(), start()], [start(), Message::Ready]] {
+            let (ended, began, _) = attended(&words);
+            assert!(matches!(ended, Err(Lost::Broken(_))) && began == Some(5), "{ended:?}");
+        }
+    }
+
+    #[test]
+    fn load_begins_soon_or_not_at_all() {
+        assert_eq!(check_start(100, 100), Ok(()));
+        assert_eq!(check_start(100 + START_MAX_NS, 100), Ok(()));
+        let said = |begin_ns, now_ns| check_start(begin_ns, now_ns).expect_err("no start").to_string();
+        assert_eq!(said(100, 1_000_100), "the start was 1ms ago when it was told of it");
+        assert_eq!(said(u64::MAX, 1), "the start is more than a minute away");
     }
 }

@@ -7,14 +7,21 @@ use pointsman_tls::CertificateFiles;
 use serde::{Deserialize, Serialize};
 
 use super::AGENTS_MAX;
+use super::link::ERRAND_BYTES_MAX;
+use crate::ceiling::BeforeNull;
 use crate::run::Place;
 use crate::{Fault, Plan};
+
+/// Bytes of a plan's bodies, which are a third more on their way.
+const BODIES_BYTES_MAX: usize = ERRAND_BYTES_MAX / 8 * 5;
 
 /// What an agent is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Errand {
     plan: Plan,
     place: Place,
+    /// Not the plan itself, but what the machine reaches with it before servers that do nothing.
+    pub(super) ceiling: Option<BeforeNull>,
     /// What the plan's files hold, as PEM.
     ca: Option<String>,
     certificate: Option<(String, String)>,
@@ -23,6 +30,13 @@ pub(super) struct Errand {
 impl Errand {
     /// For the first of so many agents.
     pub(super) fn pack(plan: &Plan, agents: usize) -> Result<Errand, Fault> {
+        let bodies: usize = plan.targets.iter().map(|target| target.body.carried_bytes()).sum();
+        if bodies > BODIES_BYTES_MAX {
+            return Err(Fault::new(format!(
+                "the bodies of all requests together have {bodies} bytes: agents take {BODIES_BYTES_MAX}"
+            ))
+            .help("a body that nobody reads need not be sent there: `pointsman bench bulk --upload`"));
+        }
         let read = |path: &Path| {
             fs::read_to_string(path)
                 .map_err(|error| Fault::io(&format!("cannot read `{}`", path.display()), &error))
@@ -30,12 +44,18 @@ impl Errand {
         let certificate = plan.certificate.as_ref();
         let certificate = certificate.map(|files| Ok((read(&files.certificate)?, read(&files.key)?)));
         Ok(Errand {
+            ceiling: None,
             ca: plan.ca.as_deref().map(read).transpose()?,
             certificate: certificate.transpose()?,
             // The server's process is looked at from here, if it is here at all.
             plan: Plan { server_process: None, ..plan.clone() },
             place: Place { index: 0, of: agents },
         })
+    }
+
+    /// The same, but to be measured before servers that do nothing.
+    pub(super) fn before(self, null: BeforeNull) -> Errand {
+        Errand { ceiling: Some(null), ..self }
     }
 
     /// The same for another of them.

@@ -44,10 +44,14 @@ pub(super) enum Message {
     Pong { now_ns: u64 },
     /// Load begins then, by the agent's clock.
     Start { begin_ns: u64 },
+    /// Load ends now, and what there is by now is all that is wanted: another agent is lost.
+    Cut,
     /// How it goes, once a second.
     Progress(Progress),
     /// What came of it.
     Done(Box<Part>),
+    /// What the machine reaches before servers that do nothing, in requests a second.
+    Ceiling(f64),
     /// Why nothing comes of it.
     Failed(Fault),
     /// Still there.
@@ -87,6 +91,8 @@ pub(super) enum Lost {
     Closed,
     /// For so long.
     Silent(Duration),
+    /// So long behind the end of the load it has not said what came of it.
+    Late(Duration),
     Broken(String),
 }
 
@@ -95,6 +101,9 @@ impl fmt::Display for Lost {
         match self {
             Lost::Closed => f.write_str("it closed the connection"),
             Lost::Silent(time) => write!(f, "it said nothing for {} s", time.as_secs()),
+            Lost::Late(time) => {
+                write!(f, "{} s behind the end it had not said what came of it", time.as_secs())
+            }
             Lost::Broken(words) => f.write_str(words),
         }
     }
@@ -162,14 +171,20 @@ impl Link {
         Ok(())
     }
 
-    /// The next frame, if one comes within that time.
+    /// The next frame, if it is whole within that time, however little of it comes at once.
     pub(super) fn receive(&mut self, within: Duration) -> Result<Option<Message>, Lost> {
-        self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
+        const LEAST: Duration = Duration::from_millis(1);
+        let until = Instant::now() + within.max(LEAST);
         let mut piece = [0; PIECE_BYTES];
         loop {
             if let Some(message) = self.take()? {
                 return Ok(Some(message));
             }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.socket.set_read_timeout(Some(left.max(LEAST)))?;
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(Lost::Closed),
                 Ok(count) => {
@@ -185,9 +200,21 @@ impl Link {
         }
     }
 
-    /// The next frame, which has to come within that time.
+    /// The next frame, which has to be whole within that time.
     pub(super) fn expect(&mut self, within: Duration) -> Result<Message, Lost> {
         self.receive(within)?.ok_or(Lost::Silent(within))
+    }
+
+    /// The next frame, of which something has to come within that time, again and again until it is whole.
+    pub(super) fn wait(&mut self, within: Duration) -> Result<Message, Lost> {
+        self.listen();
+        loop {
+            match self.receive(within)? {
+                Some(message) => return Ok(message),
+                None if self.heard.elapsed() >= within => return Err(Lost::Silent(within)),
+                None => {}
+            }
+        }
     }
 
     /// The same while there is load: it keeps the other side from thinking that we are gone, and notices when that is.

@@ -1,5 +1,7 @@
 //! Names, plans, parts and versions, without a connection.
 
+use std::net::{Ipv4Addr, TcpListener};
+
 use super::*;
 use crate::part::Part;
 use crate::record::Record;
@@ -34,7 +36,30 @@ fn versions_that_differ_are_named() {
     assert_eq!(fault.advice(), Some("copy the same binary to all machines"));
 }
 
-fn plan() -> Plan {
+/// Both ends of a connection.
+pub(super) fn sockets() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+    let near = TcpStream::connect(listener.local_addr().expect("it listens")).expect("it takes one");
+    (near, listener.accept().expect("one came").0)
+}
+
+/// Frames over it, without TLS.
+pub(super) fn link(socket: TcpStream) -> Link {
+    let own = socket.try_clone().expect("a descriptor");
+    Link::new(Box::new(socket), own, FRAME_BYTES_MAX).expect("a socket")
+}
+
+#[test]
+fn all_addresses_of_a_name_are_tried() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+    let port = listener.local_addr().expect("it listens").port();
+    // Where it has one of IPv6 too, nobody listens there.
+    assert!(connect("localhost", port).is_ok());
+    drop(listener);
+    assert!(connect("localhost", port).is_err());
+}
+
+pub(super) fn plan() -> Plan {
     let url = Url::parse("http://127.0.0.1:9/a{n}?b").expect("a URL");
     let body = Body::Bytes((0..=255).collect());
     let target = Target { url, weight: 3, method: "POST".into(), headers: Vec::new(), body };
@@ -76,8 +101,30 @@ fn a_plan_arrives_as_it_was_sent() {
     assert_eq!((text(files.certificate), text(files.key)), ("a chain".into(), "a key".into()));
 }
 
+#[test]
+fn a_plan_that_is_too_long_for_its_agents_is_refused() {
+    let mut plan = plan();
+    plan.targets[0].body = Body::Bytes(vec![0; 41 << 20]);
+    let fault = errand::Errand::pack(&plan, 2).expect_err("too long");
+    assert!(
+        fault.to_string().starts_with("the bodies of all requests together have 42991616 bytes"),
+        "{fault}"
+    );
+    plan.targets[0].body = Body::Filled(41 << 20);
+    let errand = errand::Errand::pack(&plan, 2).expect("so many bytes are no text");
+    assert!(serde_json::to_vec(&Message::Errand(Box::new(errand))).expect("JSON").len() < 10_000);
+}
+
+#[test]
+fn what_an_agent_says_is_no_order_to_a_terminal() {
+    let fault = Fault::new("gone\x1b[2J\nwith it").help("look\x07");
+    let named = of_agent("a", &fault);
+    assert_eq!(named.to_string(), "agent `a`: gone\u{fffd}[2J\nwith it");
+    assert_eq!(named.advice(), Some("look\u{fffd}"));
+}
+
 /// A record with one request of each of these times.
-fn part(times_ns: &[u64]) -> Part {
+pub(super) fn part(times_ns: &[u64]) -> Part {
     let mut record = Record::new(10);
     record.due = times_ns.len() as u64;
     record.classes = vec![crate::ClassRecord::new()];
@@ -111,7 +158,7 @@ fn percentiles_are_those_of_the_added_histograms() {
         part(&times.collect::<Vec<_>>())
     });
     let parts = [&fast, &slow].map(over_the_wire);
-    assert!(parts.iter().all(|part| part.is_of(&plan)));
+    assert!(parts.iter().all(|part| part.is_of(&plan) && part.is_whole(&plan)));
     let all = Part::together(&parts, &plan).expect("two parts");
     let mut expected = fast.record.response.clone();
     expected.add(&slow.record.response).expect("the same bounds");
@@ -129,7 +176,12 @@ fn percentiles_are_those_of_the_added_histograms() {
 fn a_part_of_another_plan_is_noticed() {
     let plan = plan();
     let longer = Plan { time: Duration::from_secs(2), ..plan.clone() };
-    assert!(part(&[1]).is_of(&plan) && !part(&[1]).is_of(&longer));
+    assert!(part(&[1]).is_of(&longer) && !part(&[1]).is_whole(&longer), "the beginning of one");
+    let shorter = Plan { time: Duration::from_millis(900), ..plan.clone() };
+    assert!(part(&[1]).is_of(&plan) && !part(&[1]).is_of(&shorter));
+    let mut odd = part(&[1]);
+    odd.record.looks.pop();
+    assert!(!odd.is_of(&plan));
     let mut without = part(&[1]);
     without.record.classes.clear();
     assert!(!without.is_of(&plan));

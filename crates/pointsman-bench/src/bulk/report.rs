@@ -1,16 +1,16 @@
 //! Bytes a second by size, as a report shows them.
 
-use pointsman_measure::chart::{Chart, Line};
+use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::Interval;
 use pointsman_measure::table::{Cell, Table};
 use pointsman_measure::verdict::Colour;
 use serde_json::{Value, json};
 
-use super::{Bulked, Hauled, MIB, Row};
+use super::{Bulked, Hauled, MIB, Row, Way};
 use crate::json::{interval, negotiated};
 use crate::provenance::provenance;
-use crate::report::{AGREED, agreed, axis, chart, logarithmic, round, table};
+use crate::report::{AGREED, agreed, chart, round, table};
 
 impl Bulked {
     /// The run as a report shows it, under this name.
@@ -24,6 +24,7 @@ impl Bulked {
         let sizes: Vec<String> = self.asked.sizes.iter().map(u64::to_string).collect();
         run.settings.insert("sizes".to_owned(), sizes.join(", "));
         run.settings.insert("rounds".to_owned(), self.asked.rounds.to_string());
+        run.settings.insert("bodies".to_owned(), self.asked.way.name().to_owned());
         run.colour = self.colour();
         run.reasons = self.reasons();
         run.answer = self.answer();
@@ -90,7 +91,8 @@ impl Bulked {
             1 => " One row is not a result.".to_owned(),
             many => format!(" {many} rows are not results."),
         };
-        format!("Bodies of {}: {}.{left_out}", size_name(largest.size), said.join("; "))
+        let way = self.asked.way.name();
+        format!("Bodies of {} {way}: {}.{left_out}", size_name(largest.size), said.join("; "))
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -116,7 +118,7 @@ impl Bulked {
     }
 
     fn charts(&self) -> Vec<Chart> {
-        let sizes = || logarithmic("bytes of a body");
+        let sizes = || Axis::logarithmic("bytes of a body");
         let mut payload = self.lines(|row| row.payload_per_s.map(|found| found.map(|bytes| bytes / MIB)));
         payload.extend(self.crosses());
         let costs = [
@@ -128,8 +130,9 @@ impl Bulked {
             ),
         ];
         let costs = costs.into_iter().filter(|(_, _, lines)| !lines.is_empty());
-        let costs = costs.map(|(id, title, lines)| chart(id, title, sizes(), logarithmic("µs a MiB"), lines));
-        std::iter::once(chart("bulk", "Payload by size", sizes(), axis("MiB/s"), payload))
+        let costs =
+            costs.map(|(id, title, lines)| chart(id, title, sizes(), Axis::logarithmic("µs a MiB"), lines));
+        std::iter::once(chart("bulk", "Payload by size", sizes(), Axis::from_zero("MiB/s"), payload))
             .chain(costs)
             .collect()
     }
@@ -218,6 +221,10 @@ impl Bulked {
         });
         json!({
             "version": 1, "kind": "bulk", "seconds": self.seconds, "sizes": self.asked.sizes,
+            "way": match self.asked.way {
+                Way::Down => "down",
+                Way::Up => "up",
+            },
             "rounds": self.asked.rounds, "series": series.collect::<Vec<_>>(),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
             "trials": self.trials.iter().map(trial).collect::<Vec<_>>(),

@@ -123,12 +123,13 @@ fn times(first: &[&Hauled], own: &[&Hauled], random: &mut Random) -> Option<Inte
 mod tests {
     use pointsman_measure::verdict::{SelfMeasures, verdict};
 
+    use super::super::Way;
     use super::*;
     use crate::Void;
 
     /// Two series of which the second has twice the payload; `change` makes something else of a trial.
     fn found(change: impl Fn(&mut Hauled)) -> Vec<Row> {
-        let asked = Bulk { plans: Vec::new(), sizes: vec![1024], rounds: 5 };
+        let asked = Bulk { plans: Vec::new(), way: Way::Down, sizes: vec![1024], rounds: 5 };
         let mut random = Random::new(1);
         let mut trials = Vec::new();
         for round in 0..asked.rounds {

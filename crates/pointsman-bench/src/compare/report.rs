@@ -84,7 +84,7 @@ impl Compared {
             let shares: Vec<f64> = self
                 .trials
                 .iter()
-                .filter(|trial| trial.turn.side == side)
+                .filter(|trial| trial.turn.side == side && trial.was_run())
                 .map(|trial| trial.failed_share)
                 .collect();
             let percent = |share: f64| Cell::Number((share * 1e5).round() / 1e3);
@@ -112,8 +112,9 @@ impl Compared {
         Chart {
             id: format!("trials-{}", quantity.name().replace([' ', '\''], "-")),
             title: format!("Trial by trial: {}", quantity.name()),
-            x: Axis { label: "trial".to_owned(), is_log: false },
-            y: Axis { label: quantity.unit().to_owned(), is_log: false },
+            x: Axis::linear("trial"),
+            // What drifts and what differs is small beside what is measured.
+            y: Axis::linear(quantity.unit()),
             content: Content::Lines(lines.into_iter().filter(|line| !line.points.is_empty()).collect()),
         }
     }
@@ -124,7 +125,7 @@ impl Compared {
         let weighed: Vec<Value> = self.weighed.iter().map(weighed).collect();
         json!({
             "version": 1, "kind": "compare", "seconds": self.seconds, "blocks": self.asked.blocks,
-            "ceiling_per_second": self.asked.ceiling, "quantities": weighed, "trials": trials,
+            "whole": self.is_whole(), "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s), "quantities": weighed, "trials": trials,
             "negotiated": {"a": negotiated(&self.negotiated[0]), "b": negotiated(&self.negotiated[1])},
         })
     }

@@ -121,8 +121,8 @@ impl Found {
             figures.push(plain("server's CPU at the peak", &format!("µs/{}", self.counted.one()), us));
         }
         figures.push(plain("hysteresis", "%", findings.hysteresis_share * 100.0));
-        if let Some(ceiling) = self.asked.ceiling {
-            figures.push(plain("generator before null servers", "requests/s", ceiling));
+        if let Some(ceiling) = &self.asked.ceiling {
+            figures.push(plain("generator before null servers", "requests/s", ceiling.per_s));
         }
         figures
     }
@@ -159,8 +159,8 @@ impl Found {
         Chart {
             id: "achieved".to_owned(),
             title: "Demanded against answered".to_owned(),
-            x: Axis { label: format!("demanded, {what}/s"), is_log: false },
-            y: Axis { label: format!("answered, {what}/s"), is_log: false },
+            x: Axis::from_zero(format!("demanded, {what}/s")),
+            y: Axis::from_zero(format!("answered, {what}/s")),
             content: Content::Lines(lines.into_iter().filter(|line| !line.points.is_empty()).collect()),
         }
     }
@@ -186,8 +186,8 @@ impl Found {
         Chart {
             id: "latency-by-load".to_owned(),
             title: "Response time by load".to_owned(),
-            x: Axis { label: format!("demanded, {}/s", self.counted.name()), is_log: false },
-            y: Axis { label: "response time, ms".to_owned(), is_log: true },
+            x: Axis::from_zero(format!("demanded, {}/s", self.counted.name())),
+            y: Axis::logarithmic("response time, ms"),
             content: Content::Lines(vec![
                 line("median", |point| point.p50_us),
                 line("90th percentile", |point| point.p90_us),
@@ -263,7 +263,7 @@ impl Found {
         };
         json!({
             "version": 1, "kind": "find", "counted": self.counted.name(), "ending": ending, "result": findings,
-            "seconds": self.seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling,
+            "seconds": self.seconds, "cut_short": self.was_cut_short, "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "addresses": self.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "negotiated": negotiated(&self.negotiated), "trials": trials,
         })

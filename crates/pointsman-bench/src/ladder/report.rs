@@ -68,8 +68,8 @@ impl Top {
             figures.push(plain("crosstalk (β)", "%", Some(law.crosstalk * 100.0)));
             figures.push(plain("clients at the law's peak", "clients", law.clients_at_peak()));
         }
-        if let Some(ceiling) = self.asked.ceiling {
-            figures.push(plain("generator before null servers", "requests/s", Some(ceiling)));
+        if let Some(ceiling) = &self.asked.ceiling {
+            figures.push(plain("generator before null servers", "requests/s", Some(ceiling.per_s)));
         }
         figures
     }
@@ -92,8 +92,8 @@ impl Top {
         Chart {
             id: "throughput-by-clients".to_owned(),
             title: "Throughput by number of clients".to_owned(),
-            x: Axis { label: "clients".to_owned(), is_log: false },
-            y: Axis { label: "answered, requests/s".to_owned(), is_log: false },
+            x: Axis::from_zero("clients"),
+            y: Axis::from_zero("answered, requests/s"),
             content: Content::Lines([vec![answered], lines].concat()),
         }
     }
@@ -113,8 +113,8 @@ impl Top {
         Chart {
             id: "latency-by-clients".to_owned(),
             title: "Response time by number of clients".to_owned(),
-            x: Axis { label: "clients".to_owned(), is_log: false },
-            y: Axis { label: "response time, ms".to_owned(), is_log: true },
+            x: Axis::from_zero("clients"),
+            y: Axis::logarithmic("response time, ms"),
             content: Content::Lines(vec![
                 line("median", |trial| trial.p50_us),
                 line("99th percentile", |trial| trial.p99_us),
@@ -144,7 +144,7 @@ impl Top {
         let trials: Vec<Value> = self.trials.iter().map(trial).collect();
         json!({
             "version": 1, "kind": "find-clients", "seconds": self.seconds, "cut_short": self.was_cut_short,
-            "ceiling_per_second": self.asked.ceiling,
+            "not_run": self.not_run, "ceiling_per_second": self.asked.ceiling.as_ref().map(|ceiling| ceiling.per_s),
             "peak": self.peak.map(|(clients, peak)| {
                 json!({"clients": clients, "estimate": peak.estimate, "low": peak.low, "high": peak.high})
             }),

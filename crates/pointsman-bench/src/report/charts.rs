@@ -30,14 +30,6 @@ pub(crate) fn chart(id: &str, title: &str, x: Axis, y: Axis, lines: Vec<Line>) -
     Chart { id: id.to_owned(), title: title.to_owned(), x, y, content: Content::Lines(lines) }
 }
 
-pub(crate) fn axis(label: &str) -> Axis {
-    Axis { label: label.to_owned(), is_log: false }
-}
-
-pub(crate) fn logarithmic(label: &str) -> Axis {
-    Axis { label: label.to_owned(), is_log: true }
-}
-
 /// Response and service time by how rare they are.
 fn latency(outcome: &Outcome) -> Chart {
     let record = &outcome.record;
@@ -49,8 +41,8 @@ fn latency(outcome: &Outcome) -> Chart {
     chart(
         "latency",
         "Latency by percentile",
-        logarithmic("one request of so many takes longer (100: p99)"),
-        logarithmic("ms"),
+        Axis::logarithmic("one request of so many takes longer (100: p99)"),
+        Axis::logarithmic("ms"),
         lines,
     )
 }
@@ -64,8 +56,8 @@ fn connections(outcome: &Outcome) -> Chart {
     chart(
         "handshakes",
         "Connections by percentile",
-        logarithmic("one connection of so many takes longer (100: p99)"),
-        logarithmic("ms"),
+        Axis::logarithmic("one connection of so many takes longer (100: p99)"),
+        Axis::logarithmic("ms"),
         lines,
     )
 }
@@ -116,7 +108,13 @@ fn throughput(outcome: &Outcome) -> Chart {
     if outcome.record.failed() > 0 {
         lines.push(line("failed", |batch| batch.failed));
     }
-    chart("throughput", "Throughput over time", axis("seconds"), axis("requests a second"), lines)
+    chart(
+        "throughput",
+        "Throughput over time",
+        Axis::from_zero("seconds"),
+        Axis::from_zero("requests a second"),
+        lines,
+    )
 }
 
 fn over_time(outcome: &Outcome) -> Chart {
@@ -125,7 +123,7 @@ fn over_time(outcome: &Outcome) -> Chart {
         batches.iter().map(|batch| ms(batch.response_ns as f64 / batch.completed.max(1) as f64)).collect();
     let points = smoothed(&means);
     let lines = vec![Line { name: "mean response time".to_owned(), points, ..Line::default() }];
-    chart("response", "Response time over time", axis("seconds"), axis("ms"), lines)
+    chart("response", "Response time over time", Axis::from_zero("seconds"), Axis::from_zero("ms"), lines)
 }
 
 fn kinds(outcome: &Outcome) -> Chart {
@@ -139,8 +137,8 @@ fn kinds(outcome: &Outcome) -> Chart {
     Chart {
         id: "kinds".to_owned(),
         title: "Handshakes by kind".to_owned(),
-        x: axis(""),
-        y: axis("handshakes a second"),
+        x: Axis::linear(""),
+        y: Axis::from_zero("handshakes a second"),
         content: Content::Bars { categories: vec!["measured".to_owned()], layers },
     }
 }

@@ -1,13 +1,13 @@
 //! A ladder of clients as a report shows it: what was answered by how many clients, of each class too.
 
-use pointsman_measure::chart::{Chart, Line};
+use pointsman_measure::chart::{Axis, Chart, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::{Interval, batch_means, scalability};
 use pointsman_measure::table::{Cell, Table, csv};
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
 
-use super::{axis, chart, ms, rates, round, table};
+use super::{NotRun, chart, ms, rates, round, table};
 use crate::classes::ClassRecord;
 use crate::outcome::Outcome;
 use crate::plan::Load;
@@ -17,23 +17,31 @@ use crate::provenance::provenance;
 const CLASSES_DRAWN: usize = 6;
 
 /// What each number of clients came to, under this name, in the order of running. A step whose client was not in control
-/// is marked and counts for no figure.
-pub fn ladder(name: &str, steps: &[Outcome]) -> Run {
+/// is marked and counts for no figure; those that were not run are void.
+pub fn ladder(name: &str, steps: &[Outcome], not_run: Option<&NotRun>) -> Run {
     let rungs: Vec<Rung<'_>> = steps.iter().map(Rung::of).collect();
     let Some(first) = steps.first() else { return Run::named(name) };
     let mut run = provenance(name, &first.machine);
     run.settings = first.plan.settings();
-    let clients: Vec<String> = rungs.iter().map(|rung| rung.clients.to_string()).collect();
+    let void = not_run.map_or(&[][..], |not_run| &not_run.steps);
+    let clients = rungs.iter().map(|rung| rung.clients).chain(void.iter().copied());
+    let clients: Vec<String> = clients.map(|clients| clients.to_string()).collect();
     run.settings.insert("load.clients".to_owned(), clients.join(", "));
     run.reasons = reasons(&rungs);
     run.colour = colour(&rungs);
     let counting: Vec<&Rung<'_>> = rungs.iter().filter(|rung| rung.colour != Colour::Red).collect();
-    run.answer = answer(&counting, rungs.len());
+    run.answer = answer(&counting, rungs.len() + void.len());
     run.figures = figures(&counting);
     run.charts = charts(&rungs);
     run.tables = tables(&rungs);
+    for (at, table) in run.tables.iter_mut().enumerate() {
+        let word = if at == 0 { vec![Cell::from("void")] } else { Vec::new() };
+        let row = |clients: &u32| [vec![f64::from(*clients).into()], word.clone()].concat();
+        table.rows.extend(void.iter().map(row));
+    }
     let outcomes: Vec<_> = steps.iter().map(Outcome::json).collect();
     run.outcome = Some(json!({"kind": "workload", "steps": outcomes}));
+    not_run.iter().for_each(|not_run| not_run.mark(&mut run, "clients"));
     run
 }
 
@@ -44,10 +52,14 @@ pub fn ladder_csv(run: &Run) -> String {
     for further in tables {
         let unit = further.title.split(" of each class").next().unwrap_or_default();
         whole.columns.extend(further.columns.iter().skip(1).map(|class| format!("{class}: {unit}")));
+        let columns = whole.columns.len() + 1 - further.columns.len();
         for (row, cells) in whole.rows.iter_mut().zip(&further.rows) {
+            row.resize(columns, Cell::Empty);
             row.extend(cells.iter().skip(1).cloned());
         }
     }
+    let columns = whole.columns.len();
+    whole.rows.iter_mut().for_each(|row| row.resize(columns, Cell::Empty));
     csv(&whole)
 }
 
@@ -178,7 +190,7 @@ fn lines(name: &str, rungs: &[Rung<'_>], of: impl Fn(&Rung<'_>) -> Option<f64>) 
 }
 
 fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
-    let clients = || axis("clients");
+    let clients = || Axis::from_zero("clients");
     let mut answered = lines("answered", rungs, |rung| Some(rung.rate.estimate));
     let counting = rungs.iter().filter(|rung| rung.colour != Colour::Red);
     answered[0].band =
@@ -186,15 +198,15 @@ fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
     let mut times = lines("p50", rungs, |rung| rung.response_ms(0.5));
     times.insert(1, lines("p99", rungs, |rung| rung.response_ms(0.99)).swap_remove(0));
     let mut charts = vec![
-        chart("ladder", "Requests by clients", clients(), axis("requests a second"), answered),
+        chart("ladder", "Requests by clients", clients(), Axis::from_zero("requests a second"), answered),
         chart(
             "ladder-bytes",
             "Throughput by clients",
             clients(),
-            axis("MB/s"),
+            Axis::from_zero("MB/s"),
             lines("received", rungs, |rung| Some(rung.bytes_per_s / 1e6)),
         ),
-        chart("ladder-times", "Response time by clients", clients(), axis("ms"), times),
+        chart("ladder-times", "Response time by clients", clients(), Axis::from_zero("ms"), times),
     ];
     let names = class_names(rungs);
     if !names.is_empty() {
@@ -211,10 +223,16 @@ fn charts(rungs: &[Rung<'_>]) -> Vec<Chart> {
             "classes",
             "Requests of each class",
             clients(),
-            axis("requests a second"),
+            Axis::from_zero("requests a second"),
             requests,
         ));
-        charts.push(chart("classes-bytes", "Throughput of each class", clients(), axis("MB/s"), bytes));
+        charts.push(chart(
+            "classes-bytes",
+            "Throughput of each class",
+            clients(),
+            Axis::from_zero("MB/s"),
+            bytes,
+        ));
     }
     charts
 }

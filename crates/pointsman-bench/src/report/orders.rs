@@ -1,15 +1,15 @@
 //! Orders of growing size as a report shows them: how long each took.
 
-use pointsman_measure::chart::Line;
+use pointsman_measure::chart::{Axis, Line};
 use pointsman_measure::report::{Figure, Run};
 use pointsman_measure::statistics::mean_interval;
 use pointsman_measure::table::Cell;
 use pointsman_measure::verdict::Colour;
 use serde_json::json;
 
-use super::charts::{chart, logarithmic};
-use super::ms;
+use super::charts::chart;
 use super::tables::table;
+use super::{NotRun, ms};
 use crate::outcome::Outcome;
 use crate::provenance::provenance;
 
@@ -44,12 +44,14 @@ impl OrderOutcome {
     }
 }
 
-/// The time of an order by its size, under this name, in the order of running.
-pub fn orders(name: &str, steps: &[OrderOutcome]) -> Run {
+/// The time of an order by its size, under this name, in the order of running; those that were not run are void.
+pub fn orders(name: &str, steps: &[OrderOutcome], not_run: Option<&NotRun>) -> Run {
     let Some(first) = steps.first() else { return Run::named(name) };
     let mut run = provenance(name, &first.outcome.machine);
     run.settings = first.outcome.plan.settings();
-    let items: Vec<String> = steps.iter().map(|step| step.items.to_string()).collect();
+    let void = not_run.map_or(&[][..], |not_run| &not_run.steps);
+    let items = steps.iter().map(|step| step.items).chain(void.iter().copied());
+    let items: Vec<String> = items.map(|items| items.to_string()).collect();
     run.settings.insert("orders.items".to_owned(), items.join(", "));
     run.settings.remove("targets.body_bytes");
     let counting: Vec<&OrderOutcome> = steps.iter().filter(|step| !step.is_red()).collect();
@@ -79,14 +81,24 @@ pub fn orders(name: &str, steps: &[OrderOutcome]) -> Run {
         let points = red.iter().map(|step| (step.bytes as f64, step.mean_ms())).collect();
         lines.push(Line { name: "not a result".to_owned(), points, is_scattered: true, ..Line::default() });
     }
-    run.charts =
-        vec![chart("orders", "Time of an order by its size", logarithmic("bytes"), logarithmic("ms"), lines)];
-    run.tables = vec![by_size(steps)];
+    run.charts = vec![chart(
+        "orders",
+        "Time of an order by its size",
+        Axis::logarithmic("bytes"),
+        Axis::logarithmic("ms"),
+        lines,
+    )];
+    let mut table = by_size(steps);
+    let row =
+        |items: &u32| vec![f64::from(*items).into(), Cell::Empty, Cell::Empty, Cell::Empty, "void".into()];
+    table.rows.extend(void.iter().map(row));
+    run.tables = vec![table];
     let outcomes: Vec<_> = steps
         .iter()
         .map(|step| json!({"items": step.items, "bytes": step.bytes, "outcome": step.outcome.json()}))
         .collect();
     run.outcome = Some(json!({"kind": "orders", "steps": outcomes}));
+    not_run.iter().for_each(|not_run| not_run.mark(&mut run, "items"));
     run
 }
 

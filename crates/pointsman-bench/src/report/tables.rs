@@ -13,6 +13,7 @@ pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
         ends(outcome),
         agreed(AGREED, &outcome.negotiated),
         agents(outcome),
+        lost(outcome),
         threads(outcome),
         limits(outcome),
     ];
@@ -126,6 +127,23 @@ fn limits(outcome: &Outcome) -> Table {
         rows.push(row("connections that listening sockets dropped", listening.drops, Cell::Empty));
     }
     table("Limits", &["", "at most", "limit"], rows)
+}
+
+/// Agents that were lost. No rows: there were none.
+fn lost(outcome: &Outcome) -> Table {
+    let rows = outcome.lost.iter().map(|lost| {
+        vec![
+            lost.name.as_str().into(),
+            Cell::Number((lost.after_s * 10.0).round() / 10.0),
+            lost.why.as_str().into(),
+            lost.told_s.into(),
+            (lost.answered as f64).into(),
+            (lost.failed as f64).into(),
+        ]
+    });
+    let columns =
+        ["agent", "lost after, s", "how", "told of, s, warm-up and all", "answered in it", "failed in it"];
+    table("Agents that were lost", &columns, rows.collect())
 }
 
 /// What each agent's part came to: times are those of its own requests. No rows: there were none.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pointsman_bench::{Bulk, Bulked, Handshakes, Load, Manner, NullServer, Protocol, Url, haul};
+use pointsman_bench::{Bulk, Bulked, Handshakes, Load, Manner, NullServer, Protocol, Url, Way, haul};
 use pointsman_measure::chart::Content;
 use pointsman_measure::verdict::Colour;
 
@@ -18,7 +18,7 @@ fn bulk(scheme: &str, server: &NullServer, sizes: &[u64]) -> Bulk {
     plan.targets[0].url =
         Url::parse(&format!("{scheme}://{}/bytes/{{size}}", server.address())).expect("a URL");
     (plan.warm_up, plan.time) = (Duration::from_millis(100), Duration::from_millis(300));
-    Bulk { plans: vec![plan], sizes: sizes.to_vec(), rounds: 1 }
+    Bulk { plans: vec![plan], way: Way::Down, sizes: sizes.to_vec(), rounds: 1 }
 }
 
 fn hauled(bulk: &Bulk) -> Bulked {
@@ -71,6 +71,44 @@ fn http2_has_bodies_without_their_frames() {
     let mut asked = bulk("http", &server, &[50_000]);
     asked.plans[0].protocol = Protocol::Http2;
     is_whole(&hauled(&asked), 0, 50_000);
+}
+
+#[test]
+fn bodies_go_to_the_server_too() {
+    let (plain, over_tls) = (started(&Manner::default()), started(&tls(false)));
+    let sizes = [1, 70_000, 3 << 20];
+    let up = |scheme: &str, server: &NullServer| {
+        let mut asked = Bulk { way: Way::Up, ..bulk(scheme, server, &sizes) };
+        let target = &mut asked.plans[0].targets[0];
+        (target.url.target, target.method) = ("/".to_owned(), "POST".to_owned());
+        asked
+    };
+    let mut with_h2 = up("http", &plain);
+    with_h2.plans[0].protocol = Protocol::Http2;
+    for asked in [up("http", &plain), up("https", &over_tls), with_h2] {
+        let found = hauled(&asked);
+        for (trial, size) in found.trials.iter().zip(sizes) {
+            assert_eq!((trial.size, trial.voids.len()), (size, 0), "{:?}", trial.voids);
+            // Each right answer is a body.
+            let by_answers = trial.answers_per_s * size as f64;
+            assert!(
+                by_answers > 0.0 && (trial.payload_per_s - by_answers).abs() < 1e-6 * by_answers,
+                "{trial:?}"
+            );
+            assert!(trial.own_us_per_mib.is_some_and(|us| us > 0.0), "{trial:?}");
+        }
+        let run = found.report("it");
+        assert_eq!(
+            (run.settings["bodies"].as_str(), &run.outcome.expect("all")["way"]),
+            ("to the server", &"up".into())
+        );
+    }
+    // Whatever a server sends instead is no upload.
+    let limiter =
+        Manner { capacity: Some(1.0), service: pointsman_bench::Service::Limiter, ..Manner::default() };
+    let refuses = started(&limiter);
+    let row = &hauled(&Bulk { sizes: vec![100], ..up("http", &refuses) }).rows[0];
+    assert_eq!((row.colour, row.payload_per_s), (Colour::Red, None));
 }
 
 #[test]

@@ -108,6 +108,13 @@ fn other_commands_have_agents_too() {
     let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
     let trials = document["runs"][0]["outcome"]["trials"].as_array().expect("a list");
     assert!(trials.len() > 1, "{document}");
+    let fixed =
+        ["bench", "load", &url, "--rate", "20", "--time", "300ms", "--warm-up", "0", "--ceiling", "--json"];
+    let found = outcome(&pointsman(papers.path(), &with_agents(&fixed, &names)));
+    let of_agent =
+        |at: usize| found["agents"][at]["generator"]["ceiling_per_second"].as_f64().expect("a rate");
+    let all = found["generator"]["ceiling_per_second"].as_f64().expect("a rate");
+    assert!((of_agent(0) + of_agent(1) - all).abs() < 1e-6 && of_agent(0) > 20.0, "{}", found["generator"]);
     std::fs::write(papers.path().join("a.wl"), "DEFINE_CLASSES\nA: 100\nDEFINE_REQUESTS\nA:\nGET /a\n")
         .expect("a writable folder");
     let fixed = ["bench", "workload", "a.wl", &url, "--clients", "2,5", "--time", "300ms", "--warm-up", "0"];
@@ -142,6 +149,89 @@ fn a_lost_agent_voids_the_run() {
     assert!(finished.stdout.contains(" 10 due, 10 answered"), "{}", finished.output());
     let gone = with_agents(&words, &names);
     ends(papers.path(), &gone, 2, &[&format!("cannot reach the agent `{lost}`")]);
+}
+
+/// What the controller has printed as JSON, whole.
+fn printed(said: &Lines) -> Value {
+    serde_json::from_str(&said.all().join("\n")).expect("JSON")
+}
+
+#[test]
+fn what_came_before_an_agent_was_lost_is_reported() {
+    let (papers, origin) = (papers(), Origin::new("a"));
+    let stays = BenchAgent::start(papers.path(), &[]);
+    let mut goes = BenchAgent::start(papers.path(), &[]);
+    let (names, lost) = (names(&[&stays, &goes]), goes.address().to_string());
+    let url = format!("http://{}/", origin.address());
+    let words = [&long(&url)[..], &["--json", "--report", "void.html"]].concat();
+    let (mut controller, said) = begin(&papers, &with_agents(&words, &names));
+    // Two seconds and a half: each has said something twice.
+    origin.wait_for_requests(250);
+    goes.kill();
+    assert_eq!(controller.wait().expect("it is ours").code(), Some(1));
+    assert!(said.wait_for_end());
+    let document = printed(&said);
+    let (run, found) = (&document["runs"][0], &document["runs"][0]["outcome"]);
+    assert_eq!(run["verdict"]["colour"], "red");
+    let gone = &found["lost_agents"][0];
+    let after_s = gone["after_seconds"].as_f64().expect("a time");
+    assert!(gone["name"] == lost.as_str() && (2.0..25.0).contains(&after_s), "{gone}");
+    assert!(count(&gone["answered"]) > 40, "50 a second: {gone}");
+    // Of the other there is all: rates are those of the time that there was.
+    let [other] = found["agents"].as_array().expect("a list").as_slice() else {
+        panic!("{}", found["agents"])
+    };
+    assert_eq!(other["name"], stays.address().to_string());
+    let (answered, seconds) =
+        (count(&found["requests"]["answered"]), found["seconds"].as_f64().expect("a time"));
+    assert!(answered > 80 && (1.5..25.0).contains(&seconds), "{answered} in {seconds} s");
+    assert_eq!(found["times_ns"]["response"]["count"], answered);
+    let per_second = found["requests"]["per_second"].as_f64().expect("a rate");
+    assert!((per_second - count(&found["requests"]["answered_in_time"]) as f64 / seconds).abs() < 1e-6);
+    let page = std::fs::read_to_string(papers.path().join("void.html")).expect("it is written");
+    assert!(page.contains("Agents that were lost") && page.contains(&lost), "it says who, and when");
+}
+
+/// Waits until an agent has begun so many loads.
+fn wait_for_loads(agent: &BenchAgent, loads: usize) {
+    until("its loads", || {
+        let begun = agent.said().all().iter().filter(|line| line.starts_with("load on ")).count();
+        (begun >= loads).then_some(())
+    });
+}
+
+#[test]
+fn what_was_measured_before_an_agent_was_lost_is_kept() {
+    let (papers, null) = (papers(), NullServer::start(&["--capacity", "200"]));
+    let stays = BenchAgent::start(papers.path(), &[]);
+    let url = null.url("http");
+    std::fs::write(papers.path().join("a.wl"), "DEFINE_CLASSES\nA: 100\nDEFINE_REQUESTS\nA:\nGET /a\n")
+        .expect("a writable folder");
+    let compare: &[&str] = &["compare", &url, &url, "--clients", "2", "--blocks", "4", "--trial", "400ms"];
+    let workload: &[&str] = &["workload", "a.wl", &url, "--clients", "2,3,4", "--time", "400ms"];
+    let sized = format!("{url}bytes/{{size}}");
+    let bulk: &[&str] = &["bulk", &sized, "--sizes", "10,20", "--rounds", "2", "--time", "400ms"];
+    // Of a comparison there is one of B among the first six.
+    for (words, all, what, loads) in
+        [(compare, 32, "trials", 7), (workload, 3, "steps", 2), (bulk, 4, "trials", 2)]
+    {
+        let mut goes = BenchAgent::start(papers.path(), &[]);
+        let names = names(&[&stays, &goes]);
+        let words = [&["bench"], words, &["--warm-up", "0", "--json"]].concat();
+        let (mut controller, said) = begin(&papers, &with_agents(&words, &names));
+        wait_for_loads(&goes, loads);
+        goes.kill();
+        assert_eq!(controller.wait().expect("it is ours").code(), Some(1), "{words:?}");
+        assert!(said.wait_for_end());
+        let document = printed(&said);
+        let (run, found) = (&document["runs"][0], &document["runs"][0]["outcome"]);
+        let told = found[what].as_array().expect("a list").len();
+        let not_run = found["not_run"]["steps"].as_array().map_or(0, Vec::len);
+        assert!(told + not_run == all && told > 1, "{words:?}: {told} and {not_run}");
+        let reasons = run["verdict"]["reasons"].to_string();
+        let gone = goes.address().to_string();
+        assert!(reasons.contains("void") && reasons.contains(&gone), "{words:?}: {reasons}");
+    }
 }
 
 /// An agent that hangs, and keeps its connection.

@@ -102,6 +102,49 @@ fn sizes_and_suites_stand_beside_each_other() {
     }
 }
 
+/// nginx takes bodies for a path where it answers, whatever they are, and refuses those for files.
+#[test]
+fn bodies_go_to_nginx_too() {
+    if !installed("nginx") {
+        return;
+    }
+    let server = Nginx::start(&[("b", "b")], |[plain]: [SocketAddr; 1]| {
+        format!(
+            "server {{
+               keepalive_requests 1000000; listen {plain}; root .; client_max_body_size 100k; client_body_buffer_size 100k;
+               location /take {{ proxy_pass http://{plain}/taken; }}
+               location /taken {{ return 204; }}
+             }}"
+        )
+    });
+    let place = folder(&[]);
+    let url = format!("http://{}/take", server.address(0));
+    let pid = server.pid().to_string();
+    let own = ["1000,64k", "--upload", "--rounds", "2", "--pid", &pid, "--save", "up.json"];
+    let words = [&["bench", "bulk", &url], &USUAL[..], &own].concat();
+    let finished = pointsman(place.path(), &words);
+    assert!((0..=1).contains(&finished.code), "{}", finished.output());
+    let found = outcome(place.path(), "up.json");
+    assert_eq!(found["way"], "up");
+    for trial in found["trials"].as_array().expect("trials") {
+        assert_eq!(trial["voids"], serde_json::json!([]), "{trial}");
+        let number = |name: &str| trial[name].as_f64().unwrap_or_else(|| panic!("{name} of {trial}"));
+        let by_answers = number("answers_per_second") * number("size");
+        assert!(
+            by_answers > 0.0 && (number("payload_per_second") / by_answers - 1.0).abs() < 1e-9,
+            "{trial}"
+        );
+        assert!(number("server_us_per_mib") > 0.0, "{trial}");
+    }
+    // A body that is too long for it (413), and a method that it does not take for a file (405).
+    for (path, size) in [("take", "200k"), ("b", "1000")] {
+        let url = format!("http://{}/{path}", server.address(0));
+        let own = [size, "--upload", "--rounds", "1"];
+        let words = [&["bench", "bulk", &url], &USUAL[..], &own].concat();
+        ends(place.path(), &words, 1, &["void, such as:"]);
+    }
+}
+
 /// What was measured before is kept.
 #[test]
 fn a_suite_that_the_server_does_not_have_is_void_and_the_others_are_not() {

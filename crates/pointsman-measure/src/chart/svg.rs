@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::{Range, Scale, is_shown, number};
-use super::{Chart, Content, Layer, Line};
+use super::{Axis, Chart, Content, Layer, Line};
 use crate::report::escape;
 
 const WIDTH: f64 = 640.0;
@@ -31,7 +31,11 @@ pub fn ranges(chart: &Chart) -> Option<(Option<Range>, Range)> {
                 .flat_map(|line| line.points.iter().copied().chain(line.band.iter().flat_map(of_band)));
             let drawn: Vec<(f64, f64)> = places.filter(|(x, y)| is_drawn(*x, *y)).collect();
             let (xs, ys) = (drawn.iter().map(|place| place.0), drawn.iter().map(|place| place.1));
-            Some((Some(Range::of(xs, chart.x.is_log)?), Range::of(ys, chart.y.is_log)?))
+            let (xs, ys) = (Range::of(xs, chart.x.is_log)?, Range::of(ys, chart.y.is_log)?);
+            let with = |range: Range, axis: &Axis| {
+                axis.origin().map_or(range, |zero| range.joined(Range { low: zero, high: zero }))
+            };
+            Some((Some(with(xs, &chart.x)), with(ys, &chart.y)))
         }
         Content::Bars { categories, layers } => {
             let sums =
@@ -266,15 +270,13 @@ fn legend<'n>(out: &mut String, names: impl Iterator<Item = (&'n str, bool)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::Axis;
 
     fn lines(lines: Vec<Line>) -> Chart {
-        let axis = |label: &str, is_log| Axis { label: label.to_owned(), is_log };
         Chart {
             id: "curve".to_owned(),
             title: "Demanded against achieved".to_owned(),
-            x: axis("demanded, 1/s", false),
-            y: axis("achieved, 1/s", false),
+            x: Axis::linear("demanded, 1/s"),
+            y: Axis::linear("achieved, 1/s"),
             content: Content::Lines(lines),
         }
     }
@@ -300,6 +302,21 @@ mod tests {
         assert!(crosses.contains("d=\"M72.0 292.0l8 8m0-8l-8 8\""), "{crosses}");
         let stepped = svg(&lines(vec![Line { is_stepped: true, ..line }]), "c", None);
         assert!(stepped.contains("d=\"M76.0 296.0H350.0V77.7H624.0V77.7\""), "{stepped}");
+    }
+
+    #[test]
+    fn what_begins_at_zero_does_so_however_high_its_values_are() {
+        let line = Line { points: vec![(1.0, 98.0), (2.0, 100.0)], ..Line::default() };
+        let mut chart = lines(vec![line]);
+        let has_zero = |drawn: &str| drawn.contains("y=\"300.0\">0</text>");
+        assert!(!has_zero(&svg(&chart, "c", None)), "it is zoomed");
+        chart.y = Axis::from_zero("achieved, 1/s");
+        assert!(has_zero(&svg(&chart, "c", None)), "{}", svg(&chart, "c", None));
+        // So does one beside it that is drawn on the same axes.
+        let (_, y) = ranges(&chart).expect("it has points");
+        assert_eq!((y.low, y.high), (0.0, 100.0));
+        chart.y.is_log = true;
+        assert!(!has_zero(&svg(&chart, "c", None)), "there is no 0 on it");
     }
 
     #[test]

@@ -122,7 +122,13 @@ fn figure(figure: &Figure) -> Value {
 }
 
 fn chart(chart: &Chart) -> Value {
-    let axis = |axis: &Axis| json!({"label": axis.label, "log": axis.is_log});
+    let axis = |axis: &Axis| {
+        let mut object = json!({"label": axis.label, "log": axis.is_log});
+        if axis.is_from_zero {
+            object["from_zero"] = true.into();
+        }
+        object
+    };
     let mut object = json!({"id": chart.id, "title": chart.title, "x": axis(&chart.x), "y": axis(&chart.y)});
     match &chart.content {
         Content::Lines(lines) => {

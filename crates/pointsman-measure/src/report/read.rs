@@ -236,7 +236,11 @@ fn chart(value: Value, place: &str) -> Read<Chart> {
 
 fn axis(value: Value, place: &str) -> Read<Axis> {
     let mut object = Object::of(value, place)?;
-    let axis = Axis { label: object.text("label")?, is_log: object.or_default("log", flag)? };
+    let axis = Axis {
+        label: object.text("label")?,
+        is_log: object.or_default("log", flag)?,
+        is_from_zero: object.or_default("from_zero", flag)?,
+    };
     object.end()?;
     Ok(axis)
 }

@@ -56,8 +56,8 @@ impl Outcome {
         Chart {
             id: id.to_owned(),
             title: title.to_owned(),
-            x: Axis { label: "series".to_owned(), is_log: false },
-            y: Axis { label: "us".to_owned(), is_log: false },
+            x: Axis::linear("series"),
+            y: Axis::from_zero("us"),
             content: Content::Bars {
                 categories: self.series.iter().map(|series| series.name.clone()).collect(),
                 layers,
@@ -76,8 +76,8 @@ impl Outcome {
         Chart {
             id: "distribution".to_owned(),
             title: "Handshakes that took no longer".to_owned(),
-            x: Axis { label: "us, from when TCP was connected".to_owned(), is_log: true },
-            y: Axis { label: "% of handshakes".to_owned(), is_log: false },
+            x: Axis::logarithmic("us, from when TCP was connected"),
+            y: Axis::from_zero("% of handshakes"),
             content: Content::Lines(self.series.iter().map(line).collect()),
         }
     }

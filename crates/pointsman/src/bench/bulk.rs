@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use lexopt::{Arg, Parser};
-use pointsman_bench::{Bulk, Haul, Hauled, Load, Plan, SIZE_BYTES_MAX, haul};
+use pointsman_bench::{Bulk, Haul, Hauled, Load, Plan, SIZE_BYTES_MAX, Way, haul};
 use pointsman_measure::report::Document;
 use pointsman_measure::table::csv;
 use pointsman_measure::verdict::Colour;
@@ -29,6 +29,7 @@ pointsman bench bulk URL... [OPTION...]
     and stands beside the first. See docs/guide/bench.md.
 
 bodies
+    --upload                 bodies go to the server, as those of requests (POST, or `--method`), and `{size}` need not be said
     --sizes N,N,...          bytes of the bodies (`16k`, `1M`: times 1024); 1k,16k,256k,1M,4M
     --clients N              how many ask at a time; 4
     --rounds N               how often each size of each series is measured; 4
@@ -78,11 +79,13 @@ impl Options {
         let (mut plan, mut output, mut tables) =
             (PlanOptions::default(), Output::default(), TableFiles::default());
         let (mut urls, mut processes, mut sizes) = (Vec::new(), None, SIZES.to_vec());
+        let mut way = Way::Down;
         let (mut clients, mut rounds, mut trial, mut warm_up) = (CLIENTS, ROUNDS, TIME, WARM_UP);
         let mut parser = Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
+                Arg::Long("upload") => way = Way::Up,
                 Arg::Long("sizes") => sizes = read_sizes(&text(&mut parser)?)?,
                 Arg::Long("clients") => clients = number("--clients", &mut parser)?,
                 Arg::Long("rounds") => rounds = number("--rounds", &mut parser)?,
@@ -107,7 +110,12 @@ impl Options {
         let of = |(at, url): (usize, OsString)| -> Result<Plan, lexopt::Error> {
             let mut options = plan.clone();
             options.url(url)?;
-            let plan = options.plan_of(Load::Closed { clients })?;
+            let mut plan = options.plan_of(Load::Closed { clients })?;
+            if way == Way::Up {
+                // Where no method was said, it is that of requests without bodies.
+                let of_get = plan.targets.iter_mut().filter(|target| target.method == "GET");
+                of_get.for_each(|target| "POST".clone_into(&mut target.method));
+            }
             let server_process = processes.as_ref().map(|processes| processes[at]);
             Ok(Plan { time: trial, warm_up, server_process, ..plan })
         };
@@ -117,7 +125,7 @@ impl Options {
         };
         // An agent serves one controller.
         others.iter_mut().for_each(|other| other.agents.clone_from(&first.agents));
-        Ok(Some(Options { bulk: Bulk { plans, sizes, rounds }, output, tables }))
+        Ok(Some(Options { bulk: Bulk { plans, way, sizes, rounds }, output, tables }))
     }
 }
 
@@ -208,6 +216,11 @@ mod tests {
         assert_eq!((first.server_process, second.server_process), (Some(4), Some(5)));
         assert_eq!((first.time.as_millis(), second.warm_up.as_millis()), (200, 50));
         assert_eq!(first.offer.suites, ["A", "B"]);
+        assert_eq!((usual.way, usual.plans[0].targets[0].method.as_str()), (Way::Down, "GET"));
+        let up = read("http://127.0.0.1/ --upload").expect("good").expect("no help").bulk;
+        assert_eq!((up.way, up.plans[0].targets[0].method.as_str()), (Way::Up, "POST"));
+        let put = read("http://127.0.0.1/ --upload --method PUT").expect("good").expect("no help").bulk;
+        assert_eq!(put.plans[0].targets[0].method, "PUT");
         assert!(read("--help").expect("good").is_none());
         for bad in [
             "",

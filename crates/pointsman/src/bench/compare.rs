@@ -38,7 +38,8 @@ comparison
 ";
 
 const EXIT: &str = "
-exit status: 0 compared, whatever came of it; 1 no result: void, or the generator was not in control; 2 not measured
+exit status: 0 compared, whatever came of it; 1 nothing could be compared (void, or the generator was not in control), or not all
+trials could be run; 2 not measured
 ";
 
 /// The times of a trial, if nobody says.
@@ -114,8 +115,8 @@ pub(super) fn compare(arguments: Vec<OsString>) -> ExitCode {
 
 fn carry_out(options: Options) -> ExitCode {
     match compared(&options) {
-        Ok(run) => {
-            let status = u8::from(run.colour == Colour::Red);
+        Ok((run, is_whole)) => {
+            let status = u8::from(run.colour == Colour::Red || !is_whole);
             let (text, title) = (told(&run), run.name.clone());
             options.output.give(&Document { title, runs: vec![run] }, &text, status)
         }
@@ -123,7 +124,8 @@ fn carry_out(options: Options) -> ExitCode {
     }
 }
 
-fn compared(options: &Options) -> Result<Run, Fault> {
+/// What came of it, and whether all trials could be run.
+fn compared(options: &Options) -> Result<(Run, bool), Fault> {
     let (a, b) = (options.a.clone(), options.b.clone());
     let usual = format!("A {} against B {}", a.targets[0].url, b.targets[0].url);
     let ceiling =
@@ -133,7 +135,7 @@ fn compared(options: &Options) -> Result<Run, Fault> {
     let found = pointsman_bench::contest(&asked, &mut |bout| line.say(|| of_bout(bout)));
     line.end();
     let found = found?;
-    Ok(output::began(found.report(options.output.name(&usual)), found.began_unix_s))
+    Ok((output::began(found.report(options.output.name(&usual)), found.began_unix_s), found.is_whole()))
 }
 
 fn of_bout(bout: Bout) -> String {

@@ -43,7 +43,8 @@ search
 ";
 
 const EXIT: &str = "
-exit status: 0 found; 1 no result: nothing found, void, or the generator was not in control (red); 2 not measured
+exit status: 0 found; 1 no result: nothing found, void, a trial that could not be run, or the generator was not in control
+(red); 2 not measured
 ";
 
 /// Options of other commands that say what is looked for here, or given in another way.
@@ -175,8 +176,8 @@ pub(super) fn find(arguments: Vec<OsString>) -> ExitCode {
 
 fn carry_out(options: Options) -> ExitCode {
     match searched(&options) {
-        Ok(run) => {
-            let status = u8::from(run.colour == Colour::Red);
+        Ok((run, is_whole)) => {
+            let status = u8::from(run.colour == Colour::Red || !is_whole);
             let text = told(&run);
             let title = format!("Saturation of {}", options.plan.targets[0].url);
             options.output.give(&Document { title, runs: vec![run] }, &text, status)
@@ -185,7 +186,8 @@ fn carry_out(options: Options) -> ExitCode {
     }
 }
 
-fn searched(options: &Options) -> Result<Run, Fault> {
+/// What was found, and whether all trials could be run.
+fn searched(options: &Options) -> Result<(Run, bool), Fault> {
     let plan = options.plan.clone();
     let ceiling = if options.ceiling {
         Some(pointsman_bench::ceiling(&plan, &identity_for(&plan.offer)?)?)
@@ -200,14 +202,14 @@ fn searched(options: &Options) -> Result<Run, Fault> {
         let found = pointsman_bench::climb(&asked, &mut |rung| line.say(|| of_rung(rung)));
         line.end();
         let found = found?;
-        return Ok(output::began(found.report(name), found.began_unix_s));
+        return Ok((output::began(found.report(name), found.began_unix_s), found.not_run.is_none()));
     }
     let (arrivals, goal) = (options.arrivals, options.goal.clone());
     let asked = Find { plan, arrivals, goal, within: options.within, ceiling };
     let found = pointsman_bench::find(&asked, &mut |sight| line.say(|| of_sight(sight)));
     line.end();
     let found = found?;
-    Ok(output::began(found.report(name), found.began_unix_s))
+    Ok((output::began(found.report(name), found.began_unix_s), true))
 }
 
 /// Phases in their order, and about how many trials each has.

@@ -91,7 +91,7 @@ fn carry_out(options: Options) -> ExitCode {
 /// Measures what the generator reaches before null servers. The run counts without it: why there is none is said.
 fn with_ceiling(outcome: &mut Outcome, identity: Result<NullTls, Fault>, errors: &mut impl io::Write) {
     match identity.and_then(|identity| pointsman_bench::ceiling_of(outcome, &identity)) {
-        Ok(ceiling) => outcome.ceiling = Some(ceiling),
+        Ok(ceiling) => ceiling.hold_against(outcome),
         // Where standard error is gone, nobody can be told.
         Err(fault) => {
             let (Ok(()) | Err(_)) = writeln!(errors, "no ceiling: {fault}");

@@ -7,7 +7,9 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pointsman_bench::{Arrivals, Load, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run};
+use pointsman_bench::{
+    Arrivals, Fault, Load, NotRun, OrderOutcome, Outcome, Plan, ladder, ladder_csv, orders, run,
+};
 use pointsman_measure::report::{Document, Run};
 use pointsman_measure::table::csv;
 use pointsman_measure::verdict::Colour;
@@ -39,11 +41,12 @@ fn carry_out(options: Options) -> ExitCode {
 }
 
 /// The workload with each number of clients.
-fn climb(options: &Options, file: &Path, clients: &[u32]) -> Result<Run, ExitCode> {
+fn climb(options: &Options, file: &Path, all: &[u32]) -> Result<Run, ExitCode> {
     let workload = read(file).map_err(|words| say(&mut io::stderr(), &words, WRONG_USE))?;
     let plan = options.plan.clone().of_workload(&workload).map_err(|fault| refuse(&fault))?;
     let mut steps: Vec<Outcome> = Vec::new();
-    for clients in clients {
+    let mut not_run = None;
+    for (at, clients) in all.iter().enumerate() {
         let begun = plan.delay.unwrap_or_default() * *clients;
         let plan = Plan {
             load: Load::Closed { clients: *clients },
@@ -51,11 +54,19 @@ fn climb(options: &Options, file: &Path, clients: &[u32]) -> Result<Run, ExitCod
             threads: plan.threads.min(*clients as usize),
             ..plan.clone()
         };
-        steps.push(step(&plan, &format!("{clients} clients"))?);
+        match step(&plan) {
+            Ok(outcome) => steps.push(outcome),
+            Err(fault) if steps.is_empty() => return Err(refuse_step(&fault, &format!("{clients} clients"))),
+            // What was measured before is a result all the same.
+            Err(fault) => {
+                not_run = Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() });
+                break;
+            }
+        }
     }
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let began_unix_s = steps.first().map_or(0, |step| step.began_unix_s);
-    let mut run = began(ladder(options.output.name(&name), &steps), began_unix_s);
+    let mut run = began(ladder(options.output.name(&name), &steps, not_run.as_ref()), began_unix_s);
     // Hundreds of requests are no settings that anybody reads; the file is.
     run.settings.retain(|name, _| !name.starts_with("targets"));
     run.settings.insert("workload".to_owned(), file.display().to_string());
@@ -64,9 +75,10 @@ fn climb(options: &Options, file: &Path, clients: &[u32]) -> Result<Run, ExitCod
 }
 
 /// Orders of each size, one after the other.
-fn send_orders(options: &Options, items: &[u32], (every_ms, repeat): (u64, u32)) -> Result<Run, ExitCode> {
+fn send_orders(options: &Options, all: &[u32], (every_ms, repeat): (u64, u32)) -> Result<Run, ExitCode> {
     let mut steps: Vec<OrderOutcome> = Vec::new();
-    for items in items {
+    let mut not_run = None;
+    for (at, items) in all.iter().enumerate() {
         let (plan, bytes) = options.plan.clone().of_order(*items);
         let gap = std::time::Duration::from_millis(every_ms);
         let plan = Plan {
@@ -76,19 +88,31 @@ fn send_orders(options: &Options, items: &[u32], (every_ms, repeat): (u64, u32))
             time: gap * repeat,
             ..plan
         };
-        let outcome = step(&plan, &format!("{items} items, {bytes} bytes"))?;
-        steps.push(OrderOutcome { items: *items, bytes, outcome });
+        match step(&plan) {
+            Ok(outcome) => steps.push(OrderOutcome { items: *items, bytes, outcome }),
+            Err(fault) if steps.is_empty() => {
+                return Err(refuse_step(&fault, &format!("{items} items, {bytes} bytes")));
+            }
+            Err(fault) => {
+                not_run = Some(NotRun { steps: all[at..].to_vec(), why: fault.to_string() });
+                break;
+            }
+        }
     }
     let began_unix_s = steps.first().map_or(0, |step| step.outcome.began_unix_s);
-    Ok(began(orders(options.output.name("orders"), &steps), began_unix_s))
+    Ok(began(orders(options.output.name("orders"), &steps, not_run.as_ref()), began_unix_s))
 }
 
-/// One step, with its line of progress and what came of it.
-fn step(plan: &Plan, what: &str) -> Result<Outcome, ExitCode> {
+/// One step, with its line of progress.
+fn step(plan: &Plan) -> Result<Outcome, Fault> {
     let mut line = ProgressLine::new();
     let outcome = run(plan, &mut |progress| line.tell(progress));
     line.end();
-    outcome.map_err(|fault| refuse_words(&format!("{fault}, with {what}"), fault.advice()))
+    outcome
+}
+
+fn refuse_step(fault: &Fault, what: &str) -> ExitCode {
+    refuse_words(&format!("{fault}, with {what}"), fault.advice())
 }
 
 fn read(file: &Path) -> Result<Workload, String> {
@@ -117,7 +141,8 @@ fn give(options: &Options, run: Run) -> ExitCode {
     if let Err(words) = options.tables.give(&table, &run.tables) {
         return say(&mut io::stderr(), &format!("error: {words}\n"), WRONG_USE);
     }
-    let status = u8::from(run.colour == Colour::Red);
+    let is_whole = run.outcome.as_ref().is_none_or(|all| all["not_run"].is_null());
+    let status = u8::from(run.colour == Colour::Red || !is_whole);
     let what = match &options.what {
         What::Ladder { .. } => "Workload",
         What::Orders { .. } => "Orders",

@@ -36,7 +36,7 @@ tables
 ";
 
 const EXIT: &str = "
-exit status: 0 measured, 1 measured and not a result, 2 not measured
+exit status: 0 measured; 1 measured, and not a result, or not all of it could be run; 2 not measured
 ";
 
 /// Steps of a run, at most.
