@@ -1,6 +1,7 @@
 //! Requests that prove what is said: a sketch of fields and their values becomes a request, which is parsed again and shows
 //! exactly those values.
 
+mod arrivals;
 mod body;
 mod connection;
 mod content;
@@ -17,7 +18,7 @@ mod shown;
 mod sought;
 mod target;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use ipnet::IpNet;
 use pointsman_rules::{Decision, Field, Program, Truths};
 use pointsman_view::{BodyPaths, Connection, RequestView};
 
+pub(crate) use self::arrivals::Arrival;
 pub use self::connection::{is_fingerprint, server_name, usual_client};
 pub use self::draft::usual_method;
 pub use self::ends::Ends;

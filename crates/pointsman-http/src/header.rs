@@ -85,6 +85,11 @@ pub enum HeaderKind {
 }
 
 impl HeaderKind {
+    /// What the codec knows of a name, which is a token.
+    pub fn of_name(name: &[u8]) -> HeaderKind {
+        HeaderKind::of(name, odd_name::is_odd(name))
+    }
+
     /// Looks a name up by its length and first bytes, so that most names cost a comparison or two.
     /// `is_odd`: whether it holds more than letters, digits and `-`.
     pub(crate) fn of(name: &[u8], is_odd: bool) -> HeaderKind {

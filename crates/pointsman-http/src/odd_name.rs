@@ -3,7 +3,7 @@
 //! CGI and its heirs hand a field over as a variable of capital letters, digits and `_`, so that `X_User`,
 //! `X.User` and `X-User` are one to them (RFC 3875 section 4.1.18).
 
-use crate::{HeaderKind, Refusal, RequestHead};
+use crate::{HeaderKind, Refusal, RequestHead, is_token};
 
 /// What becomes of a request's fields whose names hold more than letters, digits and `-`. Those that read
 /// like Content-Length and Transfer-Encoding are refused by [`RequestHead::parse`] already.
@@ -19,20 +19,32 @@ pub enum OddNames<'n> {
     Keep(&'n [Box<str>]),
 }
 
+impl OddNames<'_> {
+    /// Whether rules and servers never see a field of this name: it is none, or whoever sends it is refused, or it is taken
+    /// away, by [`RequestHead::parse`] and [`RequestHead::settle_odd_names`].
+    pub fn hide(self, name: &[u8]) -> bool {
+        match HeaderKind::of_name(name) {
+            HeaderKind::Odd => !is_token(name) || !self.keep(name),
+            kind => kind == HeaderKind::Lookalike || name.is_empty(),
+        }
+    }
+
+    /// Whether a field stays whose name is odd.
+    fn keep(self, name: &[u8]) -> bool {
+        let OddNames::Keep(but) = self else { return false };
+        let is_other = |other: &[u8]| reads_like(name, other) && !name.eq_ignore_ascii_case(other);
+        !reads_like_a_known_one(name) && !but.iter().any(|other| is_other(other.as_bytes()))
+    }
+}
+
 impl RequestHead {
     /// Does to the fields with odd names what is to be done, after [`RequestHead::parse`].
     pub fn settle_odd_names(&mut self, buffer: &[u8], odd_names: OddNames<'_>) -> Result<(), Refusal> {
         for line in self.lines_mut().iter_mut().filter(|line| line.kind == HeaderKind::Odd) {
-            let is_taken_away = match odd_names {
-                OddNames::Refuse => return Err(Refusal::OddName),
-                OddNames::Drop => true,
-                OddNames::Keep(but) => {
-                    let name = line.name(buffer);
-                    let is_other =
-                        |other: &[u8]| reads_like(name, other) && !name.eq_ignore_ascii_case(other);
-                    reads_like_a_known_one(name) || but.iter().any(|other| is_other(other.as_bytes()))
-                }
-            };
+            if matches!(odd_names, OddNames::Refuse) {
+                return Err(Refusal::OddName);
+            }
+            let is_taken_away = !odd_names.keep(line.name(buffer));
             line.hidden |= is_taken_away;
             line.dropped |= is_taken_away;
         }
@@ -108,5 +120,40 @@ mod tests {
         let but = ["x-user".into(), "x-api_key".into()];
         assert_eq!(kept(&names, OddNames::Keep(&but)), Ok(vec!["X-User".to_owned(), "X-Api_Key".to_owned()]));
         assert_eq!(kept(&["X_User", "X-Users_"], OddNames::Keep(&[])).map(|names| names.len()), Ok(2));
+    }
+
+    /// What is said of a name without a request is what becomes of the field in one.
+    #[test]
+    fn a_name_is_hidden_where_no_request_shows_it() {
+        let but = ["x-user".into(), "x-api_key".into()];
+        let names = [
+            "X-User",
+            "X_User",
+            "X-Api_Key",
+            "X_Api_Key",
+            "X_Forwarded_For",
+            "X-Forwarded-For",
+            "Max_Forwards",
+            "Content_Length",
+            "Transfer.Encoding",
+            "Content-Length",
+            "Content_Lengths",
+            "Host",
+            "T_E",
+            "a b",
+            "",
+        ];
+        for odd_names in [OddNames::Drop, OddNames::Refuse, OddNames::Keep(&but), OddNames::Keep(&[])] {
+            for name in names {
+                let value = if name == "Content-Length" { "0" } else { "a" };
+                let host = if name == "Host" { "" } else { "Host: a\r\n" };
+                let raw = format!("GET / HTTP/1.1\r\n{host}{name}: {value}\r\n\r\n");
+                let mut head = RequestHead::default();
+                let is_taken = head.parse(raw.as_bytes(), &HeadLimits::default()) == Ok(true)
+                    && head.settle_odd_names(raw.as_bytes(), odd_names).is_ok();
+                let is_seen = is_taken && head.lines().last().is_some_and(|line| !line.hidden);
+                assert_eq!(odd_names.hide(name.as_bytes()), !is_seen, "{name} {odd_names:?}");
+            }
+        }
     }
 }

@@ -47,6 +47,11 @@ pub fn take_away_forwarding(head: &mut RequestHead) {
     }
 }
 
+/// Whether a field of this name is one of those that [`take_away_forwarding`] takes away.
+pub fn is_about_hops(name: &[u8]) -> bool {
+    is_of_hops(HeaderKind::of_name(name))
+}
+
 fn is_of_hops(kind: HeaderKind) -> bool {
     matches!(
         kind,

@@ -25,7 +25,9 @@ pub use body::{BodyFault, BodyKind, BodyOptions, BodyPaths, Inspection, Reads};
 pub use clientip::{TrustedProxies, client_ip};
 pub use connection::{Connection, Proxied, TlsClient, TlsFacts};
 pub use cookie::{cookie_values, without_cookie};
-pub use forwarding::{Forwarding, ForwardingModes, Peer, add_forwarding_lines, take_away_forwarding};
+pub use forwarding::{
+    Forwarding, ForwardingModes, Peer, add_forwarding_lines, is_about_hops, take_away_forwarding,
+};
 pub use host::{HOST_BYTES_MAX, default_authority, normal_host};
 pub use path::{EncodedSlash, NormalPath, PathOptions, PathRefusal, normal_form};
 pub use query::{QueryValue, query_values};

@@ -2,7 +2,9 @@
 
 pub(super) mod across;
 mod around;
+mod arrivals;
 mod came;
+mod exclusions;
 mod giving_up;
 mod hops;
 mod joined;
@@ -25,6 +27,7 @@ use pointsman_rules::{Condition, Field, Op, Program, Rule, RuleIndex, Truths};
 use pointsman_view::{BodyPaths, RequestView};
 
 use self::across::Across;
+use self::arrivals::Arriving;
 use self::came::{Came, came};
 pub(super) use self::near::Original;
 use self::of_field::OfField;
@@ -101,8 +104,10 @@ pub(super) struct Analyst<'p> {
     effort: Effort,
     /// The two programs that it is made of, where it is.
     pub(super) across: Option<Across<'p>>,
-    /// As a rule, what is true of every request that the listener lets in.
-    admits: Option<Arc<Program>>,
+    /// What is true of every request that the listener lets in.
+    always: solving::Always,
+    /// The ways in which requests come to the listener, once somebody has asked.
+    arriving: Option<Arc<[Arriving]>>,
 }
 
 impl<'p> Analyst<'p> {
@@ -135,7 +140,8 @@ impl<'p> Analyst<'p> {
             truths: Truths::default(),
             effort,
             across: None,
-            admits: solving::admits(setting),
+            always: solving::Always::of(setting),
+            arriving: None,
         }
     }
 
@@ -201,7 +207,7 @@ impl<'p> Analyst<'p> {
     }
 
     /// The field that has the same values, whatever the request, and is asked instead.
-    pub(super) fn same(&self, field: &'p Field) -> &'p Field {
+    pub(super) fn same<'f>(&self, field: &'f Field) -> &'f Field {
         match field {
             Field::Scheme => &Field::Proto,
             Field::ClientIp if self.setting.clients_are_peers() => &Field::SrcIp,

@@ -251,6 +251,9 @@ impl Setting {
         if let Some(choices) = self.choices(field) {
             return Narrowed::Among(choices);
         }
+        if self.hides(field) {
+            return Narrowed::Among(vec![Values::default()]);
+        }
         if self.is_addressed(field) {
             return Narrowed::Present;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pointsman_http::{BodyReader, Framing, HeaderLine, RequestHead, Version};
+use pointsman_http::{BodyReader, Framing, HeaderKind, HeaderLine, RequestHead, Version};
 use pointsman_rules::{Evidence, Program};
 use pointsman_view::{BodyPaths, Inspection, RequestView, TrustedProxies, normal_form, take_away_forwarding};
 
@@ -68,8 +68,9 @@ fn head(witness: &Witness, setting: &Setting) -> Option<RequestHead> {
         return None;
     }
     if witness.is_of_http2 {
-        let is_none = |line: &HeaderLine| is_of_http1_alone(line.name(bytes), line.value(bytes));
-        if head.version() != Version::Http11 || head.lines().iter().any(is_none) {
+        let is_none = |line: &HeaderLine| is_of_http1_alone(line.name(bytes));
+        let cookies = head.lines().iter().filter(|line| line.kind == HeaderKind::Cookie);
+        if head.version() != Version::Http11 || cookies.count() > 1 || head.lines().iter().any(is_none) {
             return None;
         }
         head.is_of_http2().ok()?;
@@ -78,12 +79,11 @@ fn head(witness: &Witness, setting: &Setting) -> Option<RequestHead> {
     Some(head)
 }
 
-/// Whether no request of HTTP/2 has such a line (RFC 9113 section 8.2.2). Transfer-Encoding stands there for a body that
-/// announces no length.
-fn is_of_http1_alone(name: &[u8], value: &[u8]) -> bool {
-    const NAMES: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
-    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    NAMES.into_iter().any(is) || is("te") && !value.eq_ignore_ascii_case(b"trailers")
+/// Whether rules see no such line of a request of HTTP/2 (RFC 9113 section 8.2.2): TE is taken away, and all cookies are one
+/// line. Transfer-Encoding stands there for a body that announces no length.
+fn is_of_http1_alone(name: &[u8]) -> bool {
+    const NAMES: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "te", "upgrade"];
+    NAMES.into_iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// A body without what frames it.

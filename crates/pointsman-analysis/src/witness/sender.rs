@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 use pointsman_rules::{Field, OwnedValue};
+use pointsman_view::is_about_hops;
 
 use super::Setting;
 use super::setting::ProxyHeader;
@@ -159,7 +160,8 @@ impl Sender {
         let fits = |bind: &SocketAddr| {
             let ip = bound_ip(*bind);
             let takes_port = |port| bind.port() == 0 || bind.port() == port;
-            ip.is_none_or(|ip| ip.is_ipv4() == address.is_ipv4() && dst_ip.is_none_or(|dst| dst == ip))
+            setting.is_open_to(address, bind)
+                && ip.is_none_or(|ip| dst_ip.is_none_or(|dst| dst == ip))
                 && port(sought, &Field::DstPort, bind.port().max(1)).is_some_and(takes_port)
         };
         let bind = match setting.binds.as_slice() {
@@ -174,7 +176,7 @@ impl Sender {
 }
 
 /// The address that a listener's own one says; nothing where that stands for any.
-fn bound_ip(bind: SocketAddr) -> Option<IpAddr> {
+pub(super) fn bound_ip(bind: SocketAddr) -> Option<IpAddr> {
     Some(bind.ip().to_canonical()).filter(|ip| !ip.is_unspecified())
 }
 
@@ -201,13 +203,8 @@ pub(super) fn is_of_sender(field: &Field) -> bool {
 }
 
 /// Whether only a trusted proxy may write such a line.
-fn is_of_hops(field: &Field) -> bool {
-    match field {
-        Field::Header(name) => {
-            matches!(&**name, "forwarded" | "x-real-ip") || name.starts_with("x-forwarded-")
-        }
-        _ => false,
-    }
+pub(super) fn is_of_hops(field: &Field) -> bool {
+    matches!(field, Field::Header(name) if is_about_hops(name.as_bytes()))
 }
 
 /// Whether lines are sought that only a trusted proxy may write.
@@ -229,7 +226,8 @@ fn believed(
     sought: &Sought<'_>,
     setting: &Setting,
 ) -> Option<(IpAddr, Option<Proxy>)> {
-    let first = setting.trusted_proxies.first().map(a_host);
+    let mut hosts = setting.trusted_proxies.iter().map(a_host);
+    let first = hosts.find(|host| setting.is_reached_from(*host));
     let address = source.or(first).unwrap_or_else(|| usual_address(sought, setting));
     match is_listed(address, setting) {
         true => Some((address, None)),
@@ -261,10 +259,13 @@ fn next(address: IpAddr) -> IpAddr {
 /// The loopback address, of the family of the other end.
 fn usual_address(sought: &Sought<'_>, setting: &Setting) -> IpAddr {
     let sought = sought.of(&Field::DstIp).and_then(one_address);
-    match sought.or(setting.binds.first().copied().and_then(bound_ip)) {
-        Some(IpAddr::V6(_)) => Ipv6Addr::LOCALHOST.into(),
-        _ => Ipv4Addr::LOCALHOST.into(),
-    }
+    let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
+    let is_there = |address: &IpAddr| match (sought, setting.binds.first()) {
+        (Some(sought), _) => sought.is_ipv4() == address.is_ipv4(),
+        (None, first) => first.is_none_or(|first| setting.is_open_to(*address, first)),
+    };
+    let [usual, other] = loopback;
+    if is_there(&usual) { usual } else { other }
 }
 
 fn one_address(values: &[OwnedValue]) -> Option<IpAddr> {

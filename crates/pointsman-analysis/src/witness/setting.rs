@@ -1,14 +1,14 @@
 //! What becomes of a request depends on besides itself and its connection.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use pointsman_http::{HeadLimits, OddNames};
 use pointsman_rules::{Field, OwnedValue};
-use pointsman_view::{BodyOptions, PathOptions};
+use pointsman_view::{BodyOptions, EncodedSlash, PathOptions};
 
 use super::handshake::Handshakes;
-use crate::wanted::Values;
+use crate::wanted::{Values, Wanted};
 
 /// A listener, as far as it says what rules see. By default it is the one that `pointsman explain` takes for rules without
 /// a configuration.
@@ -42,6 +42,8 @@ pub struct Setting {
     pub takes_addresses: bool,
     /// Where it listens; an unspecified address stands for any, and port 0 for any port. Nothing where that is not said.
     pub binds: Vec<SocketAddr>,
+    /// Whether `[::]` stands for IPv6 alone, and not for IPv4 too.
+    pub ipv6_only: bool,
     /// Whether it takes requests of HTTP/1.
     pub takes_http1: bool,
     /// Whether it takes those of HTTP/2.
@@ -70,8 +72,10 @@ pub enum ProxyHeader {
 /// What becomes of fields whose names hold more than letters, digits and `-`, as [`OddNames`] has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OddFields {
-    /// They are taken away.
+    /// That is not said: they are taken away where nothing else is.
     #[default]
+    Unsaid,
+    /// They are taken away.
     Drop,
     /// The request is refused.
     Refuse,
@@ -96,6 +100,7 @@ impl Default for Setting {
             takes_unix: true,
             takes_addresses: true,
             binds: Vec::new(),
+            ipv6_only: false,
             takes_http1: true,
             takes_http2: true,
             hold_bytes_max: None,
@@ -116,6 +121,18 @@ impl Setting {
     #[must_use]
     pub fn of_any_name(&self) -> Setting {
         Setting { default_pool: None, keeps_targets: false, listener: None, ..self.clone() }
+    }
+
+    /// Whether who has an address comes to one that is listened on: those of a family to one of it, and those of IPv4 to
+    /// `[::]`, too.
+    pub(super) fn is_open_to(&self, source: IpAddr, bind: &SocketAddr) -> bool {
+        let (source, bound) = (source.to_canonical(), bind.ip().to_canonical());
+        source.is_ipv4() == bound.is_ipv4() || source.is_ipv4() && bound.is_unspecified() && !self.ipv6_only
+    }
+
+    /// Whether who has an address comes to any of those.
+    pub(super) fn is_reached_from(&self, source: IpAddr) -> bool {
+        self.binds.is_empty() || self.binds.iter().any(|bind| self.is_open_to(source, bind))
     }
 
     /// Whether a PROXY header may name another client.
@@ -162,19 +179,35 @@ impl Setting {
         self.may_be_proxied() || self.trusts_unix || self.may_trust_others
     }
 
-    /// A condition that is true of every request, which comes from a trusted proxy or not at all; nothing where anybody
-    /// may send one.
-    pub(crate) fn admits(&self) -> Option<String> {
-        if self.proxy_header != ProxyHeader::Required || self.trusts_unix {
-            return None;
-        }
+    /// What is true of every request that is let in, whatever else it is: conditions of one test, and what they come to.
+    pub(crate) fn always(&self) -> Vec<(String, Wanted)> {
+        let mut always = Vec::new();
         let networks: Vec<_> = self.trusted_proxies.iter().map(ToString::to_string).collect();
-        (!networks.is_empty()).then(|| format!("srcip in [{}]", networks.join(", ")))
+        if self.proxy_header == ProxyHeader::Required && !self.trusts_unix && !networks.is_empty() {
+            always.push((format!("srcip in [{}]", networks.join(", ")), Wanted::True));
+        }
+        // What has another form is brought into this one, or refused.
+        if self.path_options.merge_slashes {
+            always.push((r#"path contains "//""#.to_owned(), Wanted::False));
+        }
+        if self.path_options.encoded_slash == EncodedSlash::Refuse {
+            always.push((r#"path matches "%(?:2F|5C)""#.to_owned(), Wanted::False));
+        }
+        always
+    }
+
+    /// Whether no request has a field, for its name: the codec refuses it, or takes the field away.
+    pub(super) fn hides(&self, field: &Field) -> bool {
+        let odd_names = match self.odd_fields {
+            OddFields::Unsaid => OddNames::Keep(&[]),
+            _ => self.odd_names(),
+        };
+        matches!(field, Field::Header(name) if odd_names.hide(name.as_bytes()))
     }
 
     pub(super) fn odd_names(&self) -> OddNames<'_> {
         match &self.odd_fields {
-            OddFields::Drop => OddNames::Drop,
+            OddFields::Unsaid | OddFields::Drop => OddNames::Drop,
             OddFields::Refuse => OddNames::Refuse,
             OddFields::Keep(names) => OddNames::Keep(names),
         }

@@ -81,9 +81,10 @@ fn unescaped(text: &str) -> Vec<u8> {
     out
 }
 
-/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody`, `bind 192.0.2.1:8443`, `comes by unix`, `comes by address`, and what the keys of a
-/// listener are called that say more.
-fn settle(setting: &mut Setting, line: &str) {
+/// `proxies 10.0.0.0/8`, `speaks tls`, `speaks plain`, `sniffs`, `trusts nobody` or, behind proxies, `nobody else`,
+/// `bind 192.0.2.1:8443`, `comes by unix`, `comes by address`, `names x_a,x_b` that are kept, and what the keys of a listener
+/// are called that say more.
+pub(crate) fn settle(setting: &mut Setting, line: &str) {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("proxies", network) => setting.trusted_proxies.push(network.parse().expect("a network")),
         ("speaks", what) => setting.speaks_tls = Some(what == "tls"),
@@ -92,7 +93,17 @@ fn settle(setting: &mut Setting, line: &str) {
         ("comes", "by unix") => setting.takes_addresses = false,
         ("comes", "by address") => setting.takes_unix = false,
         ("trusts", "unix") => setting.trusts_unix = true,
-        ("trusts", "nobody") => {
+        ("ipv6", "only") => setting.ipv6_only = true,
+        ("slashes", "merged") => setting.path_options.merge_slashes = true,
+        ("slashes", "refused") => {
+            setting.path_options.encoded_slash = pointsman_view::EncodedSlash::Refuse;
+        }
+        ("names", "dropped") => setting.odd_fields = super::OddFields::Drop,
+        ("names", "refused") => setting.odd_fields = super::OddFields::Refuse,
+        ("names", names) => {
+            setting.odd_fields = super::OddFields::Keep(names.split(',').map(Into::into).collect());
+        }
+        ("trusts", "nobody" | "nobody else") => {
             (setting.may_trust_others, setting.proxy_header) = (false, super::ProxyHeader::Off);
         }
         ("tls", "1.3") => setting.tls.takes_tls12 = false,

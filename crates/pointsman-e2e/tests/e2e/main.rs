@@ -60,6 +60,7 @@ mod log_levels;
 mod mirrors;
 mod named_services;
 mod names;
+mod never_comes;
 mod nginx;
 mod normal_forms;
 mod off_loopback;

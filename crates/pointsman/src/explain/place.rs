@@ -44,6 +44,8 @@ pub(crate) struct Place {
     pub(crate) proxy_header: ProxyHeader,
     /// The addresses that the listener listens on.
     pub(crate) binds: Vec<SocketAddr>,
+    /// Whether `[::]` among them stands for IPv6 alone.
+    ipv6_only: bool,
     /// Whether it listens on Unix sockets, too; rules by themselves may be of any listener.
     pub(crate) takes_unix: bool,
     /// Whether peers of Unix sockets are believed.
@@ -109,6 +111,7 @@ impl Place {
             handshakes: Handshakes::default(),
             proxy_header: ProxyHeader::Unsaid,
             binds: Vec::new(),
+            ipv6_only: false,
             takes_unix: true,
             trusts_unix: false,
             sticky_scope: StickyScope::Target,
@@ -162,6 +165,7 @@ impl Place {
                 ProxyProtocol::Required => ProxyHeader::Required,
             },
             binds: listener.binds.iter().filter_map(Bind::address).collect(),
+            ipv6_only: listener.ipv6_only,
             takes_unix: listener.binds.iter().any(|bind| bind.address().is_none()),
             trusts_unix: listener.trusts_unix,
             sticky_scope: listener.sticky_scope,
@@ -270,6 +274,7 @@ impl Place {
             speaks_tls: (!self.listener.is_empty()).then_some(self.is_tls),
             tls: self.handshakes.clone(),
             binds: self.binds.clone(),
+            ipv6_only: self.ipv6_only,
             trusts_unix: self.trusts_unix,
             takes_unix: self.takes_unix,
             takes_addresses: !self.takes_unix_alone(),

@@ -71,6 +71,7 @@ pub(super) fn setting(place: &Place) -> Setting {
         may_trust_others: false,
         proxy_header: of_place.proxy_header,
         binds: of_place.binds,
+        ipv6_only: of_place.ipv6_only,
         takes_unix: of_place.takes_unix,
         takes_addresses: of_place.takes_addresses,
         ..Setting::default()

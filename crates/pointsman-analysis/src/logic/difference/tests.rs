@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::super::states::States;
-use super::super::tests::{MadeUp, program, rules, sources, subjects};
+use super::super::tests::{MadeUp, networks, program, rules, sources, sources_of, subjects};
 use super::{Decider, Differences, Holds, RuleSide, differences};
 use crate::{Effort, Setting};
 
@@ -52,6 +52,10 @@ const EDITS: &[(&str, &str)] = &[
     ("> 5", "> 2"),
     ("== 80", "== 81"),
     ("dstport < 81", "dstport < 82"),
+    ("[::/80]", "[::/95]"),
+    ("[0.0.0.0/0]", "[::ffff:0:0/96]"),
+    ("[::/0]", "[::/1, 8000::/1]"),
+    ("== ::7", "in [::7..::8]"),
     ("path == \"/a\"", "path == \"/b\""),
     ("&&", "||"),
     ("||", "&&"),
@@ -171,6 +175,21 @@ proptest! {
         let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(20_000_000));
         let found = found(&differences);
         prop_assert_eq!(&found, &all, "{}---\n{}{:#?}", old_text, new_text, differences);
+        prop_assert_eq!(differences.undecided_count, 0, "{}---\n{}{:#?}", old_text, new_text, differences);
+    }
+
+    #[test]
+    fn differences_of_networks_are_all_that_differs(
+        old_text in sources_of(networks::TESTS), other in sources_of(networks::TESTS), changes in changes(), is_edit in any::<bool>()
+    ) {
+        let inserted = other.lines().find(|line| line.starts_with("R0:")).unwrap_or_default();
+        let new_text = if is_edit { changed(&old_text, &changes, inserted) } else { other.clone() };
+        let Some([old, new]) = compiled((&old_text, &new_text)) else {
+            return Err(TestCaseError::reject("a jump that leads nowhere"));
+        };
+        let all = expected(&old, &new, &subjects(&Program::joined(&[&old, &new])));
+        let differences = differences(side(&old), side(&new), &Setting::default(), Effort::new(20_000_000));
+        prop_assert_eq!(&found(&differences), &all, "{}---\n{}{:#?}", old_text, new_text, differences);
         prop_assert_eq!(differences.undecided_count, 0, "{}---\n{}{:#?}", old_text, new_text, differences);
     }
 

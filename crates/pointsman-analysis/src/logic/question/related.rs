@@ -43,6 +43,9 @@ impl<'p> Trial<'_, 'p> {
         if why.fields.iter().all(is_of_handshake) {
             return self.agree(sketch, matters, effort);
         }
+        if let Some(tried) = self.arrive(sketch, matters, why, effort) {
+            return Some(tried);
+        }
         if let [field] = why.fields.as_slice()
             && let Some(tried) = self.well_formed(sketch, matters, field, effort)
         {
@@ -53,10 +56,9 @@ impl<'p> Trial<'_, 'p> {
             self.analyst.lemmas.add(lemma);
             return Some(Try::Again);
         }
-        if let Some(tried) = self.change(&Case { sketch, matters, why }, effort) {
-            return Some(tried);
-        }
-        if let Some(tried) = self.join(&Case { sketch, matters, why }, effort) {
+        let case = Case { sketch, matters, why };
+        let tried = self.exclude(&case, effort).or_else(|| self.change(&case, effort));
+        if let Some(tried) = tried.or_else(|| self.join(&case, effort)) {
             return Some(tried);
         }
         for one in &why.fields {

@@ -1,24 +1,37 @@
 //! Values of one field, at a listener that does not take all there are.
 
-use std::sync::Arc;
-
 use pointsman_rules::{Field, Program};
 
+use super::Analyst;
+use super::SOLVED_MAX;
 use super::of_field::OfField;
 use super::related::made_up;
-use super::{Analyst, SOLVED_MAX};
 use crate::Effort;
 use crate::space::{Automata, Solved, of_choices, solve, solve_present};
 use crate::wanted::{Asked, Wanted};
 use crate::witness::{Narrowed, Setting};
 
-/// As a rule, what is true of every request that a listener lets in; nothing where anybody may send one.
-pub(super) fn admits(setting: &Setting) -> Option<Arc<Program>> {
-    made_up(&[setting.admits()?.as_str()]).map(Arc::new)
-}
+/// What is true of every request that a listener lets in, whoever sends it: rules of one test each, and what they come to.
+pub(super) struct Always(Vec<(Program, Wanted)>);
 
-/// How values of a field are found.
-type Solve = fn(&Field, &[Asked<'_>], &mut Automata, &mut Effort) -> Solved;
+impl Always {
+    pub(super) fn of(setting: &Setting) -> Always {
+        let known = |(condition, wanted): (String, Wanted)| Some((made_up(&[condition.as_str()])?, wanted));
+        Always(setting.always().into_iter().filter_map(known).collect())
+    }
+
+    /// What is true of a field.
+    fn of_field<'a>(&'a self, field: &Field) -> Vec<Asked<'a>> {
+        let mut all = Vec::new();
+        for (program, wanted) in &self.0 {
+            program.rules.iter().for_each(|rule| {
+                rule.condition.each_test(&mut |test| all.push(Asked { test, wanted: *wanted }));
+            });
+        }
+        all.retain(|asked| asked.test.field == *field);
+        all
+    }
+}
 
 impl<'p> Analyst<'p> {
     /// Values for what matters of a field.
@@ -27,33 +40,30 @@ impl<'p> Analyst<'p> {
         if let Some(values) = self.solved.get(&field.states) {
             return Solved::Values(values.clone());
         }
-        let solved = match self.setting.narrowed(field.asked) {
-            Narrowed::Among(choices) => of_choices(choices, &field.tests),
-            Narrowed::Present if *field.asked == Field::SrcIp => {
-                self.solve_sender(field, solve_present, effort)
-            }
-            Narrowed::Present => solve_present(field.asked, &field.tests, &mut self.automata, effort),
-            Narrowed::Free if *field.asked == Field::SrcIp => self.solve_sender(field, solve, effort),
-            Narrowed::Free => solve(field.asked, &field.tests, &mut self.automata, effort),
-        };
+        let solved = self.solve_tests(field.asked, &field.tests, effort);
         if let (Solved::Values(values), true) = (&solved, self.solved.len() < SOLVED_MAX) {
             self.solved.insert(field.states.clone(), values.clone());
         }
         solved
     }
 
-    /// The same of who sends a request: nobody but those that the listener admits.
-    fn solve_sender(&mut self, field: &OfField<'p>, solve: Solve, effort: &mut Effort) -> Solved {
-        let admits = self.admits.clone();
-        let mut tests = field.tests.clone();
-        admits.iter().flat_map(|admits| &admits.rules).for_each(|rule| {
-            rule.condition.each_test(&mut |test| tests.push(Asked { test, wanted: Wanted::True }));
-        });
-        match solve(field.asked, &tests, &mut self.automata, effort) {
-            Solved::Nothing { because } => {
-                let known = field.tests.len();
-                Solved::Nothing { because: because.into_iter().filter(|place| *place < known).collect() }
-            }
+    /// Values of a field that satisfy some tests; where there are none, it is said of these why.
+    pub(super) fn solve_tests(&mut self, field: &Field, tests: &[Asked<'_>], effort: &mut Effort) -> Solved {
+        let solve: fn(&Field, &[Asked<'_>], &mut Automata, &mut Effort) -> Solved =
+            match self.setting.narrowed(field) {
+                Narrowed::Among(choices) => return of_choices(choices, tests),
+                Narrowed::Present => solve_present,
+                Narrowed::Free => solve,
+            };
+        let always = self.always.of_field(field);
+        if always.is_empty() {
+            return solve(field, tests, &mut self.automata, effort);
+        }
+        let all: Vec<_> = tests.iter().copied().chain(always).collect();
+        match solve(field, &all, &mut self.automata, effort) {
+            Solved::Nothing { because } => Solved::Nothing {
+                because: because.into_iter().filter(|place| *place < tests.len()).collect(),
+            },
             solved => solved,
         }
     }

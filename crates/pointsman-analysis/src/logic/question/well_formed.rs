@@ -22,9 +22,9 @@ impl<'p> Trial<'_, 'p> {
         let own = matters.each().filter(|(test, states)| test.field == *field && states.wanted().is_some());
         let own: Vec<Mattering<'p>> = own.collect();
         let (first, _) = own.first()?;
-        let (grammars, is_all) = grammars(field)?;
+        let Grammars { tried, whole } = grammars(field)?;
         let mut nowhere = None;
-        for conditions in grammars {
+        for (conditions, is_all) in tried.iter().map(|tried| (*tried, false)).chain([(whole, true)]) {
             let further = made_up(conditions)?;
             let mut all: Vec<_> = asked(&own).collect();
             for rule in &further.rules {
@@ -62,27 +62,40 @@ impl<'p> Trial<'_, 'p> {
     }
 }
 
-/// What values of a field may be, in the order in which that is tried; and whether it is all of it, so that there is no request
-/// with another one.
-fn grammars(field: &Field) -> Option<(&'static [&'static [&'static str]], bool)> {
+/// What values of a field may be, where it has some.
+struct Grammars {
+    /// In the order in which they are tried.
+    tried: &'static [&'static [&'static str]],
+    /// All of it: there is no request with another one.
+    whole: &'static [&'static str],
+}
+
+/// Nothing where any may stand.
+fn grammars(field: &Field) -> Option<Grammars> {
     Some(match field {
-        Field::Payload(payload) if payload.place == Place::Size => (&[&["body.size > 0"]], true),
+        Field::Payload(payload) if payload.place == Place::Size => {
+            Grammars { tried: &[], whole: &["body.size > 0"] }
+        }
         Field::Header(name) => match &**name {
             // A long one has room for whatever else is to stand in the body.
-            "content-length" => (
-                &[
+            "content-length" => Grammars {
+                tried: &[
                     &[ONE_LENGTH, r#"header["content-length"] matches "^(0|[1-9][0-9]{0,14})$""#],
                     &[ONE_LENGTH, r#"header["content-length"] matches "^[1-9][0-9]{2,14}$""#],
                 ],
-                false,
-            ),
-            "transfer-encoding" => (
-                &[&[
+                whole: &[ONE_LENGTH, r#"header["content-length"] matches "^[0-9]{1,18}$""#],
+            },
+            "transfer-encoding" => Grammars {
+                tried: &[],
+                whole: &[
                     r#"count(header["transfer-encoding"]) == 1"#,
                     r#"lower(header["transfer-encoding"]) == "chunked""#,
-                ]],
-                false,
-            ),
+                ],
+            },
+            "expect" => Grammars {
+                tried: &[],
+                whole: &[r#"count(header["expect"]) == 1"#, r#"lower(header["expect"]) == "100-continue""#],
+            },
             _ => return None,
         },
         _ => return None,

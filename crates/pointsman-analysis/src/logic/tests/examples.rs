@@ -212,7 +212,10 @@ fn what_a_listener_believes_and_takes() {
     let strict = Setting { may_trust_others: false, proxy_header: ProxyHeader::Off, ..Setting::default() };
     let other = "if (clientip == 192.0.2.1 && srcip == 192.0.2.2) { reject(); }\nelse: routeTo(a);\n";
     assert!(never(other, &strict));
-    assert!(!never(other, &Setting { trusts_unix: true, ..strict.clone() }));
+    // Of two with an address one may be a proxy; whoever comes to a Unix socket has none.
+    assert!(never(other, &Setting { trusts_unix: true, ..strict.clone() }));
+    let trusted_proxies = vec!["192.0.2.2/32".parse().expect("a network")];
+    assert!(!never(other, &Setting { trusted_proxies, ..strict.clone() }));
     let of_http2 = "if (version == \"2\") { reject(); }\nelse: routeTo(a);\n";
     let shown = |setting: &Setting| {
         let found = findings(&program(of_http2), setting, Effort::new(50_000_000));

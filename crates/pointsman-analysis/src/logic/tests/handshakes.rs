@@ -7,12 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::states::States;
-use super::super::{Code, Finding, findings};
-use super::{
-    MadeUp, blocks, conditions, expected, expected_of_more, is_of_more, lists, look_at_all, name, program,
-};
+use super::{MadeUp, lists, name, program, says_all_that_is_so, sources_of};
 use crate::witness::{Says, usual_client};
-use crate::{ClientCertificates, Effort, Handshakes, ProxyHeader, Setting};
+use crate::{ClientCertificates, Handshakes, ProxyHeader, Setting};
 
 const TESTS: &[&str] = &[
     r#"version == "2""#,
@@ -51,19 +48,6 @@ const FIELDS: [Field; 10] = [
     Field::TlsClientFingerprint,
     Field::TlsClientSan,
 ];
-
-fn sources() -> impl Strategy<Value = String> {
-    let rule = |at, of| {
-        let otherwise = prop::option::weighted(0.3, blocks(at, of));
-        (conditions(TESTS), blocks(at, of), otherwise).prop_map(move |(condition, then, otherwise)| {
-            let otherwise = otherwise.map(|block| format!(" else {{ {block} }}")).unwrap_or_default();
-            format!("R{at}: if ({condition}) {{ {then} }}{otherwise}\n")
-        })
-    };
-    let policy = select(vec!["", "on_unknown skip;\n"]);
-    let all = (1_usize..6).prop_flat_map(move |of| (0..of).map(|at| rule(at, of)).collect::<Vec<_>>());
-    (policy, all).prop_map(|(policy, all)| format!("{policy}{}", all.concat()))
-}
 
 fn settings() -> impl Strategy<Value = Setting> {
     let clients = vec![ClientCertificates::Never, ClientCertificates::Perhaps, ClientCertificates::Always];
@@ -139,23 +123,9 @@ fn all_of() -> impl Iterator<Item = (bool, bool, bool, Vec<OwnedValue>)> {
 
 proptest! {
     #[test]
-    fn findings_of_handshakes_are_all_that_is_so(source in sources(), setting in settings()) {
+    fn findings_of_handshakes_are_all_that_is_so(source in sources_of(TESTS), setting in settings()) {
         let program = program(&source);
         let subjects = connections(&program, &setting);
-        let seen = look_at_all(&program, &subjects);
-        let found = findings(&program, &setting, Effort::new(10_000_000));
-        let (more, plain): (Vec<_>, Vec<_>) = found.iter().partition(is_of_more);
-        let plain: BTreeSet<_> = plain.iter().map(|finding: &&Finding| (finding.code, finding.rule.0)).collect();
-        prop_assert_eq!(&plain, &expected(&program, &seen), "{}{:?}{:#?}", source, setting, found);
-        let more: BTreeSet<_> = more.iter().flat_map(|finding| {
-            let rule = finding.rule.0;
-            let pair = |other: &pointsman_rules::RuleIndex| (finding.code, rule.max(other.0), Some(rule.min(other.0)));
-            match finding.code {
-                Code::Redundant => vec![(finding.code, rule, None)],
-                _ => finding.others.iter().map(pair).collect(),
-            }
-        }).collect();
-        let expected = expected_of_more(&program, &subjects, &seen);
-        prop_assert_eq!(&more, &expected, "{}{:?}{:#?}", source, setting, found);
+        says_all_that_is_so(&source, &program, &setting, &subjects)?;
     }
 }

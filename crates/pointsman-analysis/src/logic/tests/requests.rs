@@ -206,7 +206,12 @@ fn sources_of(asked: Asked) -> impl Strategy<Value = String> {
 }
 
 /// Whether a request does what a finding says that none does.
-fn contradicts<S: Subject + ?Sized>(finding: &Finding, program: &Program, walk: &Walk, request: &S) -> bool {
+pub(super) fn contradicts<S: Subject + ?Sized>(
+    finding: &Finding,
+    program: &Program,
+    walk: &Walk,
+    request: &S,
+) -> bool {
     let rule = finding.rule.0;
     let state = truth(program, rule, request);
     let passage = walk.follow(program, request, rule, None, &mut Truths::default());

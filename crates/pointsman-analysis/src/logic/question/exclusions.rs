@@ -1,0 +1,241 @@
+//! What no request is at once, because the codec refuses it or writes it otherwise: conditions over several fields, each of which
+//! may be true by itself.
+
+use std::sync::LazyLock;
+
+use pointsman_rules::{Condition, Field, Program, Test};
+
+use super::joined::Case;
+use super::of_field::fails_without_value;
+use super::related::{Mattering, asked, made_up, sorted};
+use super::{Trial, Try};
+use crate::Effort;
+use crate::logic::lemmas::Lemma;
+use crate::logic::world::Matters;
+use crate::space::{Solved, of_fixed};
+use crate::wanted::{Asked, Values, Wanted};
+use crate::witness::{Says, is_of_handshake};
+
+/// What is never true at once.
+#[derive(Debug)]
+struct Exclusion {
+    /// Conditions of one test, each of another field, and what they come to.
+    parts: &'static [(&'static str, bool)],
+    /// Whether it is only so where nobody is believed who speaks for somebody else.
+    needs_strangers: bool,
+}
+
+const fn never(parts: &'static [(&'static str, bool)]) -> Exclusion {
+    Exclusion { parts, needs_strangers: false }
+}
+
+const fn never_of_strangers(parts: &'static [(&'static str, bool)]) -> Exclusion {
+    Exclusion { parts, needs_strangers: true }
+}
+
+/// `exclusions_hold` sends the codec what each of them says is never taken so.
+const EXCLUSIONS: &[Exclusion] = &[
+    // A TRACE has no content (RFC 9110 section 9.3.8).
+    never(&[(r#"method == "TRACE""#, true), ("content_length > 0", true)]),
+    never(&[(r#"method == "TRACE""#, true), (r#"header["content-length"] matches "[1-9]""#, true)]),
+    never(&[(r#"method == "TRACE""#, true), (r#"header["content-length"] > 0"#, true)]),
+    never(&[(r#"method == "TRACE""#, true), (r#"header["transfer-encoding"] exists"#, true)]),
+    // Hops are counted by one number (section 7.6.2).
+    never(&[(r#"method in ["TRACE", "OPTIONS"]"#, true), (r#"count(header["max-forwards"]) > 1"#, true)]),
+    never(&[
+        (r#"method in ["TRACE", "OPTIONS"]"#, true),
+        (r#"header["max-forwards"] matches "[^0-9]|^$""#, true),
+    ]),
+    // A length is said once, and in one way; HTTP/1.0 knows no transfer codings (RFC 9112 sections 6.1 and 6.3).
+    never(&[("content_length exists", true), (r#"header["transfer-encoding"] exists"#, true)]),
+    never(&[(r#"header["content-length"] exists"#, true), (r#"header["transfer-encoding"] exists"#, true)]),
+    never(&[(r#"version == "1.0""#, true), (r#"header["transfer-encoding"] exists"#, true)]),
+    // Only in HTTP/1.0 a request need not name its host (section 3.2).
+    never(&[(r#"version == "1.0""#, false), (r#"header["host"] exists"#, false)]),
+    // HTTP/2 has no fields about the connection, and its cookies are one line (RFC 9113 sections 8.2.2 and 8.2.3).
+    never(&[(r#"version == "2""#, true), (r#"header["te"] exists"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"header["keep-alive"] exists"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"header["proxy-connection"] exists"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"header["upgrade"] exists"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"count(header["cookie"]) > 1"#, true)]),
+    never(&[(r#"version == "2""#, true), (r#"lower(url) startsWith "http""#, true)]),
+    // Connection, which names it, hides it.
+    never(&[("upgrade exists", true), (r#"header["upgrade"] exists"#, true)]),
+    // Who is not believed has come by the scheme that his target names (RFC 9110 section 7.4).
+    never_of_strangers(&[(r#"scheme == "http""#, true), (r#"lower(url) startsWith "https:""#, true)]),
+    never_of_strangers(&[(r#"scheme == "https""#, true), (r#"lower(url) startsWith "http:""#, true)]),
+];
+
+/// One of the conditions, read.
+#[derive(Debug)]
+struct Part {
+    program: Program,
+    holds: bool,
+}
+
+impl Part {
+    fn read((condition, holds): &(&str, bool)) -> Option<Part> {
+        Some(Part { program: made_up(&[condition])?, holds: *holds })
+    }
+
+    fn test(&self) -> Option<&Test> {
+        match &self.program.rules.first()?.condition {
+            Condition::Test(test) => Some(test),
+            _ => None,
+        }
+    }
+}
+
+static PARTS: LazyLock<Vec<(&'static Exclusion, Vec<Part>)>> = LazyLock::new(|| {
+    let parts = |exclusion: &'static Exclusion| {
+        Some((exclusion, exclusion.parts.iter().map(Part::read).collect::<Option<Vec<_>>>()?))
+    };
+    EXCLUSIONS.iter().filter_map(parts).collect()
+});
+
+/// What is known of a part where some tests come to what matters.
+enum Forced<'p> {
+    /// It is so, because of these.
+    Yes(Lemma),
+    /// It need not be, with these values of a field that matters.
+    No(Option<(&'p Field, Values)>),
+}
+
+impl<'p> Trial<'_, 'p> {
+    /// What no request is at once, where this is asked for, or values with which it is not. Nothing where that leads no further.
+    pub(super) fn exclude(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Try<'p>> {
+        if let Some(lemma) = self.without_content(case, effort) {
+            return Some(self.forbidden(lemma));
+        }
+        for (exclusion, parts) in PARTS.iter() {
+            let is_in_the_way = |part: &Part| {
+                let Some(test) = part.test() else { return false };
+                let same = self.analyst.same(&test.field);
+                case.why.fields.iter().any(|field| self.analyst.same(field) == same)
+            };
+            let is_so_here = !exclusion.needs_strangers || self.analyst.setting.believes_nobody();
+            if !is_so_here || !parts.iter().any(is_in_the_way) {
+                continue;
+            }
+            let mut lemma = Lemma::new();
+            let mut others = Vec::new();
+            for part in parts {
+                match part.test().map(|test| self.forced(test, part.holds, case.matters, effort)) {
+                    Some(Some(Forced::Yes(because))) => lemma.extend(because),
+                    Some(Some(Forced::No(values))) => others.push(values),
+                    Some(None) | None => others.push(None),
+                }
+            }
+            if others.is_empty() {
+                return Some(self.forbidden(lemma));
+            }
+            for (field, values) in others.into_iter().flatten() {
+                let is_new = !case.sketch.fields.contains(&(field, values.clone()));
+                let tried = is_new
+                    .then(|| self.with_other_values(case.sketch, &[field], vec![(field, values)], effort))
+                    .flatten();
+                if tried.is_some() {
+                    return tried;
+                }
+            }
+        }
+        None
+    }
+
+    fn forbidden(&mut self, lemma: Lemma) -> Try<'p> {
+        let lemma = sorted(lemma);
+        self.world.forbid(&lemma, None);
+        self.analyst.lemmas.add(lemma);
+        Try::Again
+    }
+
+    /// Whether a test comes to something wherever what matters of its field does.
+    fn forced(
+        &mut self,
+        test: &Test,
+        holds: bool,
+        matters: &Matters<'p>,
+        effort: &mut Effort,
+    ) -> Option<Forced<'p>> {
+        let field = self.analyst.same(&test.field);
+        let otherwise = Asked { test, wanted: if holds { Wanted::NotTrue } else { Wanted::NotFalse } };
+        if is_of_handshake(field) {
+            return self.forced_by_handshake(otherwise, matters, effort);
+        }
+        let own: Vec<Mattering<'p>> = self.wanted_of(matters, |of| of == field);
+        let all: Vec<_> = asked(&own).chain([otherwise]).collect();
+        match self.analyst.solve_tests(field, &all, effort) {
+            Solved::Values(values) => Some(Forced::No(own.first().map(|(test, _)| (&test.field, values)))),
+            Solved::Nothing { because } => Some(Forced::Yes(numbers(because, &own))),
+            Solved::Unknown => None,
+        }
+    }
+
+    /// The same of what is agreed on before a request.
+    fn forced_by_handshake(
+        &mut self,
+        otherwise: Asked<'_>,
+        matters: &Matters<'p>,
+        effort: &mut Effort,
+    ) -> Option<Forced<'p>> {
+        let own = self.wanted_of(matters, is_of_handshake);
+        let mut lemma = Lemma::new();
+        for agreed in self.analyst.setting.agreements() {
+            let Says::These(said) = agreed.says(&otherwise.test.field) else { return None };
+            if !effort.take(1 + own.len() as u64) {
+                return None;
+            }
+            if matches!(of_fixed(said.clone(), &[otherwise]), Solved::Nothing { .. }) {
+                continue;
+            }
+            let mut fails =
+                own.iter().filter(|(test, states)| match (agreed.says(&test.field), states.wanted()) {
+                    (Says::These(values), Some(wanted)) => {
+                        matches!(of_fixed(values, &[Asked { test, wanted }]), Solved::Nothing { .. })
+                    }
+                    _ => false,
+                });
+            match fails.next() {
+                Some((test, states)) => lemma.push((test.number(), *states)),
+                None => {
+                    let mut of_it = own.iter().map(|(test, _)| &test.field);
+                    let same = self.analyst.same(&otherwise.test.field);
+                    let named = of_it.find(|field| self.analyst.same(field) == same);
+                    return Some(Forced::No(named.map(|field| (field, said))));
+                }
+            }
+        }
+        Some(Forced::Yes(lemma))
+    }
+
+    /// A TRACE has no content, so all fields of a body are known to be absent.
+    fn without_content(&mut self, case: &Case<'_, 'p>, effort: &mut Effort) -> Option<Lemma> {
+        static TRACE: LazyLock<Option<Part>> = LazyLock::new(|| Part::read(&(r#"method == "TRACE""#, true)));
+        let is_of_body = |(test, _): &Mattering<'p>| {
+            matches!(test.field, Field::Payload(_)) && case.why.fields.contains(&test.field)
+        };
+        let mut of_body = case.matters.each().filter(is_of_body);
+        let (test, states) = of_body.find(|(test, states)| fails_without_value(test, *states))?;
+        let part = TRACE.as_ref()?;
+        match self.forced(part.test()?, part.holds, case.matters, effort)? {
+            Forced::Yes(lemma) => Some(lemma.into_iter().chain([(test.number(), states)]).collect()),
+            Forced::No(_) => None,
+        }
+    }
+
+    /// What matters of some fields.
+    fn wanted_of(&self, matters: &Matters<'p>, is_it: impl Fn(&Field) -> bool) -> Vec<Mattering<'p>> {
+        let is_asked = |(test, states): &Mattering<'p>| {
+            is_it(self.analyst.same(&test.field)) && states.wanted().is_some()
+        };
+        matters.each().filter(is_asked).collect()
+    }
+}
+
+fn numbers(places: Vec<usize>, of: &[Mattering<'_>]) -> Lemma {
+    let chosen = places.into_iter().filter_map(|place| of.get(place));
+    chosen.map(|(test, states)| (test.number(), *states)).collect()
+}
+
+#[cfg(test)]
+mod tests;
